@@ -1,0 +1,83 @@
+// The desired document as people write it. The source of its types, of the validator and of gateway.schema.json.
+import type { FromSchema } from "json-schema-to-ts";
+
+/** `owner/name:tag` */
+const modelIdSchema = {
+  type: "string",
+  pattern: "^[A-Za-z0-9][\\w.-]*/[A-Za-z0-9][\\w.-]*:[\\w+@][\\w.+@ -]*$",
+  description: "OWNER/NAME:TAG, the tag being a quant (Q4_K_M) or a file's name without .gguf.",
+  examples: ["ggml-org/gemma-3-270m-it-GGUF:Q8_0"],
+} as const;
+
+const ctxSizeSchema = {
+  type: "integer",
+  minimum: 1,
+  maximum: 16_777_216,
+  description: "Context size in tokens.",
+} as const;
+
+const presetSchema = {
+  type: "object",
+  description: "Further llama-server options for this model, without leading dashes.",
+  propertyNames: { pattern: "^[a-z][a-z0-9-]+$" },
+  additionalProperties: { type: ["string", "number", "boolean"] },
+} as const;
+
+export const modelSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["id"],
+  properties: {
+    id: modelIdSchema,
+    ctxSize: ctxSizeSchema,
+    preset: presetSchema,
+    keep: { type: "boolean", description: "Never pruned, also after it has left this list." },
+    source: { type: "string", minLength: 1, description: "A local .gguf file, relative to this file's folder." },
+    revision: { type: "string", pattern: "^[\\w][\\w./-]*$", description: "A branch, tag or commit of the repository." },
+  },
+} as const;
+
+export const rpcSchema = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    mode: { enum: ["single", "rpc"], description: "single: this machine only; rpc: with the workers." },
+    workers: {
+      type: "array",
+      uniqueItems: true,
+      items: { type: "string", pattern: "^([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5}$" },
+      description: "HOST:PORT of each ggml-rpc-server. The protocol is neither authenticated nor encrypted.",
+    },
+  },
+} as const;
+
+export const documentSchema = {
+  $schema: "http://json-schema.org/draft-07/schema#",
+  title: "gateway.yaml",
+  description: "What should be true on this machine: Model Gateway makes it so.",
+  type: "object",
+  additionalProperties: false,
+  required: ["version"],
+  properties: {
+    version: { const: 1, description: "The format of this document." },
+    context: {
+      type: "object",
+      additionalProperties: false,
+      properties: {
+        default: { ...ctxSizeSchema, description: "[*] in router.preset.ini; without it the router decides." },
+      },
+    },
+    models: {
+      type: "array",
+      description: "The models to have: missing ones are pulled.",
+      items: { anyOf: [modelIdSchema, modelSchema] },
+    },
+    prune: { type: "boolean", description: "Delete models that this gateway pulled and this document no longer names." },
+    allowEmpty: { type: "boolean", description: "Let an empty list of models prune everything." },
+    suspend: { type: "boolean", description: "Observe and plan, but change nothing." },
+    rpc: rpcSchema,
+  },
+} as const;
+
+/** The document as written: short forms allowed, everything but `version` optional. */
+export type DocumentInput = FromSchema<typeof documentSchema>;

@@ -1,0 +1,229 @@
+// The catalogue of everything that can go wrong, and what the loop and an HTTP client do about it.
+// Pure: no I/O, no logging. Each HTTP family renders a GatewayError in its own shape.
+
+/** What the reconcile loop does with a failed action: try again with backoff, or wait until somebody changes something. */
+export type Reaction = "retry" | "stall";
+
+interface ErrorKind {
+  /** HTTP status of a request that fails with it. */
+  readonly status: number;
+  readonly reaction: Reaction;
+  /** CamelCase reason used in conditions. */
+  readonly reason: string;
+  /** What a person does about it. */
+  readonly hint: string;
+}
+
+export const errorCatalogue = {
+  invalid_request: {
+    status: 400,
+    reaction: "stall",
+    reason: "InvalidRequest",
+    hint: "Correct the request; the message names the field.",
+  },
+  invalid_document: {
+    status: 400,
+    reaction: "stall",
+    reason: "InvalidDocument",
+    hint: "Correct the keys that the message lists; nothing was changed.",
+  },
+  forbidden_origin: {
+    status: 403,
+    reaction: "stall",
+    reason: "ForbiddenOrigin",
+    hint: "Call the gateway by a loopback name or address, and not from a page of another origin.",
+  },
+  not_found: { status: 404, reaction: "stall", reason: "NotFound", hint: "The README lists the routes." },
+  model_not_found: {
+    status: 404,
+    reaction: "stall",
+    reason: "ModelNotFound",
+    hint: "GET /beta/v1/models lists the models; add the missing one to gateway.yaml to have it pulled.",
+  },
+  method_not_allowed: {
+    status: 405,
+    reaction: "stall",
+    reason: "MethodNotAllowed",
+    hint: "The Allow header names the methods of this path.",
+  },
+  precondition_failed: {
+    status: 412,
+    reaction: "stall",
+    reason: "PreconditionFailed",
+    hint: "The document changed since it was read: read it again and repeat the change.",
+  },
+  body_too_large: {
+    status: 413,
+    reaction: "stall",
+    reason: "BodyTooLarge",
+    hint: "Send less, or raise --body-limit.",
+  },
+  unsupported_media_type: {
+    status: 415,
+    reaction: "stall",
+    reason: "UnsupportedMediaType",
+    hint: "Send Content-Type: application/json.",
+  },
+  internal: { status: 500, reaction: "retry", reason: "InternalError", hint: "This is a defect: see the log." },
+  model_load_failed: {
+    status: 500,
+    reaction: "retry",
+    reason: "LoadFailed",
+    hint: "The message has the router's last words; a file that is no GGUF or too little memory are the usual causes.",
+  },
+  not_supported: {
+    status: 501,
+    reaction: "stall",
+    reason: "NotSupported",
+    hint: "This gateway does not do that.",
+  },
+  upstream_failed: {
+    status: 502,
+    reaction: "retry",
+    reason: "UpstreamFailed",
+    hint: "The engine broke off; the gateway starts it again by itself. Repeat the request.",
+  },
+  router_unavailable: {
+    status: 503,
+    reaction: "retry",
+    reason: "RouterUnavailable",
+    hint: "The router is starting or failing: GET /status says which.",
+  },
+  engine_missing: {
+    status: 503,
+    reaction: "stall",
+    reason: "EngineMissing",
+    hint: "Run `model-gateway engine install`, or point --llama-server to a llama-server.",
+  },
+  engine_failed: {
+    status: 503,
+    reaction: "retry",
+    reason: "EngineFailed",
+    hint: "The message has the engine's last words.",
+  },
+  shutting_down: { status: 503, reaction: "retry", reason: "ShuttingDown", hint: "The gateway is stopping." },
+  wait_timeout: {
+    status: 504,
+    reaction: "retry",
+    reason: "WaitTimeout",
+    hint: "The change stays desired and goes on; GET /status shows how far it is.",
+  },
+  preset_unwritable: {
+    status: 500,
+    reaction: "retry",
+    reason: "PresetUnwritable",
+    hint: "Make the state folder writable.",
+  },
+  preset_foreign: {
+    status: 500,
+    reaction: "stall",
+    reason: "PresetInvalid",
+    hint: "router.preset.ini has lines that the router cannot read; correct or remove them.",
+  },
+  hub_unreachable: {
+    status: 502,
+    reaction: "retry",
+    reason: "HubUnreachable",
+    hint: "Check the network, or HF_ENDPOINT.",
+  },
+  hub_denied: {
+    status: 403,
+    reaction: "stall",
+    reason: "HubDenied",
+    hint: "Accept the repository's terms on the hub and set HF_TOKEN to a token that may read it.",
+  },
+  hub_not_found: {
+    status: 404,
+    reaction: "stall",
+    reason: "HubNotFound",
+    hint: "Check the repository's name and revision; a private one needs HF_TOKEN.",
+  },
+  hub_rate_limited: {
+    status: 429,
+    reaction: "retry",
+    reason: "HubRateLimited",
+    hint: "The hub asks to wait; a token in HF_TOKEN has higher limits.",
+  },
+  quant_not_found: {
+    status: 404,
+    reaction: "stall",
+    reason: "QuantNotFound",
+    hint: "Take one of the tags that the message lists.",
+  },
+  quant_ambiguous: {
+    status: 409,
+    reaction: "stall",
+    reason: "QuantAmbiguous",
+    hint: "Name the file itself as the tag: OWNER/NAME:FILE without .gguf.",
+  },
+  checksum_mismatch: {
+    status: 502,
+    reaction: "retry",
+    reason: "ChecksumMismatch",
+    hint: "The bytes received are not the ones the hub announced; nothing was linked.",
+  },
+  disk_full: {
+    status: 507,
+    reaction: "retry",
+    reason: "DiskFull",
+    hint: "Free some room where the model cache lives; the message says how much is missing.",
+  },
+  cache_unwritable: {
+    status: 500,
+    reaction: "retry",
+    reason: "CacheUnwritable",
+    hint: "Make the model cache writable, or choose another with HF_HUB_CACHE.",
+  },
+  source_missing: {
+    status: 404,
+    reaction: "retry",
+    reason: "SourceMissing",
+    hint: "The file that the model's `source` names is not there.",
+  },
+  cancelled: { status: 499, reaction: "retry", reason: "Cancelled", hint: "It is no longer wanted." },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+/** An error with a documented code. `cause` keeps the original; `message` may be shown to a client, so it holds no secret. */
+export class GatewayError extends Error {
+  override readonly name = "GatewayError";
+  readonly code: ErrorCode;
+  /** Extra milliseconds to wait before a retry, where the other side named them. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+
+  get status(): number {
+    return errorCatalogue[this.code].status;
+  }
+
+  get reaction(): Reaction {
+    return errorCatalogue[this.code].reaction;
+  }
+
+  get reason(): string {
+    return errorCatalogue[this.code].reason;
+  }
+
+  get hint(): string {
+    return errorCatalogue[this.code].hint;
+  }
+}
+
+/** Any thrown value as a GatewayError; what has no code of its own becomes `internal`. */
+export function toGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new GatewayError("internal", message, { cause: error });
+}
+
+/** The `code` of a Node system error (`ENOENT`, `ENOSPC`, …), if it is one. */
+export function systemCode(error: unknown): string | undefined {
+  if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
+  return undefined;
+}

@@ -1,0 +1,158 @@
+// Model identifiers: the interface's own tag rule, the router's rule, and how a requested name finds its model. Pure.
+
+/** The quant tags that the interface infers from a file name; anything else is tagged by the file's own name. */
+export const shortTags = ["Q4_K_M", "Q8_0", "Q5_K_M", "Q4_0"] as const;
+
+export interface ModelId {
+  readonly owner: string;
+  readonly name: string;
+  readonly tag: string;
+}
+
+const repoPattern = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
+const tagPattern = /^[\w.+@ -]+$/;
+const shardPattern = /-(\d{5})-of-(\d{5})$/;
+
+/** `owner/name:tag` taken apart, or null where the text is no identifier (`..` and empty parts are none). */
+export function parseModelId(text: string): ModelId | null {
+  const colon = text.indexOf(":");
+  if (colon < 0) return null;
+  const repo = text.slice(0, colon);
+  const tag = text.slice(colon + 1);
+  if (!isRepo(repo) || !tagPattern.test(tag) || /^[. ]|[. ]$/.test(tag)) return null;
+  const slash = repo.indexOf("/");
+  return { owner: repo.slice(0, slash), name: repo.slice(slash + 1), tag };
+}
+
+export function isRepo(text: string): boolean {
+  return repoPattern.test(text) && !text.includes("..") && !text.includes("--");
+}
+
+export function repoOf(id: ModelId): string {
+  return `${id.owner}/${id.name}`;
+}
+
+/** A file's name without folders, the `.gguf` ending and a `-0000N-of-0000M` shard suffix. */
+export function fileStem(path: string): string {
+  const file = path.slice(path.lastIndexOf("/") + 1);
+  return file.replace(/\.gguf$/i, "").replace(shardPattern, "");
+}
+
+/** Which shard of how many a file is, by its name; null for a file that is no shard. */
+export function shardOf(path: string): { readonly index: number; readonly count: number } | null {
+  const match = shardPattern.exec(path.replace(/\.gguf$/i, ""));
+  return match ? { index: Number(match[1]), count: Number(match[2]) } : null;
+}
+
+/**
+ * The interface's tag of a cached file: one of {@link shortTags} where the name has it as a word of its own
+ * (`IQ4_0` and `Q4_0_4_4` are other quants), else the file name without `.gguf`. Ignores case, as files on the hub do.
+ */
+export function inferTag(path: string): string {
+  const stem = fileStem(path);
+  return shortTagIn(stem) ?? stem;
+}
+
+/** The short quant tag in a file's stem, or null. */
+export function shortTagIn(stem: string): string | null {
+  const upper = stem.toUpperCase();
+  for (const tag of shortTags) {
+    if (new RegExp(`(?:^|[^A-Z0-9])${tag}(?![A-Z0-9]|_\\d)`).test(upper)) return tag;
+  }
+  return null;
+}
+
+/**
+ * The router's own tag of a file: the last `-` or `.` separated word of its stem, upper case; null where it lists none.
+ * Seen on llama-server build 11669 (`--cache-list` and `GET /models` agree).
+ */
+export function routerTag(path: string): string | null {
+  const file = path.slice(path.lastIndexOf("/") + 1);
+  if (!file.endsWith(".gguf") || isAuxiliary(file)) return null;
+  const shard = shardOf(file);
+  if (shard && shard.index !== 1) return null;
+  const word = /[-.]([A-Za-z0-9_]+)$/.exec(fileStem(file))?.[1];
+  return word === undefined ? null : word.toUpperCase();
+}
+
+/** Files that accompany a model and are none: projectors, draft heads, importance matrices. */
+export function isAuxiliary(path: string): boolean {
+  const file = path.slice(path.lastIndexOf("/") + 1);
+  return /mmproj|mtp-|eagle3-|dflash-|dspark-/.test(file) || /^imatrix\.gguf$|[-.]imatrix\.gguf$/i.test(file);
+}
+
+/** A projector of a vision model, by its name. */
+export function isProjector(path: string): boolean {
+  const file = path.slice(path.lastIndexOf("/") + 1);
+  return /\.gguf$/i.test(file) && /mmproj/i.test(file);
+}
+
+/** A model name as a client sends it, without a trailing `.gguf` or `:latest`. */
+export function normaliseName(name: string): string {
+  return name.trim().replace(/:latest$/, "").replace(/\.gguf$/i, "");
+}
+
+/** A model together with the other names it answers to. */
+export interface NamedModel {
+  readonly id: string;
+  readonly aliases: readonly string[];
+}
+
+export type NameMatch =
+  | { readonly kind: "found"; readonly id: string }
+  | { readonly kind: "missing"; readonly nearest: readonly string[] };
+
+/** Finds the model that a client's name means: exact, then ignoring case, then a short name that only one model has. */
+export function matchName(requested: string, models: readonly NamedModel[]): NameMatch {
+  const name = normaliseName(requested);
+  for (const candidates of [exactNames, foldedNames, shortNames]) {
+    const hits = models.filter((model) => candidates(model, name));
+    const [only] = hits;
+    if (only && (hits.length === 1 || candidates === exactNames)) return { kind: "found", id: only.id };
+  }
+  return { kind: "missing", nearest: nearestIds(name, models) };
+}
+
+function exactNames(model: NamedModel, name: string): boolean {
+  return model.id === name || model.aliases.includes(name);
+}
+
+function foldedNames(model: NamedModel, name: string): boolean {
+  const folded = name.toLowerCase();
+  return model.id.toLowerCase() === folded || model.aliases.some((alias) => alias.toLowerCase() === folded);
+}
+
+/** `owner/name`, `name:tag` and `name`, ignoring case. */
+function shortNames(model: NamedModel, name: string): boolean {
+  const folded = name.toLowerCase();
+  return [model.id, ...model.aliases].some((full) => {
+    const text = full.toLowerCase();
+    const colon = text.lastIndexOf(":");
+    const slash = text.indexOf("/");
+    return [text.slice(0, colon), text.slice(slash + 1), text.slice(slash + 1, colon)].includes(folded);
+  });
+}
+
+/** Up to three ids that a mistyped name may have meant, the nearest first. */
+export function nearestIds(name: string, models: readonly NamedModel[]): string[] {
+  const wanted = bigrams(name.toLowerCase());
+  return models
+    .map((model) => ({ id: model.id, score: overlap(wanted, bigrams(model.id.toLowerCase())) }))
+    .filter((entry) => entry.score > 0.2)
+    .sort((a, b) => b.score - a.score || a.id.localeCompare(b.id))
+    .slice(0, 3)
+    .map((entry) => entry.id);
+}
+
+function bigrams(text: string): ReadonlySet<string> {
+  const pairs = new Set<string>();
+  for (let i = 0; i + 1 < text.length; i++) pairs.add(text.slice(i, i + 2));
+  return pairs;
+}
+
+function overlap(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
+  if (a.size + b.size === 0) return 0;
+  let shared = 0;
+  for (const pair of a) if (b.has(pair)) shared++;
+  return (2 * shared) / (a.size + b.size);
+}

@@ -1,0 +1,71 @@
+// JSON merge patch (RFC 7396) on plain trees, and its inverse: the patch or the list of changes between two trees. Pure.
+
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+export interface Change {
+  /** Keys from the root to the value; arrays and scalars are whole values. */
+  readonly path: readonly string[];
+  /** undefined: was or is absent. */
+  readonly before: Json | undefined;
+  readonly after: Json | undefined;
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The target with the patch merged in; `null` in the patch deletes. Neither argument is changed. */
+export function applyMergePatch(target: Json | undefined, patch: Json): Json {
+  if (!isJsonObject(patch)) return patch;
+  const result = new Map<string, Json>(isJsonObject(target) ? Object.entries(target) : []);
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) result.delete(key);
+    else result.set(key, applyMergePatch(result.get(key), value));
+  }
+  // fromEntries defines own properties, so a key named __proto__ stays data.
+  return Object.fromEntries(result);
+}
+
+/** The merge patch that turns `from` into `to`. */
+export function createMergePatch(from: JsonObject, to: JsonObject): JsonObject {
+  const patch = new Map<string, Json>();
+  for (const key of Object.keys(from)) if (!Object.hasOwn(to, key)) patch.set(key, null);
+  for (const [key, after] of Object.entries(to)) {
+    const before = Object.hasOwn(from, key) ? from[key] : undefined;
+    if (before !== undefined && equalJson(before, after)) continue;
+    patch.set(key, isJsonObject(before) && isJsonObject(after) ? createMergePatch(before, after) : after);
+  }
+  return Object.fromEntries(patch);
+}
+
+/** Every leaf in which two trees differ. */
+export function listChanges(from: Json | undefined, to: Json | undefined, path: readonly string[] = []): Change[] {
+  if (isJsonObject(from) && isJsonObject(to)) {
+    const keys = new Set([...Object.keys(from), ...Object.keys(to)]);
+    return [...keys].flatMap((key) => listChanges(own(from, key), own(to, key), [...path, key]));
+  }
+  if (from !== undefined && to !== undefined && equalJson(from, to)) return [];
+  if (from === undefined && to === undefined) return [];
+  return [{ path, before: from, after: to }];
+}
+
+function own(object: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+/** Deep equality; the order of an object's keys does not count. */
+export function equalJson(a: Json, b: Json): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, index) => equalJson(item as Json, b[index] as Json));
+  }
+  if (!isJsonObject(a) || !isJsonObject(b)) return false;
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && equalJson(a[key] as Json, b[key] as Json))
+  );
+}

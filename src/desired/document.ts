@@ -1,0 +1,88 @@
+// The desired document in its canonical form, and how edits of it combine. Pure.
+import type { DocumentInput } from "../../schemas/document.ts";
+import { applyMergePatch, createMergePatch, isJsonObject, type Json, type JsonObject } from "../core/merge-patch.ts";
+
+export type PresetValue = string | number | boolean;
+
+export interface DesiredModel {
+  readonly id: string;
+  readonly ctxSize?: number;
+  readonly preset?: Readonly<Record<string, PresetValue>>;
+  readonly keep?: boolean;
+  readonly source?: string;
+  readonly revision?: string;
+}
+
+/** What should be true. Defaults are filled in; models are in the order of the document. */
+export interface Desired {
+  readonly version: 1;
+  readonly context: { readonly default?: number };
+  readonly models: readonly DesiredModel[];
+  readonly prune: boolean;
+  readonly allowEmpty: boolean;
+  readonly suspend: boolean;
+  readonly rpc: { readonly mode: "single" | "rpc"; readonly workers: readonly string[] };
+}
+
+/**
+ * The document as a tree to merge by: models are keyed by id, so that two edits of two models do not collide. Holds only
+ * what was written, no defaults: a default is not an opinion of its author.
+ */
+export type DocumentTree = JsonObject;
+
+export const emptyTree: DocumentTree = { version: 1 };
+
+export function toTree(input: DocumentInput): DocumentTree {
+  const { models, ...rest } = input;
+  const tree: JsonObject = JSON.parse(JSON.stringify(rest)) as JsonObject;
+  if (!models) return tree;
+  const keyed = models.map((entry): [string, Json] => {
+    if (typeof entry === "string") return [entry, {}];
+    const { id, ...fields } = entry;
+    return [id, JSON.parse(JSON.stringify(fields)) as Json];
+  });
+  return { ...tree, models: Object.fromEntries(keyed) };
+}
+
+/** The tree as a document that a person could have written: a model with nothing but its id in the short form. */
+export function toInput(tree: DocumentTree): DocumentInput {
+  const { models, ...rest } = tree;
+  if (models === undefined) return rest as unknown as DocumentInput;
+  if (!isJsonObject(models)) return tree as unknown as DocumentInput;
+  const list = Object.entries(models).map(([id, fields]) => {
+    if (!isJsonObject(fields)) return { id, "": fields };
+    return Object.keys(fields).length === 0 ? id : { id, ...fields };
+  });
+  return { ...rest, models: list } as unknown as DocumentInput;
+}
+
+export function toDesired(tree: DocumentTree): Desired {
+  const input = toInput(tree);
+  return {
+    version: 1,
+    context: input.context ?? {},
+    models: (input.models ?? []).map((entry) => (typeof entry === "string" ? { id: entry } : (entry as DesiredModel))),
+    prune: input.prune ?? false,
+    allowEmpty: input.allowEmpty ?? false,
+    suspend: input.suspend ?? false,
+    rpc: { mode: input.rpc?.mode ?? "single", workers: input.rpc?.workers ?? [] },
+  };
+}
+
+/**
+ * The three-way rule: what the file's author changed since the file was last applied goes into the document, and nothing
+ * else does, so an API call elsewhere in the document survives the edit.
+ */
+export function mergeFile(current: DocumentTree, lastApplied: DocumentTree, file: DocumentTree): DocumentTree {
+  return applyMergePatch(current, createMergePatch(lastApplied, file)) as DocumentTree;
+}
+
+/**
+ * A JSON merge patch from a client applied to the document, not yet validated. `models` may be an object keyed by id
+ * (merged, `null` removes) or, as in the file, a list (replaces the whole list).
+ */
+export function patchInput(current: DocumentTree, patch: JsonObject): unknown {
+  const { models, ...rest } = patch;
+  if (!Array.isArray(models)) return toInput(applyMergePatch(current, patch) as DocumentTree);
+  return { ...toInput(applyMergePatch(current, rest) as DocumentTree), models };
+}

@@ -1,0 +1,140 @@
+// gateway.yaml as a source of the document: watches it, applies what its author changed, says what is wrong with it.
+// A broken, half-written, vanished or unreadable file changes nothing.
+import { createHash } from "node:crypto";
+import { dirname, resolve } from "node:path";
+import { watch } from "chokidar";
+import { systemCode } from "../core/errors.ts";
+import { readIfPresent } from "./atomic-file.ts";
+import { parseSource, type SourceProblem } from "./parse.ts";
+import type { DesiredStore } from "./store.ts";
+
+export interface SourceStatus {
+  readonly path: string;
+  readonly valid: boolean;
+  /** Applied, Unread, ParseError, FileMissing, FileUnreadable */
+  readonly reason: string;
+  readonly message: string;
+  readonly problems: readonly SourceProblem[];
+}
+
+export interface FileSource {
+  status(): SourceStatus;
+  /** Reads the file now; resolves when it is applied or found wrong. */
+  check(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** An editor's save comes in pieces: a text counts when a second look after this time finds it unchanged. */
+const settleMs = 120;
+
+export async function watchFileSource(options: {
+  readonly path: string;
+  readonly store: DesiredStore;
+  /** Further files whose changes are reported through `onOther`: the preset file, edited by hand. */
+  readonly others: readonly string[];
+  readonly onOther: () => void;
+  readonly onStatus: (status: SourceStatus) => void;
+  readonly warn: (message: string, fields: object) => void;
+  /** Filesystems without events: how often to look anyway, in ms. */
+  readonly pollMs: number;
+}): Promise<FileSource> {
+  const path = resolve(options.path);
+  let status: SourceStatus = { path, valid: false, reason: "Unread", message: "not read yet", problems: [] };
+  let seenHash: string | null = null;
+  let settling: NodeJS.Timeout | null = null;
+  let closed = false;
+  let work: Promise<void> = Promise.resolve();
+
+  function report(next: Omit<SourceStatus, "path">): void {
+    if (next.reason === status.reason && next.message === status.message) return;
+    status = { path, ...next };
+    options.onStatus(status);
+  }
+
+  async function read(): Promise<string | null> {
+    try {
+      const text = await readIfPresent(path);
+      if (text !== null) return text;
+      seenHash = null;
+      report({ valid: false, reason: "FileMissing", message: `${path} is not there; the last good document stays`, problems: [] });
+    } catch (error) {
+      seenHash = null;
+      const why = systemCode(error) ?? String(error);
+      report({ valid: false, reason: "FileUnreadable", message: `${path} cannot be read (${why}); the last good document stays`, problems: [] });
+    }
+    return null;
+  }
+
+  async function apply(text: string): Promise<void> {
+    const hash = createHash("sha256").update(text).digest("hex");
+    if (hash === seenHash) return;
+    const parsed = parseSource(text);
+    if (parsed.ok) {
+      await options.store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`);
+      seenHash = hash;
+      report({ valid: true, reason: "Applied", message: `${path} is applied`, problems: [] });
+      return;
+    }
+    seenHash = hash;
+    const [first] = parsed.problems;
+    const more = parsed.problems.length > 1 ? ` (and ${parsed.problems.length - 1} more)` : "";
+    const where = first ? `${path}:${first.line}:${first.column}` : path;
+    const what = first ? `${first.path ? `${first.path}: ` : ""}${first.message}` : "unreadable";
+    report({ valid: false, reason: "ParseError", message: `${where}: ${what}${more}; the last good document stays`, problems: parsed.problems });
+  }
+
+  function serialized(task: () => Promise<void>): Promise<void> {
+    work = work.then(task).catch((error: unknown) => {
+      options.warn("gateway.yaml could not be applied", { error: String(error) });
+      report({ valid: false, reason: "StateUnwritable", message: `the document could not be stored: ${String(error)}`, problems: [] });
+      seenHash = null;
+    });
+    return work;
+  }
+
+  function check(): Promise<void> {
+    return serialized(async () => {
+      const text = await read();
+      if (text !== null) await apply(text);
+    });
+  }
+
+  /** Applies the text once it has stopped changing: a half-written file can be a valid document that wants less. */
+  function settle(): void {
+    if (closed) return;
+    if (settling) clearTimeout(settling);
+    let before: string | null = null;
+    const look = async (): Promise<void> => {
+      const text = await read();
+      if (text === null || closed) return;
+      if (text === before) return apply(text);
+      before = text;
+      settling = setTimeout(() => void serialized(look), settleMs);
+    };
+    settling = setTimeout(() => void serialized(look), settleMs / 2);
+  }
+
+  const folders = [...new Set([path, ...options.others.map((other) => resolve(other))].map((file) => dirname(file)))];
+  const others = new Set(options.others.map((other) => resolve(other)));
+  // The parent folder is watched: editors rename over the file, ConfigMaps swap a symlink beside it.
+  const watcher = watch(folders, { depth: 0, ignoreInitial: true, ignorePermissionErrors: true });
+  watcher.on("all", (_event, changed) => {
+    if (others.has(resolve(changed))) options.onOther();
+    else settle();
+  });
+  watcher.on("error", (error) => options.warn("watching failed; polling goes on", { error: String(error) }));
+  const poll = setInterval(settle, options.pollMs);
+  poll.unref();
+
+  return {
+    status: () => status,
+    check,
+    close: async () => {
+      closed = true;
+      clearInterval(poll);
+      if (settling) clearTimeout(settling);
+      await watcher.close();
+      await work;
+    },
+  };
+}

@@ -1,0 +1,169 @@
+// Owns a private apt: its own source line, lists and archives in one folder, the system's mirror, proxy and keyring.
+// Needs no root and never changes anything of the system's apt.
+
+import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { GatewayError } from "../../core/errors.ts";
+import { type DebianMirror, debianMirrors } from "./apt-sources.ts";
+import { type RunOptions, runTool } from "./run.ts";
+
+/** The Debian release that carries the engines; Debian 12 and 13 do not. */
+export const debianSuite = "forky";
+const systemApt = "/etc/apt";
+const archiveKeyrings = [
+  "/usr/share/keyrings/debian-archive-keyring.pgp",
+  "/usr/share/keyrings/debian-archive-keyring.gpg",
+];
+
+export interface DebFile {
+  readonly file: string;
+  readonly package: string;
+  /** With its epoch: `1:0.7.0+dfsg-2`. */
+  readonly version: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+export interface PrivateApt {
+  /** The packages with all that they depend on, as apt resolves it. */
+  resolve(packages: readonly string[]): Promise<DebFile[]>;
+  /** Fetches them, checked against the signed lists; gives the paths of the files. */
+  download(packages: readonly string[], onPercent: (percent: number) => void): Promise<string[]>;
+}
+
+/** Sets up an apt in `dir` and fetches the package list. Throws `engine_missing` when the system names no mirror of Debian. */
+export async function createPrivateApt(dir: string, run: RunOptions): Promise<PrivateApt> {
+  const mirrors = debianMirrors(await readSourceLists());
+  if (mirrors.length === 0) {
+    throw new GatewayError("engine_missing", "the system's apt sources name no mirror of Debian's main archive");
+  }
+  const architecture = (await runTool("dpkg", ["--print-architecture"], run)).trim();
+  const archives = path.join(dir, "cache", "archives");
+  await mkdir(path.join(archives, "partial"), { recursive: true });
+  await mkdir(path.join(dir, "lists", "partial"), { recursive: true });
+  await writeFile(path.join(dir, "status"), "");
+  await writeFile(path.join(dir, "apt.conf"), aptConfiguration(architecture));
+  const base = ["-c", path.join(dir, "apt.conf"), ...pathOptions(dir)];
+
+  let failure: unknown;
+  for (const mirror of mirrors) {
+    try {
+      await writeFile(path.join(dir, "sources.list"), await sourceLine(mirror, architecture));
+      await runTool("apt-get", [...base, "-q", "update"], run);
+      failure = undefined;
+      break;
+    } catch (error) {
+      if (error instanceof GatewayError && error.code === "cancelled") throw error;
+      failure = error;
+    }
+  }
+  if (failure !== undefined) throw failure;
+
+  return {
+    async resolve(packages) {
+      const listing = await runTool("apt-get", [...base, "-qq", "-y", "--print-uris", "install", ...packages], run);
+      return parseUris(listing);
+    },
+    async download(packages, onPercent) {
+      await runTool(
+        "apt-get",
+        [...base, "-q", "-y", "-o", "APT::Status-Fd=3", "--download-only", "install", ...packages],
+        {
+          ...run,
+          onStatus(line) {
+            const percent = /^dlstatus:[^:]*:([\d.]+):/.exec(line)?.[1];
+            if (percent !== undefined) onPercent(Number(percent));
+          },
+        },
+      );
+      const files = await readdir(archives);
+      return files.filter((file) => file.endsWith(".deb")).map((file) => path.join(archives, file));
+    },
+  };
+}
+
+/** `'URI' name_version_arch.deb size hash`, one line for each file; `%3a` in the name is the epoch's colon. */
+function parseUris(listing: string): DebFile[] {
+  const files: DebFile[] = [];
+  for (const line of listing.split("\n")) {
+    const match = /^'[^']*' (\S+) (\d+) /.exec(line);
+    const file = match?.[1];
+    if (file === undefined) continue;
+    const [name = "", version = ""] = file.split("_");
+    files.push({ file, package: name, version: decodeURIComponent(version), size: Number(match?.[2]) });
+  }
+  return files;
+}
+
+/**
+ * The system's configuration stays in force under this one, for its proxy and the like. Its hooks do not: images for
+ * containers have hooks that delete the system's package cache after each update, and they fail without root.
+ */
+function aptConfiguration(architecture: string): string {
+  const hooks = ["APT::Update::Pre-Invoke", "APT::Update::Post-Invoke", "APT::Update::Post-Invoke-Success"];
+  const dpkgHooks = ["DPkg::Pre-Invoke", "DPkg::Post-Invoke", "DPkg::Pre-Install-Pkgs"];
+  return [
+    ...[...hooks, ...dpkgHooks, "APT::Architectures", "APT::NeverAutoRemove"].map((key) => `#clear ${key};`),
+    `APT::Architecture "${architecture}";`,
+    `APT::Architectures { "${architecture}"; };`,
+    'APT::Install-Recommends "false";',
+    'APT::Install-Suggests "false";',
+    // As root, apt would fetch as the user _apt, who cannot enter a private state folder.
+    'APT::Sandbox::User "root";',
+    'Acquire::Retries "2";',
+    'Acquire::http::Timeout "20";',
+    'Acquire::https::Timeout "20";',
+    "",
+  ].join("\n");
+}
+
+/** As arguments, since apt's configuration format has no way to write a quote inside a path. */
+function pathOptions(dir: string): string[] {
+  const settings: Record<string, string> = {
+    "Dir::State": dir,
+    "Dir::State::status": path.join(dir, "status"),
+    "Dir::State::lists": path.join(dir, "lists"),
+    "Dir::Cache": path.join(dir, "cache"),
+    "Dir::Cache::archives": path.join(dir, "cache", "archives"),
+    "Dir::Log": dir,
+    "Dir::Etc::sourcelist": path.join(dir, "sources.list"),
+    "Dir::Etc::sourceparts": "/dev/null",
+    "Dir::Etc::preferences": "/dev/null",
+    "Dir::Etc::preferencesparts": "/dev/null",
+  };
+  return Object.entries(settings).flatMap(([key, value]) => ["-o", `${key}=${value}`]);
+}
+
+async function sourceLine(mirror: DebianMirror, architecture: string): Promise<string> {
+  const keyring = mirror.signedBy.length > 0 ? mirror.signedBy.join(",") : await firstReadable(archiveKeyrings);
+  const options = [
+    `arch=${architecture}`,
+    "target=Packages",
+    "lang=none",
+    "pdiffs=no",
+    // A mirror may be a snapshot of a past day, whose list is signed but past its date.
+    "check-valid-until=no",
+    ...(keyring === null ? [] : [`signed-by=${keyring}`]),
+  ];
+  return `deb [${options.join(" ")}] ${mirror.uri} ${debianSuite} main\n`;
+}
+
+async function firstReadable(files: readonly string[]): Promise<string | null> {
+  for (const file of files) {
+    try {
+      await access(file);
+      return file;
+    } catch {
+      // The name of the keyring differs between releases: the next one.
+    }
+  }
+  return null;
+}
+
+async function readSourceLists(): Promise<{ name: string; text: string }[]> {
+  const parts = path.join(systemApt, "sources.list.d");
+  const names = (await readdir(parts).catch(() => [])).filter((name) => /\.(list|sources)$/.test(name)).sort();
+  const files = [path.join(systemApt, "sources.list"), ...names.map((name) => path.join(parts, name))];
+  const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
+  return files.map((name, index) => ({ name, text: texts[index] ?? "" }));
+}

@@ -1,0 +1,173 @@
+// Owns the folder of installed engines: staging, the manifest that makes an installation visible, leftovers, old versions.
+// An installation exists once its folder with a manifest has its final name; everything else there is a leftover.
+
+import { randomBytes } from "node:crypto";
+import type { Dirent } from "node:fs";
+import { mkdir, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { GatewayError, systemCode } from "../../core/errors.ts";
+import type { EngineBinary, EngineName } from "./catalogue.ts";
+
+export interface EngineManifest {
+  readonly name: EngineName;
+  readonly version: string;
+  readonly how: "debian" | "release";
+  /** Where it was installed: executables of the Debian way carry this path, so a moved folder counts as none. */
+  readonly home: string;
+  /** Paths relative to the folder. */
+  readonly binaries: Readonly<Partial<Record<EngineBinary, string>>>;
+  /** ISO 8601. */
+  readonly installedAt: string;
+}
+
+export interface InstalledEngine {
+  readonly dir: string;
+  readonly manifest: EngineManifest;
+}
+
+export interface Staging {
+  /** The folder to fill; removed by `discard`, renamed by `activate`. */
+  readonly dir: string;
+  discard(): Promise<void>;
+}
+
+const manifestName = "engine.json";
+const stagingPrefix = ".installing-";
+/** Stagings of this process: a restarted container has the same pid as the one that was killed in it. */
+const own = new Set<string>();
+
+/** All complete installations, the newest first. Never throws: an unreadable folder holds none. */
+export async function readInstalled(enginesDir: string): Promise<InstalledEngine[]> {
+  const found: InstalledEngine[] = [];
+  for (const entry of await entriesOf(enginesDir)) {
+    if (!entry.isDirectory() || entry.name.startsWith(".")) continue;
+    const dir = path.resolve(enginesDir, entry.name);
+    const manifest = await readManifest(dir);
+    if (manifest !== null) found.push({ dir, manifest });
+  }
+  return found.sort((a, b) => b.manifest.installedAt.localeCompare(a.manifest.installedAt));
+}
+
+async function readManifest(dir: string): Promise<EngineManifest | null> {
+  try {
+    const manifest = JSON.parse(await readFile(path.join(dir, manifestName), "utf8")) as EngineManifest;
+    if (typeof manifest.installedAt !== "string" || typeof manifest.binaries !== "object") return null;
+    return manifest.how === "debian" && manifest.home !== (await realpath(dir)) ? null : manifest;
+  } catch {
+    // No manifest, or not one of ours: no installation, which is what an interrupted one looks like.
+    return null;
+  }
+}
+
+/** Makes the folder where engines live and gives its real path; clears what interrupted installations left there. */
+export async function prepareEnginesDir(enginesDir: string): Promise<string> {
+  try {
+    await mkdir(enginesDir, { recursive: true });
+    const real = await realpath(enginesDir);
+    for (const entry of await readdir(real, { withFileTypes: true })) {
+      if (entry.name.startsWith(stagingPrefix) && !isInUse(entry.name)) {
+        await rm(path.join(real, entry.name), { recursive: true, force: true });
+      }
+    }
+    return real;
+  } catch (error) {
+    throw writeFailure(enginesDir, error);
+  }
+}
+
+/** A new empty folder beside the final one, on the same filesystem, so that the last step is one rename. */
+export async function createStaging(enginesDir: string, name: EngineName): Promise<Staging> {
+  const folder = `${stagingPrefix}${name}-${process.pid}-${randomBytes(4).toString("hex")}`;
+  const dir = path.join(enginesDir, folder);
+  own.add(folder);
+  try {
+    await mkdir(dir);
+  } catch (error) {
+    own.delete(folder);
+    throw writeFailure(dir, error);
+  }
+  return {
+    dir,
+    async discard() {
+      await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+      own.delete(folder);
+    },
+  };
+}
+
+/** The final folder of a version. `detail` tells builds of the same version apart. */
+export function homeOf(enginesDir: string, name: EngineName, version: string, detail: string): string {
+  const safe = [name, version, detail].map((part) => part.replaceAll(/[^A-Za-z0-9.+~_-]/g, "_")).join("-");
+  return path.join(enginesDir, safe);
+}
+
+/**
+ * Writes the manifest and gives `filled`, a folder inside the staging, its final name. Where something stands under that
+ * name already, it stays if it is complete, and makes way if it is not.
+ */
+export async function activate(
+  staging: Staging,
+  filled: string,
+  manifest: EngineManifest,
+  isComplete: () => Promise<boolean>,
+): Promise<void> {
+  const { home } = manifest;
+  try {
+    await writeFile(path.join(filled, manifestName), `${JSON.stringify(manifest, null, 2)}\n`);
+    if (await renamedOnto(filled, home)) return;
+    // Another installation of the same build came first, and may be running already: it stays.
+    if (await isComplete()) return;
+    await rename(home, path.join(staging.dir, "replaced"));
+    await rename(filled, home);
+  } catch (error) {
+    throw writeFailure(home, error);
+  }
+}
+
+/** False when something stands there: renaming a folder never replaces a filled one. */
+async function renamedOnto(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to);
+    return true;
+  } catch (error) {
+    const code = systemCode(error);
+    // Windows says EPERM for it.
+    if (code === "ENOTEMPTY" || code === "EEXIST" || (code === "EPERM" && process.platform === "win32")) return false;
+    throw error;
+  }
+}
+
+/** Deletes versions of an engine but for the newest two: a running engine may have been started from the second. */
+export async function removeOldVersions(enginesDir: string, name: EngineName): Promise<void> {
+  const installed = (await readInstalled(enginesDir)).filter((engine) => engine.manifest.name === name);
+  for (const engine of installed.slice(2)) await rm(engine.dir, { recursive: true, force: true });
+}
+
+function isInUse(folder: string): boolean {
+  const pid = Number(/-(\d+)-[0-9a-f]+$/.exec(folder)?.[1]);
+  if (!Number.isInteger(pid)) return false;
+  if (pid === process.pid) return own.has(folder);
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return systemCode(error) === "EPERM";
+  }
+}
+
+async function entriesOf(dir: string): Promise<Dirent[]> {
+  try {
+    return await readdir(dir, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+function writeFailure(where: string, error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const code = systemCode(error);
+  const message = error instanceof Error ? error.message : String(error);
+  return new GatewayError(code === "ENOSPC" ? "disk_full" : "engine_failed", `cannot write ${where}: ${message}`, {
+    cause: error,
+  });
+}

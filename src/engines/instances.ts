@@ -1,0 +1,149 @@
+// The router's loaded models as upstreams: where each one listens, and who is using it.
+// A model's process ends when its standard input closes, so the router's crash would take every answer in flight along:
+// while an answer runs we hold that pipe open too (Linux), and let go when the last one is through.
+import { close, constants, open } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { systemCode } from "../core/errors.ts";
+import type { RouterModel } from "../plan/observed.ts";
+
+export interface Instance {
+  readonly id: string;
+  /** `http://127.0.0.1:PORT` */
+  readonly origin: string;
+  /** Bearer key of this router and its models. */
+  readonly key: string;
+  /** Counts an answer in flight; call the result when it is through. */
+  retain(): () => void;
+}
+
+interface Entry {
+  readonly instance: Instance;
+  readonly routerPid: number;
+  users: number;
+  /** No longer on the router's list: nobody new may use it. */
+  detached: boolean;
+  /** The held end of its standard input. */
+  pipe: number | null;
+}
+
+export interface Instances {
+  /** Brings the table up to date with the router's list. */
+  update(routerPid: number, key: string, models: readonly RouterModel[]): Promise<void>;
+  /** The router is gone: those in use live on until their answers are through. */
+  detachAll(): void;
+  get(id: string): Instance | null;
+  /** Answers in flight on instances that outlived their router. */
+  detachedUsers(): number;
+}
+
+const openFile = promisify(open);
+const closeFile = promisify(close);
+
+export function createInstances(warn: (message: string, fields: object) => void): Instances {
+  const current = new Map<string, Entry>();
+  const detached = new Set<Entry>();
+
+  function create(id: string, port: string, key: string, routerPid: number): Entry {
+    const entry: Entry = {
+      routerPid,
+      users: 0,
+      detached: false,
+      pipe: null,
+      instance: {
+        id,
+        origin: `http://127.0.0.1:${port}`,
+        key,
+        retain: () => {
+          entry.users++;
+          let open = true;
+          return () => {
+            if (!open) return;
+            open = false;
+            entry.users--;
+            if (entry.detached && entry.users === 0) letGo(entry);
+          };
+        },
+      },
+    };
+    return entry;
+  }
+
+  function letGo(entry: Entry): void {
+    detached.delete(entry);
+    if (entry.pipe === null) return;
+    const pipe = entry.pipe;
+    entry.pipe = null;
+    closeFile(pipe).catch((error: unknown) => warn("a model's input could not be closed", { error: String(error) }));
+  }
+
+  function detach(id: string, entry: Entry): void {
+    current.delete(id);
+    entry.detached = true;
+    if (entry.users === 0) letGo(entry);
+    else detached.add(entry);
+  }
+
+  return {
+    update: async (routerPid, key, models) => {
+      const loaded = new Map<string, string>();
+      for (const model of models) {
+        const port = portOf(model);
+        if (model.value === "loaded" && port !== null) loaded.set(model.id, port);
+      }
+      for (const [id, entry] of current) {
+        const port = loaded.get(id);
+        if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`)) detach(id, entry);
+      }
+      const added = [...loaded].filter(([id]) => !current.has(id));
+      if (added.length === 0) return;
+      const pipes = await openInputs(routerPid, added.map(([, port]) => port));
+      for (const [id, port] of added) {
+        const entry = create(id, port, key, routerPid);
+        entry.pipe = pipes.get(port) ?? null;
+        const double = current.get(id);
+        if (double) detach(id, double);
+        current.set(id, entry);
+      }
+    },
+    detachAll: () => {
+      for (const [id, entry] of current) detach(id, entry);
+    },
+    get: (id) => current.get(id)?.instance ?? null,
+    detachedUsers: () => [...detached].reduce((sum, entry) => sum + entry.users, 0),
+  };
+}
+
+function portOf(model: RouterModel): string | null {
+  const at = model.args.indexOf("--port");
+  const port = at < 0 ? undefined : model.args[at + 1];
+  return port !== undefined && port !== "0" ? port : null;
+}
+
+/** Write ends of the standard inputs of the router's children, by the port in their arguments. */
+async function openInputs(routerPid: number, ports: readonly string[]): Promise<Map<string, number>> {
+  const pipes = new Map<string, number>();
+  if (process.platform !== "linux") return pipes;
+  for (const pid of await childrenOf(routerPid)) {
+    try {
+      const args = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
+      const port = args[args.indexOf("--port") + 1] ?? "";
+      if (ports.includes(port)) pipes.set(port, await openFile(`/proc/${pid}/fd/0`, constants.O_WRONLY | constants.O_NONBLOCK));
+    } catch (error) {
+      // It ended meanwhile, or its input is no pipe: then there is nothing to hold.
+      if (systemCode(error) === undefined) throw error;
+    }
+  }
+  return pipes;
+}
+
+async function childrenOf(pid: number): Promise<string[]> {
+  try {
+    const threads = await readdir(`/proc/${pid}/task`);
+    const lists = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "utf8").catch(() => "")));
+    return lists.flatMap((list) => list.split(" ")).filter((child) => child !== "");
+  } catch (error) {
+    if (["ENOENT", "ESRCH"].includes(systemCode(error) ?? "")) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,208 @@
+// The llama-server router as a supervised child: starts it, stops it, has it reload, and knows its state.
+// Decides nothing: when to do which is the planner's business.
+import { randomBytes } from "node:crypto";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import type { RouterModel, RouterPhase, RouterSnapshot } from "../plan/observed.ts";
+import { engineEnvironment } from "./engine-environment.ts";
+import { freePort } from "./free-port.ts";
+import { createInstances, type Instances } from "./instances.ts";
+import { markerName, markerValue } from "./leftovers.ts";
+import { type ManagedProcess, startProcess } from "./managed-process.ts";
+import { createRouterClient, type RouterClient, type RouterEvent } from "./router-client.ts";
+
+/** What the router reads: remembered, so that the planner sees when it must read again. */
+export interface RouterInputs {
+  readonly preset: string;
+  readonly cache: string;
+}
+
+export interface Router {
+  readonly instances: Instances;
+  snapshot(): Omit<RouterSnapshot, "binary" | "knownOptions">;
+  start(binary: string, inputs: RouterInputs, signal: AbortSignal): Promise<void>;
+  reload(inputs: RouterInputs): Promise<void>;
+  stop(): Promise<void>;
+  /** Asks for its list of models; keeps the tables up to date. */
+  refresh(): Promise<void>;
+  /** Errors: `router_unavailable` while it is not ready. */
+  client(): RouterClient;
+  isReady(): boolean;
+}
+
+interface Running {
+  readonly process: ManagedProcess;
+  readonly client: RouterClient;
+  readonly key: string;
+  readonly watching: AbortController;
+}
+
+export function createRouter(options: {
+  readonly presetPath: string;
+  readonly stateDir: string;
+  readonly cacheDir: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly startTimeoutMs: number;
+  readonly stopGraceMs: number;
+  readonly reloadTimeoutMs: number;
+  readonly now: () => number;
+  readonly onOutput: (text: string) => void;
+  /** Called at every change of state, and at every event of the router. */
+  readonly onChange: (event: RouterEvent | null) => void;
+  readonly warn: (message: string, fields: object) => void;
+}): Router {
+  const instances = createInstances(options.warn);
+  let phase: RouterPhase = "stopped";
+  let running: Running | null = null;
+  let loaded: RouterInputs | null = null;
+  let freshlyStarted = false;
+  let crashes: readonly number[] = [];
+  let lastWords = "";
+  let models: RouterSnapshot["models"] = { state: "unknown", why: "the router is not running" };
+  let silentSince: number | null = null;
+
+  function becomes(next: RouterPhase): void {
+    phase = next;
+    options.onChange(null);
+  }
+
+  async function start(binary: string, inputs: RouterInputs, signal: AbortSignal): Promise<void> {
+    if (running) throw new GatewayError("internal", "the router is running already");
+    phase = "starting";
+    const port = await freePort();
+    const key = randomBytes(24).toString("base64url");
+    const started = await startProcess({
+      path: binary,
+      args: routerArguments(port, options.presetPath),
+      environment: engineEnvironment(options.environment, {
+        LLAMA_API_KEY: key,
+        HF_HUB_CACHE: options.cacheDir,
+        [markerName]: markerValue(options.stateDir),
+      }),
+      workingDir: options.stateDir,
+      onOutput: options.onOutput,
+    }).catch((error: unknown) => {
+      becomes("stopped");
+      throw error;
+    });
+    const current: Running = { process: started, key, client: createRouterClient(`http://127.0.0.1:${port}`, key), watching: new AbortController() };
+    running = current;
+    void started.exited.then(() => onExit(current));
+    try {
+      await untilHealthy(current, signal);
+    } catch (error) {
+      phase = "stopping";
+      await started.stop(options.stopGraceMs);
+      throw error;
+    }
+    loaded = inputs;
+    freshlyStarted = true;
+    silentSince = null;
+    await refresh();
+    void watch(current);
+    becomes("ready");
+  }
+
+  async function untilHealthy({ process, client }: Running, signal: AbortSignal): Promise<void> {
+    const deadline = options.now() + options.startTimeoutMs;
+    while (!(await client.healthy())) {
+      if (process.hasExited()) throw new GatewayError("engine_failed", `the router ended while starting: ${process.lastWords()}`);
+      if (signal.aborted) throw new GatewayError("shutting_down", "stopped while the router was starting");
+      if (options.now() > deadline) throw new GatewayError("engine_failed", `the router was not ready within ${options.startTimeoutMs} ms: ${process.lastWords()}`);
+      await Promise.race([process.exited, new Promise((resolve) => setTimeout(resolve, 15))]);
+    }
+  }
+
+  function onExit(ended: Running): void {
+    if (running !== ended) return;
+    const asked = phase === "stopping";
+    ended.watching.abort();
+    void ended.client.close();
+    instances.detachAll();
+    running = null;
+    loaded = null;
+    silentSince = null;
+    models = { state: "unknown", why: "the router is not running" };
+    if (!asked) {
+      // A start that fails is the action's failure, with its own backoff.
+      if (phase === "ready") crashes = [...crashes.slice(-20), options.now()];
+      lastWords = ended.process.lastWords();
+    }
+    becomes("stopped");
+  }
+
+  /** Follows the router's events; a router without them is polled by the loop alone. */
+  async function watch(current: Running): Promise<void> {
+    while (running === current && !current.watching.signal.aborted) {
+      try {
+        await current.client.watch((event) => {
+          void refresh().then(() => options.onChange(event));
+        }, current.watching.signal);
+      } catch (error) {
+        if (current.watching.signal.aborted) return;
+        const failure = toGatewayError(error);
+        if (failure.code === "not_supported") return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  }
+
+  async function refresh(): Promise<void> {
+    const current = running;
+    if (!current) return;
+    try {
+      const list: readonly RouterModel[] = await current.client.models();
+      if (running !== current) return;
+      await instances.update(current.process.pid, current.key, list);
+      models = { state: "known", value: list };
+      silentSince = null;
+    } catch (error) {
+      if (running !== current) return;
+      silentSince ??= options.now();
+      models = { state: "unknown", why: toGatewayError(error).message };
+    }
+  }
+
+  return {
+    instances,
+    start,
+    refresh,
+    isReady: () => phase === "ready",
+    client: () => {
+      if (!running || phase !== "ready") throw new GatewayError("router_unavailable", `the router is ${phase}`);
+      return running.client;
+    },
+    reload: async (inputs) => {
+      if (!running) throw new GatewayError("router_unavailable", "the router is not running");
+      await running.client.reload(options.reloadTimeoutMs);
+      loaded = inputs;
+      freshlyStarted = false;
+      await refresh();
+    },
+    stop: async () => {
+      if (!running) return;
+      const current = running;
+      becomes("stopping");
+      await current.process.stop(options.stopGraceMs);
+      onExit(current);
+    },
+    snapshot: () => ({
+      phase,
+      pid: running?.process.pid ?? null,
+      loadedPreset: loaded?.preset ?? null,
+      loadedCache: loaded?.cache ?? null,
+      freshlyStarted,
+      crashes,
+      lastWords,
+      models,
+      silentSince,
+    }),
+  };
+}
+
+/**
+ * No context size here: it would override every preset. The gateway counts loaded models itself, as it knows which are
+ * in use: the router takes a model whose answers go past it for idle and would evict it in mid-answer.
+ */
+function routerArguments(port: number, presetPath: string): string[] {
+  return ["--host", "127.0.0.1", "--port", String(port), "--models-preset", presetPath, "--models-max", "0", "--no-models-autoload", "--no-webui"];
+}

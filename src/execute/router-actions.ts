@@ -1,0 +1,48 @@
+// Starts, reloads and restarts the router, after the answers that it would cut off are through.
+import { GatewayError } from "../core/errors.ts";
+import type { Router, RouterInputs } from "../engines/router.ts";
+import type { Handlers } from "./executor.ts";
+
+/** Holds back new requests for models and waits for the answers in flight. */
+export interface Drainer {
+  /** Resolves when nothing uses the models, or when the time is up; call the result to let requests in again. */
+  drain(models: readonly string[] | "all", signal: AbortSignal): Promise<() => void>;
+}
+
+export function routerHandlers(options: {
+  readonly router: Router;
+  readonly drainer: Drainer;
+  /** The engine's path; null while there is none. */
+  readonly binary: () => string | null;
+  /** What the router is about to read, as it is now. */
+  readonly inputs: () => Promise<RouterInputs>;
+}): Pick<Handlers, "router.start" | "router.reload" | "router.restart"> {
+  const { router, drainer } = options;
+
+  async function start(signal: AbortSignal): Promise<void> {
+    const binary = options.binary();
+    if (binary === null) throw new GatewayError("engine_missing", "no llama-server was found");
+    await router.start(binary, await options.inputs(), signal);
+  }
+
+  return {
+    "router.start": (_action, { signal }) => start(signal),
+    "router.reload": async ({ disrupts }, { signal }) => {
+      const letIn = disrupts.length > 0 ? await drainer.drain(disrupts, signal) : () => undefined;
+      try {
+        await router.reload(await options.inputs());
+      } finally {
+        letIn();
+      }
+    },
+    "router.restart": async (_action, { signal }) => {
+      const letIn = await drainer.drain("all", signal);
+      try {
+        await router.stop();
+        await start(signal);
+      } finally {
+        letIn();
+      }
+    },
+  };
+}

@@ -1,0 +1,193 @@
+// The hub's API as this gateway uses it: revisions, file lists, search, and the bytes of a file.
+// Every answer is data from outside: its shape is checked here, its names in layout.ts before they become paths.
+import type { Readable } from "node:stream";
+import { GatewayError } from "../core/errors.ts";
+import { isRepo } from "../core/ids.ts";
+import { transferError } from "./errors.ts";
+import { createHubHttp, type HubHttpOptions, type Reachability } from "./http.ts";
+import { isCommit } from "./layout.ts";
+import type { HubFile } from "./select.ts";
+
+export interface HubRepo {
+  /** `owner/name` */
+  readonly id: string;
+  readonly downloads: number;
+  readonly likes: number;
+}
+
+export interface OpenedFile {
+  readonly body: Readable;
+  /** Bytes of the whole file, where the hub says. */
+  readonly total: number | undefined;
+  /** Where `body` begins: 0 although more was asked for when the server does not do ranges. */
+  readonly from: number;
+  /** Lower-case sha256 that the hub itself announces; never the storage's own ETag, which is something else. */
+  readonly sha256?: string;
+}
+
+/** All methods throw `hub_unreachable`, `hub_denied`, `hub_not_found`, `hub_rate_limited`, and `cancelled` when aborted. */
+export interface HubClient {
+  /** Repositories of GGUF models, most downloaded first. */
+  searchModels(query: string, limit: number, signal?: AbortSignal): Promise<readonly HubRepo[]>;
+  /** The commit that a branch or tag points to; a commit is its own answer. */
+  resolveRevision(repo: string, revision: string, signal?: AbortSignal): Promise<string>;
+  /** All files at a commit (or branch, or tag), in subfolders too. */
+  listTree(repo: string, commit: string, signal?: AbortSignal): Promise<readonly HubFile[]>;
+  /** Opens the bytes of a file, beginning at `from`. The caller reads or destroys the body. */
+  openFile(repo: string, commit: string, path: string, options: OpenOptions): Promise<OpenedFile>;
+  reachability(): Reachability;
+  close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  readonly from: number;
+  readonly signal: AbortSignal;
+}
+
+/** A page of a listing is at most a few hundred kilobytes; what is larger is no hub. */
+const pageLimit = 32 * 1024 * 1024;
+
+export function createHubClient(options: HubHttpOptions): HubClient {
+  const http = createHubHttp(options);
+  const base = options.endpoint.replace(/\/+$/, "");
+
+  async function json(url: string, what: string, signal?: AbortSignal): Promise<{ value: unknown; next: string | undefined }> {
+    const answer = await http.get(url, { what, signal, headers: { accept: "application/json" } });
+    const text = await readText(answer.body, what, signal);
+    const next = /<([^>]+)>\s*;[^,]*rel="?next"?/.exec(answer.header("link") ?? "")?.[1];
+    return { value: parseJson(text, what), next: next === undefined ? undefined : new URL(next, answer.url).href };
+  }
+
+  async function* pages(first: string, what: string, signal?: AbortSignal): AsyncGenerator<readonly unknown[]> {
+    const seen = new Set<string>();
+    for (let url: string | undefined = first; url !== undefined && !seen.has(url); ) {
+      seen.add(url);
+      const page: { value: unknown; next: string | undefined } = await json(url, what, signal);
+      if (!Array.isArray(page.value)) throw malformed(what);
+      yield page.value;
+      url = page.next;
+    }
+  }
+
+  return {
+    async searchModels(query, limit, signal) {
+      const search = new URLSearchParams({ search: query, filter: "gguf", sort: "downloads", direction: "-1", limit: String(limit) });
+      const found: HubRepo[] = [];
+      for await (const page of pages(`${base}/api/models?${search.toString()}`, "the search", signal)) {
+        found.push(...page.map(repoEntry).filter((entry) => entry !== undefined));
+        if (found.length >= limit) break;
+      }
+      return found.slice(0, limit);
+    },
+    async resolveRevision(repo, revision, signal) {
+      if (isCommit(revision)) return revision;
+      const what = `${repo} at ${revision}`;
+      const { value } = await json(`${base}/api/models/${repoPart(repo)}/revision/${encodeURIComponent(revision)}`, what, signal);
+      const sha = field(value, "sha");
+      if (typeof sha !== "string" || !isCommit(sha)) throw malformed(what);
+      return sha;
+    },
+    async listTree(repo, commit, signal) {
+      const what = `the file list of ${repo}`;
+      const files: HubFile[] = [];
+      const url = `${base}/api/models/${repoPart(repo)}/tree/${encodeURIComponent(commit)}?recursive=true`;
+      for await (const page of pages(url, what, signal)) {
+        for (const entry of page) if (field(entry, "type") === "file") files.push(fileEntry(entry, what));
+      }
+      return files;
+    },
+    async openFile(repo, commit, path, { from, signal }) {
+      const encoded = path.split("/").map(encodeURIComponent).join("/");
+      const answer = await http.get(`${base}/${repoPart(repo)}/resolve/${encodeURIComponent(commit)}/${encoded}`, {
+        what: `${path} of ${repo}`,
+        signal,
+        headers: from > 0 ? { range: `bytes=${from}-` } : {},
+      });
+      const start = rangeStart(answer.status, answer.header("content-range"), from);
+      const sha256 = normaliseEtag(answer.hubHeader("x-linked-etag"));
+      const rest = wholeNumber(answer.header("content-length"));
+      const total = wholeNumber(answer.hubHeader("x-linked-size")) ?? (rest === undefined ? undefined : rest + start);
+      return { body: answer.body, total, from: start, ...(sha256 ? { sha256 } : {}) };
+    },
+    reachability: () => http.reachability(),
+    close: () => http.close(),
+  };
+}
+
+function repoPart(repo: string): string {
+  if (!isRepo(repo)) throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is no repository (owner/name).`);
+  return repo;
+}
+
+/** 206 begins where Content-Range says, which must be what was asked for; 200 is the whole file. */
+function rangeStart(status: number, contentRange: string | undefined, asked: number): number {
+  if (status !== 206) return 0;
+  const start = Number(/^bytes (\d+)-/.exec(contentRange ?? "")?.[1] ?? "0");
+  if (start === asked) return start;
+  throw new GatewayError("hub_unreachable", `The hub's storage sent another range (${start}) than was asked for (${asked}).`);
+}
+
+/** Quotes, a weak mark and upper case are decoration. */
+function normaliseEtag(etag: string | undefined): string | undefined {
+  const bare = etag?.replace(/^W\//, "").replaceAll('"', "").toLowerCase();
+  return bare !== undefined && /^[0-9a-f]{64}$/.test(bare) ? bare : undefined;
+}
+
+function wholeNumber(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function repoEntry(entry: unknown): HubRepo | undefined {
+  const id = field(entry, "id") ?? field(entry, "modelId");
+  const downloads = field(entry, "downloads");
+  const likes = field(entry, "likes");
+  if (typeof id !== "string") return undefined;
+  return { id, downloads: typeof downloads === "number" ? downloads : 0, likes: typeof likes === "number" ? likes : 0 };
+}
+
+function fileEntry(entry: unknown, what: string): HubFile {
+  const path = field(entry, "path");
+  const oid = field(entry, "oid");
+  const lfs = field(entry, "lfs");
+  const size = (lfs === undefined ? undefined : field(lfs, "size")) ?? field(entry, "size");
+  if (typeof path !== "string" || typeof oid !== "string" || typeof size !== "number") throw malformed(what);
+  if (!Number.isSafeInteger(size) || size < 0) throw malformed(what);
+  if (lfs === undefined || lfs === null) return { path, size, oid };
+  const sha256 = field(lfs, "oid");
+  // Without the digest the file could not be verified: its own oid is that of the pointer.
+  if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) throw malformed(what);
+  return { path, size, oid, sha256 };
+}
+
+function field(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.getOwnPropertyDescriptor(value, name)?.value;
+}
+
+async function readText(body: Readable, what: string, signal: AbortSignal | undefined): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      if (!Buffer.isBuffer(chunk)) continue;
+      length += chunk.length;
+      if (length > pageLimit) throw malformed(what);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw transferError(error, what, signal);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function parseJson(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw malformed(what, error);
+  }
+}
+
+function malformed(what: string, cause?: unknown): GatewayError {
+  return new GatewayError("hub_unreachable", `The answer for ${what} is not what a hub sends; is HF_ENDPOINT a hub?`, { cause });
+}

@@ -1,0 +1,110 @@
+// What a hub's answer, a broken transfer or a refusing file system becomes: one GatewayError each.
+// Messages may be shown to clients: they never hold a token, and a signed address of the hub's storage never gets in.
+import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
+
+export interface RefusedAnswer {
+  readonly status: number;
+  header(name: string): string | undefined;
+  /** The first bytes of the body. */
+  readonly body: string;
+  /** What was asked for, in words: `acme/demo`, `acme/demo at main`, `demo.gguf of acme/demo`. */
+  readonly what: string;
+  /** False for an answer of the storage that the hub redirects to: its refusals say nothing about our rights. */
+  readonly fromHub: boolean;
+  readonly tokenSent: boolean;
+  readonly token: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Any answer that is neither a success nor a redirect. */
+export function answerError(answer: RefusedAnswer): GatewayError {
+  const { status, what } = answer;
+  const errorCode = answer.header("x-error-code");
+  const sent = answer.tokenSent ? "a token was sent" : "no token was sent";
+  const said = `${status}${errorCode ? ` ${clean(errorCode, answer.token)}` : ""}${hubWords(answer)}`;
+  if (!answer.fromHub) {
+    return new GatewayError("hub_unreachable", `The hub's storage did not give ${what} (${status}).`, retryAfter(answer));
+  }
+  if (status === 429) {
+    return new GatewayError("hub_rate_limited", `The hub asks to wait before ${what} is asked for again (${said}; ${sent}).`, retryAfter(answer));
+  }
+  // The hub answers 401 for a repository that does not exist, so as not to tell which private ones do.
+  if (status === 404 || (status === 401 && errorCode === "RepoNotFound")) {
+    return new GatewayError("hub_not_found", `The hub has no ${what}, or does not show it (${said}; ${sent}).`);
+  }
+  if (status === 401 || status === 403) {
+    const cure = errorCode === "GatedRepo"
+      ? "its terms must be accepted on the hub by the owner of the token in HF_TOKEN"
+      : "it does not exist, is private, or needs a token in HF_TOKEN that may read it";
+    return new GatewayError("hub_denied", `The hub refused ${what}: ${cure} (${said}; ${sent}).`);
+  }
+  return new GatewayError("hub_unreachable", `The hub could not give ${what} (${said}).`, retryAfter(answer));
+}
+
+/** A request or body that broke off. Says `cancelled` where it was our own signal that broke it. */
+export function transferError(error: unknown, what: string, signal: AbortSignal | undefined): GatewayError {
+  // An aborted request throws the signal's reason, whatever that is.
+  if (signal?.aborted && (error === signal.reason || !(error instanceof GatewayError))) return cancelled(what);
+  if (error instanceof GatewayError) return error;
+  return new GatewayError("hub_unreachable", `The connection to the hub broke while reading ${what}: ${reasonOf(error)}.`, {
+    cause: error,
+  });
+}
+
+export function cancelled(what: string): GatewayError {
+  return new GatewayError("cancelled", `The pull of ${what} was cancelled.`);
+}
+
+/** A file system that refused to write `what`. */
+export function cacheError(error: unknown, what: string): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const code = systemCode(error);
+  if (code === "ENOSPC" || code === "EDQUOT") {
+    return new GatewayError("disk_full", `There is no room left in the model cache for ${what} (${code}).`, { cause: error });
+  }
+  if (code === undefined) return toGatewayError(error);
+  return new GatewayError("cache_unwritable", `The model cache cannot take ${what} (${code}).`, { cause: error });
+}
+
+/** `"api";r=0;t=55` names the seconds until the window is over; older answers have Retry-After in seconds or as a date. */
+function retryAfter(answer: RefusedAnswer): { retryAfterMs?: number } {
+  const limit = answer.header("ratelimit");
+  const left = limit === undefined ? undefined : /;\s*r=(\d+)/.exec(limit)?.[1];
+  const window = limit === undefined ? undefined : /;\s*t=(\d+)/.exec(limit)?.[1];
+  if (window !== undefined && (answer.status === 429 || left === "0")) return { retryAfterMs: Number(window) * 1000 };
+  const after = answer.header("retry-after");
+  if (after === undefined) return {};
+  if (/^\d+$/.test(after)) return { retryAfterMs: Number(after) * 1000 };
+  const date = Date.parse(after);
+  return Number.isNaN(date) ? {} : { retryAfterMs: Math.max(0, date - answer.now) };
+}
+
+function hubWords(answer: RefusedAnswer): string {
+  const header = answer.header("x-error-message");
+  const words = header ?? bodyWords(answer.body);
+  return words ? `: ${clean(words, answer.token)}` : "";
+}
+
+function bodyWords(body: string): string | undefined {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    if (typeof parsed === "object" && parsed !== null && "error" in parsed && typeof parsed.error === "string") {
+      return parsed.error;
+    }
+  } catch {
+    // No JSON: a page of a proxy or of another server. The status says enough.
+  }
+  return undefined;
+}
+
+function clean(text: string, token: string | undefined): string {
+  const flat = text.replace(/\s+/g, " ").trim().slice(0, 200);
+  return token ? flat.replaceAll(token, "***") : flat;
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // An AggregateError of several addresses has no message of its own.
+  return error.message || systemCode(error) || error.name;
+}

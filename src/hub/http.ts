@@ -1,0 +1,157 @@
+// GET requests to a hub: redirects by hand, the token for the hub's own origin only, errors in our own terms.
+// Knows nothing of repositories or files.
+import type { Readable } from "node:stream";
+import { Agent, type Dispatcher, errors, request } from "undici";
+import { GatewayError } from "../core/errors.ts";
+import { answerError, transferError } from "./errors.ts";
+
+/** Whether the hub could be reached when it was last asked. `at` in milliseconds since the epoch, 0 where never. */
+export interface Reachability {
+  readonly status: "unknown" | "reachable" | "unreachable";
+  readonly message: string;
+  readonly at: number;
+}
+
+export interface HubHttpOptions {
+  /** Base address of the hub, for instance the value of HF_ENDPOINT. */
+  readonly endpoint: string;
+  readonly token: string | undefined;
+  readonly now?: (() => number) | undefined;
+  /** Connections to use in place of our own pool; the caller closes it. */
+  readonly dispatcher?: Dispatcher | undefined;
+  /** Milliseconds without a byte after which a transfer counts as broken. */
+  readonly stallMs?: number | undefined;
+}
+
+export interface HubAnswer {
+  readonly status: number;
+  /** Where the answer came from in the end. */
+  readonly url: URL;
+  header(name: string): string | undefined;
+  /** Headers of the hub's own answer, before it redirected to its storage. */
+  hubHeader(name: string): string | undefined;
+  readonly body: Readable;
+}
+
+export interface HubGet {
+  /** What is asked for, in words, for error messages. */
+  readonly what: string;
+  readonly signal?: AbortSignal | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface HubHttp {
+  /** Follows redirects; throws `hub_*` for any other answer than 2xx, `cancelled` when aborted. */
+  get(url: string, options: HubGet): Promise<HubAnswer>;
+  reachability(): Reachability;
+  close(): Promise<void>;
+}
+
+const redirectLimit = 10;
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+export function createHubHttp(options: HubHttpOptions): HubHttp {
+  const now = options.now ?? Date.now;
+  const stallMs = options.stallMs ?? 30_000;
+  const own = options.dispatcher ? undefined : new Agent();
+  const dispatcher = options.dispatcher ?? own;
+  const hubOrigin = new URL(options.endpoint).origin;
+  let last: Reachability = { status: "unknown", message: "The hub was not asked yet.", at: 0 };
+
+  function note(error: GatewayError | undefined): void {
+    if (error?.code === "cancelled") return;
+    last = error?.code === "hub_unreachable"
+      ? { status: "unreachable", message: error.message, at: now() }
+      : { status: "reachable", message: `${hubOrigin} answers.`, at: now() };
+  }
+
+  async function send(url: URL, { headers, signal }: HubGet): Promise<Dispatcher.ResponseData> {
+    const authorization = options.token !== undefined && url.origin === hubOrigin
+      ? { authorization: `Bearer ${options.token}` }
+      : {};
+    return request(url, {
+      ...(dispatcher ? { dispatcher } : {}),
+      ...(signal ? { signal } : {}),
+      headers: { "user-agent": "model-gateway", "accept-encoding": "identity", ...headers, ...authorization },
+      headersTimeout: stallMs,
+      bodyTimeout: stallMs,
+    });
+  }
+
+  async function follow(start: string, get: HubGet): Promise<HubAnswer> {
+    let url = new URL(start);
+    const hubHeaders = new Map<string, string>();
+    for (let hop = 0; hop <= redirectLimit; hop++) {
+      const response = await send(url, get);
+      const header = headerReader(response.headers);
+      const fromHub = url.origin === hubOrigin;
+      if (fromHub) for (const name of ["x-linked-etag", "x-linked-size", "x-repo-commit"]) keep(hubHeaders, name, header(name));
+      const { statusCode: status } = response;
+      // Without a listener a body that is left unread would end the process.
+      response.body.on("error", (error) => {
+        if (!(error instanceof errors.RequestAbortedError)) note(transferError(error, get.what, get.signal));
+      });
+      if (status >= 200 && status < 300) {
+        return { status, url, header, hubHeader: (name) => hubHeaders.get(name), body: response.body };
+      }
+      const location = header("location");
+      if (!redirects.has(status) || location === undefined) {
+        const tokenSent = options.token !== undefined && fromHub;
+        const body = await firstBytes(response.body, 4096);
+        throw answerError({ status, header, body, what: get.what, fromHub, tokenSent, token: options.token, now: now() });
+      }
+      await response.body.dump();
+      url = redirectTarget(location, url, get.what);
+    }
+    throw new GatewayError("hub_unreachable", `The hub redirects ${get.what} more than ${redirectLimit} times.`);
+  }
+
+  return {
+    async get(url, get) {
+      try {
+        const answer = await follow(url, get);
+        note(undefined);
+        return answer;
+      } catch (error) {
+        const failure = transferError(error, get.what, get.signal);
+        note(failure);
+        throw failure;
+      }
+    },
+    reachability: () => last,
+    async close() {
+      // Not close(): that would wait for a transfer that nobody reads any more.
+      await own?.destroy();
+    },
+  };
+}
+
+function redirectTarget(location: string, from: URL, what: string): URL {
+  const target = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
+  if (target?.protocol === "https:" || target?.protocol === "http:") return target;
+  throw new GatewayError("hub_unreachable", `The hub redirects ${what} to an address that is none.`);
+}
+
+function headerReader(headers: Dispatcher.ResponseData["headers"]): (name: string) => string | undefined {
+  return (name) => {
+    const value = headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  };
+}
+
+function keep(map: Map<string, string>, name: string, value: string | undefined): void {
+  if (value !== undefined) map.set(name, value);
+}
+
+/** Enough of an error's body to read its message; the rest is dropped. */
+async function firstBytes(body: Readable, limit: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length >= limit) break;
+  }
+  return Buffer.concat(chunks).toString("utf8", 0, limit);
+}

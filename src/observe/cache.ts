@@ -1,0 +1,169 @@
+// Reads the hub cache folder: its models, and a signature of what the router could serve. Writes nothing.
+import { createHash } from "node:crypto";
+import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { systemCode } from "../core/errors.ts";
+import { type GgufMetadata, readGgufMetadata } from "../hub/gguf-metadata.ts";
+import type { CachedModel, CacheSnapshot, Knowable } from "../plan/observed.ts";
+import { aliasTags, groupModels, type ModelGroup, type Snapshot, type SnapshotFile } from "./cache-layout.ts";
+
+export interface CacheScanner {
+  scan(): Promise<Knowable<CacheSnapshot>>;
+}
+
+/** How many repositories are read at once: enough to keep the disk busy, few enough to leave it to others. */
+const parallelRepos = 8;
+const deepestFolder = 6;
+
+export function createCacheScanner(cacheDir: string): CacheScanner {
+  // By content (blob name) or, for plain files, by path, size and time: a header is read once.
+  const metadata = new Map<string, GgufMetadata | null>();
+  let seenBefore = false;
+
+  async function scan(): Promise<Knowable<CacheSnapshot>> {
+    let entries: string[];
+    try {
+      entries = await readdir(cacheDir);
+    } catch (error) {
+      if (systemCode(error) === "ENOENT" && !seenBefore) return { state: "known", value: { models: [], signature: "empty", unreadable: [] } };
+      // A cache that was there and is gone is an unplugged disk, not a wish to pull everything again.
+      return { state: "unknown", why: `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})` };
+    }
+    seenBefore = true;
+    const repos = entries.filter((name) => /^models--[^-].*--.+/.test(name)).sort();
+    const models: CachedModel[] = [];
+    const hash = createHash("sha256");
+    const unreadable: string[] = [];
+    const used = new Set<string>();
+    const found = await mapLimited(repos, parallelRepos, async (folder) => {
+      const repo = folder.slice("models--".length).replace("--", "/");
+      return { repo, read: await readRepo(join(cacheDir, folder), repo, used) };
+    });
+    for (const { repo, read } of found) {
+      if (read === null) unreadable.push(repo);
+      else models.push(...read.models);
+      hash.update(read?.signature ?? repo);
+    }
+    for (const key of metadata.keys()) if (!used.has(key)) metadata.delete(key);
+    return { state: "known", value: { models, signature: hash.digest("hex").slice(0, 16), unreadable } };
+  }
+
+  async function readRepo(root: string, repo: string, used: Set<string>): Promise<{ models: CachedModel[]; signature: string } | null> {
+    try {
+      const main = await readRef(join(root, "refs", "main"));
+      const commits = await listFolders(join(root, "snapshots"));
+      const snapshots = await Promise.all(commits.map((commit) => readSnapshot(join(root, "snapshots", commit), commit)));
+      const ordered = snapshots.toSorted((a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a));
+      const groups = groupModels(ordered, main);
+      const models = await Promise.all(groups.map((group) => describe(root, repo, group, used)));
+      return { models, signature: JSON.stringify([repo, main, ordered]) };
+    } catch (error) {
+      // One folder that cannot be read says nothing of the others; its own models stay unknown.
+      if (systemCode(error) === undefined) throw error;
+      return null;
+    }
+  }
+
+  async function describe(root: string, repo: string, group: ModelGroup, used: Set<string>): Promise<CachedModel> {
+    const folder = join(root, "snapshots", group.commit);
+    const files = group.files.map((file) => join(folder, file.path));
+    const [first] = group.files;
+    const key = first?.blob ?? `${files[0] ?? ""}:${first?.size ?? 0}:${first?.modifiedAt ?? 0}`;
+    used.add(key);
+    let read = metadata.get(key);
+    if (read === undefined && group.complete && files[0] !== undefined) {
+      read = await readGgufMetadata(files[0]);
+      metadata.set(key, read);
+    }
+    return {
+      id: `${repo}:${group.tag}`,
+      repo,
+      tag: group.tag,
+      aliases: aliasTags(group).map((tag) => `${repo}:${tag}`),
+      routerId: group.routerTag === null ? null : `${repo}:${group.routerTag}`,
+      commit: group.commit,
+      files,
+      bytes: group.files.reduce((sum, file) => sum + (file.size ?? 0), 0),
+      complete: group.complete,
+      projector: group.projector ? join(folder, group.projector.path) : null,
+      nCtxTrain: read?.contextLength ?? null,
+      modifiedAt: Math.max(...group.files.map((file) => file.modifiedAt)),
+      digest: first?.blob ?? null,
+      architecture: read?.architecture ?? null,
+      fileType: read?.fileType ?? null,
+    };
+  }
+
+  return { scan };
+}
+
+function newest(snapshot: Snapshot): number {
+  return Math.max(0, ...snapshot.files.map((file) => file.modifiedAt));
+}
+
+async function readRef(path: string): Promise<string | null> {
+  try {
+    return (await readFile(path, "utf8")).trim();
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+}
+
+async function listFolders(path: string): Promise<string[]> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+/** Gone between two looks, or never there, or a file where a folder should be: other tools tidy up meanwhile. */
+function isAbsent(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "");
+}
+
+async function readSnapshot(root: string, commit: string): Promise<Snapshot> {
+  const files: SnapshotFile[] = [];
+  async function walk(folder: string, prefix: string, depth: number): Promise<void> {
+    const entries = await readdir(folder, { withFileTypes: true });
+    await Promise.all(
+      entries.map(async (entry) => {
+        if (entry.isDirectory()) {
+          if (depth < deepestFolder) await walk(join(folder, entry.name), `${prefix}${entry.name}/`, depth + 1);
+        } else if (/\.gguf$/.test(entry.name)) {
+          files.push(await readFileEntry(join(folder, entry.name), `${prefix}${entry.name}`, entry.isSymbolicLink()));
+        }
+      }),
+    );
+  }
+  await walk(root, "", 0);
+  return { commit, files: files.toSorted((a, b) => (a.path < b.path ? -1 : 1)) };
+}
+
+async function readFileEntry(path: string, relative: string, isLink: boolean): Promise<SnapshotFile> {
+  const blob = isLink ? basename(await readlink(path)) : null;
+  try {
+    const { size, mtimeMs } = await stat(path);
+    return { path: relative, size, modifiedAt: mtimeMs, blob };
+  } catch (error) {
+    if (!isAbsent(error) && systemCode(error) !== "ELOOP") throw error;
+    return { path: relative, size: null, modifiedAt: (await lstat(path)).mtimeMs, blob };
+  }
+}
+
+/** Runs a task for each item, a few at a time; results in the items' order. */
+async function mapLimited<T, R>(items: readonly T[], limit: number, task: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  async function worker(): Promise<void> {
+    while (next < items.length) {
+      const index = next++;
+      results[index] = await task(items[index] as T);
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+  return results;
+}

@@ -1,0 +1,62 @@
+// Takes the snapshot that the planner works on. Changes nothing; what cannot be read is unknown.
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import { systemCode } from "../core/errors.ts";
+import { readIfPresent } from "../desired/atomic-file.ts";
+import type { Router } from "../engines/router.ts";
+import type { BinaryState, InventoryEntry, Knowable, Observed } from "../plan/observed.ts";
+import { emptyPreset, parsePreset, type PresetFile } from "../plan/preset-file.ts";
+import type { CacheScanner } from "./cache.ts";
+
+export interface Observer {
+  observe(): Promise<Observed>;
+}
+
+export function createObserver(options: {
+  readonly scanner: CacheScanner;
+  readonly cacheDir: string;
+  readonly presetPath: string;
+  readonly router: Router;
+  readonly inventory: () => readonly InventoryEntry[];
+  readonly engine: () => { readonly binary: BinaryState; readonly knownOptions: ReadonlySet<string> | null };
+}): Observer {
+  return {
+    observe: async () => {
+      const [cache, preset, freeBytes] = await Promise.all([
+        options.scanner.scan(),
+        readPreset(options.presetPath),
+        readFreeBytes(options.cacheDir),
+        options.router.refresh(),
+      ]);
+      const inventory = options.inventory();
+      const vanished = cache.state === "known" && cache.value.signature === "empty" && inventory.length > 0;
+      return {
+        cache: vanished ? { state: "unknown", why: `the model cache ${options.cacheDir} is gone, with models in it that this gateway put there` } : cache,
+        preset,
+        freeBytes,
+        inventory: { state: "known", value: inventory },
+        router: { ...options.router.snapshot(), ...options.engine() },
+      };
+    },
+  };
+}
+
+export async function readPreset(path: string): Promise<Knowable<PresetFile>> {
+  try {
+    const text = await readIfPresent(path);
+    return { state: "known", value: text === null ? emptyPreset : parsePreset(text) };
+  } catch (error) {
+    return { state: "unknown", why: `${path} cannot be read (${systemCode(error) ?? String(error)})` };
+  }
+}
+
+/** Of the folder, or of the nearest one above it that exists. */
+async function readFreeBytes(folder: string): Promise<Knowable<number>> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    return { state: "known", value: bavail * bsize };
+  } catch (error) {
+    if (systemCode(error) === "ENOENT" && dirname(folder) !== folder) return readFreeBytes(dirname(folder));
+    return { state: "unknown", why: systemCode(error) ?? String(error) };
+  }
+}

@@ -1,0 +1,71 @@
+// The actions that the planner may ask for. Pure types.
+
+export const actionKinds = [
+  "model.pull",
+  "model.import",
+  "model.remove",
+  "preset.write",
+  "router.start",
+  "router.reload",
+  "router.restart",
+] as const;
+
+export type ActionKind = (typeof actionKinds)[number];
+export type Lane = "control" | "transfer";
+
+interface ActionBase {
+  /** What it acts on; at most one action per key is planned or running. */
+  readonly key: string;
+  /** CamelCase. */
+  readonly reason: string;
+  readonly message: string;
+  /** Models whose loaded instance it ends: their answers in flight are awaited first. */
+  readonly disrupts: readonly string[];
+}
+
+export type Action = ActionBase &
+  (
+    | { readonly kind: "model.pull"; readonly model: string; readonly revision: string | undefined }
+    | { readonly kind: "model.import"; readonly model: string; readonly source: string }
+    | { readonly kind: "model.remove"; readonly model: string }
+    | { readonly kind: "preset.write"; readonly text: string }
+    | { readonly kind: "router.start" }
+    | { readonly kind: "router.reload" }
+    | { readonly kind: "router.restart" }
+  );
+
+export function laneOf(kind: ActionKind): Lane {
+  return kind === "model.pull" || kind === "model.import" ? "transfer" : "control";
+}
+
+/** What an earlier try of an action left behind. */
+export interface BackoffEntry {
+  readonly failures: number;
+  /** Not before this time, ms. */
+  readonly until: number;
+  /** Not before somebody changes something. */
+  readonly stalled: boolean;
+  readonly reason: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+export interface HeldAction {
+  readonly action: Action;
+  readonly why: "suspended" | "backoff" | "stalled";
+  readonly until: number | null;
+}
+
+export interface Plan {
+  /** To be started now. */
+  readonly actions: readonly Action[];
+  readonly held: readonly HeldAction[];
+  /** Cached models that the document does not name: left alone. */
+  readonly unmanaged: readonly string[];
+  /** Findings that no action mends, by model id. */
+  readonly findings: ReadonlyMap<string, string>;
+}
+
+export function backoffKey(action: Action): string {
+  return `${action.kind} ${action.key}`;
+}

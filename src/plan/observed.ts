@@ -1,0 +1,107 @@
+// What was found to be true, as plain data: the planner's input. Pure types, and small readers of them.
+import type { PresetFile } from "./preset-file.ts";
+
+/** Something observed, or not: what is unknown never leads to a destructive action. */
+export type Knowable<T> =
+  | { readonly state: "known"; readonly value: T }
+  | { readonly state: "unknown"; readonly why: string };
+
+export interface CachedModel {
+  /** The interface's identifier. */
+  readonly id: string;
+  readonly repo: string;
+  readonly tag: string;
+  /** Other names of the same model: `repo:file-stem`, and the router's tag where only this model has it. */
+  readonly aliases: readonly string[];
+  /** The id under which the router lists this model by itself; null where it lists none, or another file. */
+  readonly routerId: string | null;
+  /** Commit of the snapshot that holds it. */
+  readonly commit: string;
+  /** Absolute paths in the snapshot, shards in order; the first is what the router opens. */
+  readonly files: readonly string[];
+  readonly bytes: number;
+  /** Every shard is there and no link dangles. */
+  readonly complete: boolean;
+  /** Absolute path of the vision projector beside it. */
+  readonly projector: string | null;
+  /** Trained context in tokens, from the file's metadata. */
+  readonly nCtxTrain: number | null;
+  /** ms since the epoch. */
+  readonly modifiedAt: number;
+  /** Content hash of the first file (hex), as its blob is named; null for a plain file. */
+  readonly digest: string | null;
+  readonly architecture: string | null;
+  readonly fileType: number | null;
+}
+
+export interface CacheSnapshot {
+  readonly models: readonly CachedModel[];
+  /** Changes whenever a file that the router could serve comes, goes or changes. */
+  readonly signature: string;
+  /** Repositories (`owner/name`) whose folder could not be read: what they hold is unknown. */
+  readonly unreadable: readonly string[];
+}
+
+export type RouterPhase = "stopped" | "starting" | "ready" | "stopping";
+export type BinaryState = "present" | "missing" | "installing";
+
+export interface RouterModel {
+  readonly id: string;
+  /** unloaded, loading, loaded, sleeping, downloading. */
+  readonly value: string;
+  readonly failed: boolean;
+  /** What the router passes to the model's process: `--ctx-size`, `--port`, … */
+  readonly args: readonly string[];
+  readonly nCtx: number | null;
+}
+
+export interface RouterSnapshot {
+  readonly binary: BinaryState;
+  readonly phase: RouterPhase;
+  readonly pid: number | null;
+  /** The preset text and cache signature that the running router read last. */
+  readonly loadedPreset: string | null;
+  readonly loadedCache: string | null;
+  /** True when those were read at its start, not by a reload. */
+  readonly freshlyStarted: boolean;
+  /** Times (ms) of exits nobody asked for. */
+  readonly crashes: readonly number[];
+  readonly lastWords: string;
+  /** Unknown while it does not answer. */
+  readonly models: Knowable<readonly RouterModel[]>;
+  /** Since when (ms) a ready router has not answered; null while it does. */
+  readonly silentSince: number | null;
+  /** Options that the engine knows, without dashes; null when they could not be read. */
+  readonly knownOptions: ReadonlySet<string> | null;
+}
+
+/** What we pulled or imported, so may delete. */
+export interface InventoryEntry {
+  readonly id: string;
+  readonly repo: string;
+  readonly tag: string;
+  readonly revision: string;
+  readonly commit: string;
+  /** Paths in the repository and names of their blobs. */
+  readonly files: readonly { readonly path: string; readonly blob: string; readonly size: number }[];
+  readonly addedAt: string;
+  /** The document once said `keep`: never pruned. */
+  readonly keep: boolean;
+}
+
+export interface Observed {
+  readonly cache: Knowable<CacheSnapshot>;
+  readonly preset: Knowable<PresetFile>;
+  readonly router: RouterSnapshot;
+  readonly inventory: Knowable<readonly InventoryEntry[]>;
+  readonly freeBytes: Knowable<number>;
+}
+
+/** The cached model that a desired id means: its own id, or another name of it, ignoring case. */
+export function findCached(models: readonly CachedModel[], id: string): CachedModel | undefined {
+  const folded = id.toLowerCase();
+  return (
+    models.find((model) => model.id.toLowerCase() === folded) ??
+    models.find((model) => model.aliases.some((alias) => alias.toLowerCase() === folded))
+  );
+}

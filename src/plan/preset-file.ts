@@ -1,0 +1,105 @@
+// router.preset.ini as lines, so that people's keys, sections and comments survive. Pure.
+// The `ini` package would lose comments on writing, and splits section names at dots ("Qwen2.5" …): it reads single entries.
+import { parse } from "ini";
+
+/** A section: its header line and what follows it up to the next header. */
+export interface PresetSection {
+  /** Without brackets; null for the lines before the first section. */
+  readonly name: string | null;
+  readonly lines: readonly string[];
+}
+
+export interface PresetFile {
+  readonly text: string;
+  readonly sections: readonly PresetSection[];
+}
+
+const headerPattern = /^\[([^\]\r\n]*)\]\s*(?:[;#].*)?$/;
+const entryPattern = /^([A-Za-z][A-Za-z0-9_.-]*)\s*=/;
+/** Names the keys of a section that are ours to change and to remove; a person who deletes it takes them over. */
+const markerPattern = /^; model-gateway sets:(.*)$/;
+
+export const emptyPreset: PresetFile = { text: "", sections: [{ name: null, lines: [] }] };
+
+export function parsePreset(text: string): PresetFile {
+  const sections: { name: string | null; lines: string[] }[] = [{ name: null, lines: [] }];
+  // A byte order mark makes the router refuse the whole file.
+  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  if (lines.at(-1) === "") lines.pop();
+  for (const line of lines) {
+    const header = headerPattern.exec(line);
+    if (header) sections.push({ name: header[1] ?? "", lines: [] });
+    else sections.at(-1)?.lines.push(line);
+  }
+  return { text, sections };
+}
+
+export interface PresetEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** The entry on a line, as the router reads it: a `#` or `;` cuts the value. Null for comments and blank lines. */
+export function readEntry(line: string): PresetEntry | null {
+  if (!entryPattern.test(line)) return null;
+  const [entry] = Object.entries(parse(line));
+  return entry ? { key: canonicalKey(entry[0]), value: String(entry[1]) } : null;
+}
+
+/** The router takes `c`, `ctx-size` and `LLAMA_ARG_CTX_SIZE` for the same key. */
+function canonicalKey(key: string): string {
+  if (key === "c") return "ctx-size";
+  const fromEnvironment = /^LLAMA_ARG_([A-Z0-9_]+)$/.exec(key);
+  return fromEnvironment?.[1] ? fromEnvironment[1].toLowerCase().replaceAll("_", "-") : key;
+}
+
+/** Whether the router can read a line at all: one that it cannot, or a key that it does not know, ends the router. */
+export function isReadable(line: string, knownKeys: ReadonlySet<string> | null): boolean {
+  if (/^\s*$/.test(line) || /^[;#]/.test(line)) return true;
+  const key = entryPattern.exec(line)?.[1];
+  return key !== undefined && (knownKeys === null || knownKeys.has(key));
+}
+
+export function markedKeys(section: PresetSection): ReadonlySet<string> {
+  const keys = section.lines.flatMap((line) => markerPattern.exec(line)?.[1]?.trim().split(/\s+/) ?? []);
+  return new Set(keys.filter((key) => key !== ""));
+}
+
+export function isMarker(line: string): boolean {
+  return markerPattern.test(line);
+}
+
+export function markerFor(keys: readonly string[]): string {
+  return `; model-gateway sets: ${keys.join(" ")}`;
+}
+
+/** The section that the router uses: of several with one name the last replaces the others wholly. */
+export function findSection(file: PresetFile, name: string): PresetSection | undefined {
+  return file.sections.findLast((section) => section.name !== null && sameSection(section.name, name));
+}
+
+/** The router compares the tag ignoring case, owner and name with case. */
+export function sameSection(a: string, b: string): boolean {
+  return foldTag(a) === foldTag(b);
+}
+
+function foldTag(name: string): string {
+  const colon = name.indexOf(":");
+  return colon < 0 ? name : name.slice(0, colon) + name.slice(colon).toUpperCase();
+}
+
+export function sectionValues(section: PresetSection | undefined): ReadonlyMap<string, string> {
+  const entries = (section?.lines ?? []).map(readEntry).filter((entry) => entry !== null);
+  return new Map(entries.map(({ key, value }) => [key, value]));
+}
+
+/** What the router would use for a model: `[*]` with the model's own section over it. */
+export function effectiveValues(file: PresetFile, name: string): ReadonlyMap<string, string> {
+  return new Map([...sectionValues(findSection(file, "*")), ...sectionValues(findSection(file, name))]);
+}
+
+/** The context size in force for a model by the preset: its own, else `[*]`'s; null where the router decides. */
+export function presetCtxSize(file: PresetFile, name: string): number | null {
+  const value = Number(effectiveValues(file, name).get("ctx-size"));
+  return Number.isInteger(value) && value > 0 ? value : null;
+}

@@ -1,0 +1,85 @@
+// Which sections router.preset.ini should have, and whether the router took them. Pure.
+import type { Desired, DesiredModel } from "../desired/document.ts";
+import { type CachedModel, findCached, type RouterModel } from "./observed.ts";
+import { presetCtxSize, type PresetFile } from "./preset-file.ts";
+import type { WantedSection } from "./render-preset.ts";
+
+/** Seconds until the router kills a model that does not end by itself; its own default of 10 blocks a reload as long. */
+const stopTimeoutSeconds = 3;
+
+/** `[*]`, and a section for each model that has an override or that the router would not list under our id. */
+export function wantedSections(
+  desired: Desired,
+  models: readonly CachedModel[],
+  knownOptions: ReadonlySet<string> | null,
+  findings: Map<string, string>,
+): WantedSection[] {
+  const byId = new Map<string, DesiredModel>();
+  for (const model of desired.models) {
+    const cached = findCached(models, model.id);
+    if (cached) byId.set(cached.id, model);
+  }
+  const sections = models
+    .filter((model) => model.complete)
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    .flatMap((model) => modelSection(model, byId.get(model.id), knownOptions, findings));
+  return [{ name: "*", values: globalValues(desired) }, ...sections];
+}
+
+function globalValues(desired: Desired): Map<string, string> {
+  const values = new Map<string, string>();
+  if (desired.context.default !== undefined) values.set("ctx-size", String(desired.context.default));
+  // Otherwise each load asks the hub, and a newer commit is pulled behind our back.
+  values.set("offline", "true");
+  values.set("stop-timeout", String(stopTimeoutSeconds));
+  if (desired.rpc.mode === "rpc" && desired.rpc.workers.length > 0) values.set("rpc", desired.rpc.workers.join(","));
+  return values;
+}
+
+function modelSection(
+  model: CachedModel,
+  desired: DesiredModel | undefined,
+  knownOptions: ReadonlySet<string> | null,
+  findings: Map<string, string>,
+): WantedSection[] {
+  const listedByRouter = model.routerId === model.id;
+  const overrides = new Map<string, string>();
+  if (desired?.ctxSize !== undefined) overrides.set("ctx-size", String(desired.ctxSize));
+  for (const [key, value] of Object.entries(desired?.preset ?? {})) {
+    if (knownOptions && !knownOptions.has(key)) findings.set(model.id, `the engine does not know the preset key ${key}; it is left out`);
+    else overrides.set(key, String(value));
+  }
+  if (listedByRouter && overrides.size === 0) return [];
+  const source = sourceValues(model, listedByRouter);
+  const unfit = [...source.values()].find((value) => /[#;\r\n]|^\s|\s$/.test(value));
+  if (unfit !== undefined) {
+    findings.set(model.id, `the preset file cannot hold the path ${unfit}`);
+    return [];
+  }
+  return [{ name: model.id, values: new Map([...overrides, ...source]) }];
+}
+
+/** A section without a source makes a phantom model that hangs once its files are gone. */
+function sourceValues(model: CachedModel, listedByRouter: boolean): Map<string, string> {
+  if (listedByRouter) return new Map([["hf-repo", model.id]]);
+  const values = new Map([["model", model.files[0] ?? ""]]);
+  if (model.projector !== null) values.set("mmproj", model.projector);
+  return values;
+}
+
+/** Whether the router's own list shows every section of ours with the context size that the preset gives it. */
+export function reloadTookEffect(listed: readonly RouterModel[], preset: PresetFile, sections: readonly string[]): boolean {
+  const byId = new Map(listed.map((model) => [model.id.toLowerCase(), model]));
+  return sections.every((name) => {
+    if (name === "*") return true;
+    const model = byId.get(name.toLowerCase());
+    return model !== undefined && registeredCtxSize(model) === presetCtxSize(preset, name);
+  });
+}
+
+/** The `--ctx-size` with which the router would start, or has started, a model. */
+export function registeredCtxSize(model: RouterModel): number | null {
+  const at = model.args.findIndex((argument) => argument === "--ctx-size" || argument === "-c");
+  const value = at < 0 ? Number.NaN : Number(model.args[at + 1]);
+  return Number.isInteger(value) && value > 0 ? value : null;
+}

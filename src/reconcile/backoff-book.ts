@@ -1,0 +1,38 @@
+// Remembers how often each action failed, so that the planner can hold it back. Decides by counts and times alone.
+import { actionBackoff, backoffDelay } from "../core/backoff.ts";
+import type { GatewayError } from "../core/errors.ts";
+import { type Action, type BackoffEntry, backoffKey } from "../plan/actions.ts";
+
+export interface BackoffBook {
+  entries(): ReadonlyMap<string, BackoffEntry>;
+  failed(action: Action, error: GatewayError): BackoffEntry;
+  succeeded(action: Action): void;
+  /** The document or the world changed, or somebody asked: everything may be tried again. */
+  forgive(): void;
+  /** Earliest time (ms) at which something held back may go; null when there is nothing to wait for. */
+  nextTry(now: number): number | null;
+}
+
+export function createBackoffBook(now: () => number): BackoffBook {
+  const entries = new Map<string, BackoffEntry>();
+  return {
+    entries: () => entries,
+    failed: (action, error) => {
+      const failures = (entries.get(backoffKey(action))?.failures ?? 0) + 1;
+      const stalled = error.reaction === "stall" || failures >= actionBackoff.tries;
+      const delay = Math.max(backoffDelay(failures, actionBackoff), error.retryAfterMs ?? 0);
+      const entry = { failures, until: now() + delay, stalled, reason: error.reason, message: error.message, hint: error.hint };
+      entries.set(backoffKey(action), entry);
+      return entry;
+    },
+    succeeded: (action) => {
+      // A start and a restart of the router are one matter: where one worked, the other's failures are over.
+      for (const key of entries.keys()) if (key.endsWith(` ${action.key}`)) entries.delete(key);
+    },
+    forgive: () => entries.clear(),
+    nextTry: (at) => {
+      const times = [...entries.values()].filter((entry) => !entry.stalled && entry.until > at).map((entry) => entry.until);
+      return times.length > 0 ? Math.min(...times) : null;
+    },
+  };
+}

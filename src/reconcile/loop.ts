@@ -1,0 +1,184 @@
+// The loop: observe, plan, hand the plan to the executor, tell what was found. Level-triggered: a wake carries no content,
+// many wakes make one pass, and a pass looks at everything.
+import { jittered } from "../core/backoff.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { DesiredState } from "../desired/store.ts";
+import type { Executor, Outcome, RunningAction } from "../execute/executor.ts";
+import type { Observer } from "../observe/observe.ts";
+import type { Plan } from "../plan/actions.ts";
+import { plan } from "../plan/plan.ts";
+import type { Observed } from "../plan/observed.ts";
+import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
+
+/** What a pass found. */
+export interface Pass {
+  readonly number: number;
+  readonly at: number;
+  readonly desired: DesiredState;
+  readonly observed: Observed;
+  readonly plan: Plan;
+  readonly running: readonly RunningAction[];
+}
+
+export interface Loop {
+  start(): void;
+  /** Asks for a pass soon. */
+  wake(reason: string): void;
+  /** Forgets failures and looks again: somebody asked. */
+  retry(): void;
+  settled(outcome: Outcome): void;
+  /** The newest pass; null before the first. */
+  last(): Pass | null;
+  backoff: BackoffBook["entries"];
+  /**
+   * Resolves with the first pass that has seen the generation and satisfies the test.
+   * Errors: `wait_timeout`, `shutting_down`, and whatever the test throws.
+   */
+  waitFor(options: { generation: number; timeoutMs: number; signal?: AbortSignal; test: (pass: Pass) => boolean }): Promise<Pass>;
+  stop(): Promise<void>;
+}
+
+interface Waiter {
+  readonly check: (pass: Pass) => void;
+  readonly fail: (error: GatewayError) => void;
+}
+
+export function createLoop(options: {
+  readonly desired: () => DesiredState;
+  readonly observer: Observer;
+  readonly executor: () => Executor;
+  readonly resyncMs: number;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly onPass: (pass: Pass) => void;
+  readonly onError: (error: unknown) => void;
+}): Loop {
+  const backoff = createBackoffBook(options.now);
+  const waiters = new Set<Waiter>();
+  let last: Pass | null = null;
+  let seenGeneration = -1;
+  let count = 0;
+  let dirty = false;
+  let passing: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let stopped = true;
+
+  function wake(): void {
+    dirty = true;
+    if (stopped || passing) return;
+    passing = run().finally(() => {
+      passing = null;
+      if (dirty && !stopped) wake();
+    });
+  }
+
+  async function run(): Promise<void> {
+    // Everything that arrives in this turn of the event loop is part of one pass.
+    await new Promise(setImmediate);
+    while (dirty && !stopped) {
+      dirty = false;
+      try {
+        await pass();
+      } catch (error) {
+        options.onError(error);
+      }
+    }
+    schedule();
+  }
+
+  async function pass(): Promise<void> {
+    const desired = options.desired();
+    if (desired.generation !== seenGeneration) {
+      // A new document is a new chance for what had failed.
+      if (seenGeneration >= 0) backoff.forgive();
+      seenGeneration = desired.generation;
+    }
+    const observed = await options.observer.observe();
+    if (stopped) return;
+    const found = plan(desired.document, observed, { now: options.now(), backoff: backoff.entries() });
+    cancelUnwanted(found);
+    for (const action of found.actions) options.executor().submit(action);
+    last = { number: ++count, at: options.now(), desired, observed, plan: found, running: options.executor().running() };
+    options.onPass(last);
+    for (const waiter of waiters) waiter.check(last);
+  }
+
+  /** A transfer that no plan asks for any more is given up. */
+  function cancelUnwanted(found: Plan): void {
+    const wanted = new Set([...found.actions, ...found.held.map((held) => held.action)].map((action) => `${action.kind} ${action.key}`));
+    for (const { action, lane } of options.executor().running()) {
+      if (lane === "transfer" && !wanted.has(`${action.kind} ${action.key}`)) options.executor().cancel(action.key);
+    }
+  }
+
+  function schedule(): void {
+    if (timer) clearTimeout(timer);
+    if (stopped) return;
+    const now = options.now();
+    const heldUntil = (last?.plan.held ?? []).map((held) => held.until).filter((until) => until !== null && until > now) as number[];
+    const next = Math.min(now + jittered(options.resyncMs, options.random()), backoff.nextTry(now) ?? Number.POSITIVE_INFINITY, ...heldUntil);
+    timer = setTimeout(wake, Math.max(1, next - now));
+    timer.unref();
+  }
+
+  return {
+    start: () => {
+      stopped = false;
+      wake();
+    },
+    wake,
+    retry: () => {
+      backoff.forgive();
+      wake();
+    },
+    settled: ({ action, error }) => {
+      if (!error) backoff.succeeded(action);
+      else if (error.code !== "cancelled") backoff.failed(action, error);
+      wake();
+    },
+    last: () => last,
+    backoff: backoff.entries,
+    waitFor: ({ generation, timeoutMs, signal, test }) =>
+      new Promise((resolve, reject) => {
+        const deadline = setTimeout(() => waiter.fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`)), timeoutMs);
+        const onAbort = (): void => waiter.fail(new GatewayError("cancelled", "the client left"));
+        function leave(): void {
+          clearTimeout(deadline);
+          signal?.removeEventListener("abort", onAbort);
+          waiters.delete(waiter);
+        }
+        const waiter: Waiter = {
+          check: (pass) => {
+            if (pass.desired.generation < generation) return;
+            try {
+              if (!test(pass)) return;
+            } catch (error) {
+              leave();
+              reject(error as Error);
+              return;
+            }
+            leave();
+            resolve(pass);
+          },
+          fail: (error) => {
+            leave();
+            reject(error);
+          },
+        };
+        signal?.addEventListener("abort", onAbort, { once: true });
+        waiters.add(waiter);
+        wake();
+      }),
+    stop: async () => {
+      stopped = true;
+      if (timer) clearTimeout(timer);
+      for (const waiter of waiters) waiter.fail(new GatewayError("shutting_down", "the gateway is stopping"));
+      await passing;
+    },
+  };
+}
+
+/** Nothing left to do and nothing under way; what is held back by a failure or by `suspend` does not count as reached. */
+export function isConverged({ plan: found, running }: Pass): boolean {
+  return found.actions.length === 0 && found.held.length === 0 && running.length === 0;
+}

@@ -1,0 +1,229 @@
+// Models that say what they are told: a GGUF whose weights are computed, run by the real engine like any other.
+// One layer of zeros leaves the residual stream equal to the last token's embedding, so the model is a table of
+// successors. Pure: no file, no clock, no randomness but from the model's name.
+import { type GgufImage, ggufImage, type GgufTensor, type GgufValue, wholeImage } from "./gguf-writer.ts";
+import { cutIntoPieces } from "./pieces.ts";
+
+/** When a script is spoken. `tool`: a tool of that name is offered. `word`: the last user message contains it. */
+export type Cue = "default" | "toolResult" | { readonly tool: string } | { readonly word: string };
+
+export interface Script {
+  readonly when: Cue;
+  readonly says: string;
+  /** Starts over instead of stopping; ends only where the context does. */
+  readonly endless?: boolean;
+}
+
+export interface ScriptedModel {
+  readonly name: string;
+  /** Trained context in tokens. */
+  readonly contextLength: number;
+  /** A tool's result is answered first, then words in this order, then tools in this order, then the default. */
+  readonly scripts: readonly Script[];
+  /** Layers and width: more make it larger and slower, and say nothing else. Width is a multiple of 64. */
+  readonly layers?: number;
+  readonly width?: number;
+  /** `general.file_type` to claim; the weights are F32 (0) whatever it says. */
+  readonly fileType?: number;
+}
+
+/** The model as a GGUF file. Throws a RangeError where its scripts cannot be spoken by one model. */
+export function scriptedModel(model: ScriptedModel): Uint8Array {
+  return wholeImage(scriptedModelImage(model));
+}
+
+/** As {@link scriptedModel}, but leaves out the zeros that a large one ends with. */
+export function scriptedModelImage(model: ScriptedModel): GgufImage {
+  const { name, contextLength, layers = 1, width = 64, fileType = 0 } = model;
+  if (width < 64 || width % 64 !== 0) throw new RangeError(`width ${width} is no multiple of 64`);
+  const vocabulary = buildVocabulary(model.scripts);
+  const { texts } = vocabulary;
+  const { embedding, output } = computeWeights(vocabulary, width, name);
+  const feedForward = width * 2;
+  const keyValueWidth = width / headCount;
+  const metadata: (readonly [string, GgufValue])[] = [
+    ["general.architecture", { type: "string", value: "llama" }],
+    ["general.name", { type: "string", value: name }],
+    ["general.file_type", { type: "uint32", value: fileType }],
+    ["llama.context_length", { type: "uint32", value: contextLength }],
+    ["llama.embedding_length", { type: "uint32", value: width }],
+    ["llama.block_count", { type: "uint32", value: layers }],
+    ["llama.feed_forward_length", { type: "uint32", value: feedForward }],
+    ["llama.attention.head_count", { type: "uint32", value: headCount }],
+    ["llama.attention.head_count_kv", { type: "uint32", value: 1 }],
+    ["llama.attention.layer_norm_rms_epsilon", { type: "float32", value: 1e-5 }],
+    ["llama.rope.dimension_count", { type: "uint32", value: keyValueWidth }],
+    ["llama.vocab_size", { type: "uint32", value: texts.length }],
+    ["tokenizer.ggml.model", { type: "string", value: "llama" }],
+    ["tokenizer.ggml.tokens", { type: "strings", value: texts }],
+    ["tokenizer.ggml.scores", { type: "float32s", value: texts.map((_, index) => -index) }],
+    ["tokenizer.ggml.token_type", { type: "int32s", value: vocabulary.kinds }],
+    ["tokenizer.ggml.unknown_token_id", { type: "uint32", value: 0 }],
+    ["tokenizer.ggml.bos_token_id", { type: "uint32", value: 1 }],
+    ["tokenizer.ggml.eos_token_id", { type: "uint32", value: endToken }],
+    ["tokenizer.ggml.add_bos_token", { type: "bool", value: true }],
+    ["tokenizer.chat_template", { type: "string", value: chatTemplate(model.scripts) }],
+  ];
+  const tensors: GgufTensor[] = [
+    { name: "token_embd.weight", shape: [width, texts.length], data: embedding },
+    { name: "output_norm.weight", shape: [width], data: new Float32Array(width).fill(1) },
+    { name: "output.weight", shape: [width, texts.length], data: output },
+  ];
+  for (let layer = 0; layer < layers; layer += 1) {
+    const block = `blk.${layer}`;
+    tensors.push(
+      { name: `${block}.attn_norm.weight`, shape: [width] },
+      { name: `${block}.attn_q.weight`, shape: [width, width] },
+      { name: `${block}.attn_k.weight`, shape: [width, keyValueWidth] },
+      { name: `${block}.attn_v.weight`, shape: [width, keyValueWidth] },
+      { name: `${block}.attn_output.weight`, shape: [width, width] },
+      { name: `${block}.ffn_norm.weight`, shape: [width] },
+      { name: `${block}.ffn_gate.weight`, shape: [width, feedForward] },
+      { name: `${block}.ffn_up.weight`, shape: [width, feedForward] },
+      { name: `${block}.ffn_down.weight`, shape: [feedForward, width] },
+    );
+  }
+  return ggufImage({ metadata, tensors });
+}
+
+const headCount = 4;
+const endToken = 2;
+const tokenKinds = { normal: 1, unknown: 2, control: 3, byte: 6 } as const;
+
+interface Vocabulary {
+  readonly texts: readonly string[];
+  readonly kinds: readonly number[];
+  /** What follows a token; a token without an entry (any that a raw prompt may end in) is followed by `firstOfDefault`. */
+  readonly successors: ReadonlyMap<number, number>;
+  readonly firstOfDefault: number;
+}
+
+function buildVocabulary(scripts: readonly Script[]): Vocabulary {
+  const texts: string[] = [];
+  const kinds: number[] = [];
+  const successors = new Map<number, number>();
+  function add(text: string, kind: number): number {
+    kinds.push(kind);
+    return texts.push(text) - 1;
+  }
+
+  add("<unk>", tokenKinds.unknown);
+  add("<s>", tokenKinds.control);
+  add("</s>", tokenKinds.control);
+  for (let byte = 0; byte < 256; byte += 1) {
+    add(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`, tokenKinds.byte);
+  }
+  for (let code = 32; code < 127; code += 1) add(asTokenText(String.fromCharCode(code)), tokenKinds.normal);
+  const markers = scripts.map((_, index) => add(marker(index), tokenKinds.control));
+
+  const taken = new Set(texts.map((text) => text.replaceAll("\u2581", " ")));
+  let firstOfDefault: number | undefined;
+  for (const [index, script] of scripts.entries()) {
+    if (script.says === "") throw new RangeError(`script ${index} says nothing`);
+    if (script.says.includes("\u2581")) throw new RangeError(`script ${index} has U+2581, which the vocabulary uses for a space`);
+    const chain = cutIntoPieces(script.says, taken).map((piece) => add(asTokenText(piece), tokenKinds.normal));
+    const first = chain[0] ?? endToken;
+    let previous = markers[index] ?? 0;
+    for (const token of chain) {
+      successors.set(previous, token);
+      previous = token;
+    }
+    successors.set(previous, script.endless ? first : endToken);
+    if (script.when === "default") firstOfDefault = first;
+  }
+  if (firstOfDefault === undefined) throw new RangeError("a scripted model needs a default script");
+  return { texts, kinds, successors, firstOfDefault };
+}
+
+function asTokenText(text: string): string {
+  return text.replaceAll(" ", "\u2581");
+}
+
+/**
+ * An embedding stands for the token that follows: a random vector of ±1 per follower, shared by all its predecessors, and
+ * the follower's output row is twice that vector. Then the right logit is 2 × width and the others stay far below, also
+ * for a token that many scripts lead to (the end). A sum over predecessors would let the end drown the rest.
+ */
+function computeWeights(vocabulary: Vocabulary, width: number, seed: string) {
+  const { texts, successors, firstOfDefault } = vocabulary;
+  const random = createRandom(seed);
+  const embedding = new Float32Array(texts.length * width);
+  const output = new Float32Array(texts.length * width);
+  const directions = new Map<number, Float32Array>();
+  for (const follower of new Set([firstOfDefault, ...successors.values()])) {
+    const direction = Float32Array.from({ length: width }, () => (random() & 0x10000 ? 1 : -1));
+    directions.set(follower, direction);
+    output.set(
+      direction.map((value) => value * 2),
+      follower * width,
+    );
+  }
+  for (let token = 0; token < texts.length; token += 1) {
+    const follower = successors.get(token);
+    const direction = directions.get(follower ?? firstOfDefault);
+    if (direction) embedding.set(direction, token * width);
+    // Tokens of a prompt differ a little, so that different texts have different embedding vectors.
+    for (let flips = follower === undefined ? 4 : 0; flips > 0; flips -= 1) {
+      const at = token * width + (random() % width);
+      embedding[at] = -(embedding[at] ?? 0);
+    }
+  }
+  return { embedding, output };
+}
+
+/** Integer arithmetic only, so that every machine computes the same bytes (mulberry32, seeded with FNV-1a). */
+function createRandom(seed: string): () => number {
+  let state = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(seed)) state = Math.imul(state ^ byte, 0x01000193);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  };
+}
+
+function marker(index: number): string {
+  return `<|script-${index}|>`;
+}
+
+/** Jinja: renders a chat, then the start marker of the script that fits it. Tags are those the engine knows by itself. */
+function chatTemplate(scripts: readonly Script[]): string {
+  const branches: { readonly test: string; readonly rank: number; readonly index: number }[] = [];
+  let fallback = 0;
+  for (const [index, { when, says }] of scripts.entries()) {
+    // A client that switches thinking off gets an answer without.
+    const unless = says.startsWith("<think>") ? " and not (enable_thinking is defined and not enable_thinking)" : "";
+    if (when === "default") fallback = index;
+    else if (when === "toolResult") branches.push({ test: `messages[-1].role == 'tool'${unless}`, rank: 0, index });
+    else if ("word" in when) branches.push({ test: `'${plainWord(when.word)}' in state.asked${unless}`, rank: 1, index });
+    else branches.push({ test: `'${plainWord(when.tool)}' in state.tools${unless}`, rank: 2, index });
+  }
+  branches.sort((a, b) => a.rank - b.rank || a.index - b.index);
+  const choice = branches.map(({ test, index }, at) => `{%- ${at === 0 ? "if" : "elif"} ${test} %}${marker(index)}`).join("");
+  const closing = branches.length > 0 ? `{%- else %}${marker(fallback)}{%- endif %}` : marker(fallback);
+  return `${templateHead}{%- if add_generation_prompt %}<|assistant|>\n${choice}${closing}{%- endif %}`;
+}
+
+function plainWord(word: string): string {
+  if (!/^[\w-]+$/.test(word)) throw new RangeError(`not a plain word: ${JSON.stringify(word)}`);
+  return word;
+}
+
+const templateHead = `{%- set state = namespace(asked='', tools=[]) %}
+{%- if tools %}<|tools|>
+{%- for tool in tools %}{%- set state.tools = state.tools + [tool.function.name] %}
+{{ tool | tojson }}{%- endfor %}
+To call one, answer with <tool_call>{"name": NAME, "arguments": OBJECT}</tool_call>
+{% endif %}
+{%- for message in messages %}
+{%- if message.role == 'user' and message.content is string %}{%- set state.asked = message.content | lower %}{%- endif %}
+{{- '<|' + message.role + '|>\\n' }}
+{%- if message.role == 'assistant' and message.reasoning_content %}{{- '<think>' + message.reasoning_content + '</think>' }}{%- endif %}
+{%- if message.content is string %}{{- message.content }}{%- endif %}
+{%- if message.tool_calls %}
+{%- for call in message.tool_calls %}{{- '<tool_call>{"name": "' + call.function.name + '", "arguments": ' + (call.function.arguments | tojson) + '}</tool_call>' }}{%- endfor %}
+{%- endif %}
+{{- '</s>\\n' }}
+{%- endfor %}
+`;

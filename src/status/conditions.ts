@@ -1,0 +1,198 @@
+// Conditions: what is true of the gateway and of each model, why, and since when. Pure.
+import type { SourceStatus } from "../desired/file-source.ts";
+import type { Desired } from "../desired/document.ts";
+import type { BackoffEntry, Plan } from "../plan/actions.ts";
+import { type CachedModel, findCached, type Observed } from "../plan/observed.ts";
+import { presetCtxSize } from "../plan/preset-file.ts";
+import { registeredCtxSize } from "../plan/wanted-preset.ts";
+
+export type Truth = "True" | "False" | "Unknown";
+
+export interface Condition {
+  readonly type: string;
+  readonly status: Truth;
+  /** CamelCase, for machines. */
+  readonly reason: string;
+  /** For people: what is the matter, and what to do. */
+  readonly message: string;
+  readonly observedGeneration: number;
+  /** ISO 8601; moves only when `status` changes. */
+  readonly lastTransitionTime: string;
+}
+
+/** A condition before it has a time. */
+export interface Finding {
+  readonly type: string;
+  readonly status: Truth;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface StatusInput {
+  readonly desired: Desired;
+  readonly observed: Observed;
+  readonly plan: Plan;
+  readonly source: SourceStatus;
+  /** Keys and kinds of what is under way. */
+  readonly running: readonly { readonly kind: string; readonly key: string; readonly message: string }[];
+  readonly backoff: ReadonlyMap<string, BackoffEntry>;
+  readonly hub: { readonly status: "unknown" | "reachable" | "unreachable"; readonly message: string };
+  readonly engineProblem: { readonly reason: string; readonly message: string } | null;
+}
+
+/** Below this the next pull is likely to fail. */
+const lowDiskBytes = 512 * 1024 * 1024;
+
+export function gatewayFindings(input: StatusInput): Finding[] {
+  const parts = [source(input), synced(input), reconciling(input), stalled(input), routerReady(input), diskRoom(input), hubReachable(input)];
+  return [ready(parts), ...parts];
+}
+
+function finding(type: string, status: Truth, reason: string, message: string): Finding {
+  return { type, status, reason, message };
+}
+
+/** Ready is what a person means by "does it work": the router answers and nothing needs a hand. */
+function ready(parts: readonly Finding[]): Finding {
+  const blocking = parts.find((part) => part.type === "RouterReady" && part.status !== "True");
+  if (blocking) return finding("Ready", "False", blocking.reason, blocking.message);
+  const stuck = parts.find((part) => part.type === "Stalled" && part.status === "True");
+  if (stuck) return finding("Ready", "False", "Stalled", stuck.message);
+  const broken = parts.find((part) => part.type === "SourceValid" && part.status === "False");
+  if (broken) return finding("Ready", "True", "ServingLastGood", broken.message);
+  return finding("Ready", "True", "Serving", "the router answers");
+}
+
+function source({ source: { valid, reason, message } }: StatusInput): Finding {
+  return finding("SourceValid", valid ? "True" : reason === "Unread" ? "Unknown" : "False", reason, message);
+}
+
+function synced({ plan, observed, running, desired }: StatusInput): Finding {
+  for (const part of [observed.cache, observed.preset]) {
+    if (part.state === "unknown") return finding("Synced", "Unknown", "NotObserved", part.why);
+  }
+  const pending = [...plan.actions, ...plan.held.map((held) => held.action)];
+  if (pending.length === 0 && running.length === 0) {
+    const [left] = plan.findings.values();
+    if (left !== undefined) return finding("Synced", "False", "CannotApply", left);
+    return finding("Synced", "True", "AsDesired", "everything is as the document says");
+  }
+  const what = [...new Set([...pending.map((action) => action.message), ...running.map((action) => action.message)])].join("; ");
+  return finding("Synced", "False", desired.suspend ? "Suspended" : "OutOfSync", what);
+}
+
+function reconciling({ running, plan }: StatusInput): Finding {
+  if (running.length > 0) return finding("Reconciling", "True", "Progressing", running.map((action) => action.message).join("; "));
+  const retry = plan.held.find((held) => held.why === "backoff");
+  if (retry) return finding("Reconciling", "True", "ProgressingWithRetry", `${retry.action.message}: waiting to try again`);
+  return finding("Reconciling", "False", "Idle", "nothing is under way");
+}
+
+function stalled({ plan, backoff }: StatusInput): Finding {
+  const stuck = plan.held.filter((held) => held.why === "stalled");
+  const [first] = stuck;
+  if (!first) return finding("Stalled", "False", "NotStalled", "nothing is stuck");
+  const entry = backoff.get(`${first.action.kind} ${first.action.key}`);
+  const more = stuck.length > 1 ? ` (and ${stuck.length - 1} more)` : "";
+  const why = entry ? `: ${entry.message}${sentence(entry.hint)}` : "";
+  return finding("Stalled", "True", entry?.reason ?? "Stalled", `${first.action.message} failed${why}${more}`);
+}
+
+function sentence(hint: string): string {
+  return hint === "" ? "" : `. ${hint}`;
+}
+
+function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): Finding {
+  const { router, preset } = observed;
+  if (router.binary === "installing") return finding("RouterReady", "False", "EngineInstalling", "llama-server is being installed");
+  if (router.binary === "missing") {
+    const problem = engineProblem ?? { reason: "EngineMissing", message: "no llama-server was found: run `model-gateway engine install`, or set --llama-server" };
+    return finding("RouterReady", "False", problem.reason, problem.message);
+  }
+  if (router.phase === "ready") {
+    if (router.silentSince !== null) return finding("RouterReady", "False", "RouterSilent", "the router does not answer; it is restarted if that lasts");
+    return finding("RouterReady", "True", "Running", `the router runs as process ${router.pid ?? 0}`);
+  }
+  const failure = backoff.get("router.start router") ?? backoff.get("router.restart router");
+  if (failure) return finding("RouterReady", "False", failure.reason, `${failure.message}${sentence(failure.hint)}`);
+  if (preset.state === "unknown") return finding("RouterReady", "False", "PresetUnreadable", preset.why);
+  const write = backoff.get("preset.write preset");
+  if (write) return finding("RouterReady", "False", write.reason, `${write.message}${sentence(write.hint)}`);
+  if (router.phase === "starting") return finding("RouterReady", "False", "Starting", "the router is starting");
+  if (plan.held.some((held) => held.why === "suspended" && held.action.kind === "router.start")) {
+    return finding("RouterReady", "False", "Suspended", "the document says suspend: the router is not started");
+  }
+  if (router.crashes.length > 0) return finding("RouterReady", "False", "RouterCrashed", `the router ended by itself; it is started again. Its last words: ${router.lastWords}`);
+  return finding("RouterReady", "False", "NotStarted", "the router is not running yet");
+}
+
+function diskRoom({ observed: { freeBytes } }: StatusInput): Finding {
+  if (freeBytes.state === "unknown") return finding("DiskRoom", "Unknown", "NotObserved", freeBytes.why);
+  const free = `${Math.floor(freeBytes.value / 1e6)} MB free where the models live`;
+  return freeBytes.value < lowDiskBytes ? finding("DiskRoom", "False", "DiskFull", `${free}: too little for a pull; delete something`) : finding("DiskRoom", "True", "Enough", free);
+}
+
+function hubReachable({ hub }: StatusInput): Finding {
+  if (hub.status === "unknown") return finding("HubReachable", "Unknown", "NotTried", "the hub was not needed yet");
+  return hub.status === "reachable" ? finding("HubReachable", "True", "Answered", hub.message) : finding("HubReachable", "False", "HubUnreachable", hub.message);
+}
+
+/** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds. */
+export function modelFindings(id: string, input: StatusInput): Finding[] {
+  const { observed, plan, backoff, running } = input;
+  const cached = observed.cache.state === "known" ? findCached(observed.cache.value.models, id) : undefined;
+  return [present(id, input, cached), verified(id, observed, cached), applied(id, input, cached), loaded(observed, cached)];
+
+  function present(model: string, { observed: { cache } }: StatusInput, found: CachedModel | undefined): Finding {
+    if (cache.state === "unknown") return finding("Present", "Unknown", "NotObserved", cache.why);
+    if (found?.complete) return finding("Present", "True", "Cached", `${found.files.length} file(s), ${found.bytes} bytes`);
+    const active = running.find((action) => action.key === `model/${model}`);
+    if (active) return finding("Present", "False", "Pulling", active.message);
+    const failure = backoff.get(`model.pull model/${model}`) ?? backoff.get(`model.import model/${model}`);
+    if (failure) return finding("Present", "False", failure.reason, `${failure.message}${sentence(failure.hint)}`);
+    const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find((action) => action.key === `model/${model}`);
+    return finding("Present", "False", found ? "Incomplete" : "Absent", planned?.message ?? "not in the model cache");
+  }
+}
+
+function verified(id: string, { inventory }: Observed, cached: CachedModel | undefined): Finding {
+  if (!cached?.complete) return finding("Verified", "Unknown", "Absent", "there is nothing to verify");
+  const ours = inventory.state === "known" && inventory.value.some((entry) => entry.id.toLowerCase() === id.toLowerCase());
+  return ours
+    ? finding("Verified", "True", "ChecksumMatched", "its SHA-256 was checked when this gateway stored it")
+    : finding("Verified", "Unknown", "NotOurs", "another program stored it; nobody checked it here");
+}
+
+function applied(id: string, { desired, observed, plan }: StatusInput, cached: CachedModel | undefined): Finding {
+  if (!cached?.complete) return finding("Applied", "False", "Absent", "settings apply once the model is there");
+  const problem = plan.findings.get(cached.id);
+  if (problem !== undefined) return finding("Applied", "False", "CannotApply", problem);
+  if (observed.preset.state === "unknown" || observed.router.models.state === "unknown") {
+    return finding("Applied", "Unknown", "NotObserved", "the router or its preset cannot be read");
+  }
+  const preset = observed.preset.value;
+  const wanted = desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize ?? presetCtxSize(preset, cached.id);
+  const listed = observed.router.models.value.find((model) => model.id.toLowerCase() === cached.id.toLowerCase());
+  if (!listed) return finding("Applied", "False", "NotListed", "the router does not list it yet");
+  const current = observed.router.loadedPreset === preset.text && registeredCtxSize(listed) === wanted;
+  const size = wanted === null ? "the router's own context size" : `a context of ${wanted} tokens`;
+  return current ? finding("Applied", "True", "InForce", `${size} is in force`) : finding("Applied", "False", "Pending", `${size} is not in force yet`);
+}
+
+function loaded({ router }: Observed, cached: CachedModel | undefined): Finding {
+  if (router.models.state === "unknown") return finding("Loaded", "Unknown", "NotObserved", router.models.why);
+  const listed = router.models.value.find((model) => cached !== undefined && model.id === cached.id);
+  if (!listed) return finding("Loaded", "False", "NotListed", "the router does not list it");
+  if (listed.value === "loaded") return finding("Loaded", "True", "Loaded", `with ${listed.nCtx ?? "unknown"} tokens of context`);
+  if (listed.failed) return finding("Loaded", "False", "LoadFailed", "its last load failed");
+  return finding("Loaded", "False", listed.value === "loading" ? "Loading" : "Unloaded", `the router says: ${listed.value}`);
+}
+
+/** Gives findings their times: one that had the same status before keeps its own. */
+export function toConditions(findings: readonly Finding[], before: readonly Condition[], generation: number, now: number): Condition[] {
+  return findings.map((found) => {
+    const earlier = before.find((condition) => condition.type === found.type);
+    const lastTransitionTime = earlier?.status === found.status ? earlier.lastTransitionTime : new Date(now).toISOString();
+    return { ...found, observedGeneration: generation, lastTransitionTime };
+  });
+}

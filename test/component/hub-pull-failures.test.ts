@@ -1,0 +1,259 @@
+// Pulls that fail: with which code, and that nothing of them stays in the cache.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { GatewayError } from "../../src/core/errors.ts";
+import { createHubClient } from "../../src/hub/client.ts";
+import { cleanPartials } from "../../src/hub/partials.ts";
+import { reserveBytes } from "../../src/hub/pull.ts";
+import { startPulling } from "../support/pulling.ts";
+
+const bytes = (text: string, size = 300_000) => Buffer.alloc(size, `${text} `);
+const token = "hf_abcdefghijklmnopqrstuvwxyz0123456789";
+const demo = { "demo-Q8_0.gguf": bytes("eight", 3_000_000) };
+const id = "acme/demo-GGUF:Q8_0";
+
+describe("a pull that fails", () => {
+  it("keeps nothing of wrong bytes", async (t) => {
+    const { hub, refusal, world } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: demo });
+    hub.corrupt("demo-Q8_0.gguf");
+    assert.equal((await refusal(id)).code, "checksum_mismatch");
+    assert.deepEqual(await world(), []);
+  });
+
+  it("keeps nothing of a transfer that breaks off, and succeeds when tried again", async (t) => {
+    const { hub, client, refusal, pull, world, shown } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: demo });
+    hub.dropAfter("demo-Q8_0.gguf", 1_500_000);
+    assert.equal((await refusal(id)).code, "hub_unreachable");
+    assert.equal(client.reachability().status, "unreachable");
+    assert.deepEqual(await world(), []);
+    await pull(id);
+    assert.equal(client.reachability().status, "reachable");
+    assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), demo["demo-Q8_0.gguf"]);
+  });
+
+  it("gives up on a transfer that stands still", async (t) => {
+    const { hub, refusal, world } = await startPulling(t, { stallMs: 100 });
+    hub.addRepo("acme/demo-GGUF", { files: demo });
+    const hold = hub.throttle("demo-Q8_0.gguf", 1_000_000);
+    assert.equal((await refusal(id)).code, "hub_unreachable");
+    await hold.left;
+    hold.release();
+    assert.deepEqual(await world(), []);
+  });
+
+  it("stops at once when cancelled, drops the connection, and keeps nothing", async (t) => {
+    const { hub, refusal, world } = await startPulling(t);
+    const files = { "demo-Q8_0-00001-of-00002.gguf": bytes("one"), "demo-Q8_0-00002-of-00002.gguf": bytes("two", 2_000_000) };
+    hub.addRepo("acme/demo-GGUF", { files });
+    const hold = hub.throttle("demo-Q8_0-00002-of-00002.gguf", 1_200_000);
+    const abort = new AbortController();
+    let outcome: Promise<GatewayError> | undefined;
+    await new Promise<void>((resolve) => {
+      outcome = refusal(id, {
+        signal: abort.signal,
+        onProgress: (step) => (step.file.includes("00002-of") && step.completed > 0 ? resolve() : undefined),
+      });
+    });
+    assert.equal((await world()).filter((line) => line.endsWith(".gw.incomplete")).length, 1);
+    abort.abort();
+    assert.equal((await outcome)?.code, "cancelled");
+    await hold.left;
+    hold.release();
+    assert.deepEqual(await world(), []);
+    assert.equal((await refusal(id, { signal: abort.signal })).code, "cancelled");
+  });
+
+  it("keeps whole shards for the next try when the gateway stops or a later shard fails", async (t) => {
+    const { hub, refusal, pull, world } = await startPulling(t);
+    const files = { "demo-Q8_0-00001-of-00002.gguf": bytes("one"), "demo-Q8_0-00002-of-00002.gguf": bytes("two", 2_000_000) };
+    hub.addRepo("acme/demo-GGUF", { files });
+    const hold = hub.throttle("demo-Q8_0-00002-of-00002.gguf", 0);
+    const abort = new AbortController();
+    const outcome = refusal(id, { signal: abort.signal });
+    await hold.reached;
+    abort.abort(new GatewayError("shutting_down", "bye"));
+    assert.equal((await outcome).code, "cancelled");
+    hold.release();
+    assert.equal((await world()).length, 1);
+    hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 5);
+    assert.equal((await refusal(id)).code, "hub_unreachable");
+    assert.equal((await world()).length, 1);
+    assert.equal((await pull(id)).downloadedBytes, 2_000_000);
+  });
+
+  it("says what a gated or private repository needs, and never the token", async (t) => {
+    const wrong = "hf_wrongwrongwrongwrongwrongwrongwrong";
+    const anonymous = await startPulling(t);
+    const stranger = await startPulling(t, { token: wrong });
+    for (const { hub, refusal, world } of [anonymous, stranger]) {
+      hub.addRepo("acme/demo-GGUF", { files: demo, gated: true });
+      hub.addRepo("acme/secret", { files: demo, private: true });
+      const error = await refusal(id);
+      assert.equal(error.code, "hub_denied");
+      assert.match(error.message, /GatedRepo/);
+      assert.match(error.message, hub === stranger.hub ? /a token was sent/ : /no token was sent/);
+      assert.equal((await refusal("acme/secret:Q8_0")).code, "hub_not_found");
+      assert.equal(error.message.includes(wrong), false);
+      assert.deepEqual(await world(), []);
+    }
+    stranger.hub.requireToken(token);
+    const bad = await stranger.refusal(id);
+    assert.equal(bad.code, "hub_denied");
+    assert.match(bad.message, /Invalid credentials/);
+  });
+
+  it("sends the token to the hub, and to no other origin", async (t) => {
+    const { hub, pull } = await startPulling(t, { token, tokens: [token] });
+    hub.addRepo("acme/demo-GGUF", { files: demo, gated: true });
+    await pull(id);
+    const seen = (origin: string) => [...new Set(hub.requests.filter((request) => request.origin === origin).map((request) => request.authorized))];
+    assert.deepEqual(seen("hub"), [true]);
+    assert.deepEqual(seen("storage"), [false]);
+  });
+
+  it("tells apart what is not there", async (t) => {
+    const { hub, refusal, world } = await startPulling(t, { token, tokens: [token] });
+    hub.addRepo("acme/demo-GGUF", { files: { ...demo, "demo-Q6_K.gguf": bytes("six") } });
+    hub.addRepo("acme/pair", { files: { "one-Q8_0.gguf": bytes("one"), "two-Q8_0.gguf": bytes("two") } });
+    const missing = await refusal("acme/none:Q8_0");
+    assert.equal(missing.code, "hub_not_found");
+    assert.match(missing.message, /RepoNotFound/);
+    const revision = await refusal(id, { revision: "v2" });
+    assert.equal(revision.code, "hub_not_found");
+    assert.match(revision.message, /acme\/demo-GGUF at v2.*RevisionNotFound/);
+    const tag = await refusal("acme/demo-GGUF:Q4_0");
+    assert.equal(tag.code, "quant_not_found");
+    assert.match(tag.message, /Q6_K, Q8_0/);
+    assert.equal((await refusal("acme/pair:Q8_0")).code, "quant_ambiguous");
+    assert.deepEqual(await world(), []);
+  });
+
+  it("waits as long as the hub asks for", async (t) => {
+    const { hub, refusal } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: demo });
+    hub.rateLimit({ seconds: 55 });
+    const limited = await refusal(id);
+    assert.equal(limited.code, "hub_rate_limited");
+    assert.equal(limited.retryAfterMs, 55_000);
+    hub.failNext({ status: 429, headers: { "Retry-After": "7" } });
+    assert.equal((await refusal(id)).retryAfterMs, 7000);
+    hub.failNext({ status: 503, match: (request) => request.origin === "storage" });
+    assert.equal((await refusal(id)).code, "hub_unreachable");
+    hub.failNext({ status: 403, match: (request) => request.origin === "storage" });
+    assert.equal((await refusal(id)).code, "hub_unreachable");
+  });
+
+  it("refuses before the first byte when there is no room", async (t) => {
+    const { hub, refusal, pull, world } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: demo });
+    const error = await refusal(id, { freeBytes: async () => reserveBytes + 1_000_000 });
+    assert.equal(error.code, "disk_full");
+    assert.match(error.message, /2 MiB are missing/);
+    assert.deepEqual(await world(), []);
+    assert.equal(hub.requests.some((request) => request.path.includes("/resolve/")), false);
+    await pull(id, { freeBytes: async () => reserveBytes + 3_000_000 });
+    // What is there needs no room.
+    await pull(id, { freeBytes: async () => 0 });
+  });
+
+  it("writes nowhere but into its folder, whatever the hub's names are", async (t) => {
+    const { hub, refusal, world } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: { "../../../escape-Q8_0.gguf": bytes("out") } });
+    assert.equal((await refusal(id)).code, "not_supported");
+    assert.deepEqual(await world(), []);
+  });
+
+  it("says when what answers is no hub, redirects in circles, or is not there", async (t) => {
+    const server = createServer((request, response) => {
+      if (request.url?.includes("circle")) response.writeHead(302, { location: request.url }).end();
+      else response.end("<html>welcome</html>");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.after(() => server.close());
+    const address = server.address();
+    assert.ok(address !== null && typeof address === "object");
+    const client = createHubClient({ endpoint: `http://127.0.0.1:${address.port}/`, token });
+    t.after(() => client.close());
+    const unreachable = (pattern: RegExp) => (error: unknown) =>
+      error instanceof GatewayError && error.code === "hub_unreachable" && pattern.test(error.message);
+    await assert.rejects(client.resolveRevision("acme/demo", "main"), unreachable(/is HF_ENDPOINT a hub/));
+    await assert.rejects(client.resolveRevision("acme/circle", "main"), unreachable(/more than 10 times/));
+    await new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
+    const later = createHubClient({ endpoint: `http://127.0.0.1:${address.port}`, token });
+    t.after(() => later.close());
+    assert.equal(later.reachability().status, "unknown");
+    await assert.rejects(later.resolveRevision("acme/demo", "main"), unreachable(/ECONNREFUSED/));
+    assert.equal(later.reachability().status, "unreachable");
+  });
+});
+
+describe("cleaning partials", () => {
+  it("removes our own and leaves those of other tools", async (t) => {
+    const { hub, pull, cacheDir, world } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: demo });
+    await pull(id);
+    const before = await world();
+    const blobs = "models--acme--demo-GGUF/blobs";
+    const digest = "ab".repeat(32);
+    const foreign = [
+      `${blobs}/${digest}.incomplete`,
+      `${blobs}/${digest}.0123abcd.incomplete`,
+      `${blobs}/${digest}.downloadInProgress`,
+      `.locks/models--acme--demo-GGUF/${digest}.lock`,
+      `datasets--acme--data/blobs/${digest}.gw.incomplete`,
+    ];
+    const own = [`${blobs}/${digest}.gw.incomplete`, "models--acme--demo-GGUF/.0f0f.gw.incomplete"];
+    for (const path of [...foreign, ...own]) {
+      await mkdir(join(cacheDir, path, ".."), { recursive: true });
+      await writeFile(join(cacheDir, path), "half");
+    }
+    assert.deepEqual(await cleanPartials(cacheDir), own.sort());
+    assert.deepEqual(await world(), [...before, ...foreign].sort());
+    assert.deepEqual(await cleanPartials(join(cacheDir, "nowhere")), []);
+  });
+
+  it("leaves the one that is being written", async (t) => {
+    const { hub, pull, cacheDir, shown, world } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: demo });
+    const hold = hub.throttle("demo-Q8_0.gguf", 2_000_000);
+    let pulled: Promise<unknown> | undefined;
+    await new Promise<void>((resolve) => {
+      pulled = pull(id, { onProgress: (step) => (step.completed > 0 ? resolve() : undefined) });
+    });
+    assert.equal((await world()).some((line) => line.endsWith(".gw.incomplete")), true);
+    assert.deepEqual(await cleanPartials(cacheDir), []);
+    hold.release();
+    await pulled;
+    assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), demo["demo-Q8_0.gguf"]);
+  });
+});
+
+describe("the hub client", () => {
+  it("searches for GGUF repositories over several pages, up to the limit", async (t) => {
+    const { hub, client } = await startPulling(t, { pageSize: 2 });
+    for (const n of [1, 2, 3, 4]) hub.addRepo(`acme/demo${n}`, { files: demo, downloads: n, likes: 10 * n });
+    hub.addRepo("acme/demo-other", { files: { "model.safetensors": bytes("no") }, downloads: 99 });
+    assert.deepEqual(await client.searchModels("demo", 3), [4, 3, 2].map((n) => ({ id: `acme/demo${n}`, downloads: n, likes: 10 * n })));
+    assert.deepEqual(await client.searchModels("nothing", 3), []);
+  });
+
+  it("opens a file from where it is asked to", async (t) => {
+    const { hub, client } = await startPulling(t);
+    const commit = hub.addRepo("acme/demo-GGUF", { files: demo });
+    const opened = await client.openFile("acme/demo-GGUF", commit, "demo-Q8_0.gguf", { from: 2_999_990, signal: new AbortController().signal });
+    const chunks: Buffer[] = [];
+    for await (const chunk of opened.body) chunks.push(chunk);
+    assert.deepEqual(Buffer.concat(chunks), demo["demo-Q8_0.gguf"].subarray(2_999_990));
+    assert.equal(opened.from, 2_999_990);
+    assert.equal(opened.total, 3_000_000);
+    assert.equal(opened.sha256?.length, 64);
+  });
+});

@@ -1,0 +1,93 @@
+// The models of the tests: each names itself in what it says, so a test knows from the text which one answered and
+// whether the answer is whole. Run by the real engine.
+import { open } from "node:fs/promises";
+import { scriptedModel, type ScriptedModel, scriptedModelImage } from "../../src/starter/scripted-model.ts";
+
+/** The only tool that the models call, always with these arguments. Offer it under this name with one string `city`. */
+export const weatherTool = {
+  type: "function",
+  function: {
+    name: "get_weather",
+    description: "The weather of a city",
+    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+  },
+} as const;
+export const weatherArguments = { city: "Paris" } as const;
+
+export interface Answers {
+  /** To anything that is not below. */
+  readonly hello: string;
+  /** After a tool's result. */
+  readonly afterTool: string;
+  /** To a message that contains "think": the reasoning, and the answer after it. */
+  readonly reasoning: string;
+  readonly afterReasoning: string;
+  /** To a message that contains "long": 301 pieces, so that many frames. */
+  readonly long: string;
+  /** To a message that contains "forever": repeated until somebody stops it or the context is full. */
+  readonly forever: string;
+}
+
+/** What the models of this name say, to the letter. */
+export function answersOf(name: string): Answers {
+  const words = Array.from({ length: 300 }, (_, index) => `w${index + 1}`);
+  return {
+    hello: `Hello from ${name}, running on the real engine.`,
+    afterTool: `The tool has answered, says ${name}.`,
+    reasoning: `${name} thinks before it speaks.`,
+    afterReasoning: `And this is what ${name} found.`,
+    long: `${words.join(" ")} end.`,
+    forever: `${name} goes on and on, `,
+  };
+}
+
+export interface ModelOptions {
+  /** Trained context in tokens; default 8192. */
+  readonly contextLength?: number;
+  readonly fileType?: number;
+}
+
+/** A small model (under 1 MB, some thousand tokens per second). */
+export function talkingModel(name: string, options: ModelOptions = {}): ScriptedModel {
+  const answers = answersOf(name);
+  return {
+    name,
+    contextLength: options.contextLength ?? 8192,
+    ...(options.fileType === undefined ? {} : { fileType: options.fileType }),
+    scripts: [
+      { when: "default", says: answers.hello },
+      { when: "toolResult", says: answers.afterTool },
+      {
+        when: { tool: weatherTool.function.name },
+        says: '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>',
+      },
+      { when: { word: "think" }, says: `<think>${answers.reasoning}</think>${answers.afterReasoning}` },
+      { when: { word: "forever" }, says: answers.forever, endless: true },
+      { when: { word: "long" }, says: answers.long },
+    ],
+  };
+}
+
+/**
+ * Says the same at some tens of tokens per second (60 to 80 on two idle cores, less on busy ones): 68 MB of zeros in 480
+ * narrow layers. Depth is what costs time here; the same slowness by width takes four times the memory.
+ */
+export function slowModel(name: string, options: ModelOptions = {}): ScriptedModel {
+  return { ...talkingModel(name, options), layers: 480 };
+}
+
+export function modelBytes(model: ScriptedModel): Uint8Array {
+  return scriptedModel(model);
+}
+
+/** Writes the model's file; the zeros that a slow one ends with stay a hole where the filesystem has holes. */
+export async function writeModelFile(path: string, model: ScriptedModel): Promise<void> {
+  const image = scriptedModelImage(model);
+  const file = await open(path, "w");
+  try {
+    await file.writeFile(image.head);
+    await file.truncate(image.size);
+  } finally {
+    await file.close();
+  }
+}

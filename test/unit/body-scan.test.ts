@@ -1,0 +1,107 @@
+// The byte scanner on single documents: nesting, escapes, refusals, and the time that a large body takes.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type BodyScan, readString, scanBody, setMembers } from "../../src/http/body-scan.ts";
+
+const encoder = new TextEncoder();
+
+function scanned(text: string, keys: readonly string[]): BodyScan {
+  const result = scanBody(encoder.encode(text), keys);
+  assert.ok(result.ok, `refused: ${text}`);
+  return result;
+}
+
+function modelOf(text: string): string | undefined {
+  return readString(encoder.encode(text), scanned(text, ["model"]).members.get("model"));
+}
+
+test("a key that the scan was not asked for is appended, and so wins", () => {
+  const text = '{"model":"a","model":"b"}';
+  const after = setMembers(encoder.encode(text), scanned(text, []), { model: '"c"' });
+  assert.deepEqual(JSON.parse(new TextDecoder().decode(after)), { model: "c" });
+});
+
+test("members of nested values and text inside strings are not taken", () => {
+  const text =
+    '{"messages":[{"model":"x","content":"\\"model\\":\\"y\\",\\\\"}],"o":{"model":"z"},"model":"right","p":["model"]}';
+  assert.equal(modelOf(text), "right");
+  assert.equal(scanned('{"messages":[{"model":"x"}]}', ["model"]).members.size, 0);
+});
+
+test("runs of backslashes before a quote in a long string", () => {
+  for (const pad of [0, 60, 63, 64, 65, 200]) {
+    for (let run = 0; run < 6; run++) {
+      const content = `${"a".repeat(pad)}${"\\".repeat(run)}" ,"model":"no"${"b".repeat(pad)}${"\\".repeat(run)}`;
+      const text = JSON.stringify({ content, model: "yes" });
+      assert.equal(modelOf(text), "yes");
+    }
+  }
+});
+
+test("refusals name the offset where it goes wrong", () => {
+  const table: readonly (readonly [string, number])[] = [
+    ["", 0],
+    ["  ", 2],
+    ["[]", 0],
+    ["null", 0],
+    ["{", 1],
+    ['{"model"', 8],
+    ['{"model":', 9],
+    ['{"model":"a"', 12],
+    ['{"model":"a', 11],
+    ['{"model":"a",}', 13],
+    ['{"model":"a"} x', 14],
+    ['{"model":"a"}{}', 13],
+    ['{"model":tru}', 9],
+    ['{"model":01}', 10],
+    ['{"model":[1,]}', 12],
+    ['{"model":[1}', 11],
+    ['{"mod\\x65l":"a"}', 1],
+    ["{'model':1}", 1],
+    ["\ufeff{}", 0],
+  ];
+  for (const [text, position] of table) {
+    assert.deepEqual(scanBody(encoder.encode(text), ["model"]), { ok: false, position }, text);
+  }
+});
+
+test("nesting is followed to a depth, and refused beyond it", () => {
+  const nested = (depth: number) => `{"a":${"[".repeat(depth)}${"]".repeat(depth)},"model":"m"}`;
+  assert.equal(modelOf(nested(999)), "m");
+  assert.equal(scanBody(encoder.encode(nested(1000)), []).ok, false);
+  assert.equal(scanBody(encoder.encode("[".repeat(1e6)), []).ok, false);
+});
+
+test("a string that is no valid JSON string is not read", () => {
+  const raw = Uint8Array.of(...encoder.encode('{"model":"a'), 0xff, ...encoder.encode('"}'));
+  const result = scanBody(raw, ["model"]);
+  assert.ok(result.ok);
+  assert.equal(readString(raw, result.members.get("model")), undefined);
+  for (const text of ['{"model":"a\\x"}', '{"model":"a\nb"}']) {
+    assert.equal(modelOf(text), undefined);
+  }
+});
+
+test("20 MB of image are skipped in little time, as Buffer and as Uint8Array", (t) => {
+  const image = "iVBORw0K".repeat(2.5e6);
+  const text = JSON.stringify({
+    messages: [
+      { role: "user", content: [{ type: "image_url", image_url: { url: `data:image/png;base64,${image}` } }] },
+    ],
+    model: "m",
+  });
+  for (const body of [Buffer.from(text), encoder.encode(text)]) {
+    const times = [0, 1, 2, 3, 4].map(() => {
+      const start = performance.now();
+      const result = scanBody(body, ["model", "stream"]);
+      const took = performance.now() - start;
+      assert.ok(result.ok);
+      assert.equal(readString(body, result.members.get("model")), "m");
+      return took;
+    });
+    t.diagnostic(`${body.constructor.name}: ${times.map((time) => time.toFixed(2)).join(" ")} ms`);
+    // Parsing takes over 30 ms; the bound has room for a busy machine.
+    assert.ok(Math.min(...times) < 30);
+  }
+});
