@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { systemCode } from "../core/errors.ts";
 
 /** Writes beside the file, syncs, and renames: a reader or a crash sees the old text or the new one. */
-export async function writeAtomic(path: string, text: string, mode = 0o644): Promise<void> {
+export async function writeAtomic(path: string, text: string | Uint8Array, mode = 0o644): Promise<void> {
   const temporary = `${path}.${randomBytes(4).toString("hex")}.tmp`;
   try {
     const file = await open(temporary, "wx", mode);

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type JsonObject, listChanges } from "../core/merge-patch.ts";
-import { readJsonState, writeAtomic } from "./atomic-file.ts";
+import { readIfPresent, readJsonState, writeAtomic } from "./atomic-file.ts";
 import { type Desired, type DocumentTree, emptyTree, mergeFile, patchInput, toDesired, toInput } from "./document.ts";
 import { formatPath } from "./parse.ts";
 import { type Problem, validateDocument } from "./validate.ts";
@@ -141,6 +141,12 @@ function describe(saved: Saved): DesiredState {
     document: toDesired(saved.tree),
     etag: `"g${saved.generation}-${hash}"`,
   };
+}
+
+/** The document and the file as last applied, as they lie on disk; for a look without a running gateway. */
+export async function readSavedDocument(stateDir: string): Promise<{ readonly tree: DocumentTree; readonly applied: DocumentTree | null }> {
+  const read = async (name: string): Promise<unknown> => JSON.parse((await readIfPresent(join(stateDir, name))) ?? "null") as unknown;
+  return { tree: readSaved(await read("desired.json")).tree, applied: readTree(await read("last-applied.json")) };
 }
 
 /** What the state file holds is checked like any input: a person may have edited it. */

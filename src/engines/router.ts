@@ -182,6 +182,8 @@ export function createRouter(options: {
       if (!running) return;
       const current = running;
       becomes("stopping");
+      // Otherwise the router waits for models whose input we hold open.
+      instances.detachAll();
       await current.process.stop(options.stopGraceMs);
       onExit(current);
     },

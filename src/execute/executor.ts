@@ -106,7 +106,8 @@ export function createExecutor(options: {
     running: () => [...tasks.values()].map(({ action, startedAt, progress }) => ({ action, lane: laneOf(action.kind), startedAt, progress })),
     cancel: (key) => tasks.get(key)?.abort.abort(),
     close: async () => {
-      for (const task of tasks.values()) task.abort.abort();
+      // What a pull has finished so far is kept: the next start goes on from there.
+      for (const task of tasks.values()) task.abort.abort(new GatewayError("shutting_down", "the gateway is stopping"));
       await Promise.all([lanes.control.onIdle(), lanes.transfer.onIdle()]);
     },
   };

@@ -51,7 +51,11 @@ export function createHubClient(options: HubHttpOptions): HubClient {
   const http = createHubHttp(options);
   const base = options.endpoint.replace(/\/+$/, "");
 
-  async function json(url: string, what: string, signal?: AbortSignal): Promise<{ value: unknown; next: string | undefined }> {
+  async function json(
+    url: string,
+    what: string,
+    signal?: AbortSignal,
+  ): Promise<{ value: unknown; next: string | undefined }> {
     const answer = await http.get(url, { what, signal, headers: { accept: "application/json" } });
     const text = await readText(answer.body, what, signal);
     const next = /<([^>]+)>\s*;[^,]*rel="?next"?/.exec(answer.header("link") ?? "")?.[1];
@@ -71,7 +75,13 @@ export function createHubClient(options: HubHttpOptions): HubClient {
 
   return {
     async searchModels(query, limit, signal) {
-      const search = new URLSearchParams({ search: query, filter: "gguf", sort: "downloads", direction: "-1", limit: String(limit) });
+      const search = new URLSearchParams({
+        search: query,
+        filter: "gguf",
+        sort: "downloads",
+        direction: "-1",
+        limit: String(limit),
+      });
       const found: HubRepo[] = [];
       for await (const page of pages(`${base}/api/models?${search.toString()}`, "the search", signal)) {
         found.push(...page.map(repoEntry).filter((entry) => entry !== undefined));
@@ -82,7 +92,11 @@ export function createHubClient(options: HubHttpOptions): HubClient {
     async resolveRevision(repo, revision, signal) {
       if (isCommit(revision)) return revision;
       const what = `${repo} at ${revision}`;
-      const { value } = await json(`${base}/api/models/${repoPart(repo)}/revision/${encodeURIComponent(revision)}`, what, signal);
+      const { value } = await json(
+        `${base}/api/models/${repoPart(repo)}/revision/${encodeURIComponent(revision)}`,
+        what,
+        signal,
+      );
       const sha = field(value, "sha");
       if (typeof sha !== "string" || !isCommit(sha)) throw malformed(what);
       return sha;
@@ -115,7 +129,8 @@ export function createHubClient(options: HubHttpOptions): HubClient {
 }
 
 function repoPart(repo: string): string {
-  if (!isRepo(repo)) throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is no repository (owner/name).`);
+  if (!isRepo(repo))
+    throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is no repository (owner/name).`);
   return repo;
 }
 
@@ -124,7 +139,10 @@ function rangeStart(status: number, contentRange: string | undefined, asked: num
   if (status !== 206) return 0;
   const start = Number(/^bytes (\d+)-/.exec(contentRange ?? "")?.[1] ?? "0");
   if (start === asked) return start;
-  throw new GatewayError("hub_unreachable", `The hub's storage sent another range (${start}) than was asked for (${asked}).`);
+  throw new GatewayError(
+    "hub_unreachable",
+    `The hub's storage sent another range (${start}) than was asked for (${asked}).`,
+  );
 }
 
 /** Quotes, a weak mark and upper case are decoration. */
@@ -189,5 +207,7 @@ function parseJson(text: string, what: string): unknown {
 }
 
 function malformed(what: string, cause?: unknown): GatewayError {
-  return new GatewayError("hub_unreachable", `The answer for ${what} is not what a hub sends; is HF_ENDPOINT a hub?`, { cause });
+  return new GatewayError("hub_unreachable", `The answer for ${what} is not what a hub sends; is HF_ENDPOINT a hub?`, {
+    cause,
+  });
 }

@@ -156,7 +156,8 @@ async function receive(body: AsyncIterable<unknown>, handle: FileHandle, downloa
 
 async function writeAll(handle: FileHandle, pieces: readonly Buffer[], what: string): Promise<void> {
   try {
-    if (pieces.length > 0) await handle.appendFile(pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces));
+    if (pieces.length > 0)
+      await handle.appendFile(pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces));
   } catch (error) {
     throw cacheError(error, what);
   }
@@ -164,7 +165,8 @@ async function writeAll(handle: FileHandle, pieces: readonly Buffer[], what: str
 
 /** The hub's own headers must agree with its file list: else the list is stale, or the answer is for another file. */
 function checkAnnounced(file: HubFile, sha256: string | undefined, total: number | undefined): void {
-  if (file.sha256 !== undefined && sha256 !== undefined && sha256 !== file.sha256) throw mismatch(file, "another digest");
+  if (file.sha256 !== undefined && sha256 !== undefined && sha256 !== file.sha256)
+    throw mismatch(file, "another digest");
   if (total !== undefined && total !== file.size) throw mismatch(file, `another size (${total})`);
 }
 

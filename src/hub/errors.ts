@@ -24,19 +24,28 @@ export function answerError(answer: RefusedAnswer): GatewayError {
   const sent = answer.tokenSent ? "a token was sent" : "no token was sent";
   const said = `${status}${errorCode ? ` ${clean(errorCode, answer.token)}` : ""}${hubWords(answer)}`;
   if (!answer.fromHub) {
-    return new GatewayError("hub_unreachable", `The hub's storage did not give ${what} (${status}).`, retryAfter(answer));
+    return new GatewayError(
+      "hub_unreachable",
+      `The hub's storage did not give ${what} (${status}).`,
+      retryAfter(answer),
+    );
   }
   if (status === 429) {
-    return new GatewayError("hub_rate_limited", `The hub asks to wait before ${what} is asked for again (${said}; ${sent}).`, retryAfter(answer));
+    return new GatewayError(
+      "hub_rate_limited",
+      `The hub asks to wait before ${what} is asked for again (${said}; ${sent}).`,
+      retryAfter(answer),
+    );
   }
   // The hub answers 401 for a repository that does not exist, so as not to tell which private ones do.
   if (status === 404 || (status === 401 && errorCode === "RepoNotFound")) {
     return new GatewayError("hub_not_found", `The hub has no ${what}, or does not show it (${said}; ${sent}).`);
   }
   if (status === 401 || status === 403) {
-    const cure = errorCode === "GatedRepo"
-      ? "its terms must be accepted on the hub by the owner of the token in HF_TOKEN"
-      : "it does not exist, is private, or needs a token in HF_TOKEN that may read it";
+    const cure =
+      errorCode === "GatedRepo"
+        ? "its terms must be accepted on the hub by the owner of the token in HF_TOKEN"
+        : "it does not exist, is private, or needs a token in HF_TOKEN that may read it";
     return new GatewayError("hub_denied", `The hub refused ${what}: ${cure} (${said}; ${sent}).`);
   }
   return new GatewayError("hub_unreachable", `The hub could not give ${what} (${said}).`, retryAfter(answer));
@@ -47,9 +56,13 @@ export function transferError(error: unknown, what: string, signal: AbortSignal 
   // An aborted request throws the signal's reason, whatever that is.
   if (signal?.aborted && (error === signal.reason || !(error instanceof GatewayError))) return cancelled(what);
   if (error instanceof GatewayError) return error;
-  return new GatewayError("hub_unreachable", `The connection to the hub broke while reading ${what}: ${reasonOf(error)}.`, {
-    cause: error,
-  });
+  return new GatewayError(
+    "hub_unreachable",
+    `The connection to the hub broke while reading ${what}: ${reasonOf(error)}.`,
+    {
+      cause: error,
+    },
+  );
 }
 
 export function cancelled(what: string): GatewayError {
@@ -61,7 +74,9 @@ export function cacheError(error: unknown, what: string): GatewayError {
   if (error instanceof GatewayError) return error;
   const code = systemCode(error);
   if (code === "ENOSPC" || code === "EDQUOT") {
-    return new GatewayError("disk_full", `There is no room left in the model cache for ${what} (${code}).`, { cause: error });
+    return new GatewayError("disk_full", `There is no room left in the model cache for ${what} (${code}).`, {
+      cause: error,
+    });
   }
   if (code === undefined) return toGatewayError(error);
   return new GatewayError("cache_unwritable", `The model cache cannot take ${what} (${code}).`, { cause: error });

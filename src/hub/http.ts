@@ -55,20 +55,20 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
   const stallMs = options.stallMs ?? 30_000;
   const own = options.dispatcher ? undefined : new Agent();
   const dispatcher = options.dispatcher ?? own;
-  const hubOrigin = new URL(options.endpoint).origin;
+  const hubOrigin = originOf(options.endpoint);
   let last: Reachability = { status: "unknown", message: "The hub was not asked yet.", at: 0 };
 
   function note(error: GatewayError | undefined): void {
     if (error?.code === "cancelled") return;
-    last = error?.code === "hub_unreachable"
-      ? { status: "unreachable", message: error.message, at: now() }
-      : { status: "reachable", message: `${hubOrigin} answers.`, at: now() };
+    last =
+      error?.code === "hub_unreachable"
+        ? { status: "unreachable", message: error.message, at: now() }
+        : { status: "reachable", message: `${hubOrigin} answers.`, at: now() };
   }
 
   async function send(url: URL, { headers, signal }: HubGet): Promise<Dispatcher.ResponseData> {
-    const authorization = options.token !== undefined && url.origin === hubOrigin
-      ? { authorization: `Bearer ${options.token}` }
-      : {};
+    const authorization =
+      options.token !== undefined && url.origin === hubOrigin ? { authorization: `Bearer ${options.token}` } : {};
     return request(url, {
       ...(dispatcher ? { dispatcher } : {}),
       ...(signal ? { signal } : {}),
@@ -85,7 +85,8 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
       const response = await send(url, get);
       const header = headerReader(response.headers);
       const fromHub = url.origin === hubOrigin;
-      if (fromHub) for (const name of ["x-linked-etag", "x-linked-size", "x-repo-commit"]) keep(hubHeaders, name, header(name));
+      if (fromHub)
+        for (const name of ["x-linked-etag", "x-linked-size", "x-repo-commit"]) keep(hubHeaders, name, header(name));
       const { statusCode: status } = response;
       // Without a listener a body that is left unread would end the process.
       response.body.on("error", (error) => {
@@ -98,7 +99,16 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
       if (!redirects.has(status) || location === undefined) {
         const tokenSent = options.token !== undefined && fromHub;
         const body = await firstBytes(response.body, 4096);
-        throw answerError({ status, header, body, what: get.what, fromHub, tokenSent, token: options.token, now: now() });
+        throw answerError({
+          status,
+          header,
+          body,
+          what: get.what,
+          fromHub,
+          tokenSent,
+          token: options.token,
+          now: now(),
+        });
       }
       await response.body.dump();
       url = redirectTarget(location, url, get.what);
@@ -124,6 +134,12 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
       await own?.destroy();
     },
   };
+}
+
+function originOf(endpoint: string): string {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  if (url?.protocol === "https:" || url?.protocol === "http:") return url.origin;
+  throw new GatewayError("invalid_request", "HF_ENDPOINT must be an http or https address.");
 }
 
 function redirectTarget(location: string, from: URL, what: string): URL {

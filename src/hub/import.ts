@@ -27,7 +27,10 @@ export async function importModel(options: {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   const files: CachedFile[] = [];
   for (const [index, source] of sources.entries()) {
-    options.onProgress(files.reduce((sum, file) => sum + file.size, 0), total);
+    options.onProgress(
+      files.reduce((sum, file) => sum + file.size, 0),
+      total,
+    );
     const { sha256 } = await hashFile(source, signal);
     await placeBlob(cacheDir, repo, source, sha256);
     files.push({ path: fileNameFor(id, source), blob: sha256, size: sizes[index] ?? 0 });
@@ -43,7 +46,9 @@ export async function importModel(options: {
 function shardPaths(source: string): string[] {
   const shard = shardOf(source);
   if (!shard) return [source];
-  return Array.from({ length: shard.count }, (_, index) => source.replace(/-\d{5}-of-/, `-${String(index + 1).padStart(5, "0")}-of-`));
+  return Array.from({ length: shard.count }, (_, index) =>
+    source.replace(/-\d{5}-of-/, `-${String(index + 1).padStart(5, "0")}-of-`),
+  );
 }
 
 async function sizeOf(source: string): Promise<number> {

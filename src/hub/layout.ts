@@ -33,22 +33,32 @@ export function isSafePath(path: string): boolean {
 
 function checkPath(path: string): string {
   if (isSafePath(path)) return path;
-  throw new GatewayError("not_supported", `The hub names a file that would not stay in its folder: ${JSON.stringify(path)}.`);
+  throw new GatewayError(
+    "not_supported",
+    `The hub names a file that would not stay in its folder: ${JSON.stringify(path)}.`,
+  );
 }
 
 function checkDigest(digest: string): string {
   if (digestPattern.test(digest)) return digest;
-  throw new GatewayError("not_supported", `The hub names a digest that is none: ${JSON.stringify(digest.slice(0, 80))}.`);
+  throw new GatewayError(
+    "not_supported",
+    `The hub names a digest that is none: ${JSON.stringify(digest.slice(0, 80))}.`,
+  );
 }
 
 function checkCommit(commit: string): string {
   if (isCommit(commit)) return commit;
-  throw new GatewayError("not_supported", `The hub names a commit that is none: ${JSON.stringify(commit.slice(0, 80))}.`);
+  throw new GatewayError(
+    "not_supported",
+    `The hub names a commit that is none: ${JSON.stringify(commit.slice(0, 80))}.`,
+  );
 }
 
 /** `cache/models--owner--name` */
 export function repoFolder(cacheDir: string, repo: string): string {
-  if (!isRepo(repo)) throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is no repository (owner/name).`);
+  if (!isRepo(repo))
+    throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is no repository (owner/name).`);
   return `${cacheDir}/models--${repo.replace("/", "--")}`;
 }
 

@@ -2,12 +2,35 @@
 // Downloads nothing. A ref is written last and at once, as a reader takes it for "all of this is there".
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, link, mkdir, open, readdir, readFile, readlink, realpath, rename, rm, stat, symlink } from "node:fs/promises";
+import {
+  copyFile,
+  link,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { blobName, digestsMatch, hashFile, syncFolder } from "./download.ts";
 import { cacheError } from "./errors.ts";
-import { blobPath, type CachedFile, isCommit, isSafePath, linkTarget, refPath, snapshotFolder, snapshotPath, temporaryPath } from "./layout.ts";
+import {
+  blobPath,
+  type CachedFile,
+  isCommit,
+  isSafePath,
+  linkTarget,
+  refPath,
+  snapshotFolder,
+  snapshotPath,
+  temporaryPath,
+} from "./layout.ts";
 import type { HubFile } from "./select.ts";
 
 /** How a snapshot's file may be made, the first that works: not every file system has links. */
@@ -26,7 +49,8 @@ export interface SnapshotLinks {
 export async function linkSnapshot({ cacheDir, repo, commit, files, ways }: SnapshotLinks): Promise<void> {
   for (const file of files) {
     const blob = await stat(blobPath(cacheDir, repo, file.blob)).catch(() => undefined);
-    if (blob?.size !== file.size) throw new GatewayError("checksum_mismatch", `The blob of ${file.path} is not there, or not whole.`);
+    if (blob?.size !== file.size)
+      throw new GatewayError("checksum_mismatch", `The blob of ${file.path} is not there, or not whole.`);
   }
   for (const file of files) {
     const place = snapshotPath(cacheDir, repo, commit, file.path);
@@ -55,7 +79,14 @@ export interface CarryOver {
  * Needed because the router lists only the snapshot that refs/main names: without it a second quant, pulled after the
  * repository moved on, makes the first one vanish. Answers with the old paths that the new commit has no more.
  */
-export async function carryOver({ cacheDir, repo, from, to, tree, signal }: CarryOver): Promise<{ readonly leftBehind: readonly string[] }> {
+export async function carryOver({
+  cacheDir,
+  repo,
+  from,
+  to,
+  tree,
+  signal,
+}: CarryOver): Promise<{ readonly leftBehind: readonly string[] }> {
   const leftBehind: string[] = [];
   for (const old of await snapshotFiles(snapshotFolder(cacheDir, repo, from))) {
     const same = await sameContent(old, tree, signal);
@@ -64,10 +95,15 @@ export async function carryOver({ cacheDir, repo, from, to, tree, signal }: Carr
       const place = snapshotPath(cacheDir, repo, to, file.path);
       if (await stat(place).catch(() => undefined)) continue;
       const source = blobPath(cacheDir, repo, digest);
-      const inBlobs = await stat(source).then((entry) => entry.size === file.size, () => false);
+      const inBlobs = await stat(source).then(
+        (entry) => entry.size === file.size,
+        () => false,
+      );
       // Where there are no symlinks other tools keep the file itself in the snapshot, and no blob.
       const link = { place, cacheDir, repo, target: linkTarget(file.path, digest) };
-      await putLink(inBlobs ? { ...link, source, ways: allWays } : { ...link, source: old.real, ways: ["hardlink", "copy"] });
+      await putLink(
+        inBlobs ? { ...link, source, ways: allWays } : { ...link, source: old.real, ways: ["hardlink", "copy"] },
+      );
     }
     if (same.length === 0) leftBehind.push(old.path);
   }
@@ -126,7 +162,11 @@ async function snapshotFiles(folder: string): Promise<OldFile[]> {
 }
 
 /** The files of the tree whose content the old file has; a real file's is known only by hashing it. */
-async function sameContent(old: OldFile, tree: readonly HubFile[], signal: AbortSignal | undefined): Promise<HubFile[]> {
+async function sameContent(
+  old: OldFile,
+  tree: readonly HubFile[],
+  signal: AbortSignal | undefined,
+): Promise<HubFile[]> {
   const alike = tree.filter((file) => file.size === old.size && isSafePath(file.path));
   if (alike.length === 0 || old.blob !== undefined) return alike.filter((file) => blobName(file) === old.blob);
   const digests = await hashFile(old.real, signal);
@@ -162,7 +202,12 @@ async function putLink({ place, source, target, cacheDir, repo, ways }: Link): P
 }
 
 /** Makes something under a temporary name, then renames it to its place: a reader sees the old or the new, never a half. */
-async function replace(place: string, cacheDir: string, repo: string, make: (temporary: string) => Promise<void>): Promise<void> {
+async function replace(
+  place: string,
+  cacheDir: string,
+  repo: string,
+  make: (temporary: string) => Promise<void>,
+): Promise<void> {
   const temporary = temporaryPath(cacheDir, repo, randomUUID());
   try {
     await mkdir(dirname(place), { recursive: true });

@@ -119,17 +119,24 @@ async function show(options: PullOptions, model: PulledModel, tree: readonly Hub
   const { repo, commit, revision, files } = model;
   const totalBytes = bytesOf(files);
   const [first] = files;
-  if (first) options.onProgress({ ...progressOf(hubFile(first), first.size, totalBytes, totalBytes), phase: "linking" });
+  if (first)
+    options.onProgress({ ...progressOf(hubFile(first), first.size, totalBytes, totalBytes), phase: "linking" });
   await linkSnapshot({ cacheDir, repo, commit, files });
   if (isCommit(revision)) return [];
   const before = await readRef(cacheDir, repo, revision);
   if (before === commit) return [];
-  const carried = before === undefined ? undefined : await carryOver({ cacheDir, repo, from: before, to: commit, tree, signal });
+  const carried =
+    before === undefined ? undefined : await carryOver({ cacheDir, repo, from: before, to: commit, tree, signal });
   await writeRef(cacheDir, repo, revision, commit);
   return carried?.leftBehind ?? [];
 }
 
-async function fetchFiles(options: PullOptions, repo: string, commit: string, files: readonly HubFile[]): Promise<number> {
+async function fetchFiles(
+  options: PullOptions,
+  repo: string,
+  commit: string,
+  files: readonly HubFile[],
+): Promise<number> {
   const missing = new Set<HubFile>();
   for (const file of files) if (!(await isGood(options, repo, file))) missing.add(file);
   const needed = bytesOf([...missing]);
@@ -215,7 +222,8 @@ async function tidy({ cacheDir, signal }: PullOptions, repo: string, fresh: read
     for (const file of fresh) await rm(blobPath(cacheDir, repo, blobName(file)), { force: true });
   }
   // rmdir takes only empty folders: an unfinished first pull leaves none, anything else stays.
-  for (const folder of [blobsFolder(cacheDir, repo), repoFolder(cacheDir, repo)]) await rmdir(folder).catch(() => undefined);
+  for (const folder of [blobsFolder(cacheDir, repo), repoFolder(cacheDir, repo)])
+    await rmdir(folder).catch(() => undefined);
 }
 
 function progressOf(file: HubFile, completed: number, totalCompleted: number, totalBytes: number): PullProgress {

@@ -1,4 +1,5 @@
 // The actions that the planner may ask for. Pure types.
+import type { ErrorCode } from "../core/errors.ts";
 
 export const actionKinds = [
   "model.pull",
@@ -45,6 +46,7 @@ export interface BackoffEntry {
   readonly until: number;
   /** Not before somebody changes something. */
   readonly stalled: boolean;
+  readonly code: ErrorCode;
   readonly reason: string;
   readonly message: string;
   readonly hint: string;

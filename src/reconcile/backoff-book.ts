@@ -21,7 +21,7 @@ export function createBackoffBook(now: () => number): BackoffBook {
       const failures = (entries.get(backoffKey(action))?.failures ?? 0) + 1;
       const stalled = error.reaction === "stall" || failures >= actionBackoff.tries;
       const delay = Math.max(backoffDelay(failures, actionBackoff), error.retryAfterMs ?? 0);
-      const entry = { failures, until: now() + delay, stalled, reason: error.reason, message: error.message, hint: error.hint };
+      const entry = { failures, until: now() + delay, stalled, code: error.code, reason: error.reason, message: error.message, hint: error.hint };
       entries.set(backoffKey(action), entry);
       return entry;
     },

@@ -6,7 +6,7 @@ import type { DesiredState } from "../desired/store.ts";
 import type { Executor, Outcome, RunningAction } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
 import type { Plan } from "../plan/actions.ts";
-import { plan } from "../plan/plan.ts";
+import { plan, silenceLimitMs } from "../plan/plan.ts";
 import type { Observed } from "../plan/observed.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
 
@@ -116,6 +116,8 @@ export function createLoop(options: {
     if (stopped) return;
     const now = options.now();
     const heldUntil = (last?.plan.held ?? []).map((held) => held.until).filter((until) => until !== null && until > now) as number[];
+    // A router that has gone silent is looked at again soon: it may have to be restarted.
+    if (typeof last?.observed.router.silentSince === "number") heldUntil.push(now + silenceLimitMs / 4);
     const next = Math.min(now + jittered(options.resyncMs, options.random()), backoff.nextTry(now) ?? Number.POSITIVE_INFINITY, ...heldUntil);
     timer = setTimeout(wake, Math.max(1, next - now));
     timer.unref();
@@ -179,6 +181,6 @@ export function createLoop(options: {
 }
 
 /** Nothing left to do and nothing under way; what is held back by a failure or by `suspend` does not count as reached. */
-export function isConverged({ plan: found, running }: Pass): boolean {
-  return found.actions.length === 0 && found.held.length === 0 && running.length === 0;
+export function isConverged({ plan: found, running, observed }: Pass): boolean {
+  return found.actions.length === 0 && found.held.length === 0 && running.length === 0 && observed.router.phase === "ready";
 }

@@ -1,4 +1,4 @@
-// Writes GGUF version 3: metadata and F32 tensors, little endian, the same bytes on every machine.
+// Writes GGUF version 3: metadata, F32 tensors and zeros, little endian, the same bytes on every machine.
 // Pure: it knows the container and nothing of models; it touches no file.
 
 export type GgufValue =
@@ -12,8 +12,10 @@ export interface GgufTensor {
   readonly name: string;
   /** Sizes in GGUF's order: the dimension that varies fastest comes first. */
   readonly shape: readonly number[];
-  /** Absent: all zero. */
+  /** F32 values; absent: all zero. */
   readonly data?: Float32Array;
+  /** Only for zeros, default F32. IQ1_M takes a 19th of the room, for a first dimension that is a multiple of 256. */
+  readonly type?: keyof typeof tensorTypes;
 }
 
 export interface GgufFile {
@@ -27,6 +29,12 @@ export interface GgufImage {
   /** Bytes of the whole file. */
   readonly size: number;
 }
+
+/** ggml's number of a type, and how many values go into how many bytes. */
+const tensorTypes = {
+  F32: { id: 0, values: 1, bytes: 4 },
+  IQ1_M: { id: 29, values: 256, bytes: 56 },
+} as const;
 
 const alignment = 32;
 const maxDimensions = 4;
@@ -48,7 +56,7 @@ export function ggufImage(file: GgufFile): GgufImage {
     header.string(tensor.name);
     header.uint32(tensor.shape.length);
     for (const size of tensor.shape) header.uint64(size);
-    header.uint32(0); // GGML_TYPE_F32
+    header.uint32(tensorTypes[tensor.type ?? "F32"].id);
     header.uint64(offset);
   }
   const headerBytes = header.bytes();
@@ -57,7 +65,11 @@ export function ggufImage(file: GgufFile): GgufImage {
   head.set(headerBytes);
   const view = new DataView(head.buffer);
   for (const { tensor, offset } of layout.placed) {
-    tensor.data?.forEach((value, index) => view.setFloat32(dataStart + offset + index * 4, value, true));
+    let at = dataStart + offset;
+    for (const value of tensor.data ?? []) {
+      view.setFloat32(at, value, true);
+      at += 4;
+    }
   }
   return { head, size: dataStart + layout.size };
 }
@@ -88,12 +100,17 @@ function layOut(tensors: readonly GgufTensor[]) {
       throw new RangeError(`tensor ${tensor.name} has ${tensor.shape.length} dimensions`);
     }
     const count = tensor.shape.reduce((product, dimension) => product * dimension, 1);
-    if (tensor.data && tensor.data.length !== count) {
-      throw new RangeError(`tensor ${tensor.name} needs ${count} values and has ${tensor.data.length}`);
+    const type = tensorTypes[tensor.type ?? "F32"];
+    if (tensor.data && (tensor.data.length !== count || type !== tensorTypes.F32)) {
+      throw new RangeError(`tensor ${tensor.name} needs ${count} F32 values and has ${tensor.data.length}`);
     }
+    if ((tensor.shape[0] ?? 0) % type.values !== 0) {
+      throw new RangeError(`tensor ${tensor.name} cannot be ${tensor.type} with ${tensor.shape[0]} values in a row`);
+    }
+    const bytes = (count / type.values) * type.bytes;
     placed.push({ tensor, offset: size });
-    if (tensor.data) writtenSize = size + count * 4;
-    size = align(size + count * 4);
+    if (tensor.data) writtenSize = size + bytes;
+    size = align(size + bytes);
   }
   return { placed, size, writtenSize };
 }

@@ -40,7 +40,8 @@ export function cutIntoPieces(text: string, taken: Set<string>): string[] {
       continue;
     }
     looked += 1;
-    if (looked > searchBudget) throw new RangeError(`too repetitive to cut into pieces that stand once: ${quoted(text)}`);
+    if (looked > searchBudget)
+      throw new RangeError(`too repetitive to cut into pieces that stand once: ${quoted(text)}`);
     const piece = symbols.slice(level.start, next.value).join("");
     if (taken.has(piece)) continue;
     taken.add(piece);
@@ -69,7 +70,7 @@ function* candidateEnds(start: number, length: number, wordEnds: readonly number
 
 /** For each position, where the word ends that begins there (its leading blanks belong to it). */
 function findWordEnds(symbols: readonly string[]): number[] {
-  const wordEnds = new Array<number>(symbols.length).fill(symbols.length);
+  const wordEnds = symbols.map(() => symbols.length);
   for (let at = symbols.length - 2; at >= 0; at -= 1) {
     const startsNext = isBlank(symbols[at + 1]) && !isBlank(symbols[at]);
     wordEnds[at] = startsNext ? at + 1 : (wordEnds[at + 1] ?? symbols.length);

@@ -20,9 +20,14 @@ export interface ScriptedModel {
   readonly contextLength: number;
   /** A tool's result is answered first, then words in this order, then tools in this order, then the default. */
   readonly scripts: readonly Script[];
-  /** Layers and width: more make it larger and slower, and say nothing else. Width is a multiple of 64. */
+  /**
+   * More make it larger and slower and say nothing else; default 1 layer, 64 wide (a multiple of 64), feed-forward 128.
+   * Few large layers rather than many small ones: threads wait for each other at every step of every layer, and on
+   * cores that are busy with something else 480 layers took seconds for a token.
+   */
   readonly layers?: number;
   readonly width?: number;
+  readonly feedForward?: number;
   /** `general.file_type` to claim; the weights are F32 (0) whatever it says. */
   readonly fileType?: number;
 }
@@ -34,12 +39,11 @@ export function scriptedModel(model: ScriptedModel): Uint8Array {
 
 /** As {@link scriptedModel}, but leaves out the zeros that a large one ends with. */
 export function scriptedModelImage(model: ScriptedModel): GgufImage {
-  const { name, contextLength, layers = 1, width = 64, fileType = 0 } = model;
+  const { name, contextLength, layers = 1, width = 64, feedForward = 128, fileType = 0 } = model;
   if (width < 64 || width % 64 !== 0) throw new RangeError(`width ${width} is no multiple of 64`);
   const vocabulary = buildVocabulary(model.scripts);
   const { texts } = vocabulary;
   const { embedding, output } = computeWeights(vocabulary, width, name);
-  const feedForward = width * 2;
   const keyValueWidth = width / headCount;
   const metadata: (readonly [string, GgufValue])[] = [
     ["general.architecture", { type: "string", value: "llama" }],
@@ -69,18 +73,19 @@ export function scriptedModelImage(model: ScriptedModel): GgufImage {
     { name: "output_norm.weight", shape: [width], data: new Float32Array(width).fill(1) },
     { name: "output.weight", shape: [width, texts.length], data: output },
   ];
+  const zeros = width % 256 === 0 && feedForward % 256 === 0 ? "IQ1_M" : "F32";
   for (let layer = 0; layer < layers; layer += 1) {
     const block = `blk.${layer}`;
     tensors.push(
       { name: `${block}.attn_norm.weight`, shape: [width] },
-      { name: `${block}.attn_q.weight`, shape: [width, width] },
-      { name: `${block}.attn_k.weight`, shape: [width, keyValueWidth] },
-      { name: `${block}.attn_v.weight`, shape: [width, keyValueWidth] },
-      { name: `${block}.attn_output.weight`, shape: [width, width] },
+      { name: `${block}.attn_q.weight`, shape: [width, width], type: zeros },
+      { name: `${block}.attn_k.weight`, shape: [width, keyValueWidth], type: zeros },
+      { name: `${block}.attn_v.weight`, shape: [width, keyValueWidth], type: zeros },
+      { name: `${block}.attn_output.weight`, shape: [width, width], type: zeros },
       { name: `${block}.ffn_norm.weight`, shape: [width] },
-      { name: `${block}.ffn_gate.weight`, shape: [width, feedForward] },
-      { name: `${block}.ffn_up.weight`, shape: [width, feedForward] },
-      { name: `${block}.ffn_down.weight`, shape: [feedForward, width] },
+      { name: `${block}.ffn_gate.weight`, shape: [width, feedForward], type: zeros },
+      { name: `${block}.ffn_up.weight`, shape: [width, feedForward], type: zeros },
+      { name: `${block}.ffn_down.weight`, shape: [feedForward, width], type: zeros },
     );
   }
   return ggufImage({ metadata, tensors });
@@ -120,7 +125,8 @@ function buildVocabulary(scripts: readonly Script[]): Vocabulary {
   let firstOfDefault: number | undefined;
   for (const [index, script] of scripts.entries()) {
     if (script.says === "") throw new RangeError(`script ${index} says nothing`);
-    if (script.says.includes("\u2581")) throw new RangeError(`script ${index} has U+2581, which the vocabulary uses for a space`);
+    if (script.says.includes("\u2581"))
+      throw new RangeError(`script ${index} has U+2581, which the vocabulary uses for a space`);
     const chain = cutIntoPieces(script.says, taken).map((piece) => add(asTokenText(piece), tokenKinds.normal));
     const first = chain[0] ?? endToken;
     let previous = markers[index] ?? 0;
@@ -196,11 +202,14 @@ function chatTemplate(scripts: readonly Script[]): string {
     const unless = says.startsWith("<think>") ? " and not (enable_thinking is defined and not enable_thinking)" : "";
     if (when === "default") fallback = index;
     else if (when === "toolResult") branches.push({ test: `messages[-1].role == 'tool'${unless}`, rank: 0, index });
-    else if ("word" in when) branches.push({ test: `'${plainWord(when.word)}' in state.asked${unless}`, rank: 1, index });
+    else if ("word" in when)
+      branches.push({ test: `'${plainWord(when.word)}' in state.asked${unless}`, rank: 1, index });
     else branches.push({ test: `'${plainWord(when.tool)}' in state.tools${unless}`, rank: 2, index });
   }
   branches.sort((a, b) => a.rank - b.rank || a.index - b.index);
-  const choice = branches.map(({ test, index }, at) => `{%- ${at === 0 ? "if" : "elif"} ${test} %}${marker(index)}`).join("");
+  const choice = branches
+    .map(({ test, index }, at) => `{%- ${at === 0 ? "if" : "elif"} ${test} %}${marker(index)}`)
+    .join("");
   const closing = branches.length > 0 ? `{%- else %}${marker(fallback)}{%- endif %}` : marker(fallback);
   return `${templateHead}{%- if add_generation_prompt %}<|assistant|>\n${choice}${closing}{%- endif %}`;
 }

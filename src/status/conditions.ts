@@ -75,6 +75,7 @@ function synced({ plan, observed, running, desired }: StatusInput): Finding {
   if (pending.length === 0 && running.length === 0) {
     const [left] = plan.findings.values();
     if (left !== undefined) return finding("Synced", "False", "CannotApply", left);
+    if (observed.router.phase !== "ready") return finding("Synced", "False", "OutOfSync", "the router is not running");
     return finding("Synced", "True", "AsDesired", "everything is as the document says");
   }
   const what = [...new Set([...pending.map((action) => action.message), ...running.map((action) => action.message)])].join("; ");

@@ -1,12 +1,7 @@
 // Pulls that fail: with which code, and that nothing of them stays in the cache.
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 import { GatewayError } from "../../src/core/errors.ts";
-import { createHubClient } from "../../src/hub/client.ts";
-import { cleanPartials } from "../../src/hub/partials.ts";
 import { reserveBytes } from "../../src/hub/pull.ts";
 import { startPulling } from "../support/pulling.ts";
 
@@ -48,7 +43,10 @@ describe("a pull that fails", () => {
 
   it("stops at once when cancelled, drops the connection, and keeps nothing", async (t) => {
     const { hub, refusal, world } = await startPulling(t);
-    const files = { "demo-Q8_0-00001-of-00002.gguf": bytes("one"), "demo-Q8_0-00002-of-00002.gguf": bytes("two", 2_000_000) };
+    const files = {
+      "demo-Q8_0-00001-of-00002.gguf": bytes("one"),
+      "demo-Q8_0-00002-of-00002.gguf": bytes("two", 2_000_000),
+    };
     hub.addRepo("acme/demo-GGUF", { files });
     const hold = hub.throttle("demo-Q8_0-00002-of-00002.gguf", 1_200_000);
     const abort = new AbortController();
@@ -70,7 +68,10 @@ describe("a pull that fails", () => {
 
   it("keeps whole shards for the next try when the gateway stops or a later shard fails", async (t) => {
     const { hub, refusal, pull, world } = await startPulling(t);
-    const files = { "demo-Q8_0-00001-of-00002.gguf": bytes("one"), "demo-Q8_0-00002-of-00002.gguf": bytes("two", 2_000_000) };
+    const files = {
+      "demo-Q8_0-00001-of-00002.gguf": bytes("one"),
+      "demo-Q8_0-00002-of-00002.gguf": bytes("two", 2_000_000),
+    };
     hub.addRepo("acme/demo-GGUF", { files });
     const hold = hub.throttle("demo-Q8_0-00002-of-00002.gguf", 0);
     const abort = new AbortController();
@@ -111,7 +112,9 @@ describe("a pull that fails", () => {
     const { hub, pull } = await startPulling(t, { token, tokens: [token] });
     hub.addRepo("acme/demo-GGUF", { files: demo, gated: true });
     await pull(id);
-    const seen = (origin: string) => [...new Set(hub.requests.filter((request) => request.origin === origin).map((request) => request.authorized))];
+    const seen = (origin: string) => [
+      ...new Set(hub.requests.filter((request) => request.origin === origin).map((request) => request.authorized)),
+    ];
     assert.deepEqual(seen("hub"), [true]);
     assert.deepEqual(seen("storage"), [false]);
   });
@@ -155,7 +158,10 @@ describe("a pull that fails", () => {
     assert.equal(error.code, "disk_full");
     assert.match(error.message, /2 MiB are missing/);
     assert.deepEqual(await world(), []);
-    assert.equal(hub.requests.some((request) => request.path.includes("/resolve/")), false);
+    assert.equal(
+      hub.requests.some((request) => request.path.includes("/resolve/")),
+      false,
+    );
     await pull(id, { freeBytes: async () => reserveBytes + 3_000_000 });
     // What is there needs no room.
     await pull(id, { freeBytes: async () => 0 });
@@ -166,94 +172,5 @@ describe("a pull that fails", () => {
     hub.addRepo("acme/demo-GGUF", { files: { "../../../escape-Q8_0.gguf": bytes("out") } });
     assert.equal((await refusal(id)).code, "not_supported");
     assert.deepEqual(await world(), []);
-  });
-
-  it("says when what answers is no hub, redirects in circles, or is not there", async (t) => {
-    const server = createServer((request, response) => {
-      if (request.url?.includes("circle")) response.writeHead(302, { location: request.url }).end();
-      else response.end("<html>welcome</html>");
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    t.after(() => server.close());
-    const address = server.address();
-    assert.ok(address !== null && typeof address === "object");
-    const client = createHubClient({ endpoint: `http://127.0.0.1:${address.port}/`, token });
-    t.after(() => client.close());
-    const unreachable = (pattern: RegExp) => (error: unknown) =>
-      error instanceof GatewayError && error.code === "hub_unreachable" && pattern.test(error.message);
-    await assert.rejects(client.resolveRevision("acme/demo", "main"), unreachable(/is HF_ENDPOINT a hub/));
-    await assert.rejects(client.resolveRevision("acme/circle", "main"), unreachable(/more than 10 times/));
-    await new Promise((resolve) => {
-      server.close(resolve);
-      server.closeAllConnections();
-    });
-    const later = createHubClient({ endpoint: `http://127.0.0.1:${address.port}`, token });
-    t.after(() => later.close());
-    assert.equal(later.reachability().status, "unknown");
-    await assert.rejects(later.resolveRevision("acme/demo", "main"), unreachable(/ECONNREFUSED/));
-    assert.equal(later.reachability().status, "unreachable");
-  });
-});
-
-describe("cleaning partials", () => {
-  it("removes our own and leaves those of other tools", async (t) => {
-    const { hub, pull, cacheDir, world } = await startPulling(t);
-    hub.addRepo("acme/demo-GGUF", { files: demo });
-    await pull(id);
-    const before = await world();
-    const blobs = "models--acme--demo-GGUF/blobs";
-    const digest = "ab".repeat(32);
-    const foreign = [
-      `${blobs}/${digest}.incomplete`,
-      `${blobs}/${digest}.0123abcd.incomplete`,
-      `${blobs}/${digest}.downloadInProgress`,
-      `.locks/models--acme--demo-GGUF/${digest}.lock`,
-      `datasets--acme--data/blobs/${digest}.gw.incomplete`,
-    ];
-    const own = [`${blobs}/${digest}.gw.incomplete`, "models--acme--demo-GGUF/.0f0f.gw.incomplete"];
-    for (const path of [...foreign, ...own]) {
-      await mkdir(join(cacheDir, path, ".."), { recursive: true });
-      await writeFile(join(cacheDir, path), "half");
-    }
-    assert.deepEqual(await cleanPartials(cacheDir), own.sort());
-    assert.deepEqual(await world(), [...before, ...foreign].sort());
-    assert.deepEqual(await cleanPartials(join(cacheDir, "nowhere")), []);
-  });
-
-  it("leaves the one that is being written", async (t) => {
-    const { hub, pull, cacheDir, shown, world } = await startPulling(t);
-    hub.addRepo("acme/demo-GGUF", { files: demo });
-    const hold = hub.throttle("demo-Q8_0.gguf", 2_000_000);
-    let pulled: Promise<unknown> | undefined;
-    await new Promise<void>((resolve) => {
-      pulled = pull(id, { onProgress: (step) => (step.completed > 0 ? resolve() : undefined) });
-    });
-    assert.equal((await world()).some((line) => line.endsWith(".gw.incomplete")), true);
-    assert.deepEqual(await cleanPartials(cacheDir), []);
-    hold.release();
-    await pulled;
-    assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), demo["demo-Q8_0.gguf"]);
-  });
-});
-
-describe("the hub client", () => {
-  it("searches for GGUF repositories over several pages, up to the limit", async (t) => {
-    const { hub, client } = await startPulling(t, { pageSize: 2 });
-    for (const n of [1, 2, 3, 4]) hub.addRepo(`acme/demo${n}`, { files: demo, downloads: n, likes: 10 * n });
-    hub.addRepo("acme/demo-other", { files: { "model.safetensors": bytes("no") }, downloads: 99 });
-    assert.deepEqual(await client.searchModels("demo", 3), [4, 3, 2].map((n) => ({ id: `acme/demo${n}`, downloads: n, likes: 10 * n })));
-    assert.deepEqual(await client.searchModels("nothing", 3), []);
-  });
-
-  it("opens a file from where it is asked to", async (t) => {
-    const { hub, client } = await startPulling(t);
-    const commit = hub.addRepo("acme/demo-GGUF", { files: demo });
-    const opened = await client.openFile("acme/demo-GGUF", commit, "demo-Q8_0.gguf", { from: 2_999_990, signal: new AbortController().signal });
-    const chunks: Buffer[] = [];
-    for await (const chunk of opened.body) chunks.push(chunk);
-    assert.deepEqual(Buffer.concat(chunks), demo["demo-Q8_0.gguf"].subarray(2_999_990));
-    assert.equal(opened.from, 2_999_990);
-    assert.equal(opened.total, 3_000_000);
-    assert.equal(opened.sha256?.length, 64);
   });
 });

@@ -41,15 +41,27 @@ describe("a pull", () => {
     assert.deepEqual(await shown("acme/demo-GGUF", "Q8_0/demo-Q8_0-00002-of-00002.gguf"), two);
     assert.deepEqual(await shown("acme/demo-GGUF", "mmproj-F16.gguf"), eye);
     assert.equal(pulled.commit, commit);
-    assert.deepEqual(pulled.files.map((file) => [file.blob, file.size]), [one, two, eye].map((data) => [sha256(data), data.length]));
+    assert.deepEqual(
+      pulled.files.map((file) => [file.blob, file.size]),
+      [one, two, eye].map((data) => [sha256(data), data.length]),
+    );
 
     const totalBytes = one.length + two.length + eye.length;
     assert.equal(pulled.downloadedBytes, totalBytes);
     const digests = progress.filter((step) => step.phase === "verifying").map((step) => step.digest);
-    assert.deepEqual(digests, [one, two, eye].map((data) => `sha256:${sha256(data)}`));
-    assert.deepEqual([...new Set(progress.map((step) => step.phase))], ["resolving", "downloading", "verifying", "linking"]);
+    assert.deepEqual(
+      digests,
+      [one, two, eye].map((data) => `sha256:${sha256(data)}`),
+    );
+    assert.deepEqual(
+      [...new Set(progress.map((step) => step.phase))],
+      ["resolving", "downloading", "verifying", "linking"],
+    );
     const steps = progress.map((step) => step.totalCompleted);
-    assert.deepEqual(steps, steps.toSorted((a, b) => a - b));
+    assert.deepEqual(
+      steps,
+      steps.toSorted((a, b) => a - b),
+    );
     assert.equal(progress.at(-1)?.totalCompleted, totalBytes);
     assert.equal(progress.at(-1)?.totalBytes, totalBytes);
   });
@@ -58,13 +70,20 @@ describe("a pull", () => {
     const { hub, pull, shown } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files: { "demo-Q6_K.gguf": bytes("six"), "demo-Q4_K_M.gguf": bytes("four") } });
     const pulled = await pull("acme/demo-GGUF:Q6_K");
-    assert.deepEqual(pulled.files.map((file) => file.path), ["demo-Q6_K.gguf"]);
+    assert.deepEqual(
+      pulled.files.map((file) => file.path),
+      ["demo-Q6_K.gguf"],
+    );
     assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q6_K.gguf"), bytes("six"));
   });
 
   it("adds a second quant of a repository, and downloads what they share once", async (t) => {
     const { hub, pull, shown } = await startPulling(t);
-    const files = { "demo-Q8_0.gguf": bytes("eight"), "demo-Q4_0.gguf": bytes("four"), "mmproj.gguf": bytes("eye", 1000) };
+    const files = {
+      "demo-Q8_0.gguf": bytes("eight"),
+      "demo-Q4_0.gguf": bytes("four"),
+      "mmproj.gguf": bytes("eye", 1000),
+    };
     hub.addRepo("acme/demo-GGUF", { files });
     await pull("acme/demo-GGUF:Q8_0");
     const second = await pull("acme/demo-GGUF:Q4_0");
@@ -75,11 +94,19 @@ describe("a pull", () => {
 
   it("keeps the quants of an older commit in the snapshot that the router lists", async (t) => {
     const { hub, pull, shown, cacheDir } = await startPulling(t);
-    const files = { "demo-Q8_0.gguf": bytes("eight"), "a/demo-Q4_0.gguf": bytes("four"), "gone-Q5_K_M.gguf": bytes("gone") };
+    const files = {
+      "demo-Q8_0.gguf": bytes("eight"),
+      "a/demo-Q4_0.gguf": bytes("four"),
+      "gone-Q5_K_M.gguf": bytes("gone"),
+    };
     const old = hub.addRepo("acme/demo-GGUF", { files });
     for (const tag of ["Q8_0", "Q4_0", "Q5_K_M"]) await pull(`acme/demo-GGUF:${tag}`);
     // The same content under another name in another folder, a new quant, and one that is no more.
-    const moved = { "demo-Q8_0.gguf": bytes("eight"), "b/c/demo-Q4_0.gguf": bytes("four"), "demo-Q6_K.gguf": bytes("six") };
+    const moved = {
+      "demo-Q8_0.gguf": bytes("eight"),
+      "b/c/demo-Q4_0.gguf": bytes("four"),
+      "demo-Q6_K.gguf": bytes("six"),
+    };
     const commit = hub.updateRepo("acme/demo-GGUF", { files: moved });
     const pulled = await pull("acme/demo-GGUF:Q6_K");
     assert.notEqual(commit, old);
@@ -108,7 +135,10 @@ describe("a pull", () => {
 
   it("brings a small file that is not in LFS, named and checked by git's digest", async (t) => {
     const { hub, pull, refusal, shown, progress } = await startPulling(t);
-    hub.addRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": bytes("eight"), "demo-Q4_0.gguf": bytes("four") }, lfs: false });
+    hub.addRepo("acme/demo-GGUF", {
+      files: { "demo-Q8_0.gguf": bytes("eight"), "demo-Q4_0.gguf": bytes("four") },
+      lfs: false,
+    });
     const gitSha1 = createHash("sha1").update("blob 300000\0").update(bytes("eight")).digest("hex");
     assert.equal((await pull("acme/demo-GGUF:Q8_0")).files[0]?.blob, gitSha1);
     assert.equal(progress.at(-1)?.digest, `sha1:${gitSha1}`);
@@ -183,7 +213,11 @@ describe("a pull", () => {
 
   it("lets two pulls at once share one download of a common file", async (t) => {
     const { hub, pull, shown } = await startPulling(t);
-    const files = { "demo-Q8_0.gguf": bytes("eight"), "demo-Q4_0.gguf": bytes("four"), "mmproj.gguf": bytes("eye", 1000) };
+    const files = {
+      "demo-Q8_0.gguf": bytes("eight"),
+      "demo-Q4_0.gguf": bytes("four"),
+      "mmproj.gguf": bytes("eye", 1000),
+    };
     hub.addRepo("acme/demo-GGUF", { files });
     const hold = hub.throttle("mmproj.gguf", 10);
     const both = [pull("acme/demo-GGUF:Q8_0"), pull("acme/demo-GGUF:Q4_0")];

@@ -90,13 +90,19 @@ describe("the loopback hub and llama-server", () => {
     const cache = await mkdtemp(join(tmpdir(), "router-cache-"));
     t.after(() => rm(cache, { recursive: true, force: true }));
     const bytes = modelBytes(talkingModel("alpha"));
-    const commit = hub.addRepo("acme/alpha-GGUF", { files: { "README.md": Buffer.from("hi"), "alpha-Q8_0.gguf": bytes }, gated: true });
+    const commit = hub.addRepo("acme/alpha-GGUF", {
+      files: { "README.md": Buffer.from("hi"), "alpha-Q8_0.gguf": bytes },
+      gated: true,
+    });
     const router = await startRouter(t, { HF_HUB_CACHE: cache, HF_ENDPOINT: hub.endpoint, HF_TOKEN: token });
 
     const events = new AbortController();
     t.after(() => events.abort());
     const stream = await fetch(`${router.base}/models/sse`, { signal: events.signal });
-    const posted = await fetch(`${router.base}/models`, { method: "POST", body: JSON.stringify({ model: "acme/alpha-GGUF:Q8_0" }) });
+    const posted = await fetch(`${router.base}/models`, {
+      method: "POST",
+      body: JSON.stringify({ model: "acme/alpha-GGUF:Q8_0" }),
+    });
     assert.deepEqual(await posted.json(), { success: true });
     let seen = "";
     for await (const chunk of stream.body ?? []) {
@@ -105,10 +111,16 @@ describe("the loopback hub and llama-server", () => {
     }
     assert.match(seen, /download_finished/);
     assert.deepEqual(await router.ids(), ["acme/alpha-GGUF:Q8_0"]);
-    assert.deepEqual(await readFile(join(cache, "models--acme--alpha-GGUF", "snapshots", commit, "alpha-Q8_0.gguf")), Buffer.from(bytes));
+    assert.deepEqual(
+      await readFile(join(cache, "models--acme--alpha-GGUF", "snapshots", commit, "alpha-Q8_0.gguf")),
+      Buffer.from(bytes),
+    );
     const storage = hub.requests.filter((request) => request.origin === "storage");
     assert.ok(storage.length > 0);
-    assert.equal(storage.some((request) => request.authorized), false);
+    assert.equal(
+      storage.some((request) => request.authorized),
+      false,
+    );
   });
 
   it("lets llama-server list and run what we pulled, the older quant after a new commit too", async (t) => {

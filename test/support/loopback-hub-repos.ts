@@ -32,8 +32,12 @@ export interface StoredRepo {
 
 export function storeCommit(repo: StoredRepo | undefined, name: string, options: RepoOptions): StoredRepo {
   const files = new Map<string, StoredFile>();
-  for (const [path, bytes] of Object.entries(options.files)) files.set(path, storeFile(path, Buffer.from(bytes), options.lfs !== false));
-  const content = [...files].map(([path, file]) => `${path} ${file.sha256}`).sort().join("\n");
+  for (const [path, bytes] of Object.entries(options.files))
+    files.set(path, storeFile(path, Buffer.from(bytes), options.lfs !== false));
+  const content = [...files]
+    .map(([path, file]) => `${path} ${file.sha256}`)
+    .sort()
+    .join("\n");
   const commit = options.commit ?? sha1(`${name}\n${repo?.head ?? "first"}\n${content}`);
   const commits = repo?.commits ?? new Map<string, ReadonlyMap<string, StoredFile>>();
   commits.set(commit, files);

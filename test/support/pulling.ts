@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 import { GatewayError } from "../../src/core/errors.ts";
 import { parseModelId } from "../../src/core/ids.ts";
 import { createHubClient, type HubClient } from "../../src/hub/client.ts";
-import { type PullOptions, type PullProgress, pullModel, type PullResult } from "../../src/hub/pull.ts";
+import { type PullOptions, type PullProgress, type PullResult, pullModel } from "../../src/hub/pull.ts";
 import { type LoopbackHub, type LoopbackHubOptions, startLoopbackHub } from "./loopback-hub.ts";
 
 export interface Pulling {

@@ -5,7 +5,13 @@ import fc from "fast-check";
 import { cutIntoPieces } from "../../src/starter/pieces.ts";
 
 test("a text without repeats is cut after its words", () => {
-  assert.deepEqual(cutIntoPieces("Hello from alpha, at last.", new Set()), ["Hello", " from", " alpha,", " at", " last."]);
+  assert.deepEqual(cutIntoPieces("Hello from alpha, at last.", new Set()), [
+    "Hello",
+    " from",
+    " alpha,",
+    " at",
+    " last.",
+  ]);
 });
 
 test("a word said twice is joined with its neighbour", () => {
@@ -23,7 +29,10 @@ test("the same text many times over is cut another way each time", () => {
 
 test("texts of few words in many repeats are cut as well", () => {
   const taken = new Set<string>();
-  const words = fc.array(fc.constantFrom("tick", "tock", "one", "two", "Grüße", "🙂🙂"), { minLength: 2, maxLength: 60 });
+  const words = fc.array(fc.constantFrom("tick", "tock", "one", "two", "Grüße", "🙂🙂"), {
+    minLength: 2,
+    maxLength: 60,
+  });
   fc.assert(
     fc.property(words, (list) => {
       const text = list.join(" ");

@@ -2,7 +2,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { GatewayError } from "../../src/core/errors.ts";
-import { blobPath, isSafePath, linkTarget, partialPath, refPath, repoFolder, repoOfFolder, snapshotPath } from "../../src/hub/layout.ts";
+import {
+  blobPath,
+  isSafePath,
+  linkTarget,
+  partialPath,
+  refPath,
+  repoFolder,
+  repoOfFolder,
+  snapshotPath,
+} from "../../src/hub/layout.ts";
 
 const digest = "ab".repeat(32);
 const commit = "cd".repeat(20);
@@ -21,7 +30,20 @@ describe("hub cache layout", () => {
   });
 
   it("refuses paths that leave their folder", () => {
-    for (const path of ["", "..", "../x", "a/../b", "/etc/x", "a//b", "./a", "a/", "a\\..\\b", "C:/x", "a\0b", "a\nb"]) {
+    for (const path of [
+      "",
+      "..",
+      "../x",
+      "a/../b",
+      "/etc/x",
+      "a//b",
+      "./a",
+      "a/",
+      "a\\..\\b",
+      "C:/x",
+      "a\0b",
+      "a\nb",
+    ]) {
       assert.equal(isSafePath(path), false, JSON.stringify(path));
       assert.throws(() => snapshotPath("/c", "a/b", commit, path), GatewayError);
       assert.throws(() => refPath("/c", "a/b", path), GatewayError);

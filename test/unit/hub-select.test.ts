@@ -25,7 +25,14 @@ function refusal(tag: string, paths: string[]): GatewayError {
 
 describe("hub file selection", () => {
   it("takes a short tag, a router tag, a file name, ignoring case, in subfolders too", () => {
-    const paths = ["README.md", "foo-Q4_K_M.gguf", "foo-Q6_K.gguf", "foo.q8_0.gguf", "big/foo-BF16.gguf", "foo-IQ4_0.gguf"];
+    const paths = [
+      "README.md",
+      "foo-Q4_K_M.gguf",
+      "foo-Q6_K.gguf",
+      "foo.q8_0.gguf",
+      "big/foo-BF16.gguf",
+      "foo-IQ4_0.gguf",
+    ];
     assert.deepEqual(pick("Q4_K_M", paths), ["foo-Q4_K_M.gguf"]);
     assert.deepEqual(pick("q4_k_m", paths), ["foo-Q4_K_M.gguf"]);
     assert.deepEqual(pick("Q6_K", paths), ["foo-Q6_K.gguf"]);
@@ -57,10 +64,16 @@ describe("hub file selection", () => {
 
   it("takes one projector: F16, then BF16, then the first by name; near the model first", () => {
     const model = "foo-Q8_0.gguf";
-    assert.deepEqual(pick("Q8_0", [model, "mmproj-F32.gguf", "mmproj-BF16.gguf", "mmproj-F16.gguf"]), [model, "mmproj-F16.gguf"]);
+    assert.deepEqual(pick("Q8_0", [model, "mmproj-F32.gguf", "mmproj-BF16.gguf", "mmproj-F16.gguf"]), [
+      model,
+      "mmproj-F16.gguf",
+    ]);
     assert.deepEqual(pick("Q8_0", [model, "mmproj-F32.gguf", "mmproj-foo-bf16.gguf"]), [model, "mmproj-foo-bf16.gguf"]);
     assert.deepEqual(pick("Q8_0", [model, "b-mmproj.gguf", "a-mmproj.gguf"]), [model, "a-mmproj.gguf"]);
-    assert.deepEqual(pick("Q8_0", ["a/foo-Q8_0.gguf", "a/mmproj.gguf", "b/mmproj-F16.gguf"]), ["a/foo-Q8_0.gguf", "a/mmproj.gguf"]);
+    assert.deepEqual(pick("Q8_0", ["a/foo-Q8_0.gguf", "a/mmproj.gguf", "b/mmproj-F16.gguf"]), [
+      "a/foo-Q8_0.gguf",
+      "a/mmproj.gguf",
+    ]);
   });
 
   it("never takes an auxiliary file for the model", () => {
@@ -83,7 +96,13 @@ describe("hub file selection", () => {
   });
 
   it("lists the tags there are when there is none such", () => {
-    const error = refusal("Q2_K", ["foo-Q4_K_M.gguf", "foo-UD-Q4_K_M.gguf", "foo-Q6_K.gguf", "plain.gguf", "mmproj-F16.gguf"]);
+    const error = refusal("Q2_K", [
+      "foo-Q4_K_M.gguf",
+      "foo-UD-Q4_K_M.gguf",
+      "foo-Q6_K.gguf",
+      "plain.gguf",
+      "mmproj-F16.gguf",
+    ]);
     assert.equal(error.code, "quant_not_found");
     assert.match(error.message, /It has: Q4_K_M, Q6_K, plain\./);
     assert.match(refusal("Q2_K", ["model.safetensors"]).message, /no GGUF file/);

@@ -1,0 +1,74 @@
+// `plan` and `status`: ask the running gateway; `plan` looks by itself where none runs.
+import { request } from "undici";
+import { GatewayError, systemCode } from "../core/errors.ts";
+import type { CommandLine, Settings } from "../settings.ts";
+import { offlinePlan } from "./offline-plan.ts";
+
+interface PlanAnswer {
+  readonly converged: boolean;
+  readonly actions: readonly Line[];
+  readonly running: readonly Line[];
+  readonly held: readonly (Line & { readonly held: string })[];
+  readonly unmanaged: readonly string[];
+}
+
+interface Line {
+  readonly kind: string;
+  readonly message: string;
+  readonly reason: string;
+}
+
+interface StatusAnswer {
+  readonly gateway: { readonly ready: boolean; readonly version: string };
+  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }[];
+  readonly models: readonly { readonly id: string; readonly conditions: StatusAnswer["conditions"] }[];
+}
+
+export async function planCommand({ settings, json }: CommandLine): Promise<number> {
+  const answer = ((await ask(settings, "/api/plan")) ?? (await offlinePlan(settings))) as PlanAnswer;
+  if (json) console.log(JSON.stringify(answer, null, 2));
+  else printPlan(answer);
+  return answer.converged ? 0 : 2;
+}
+
+function printPlan({ actions, running, held, unmanaged, converged }: PlanAnswer): void {
+  for (const { kind, message, reason } of running) console.log(`* ${kind}: ${message} (${reason}, under way)`);
+  for (const { kind, message, reason } of actions) console.log(`+ ${kind}: ${message} (${reason})`);
+  for (const { kind, message, held: why } of held) console.log(`- ${kind}: ${message} (held: ${why})`);
+  for (const id of unmanaged) console.log(`  ${id} is in the cache and not in the document; it is left alone`);
+  console.log(converged ? "Nothing to do." : `Plan: ${actions.length} to do, ${running.length} under way, ${held.length} held.`);
+}
+
+export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
+  const answer = (await ask(settings, "/status")) as StatusAnswer | null;
+  if (!answer) throw new GatewayError("router_unavailable", `no gateway answers on ${origin(settings)}`);
+  if (json) console.log(JSON.stringify(answer, null, 2));
+  else printStatus(answer);
+  return answer.gateway.ready ? 0 : 2;
+}
+
+function printStatus({ conditions, models, gateway }: StatusAnswer): void {
+  console.log(`Model Gateway ${gateway.version}`);
+  for (const { type, status, reason, message } of conditions) console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
+  for (const model of models) {
+    console.log(model.id);
+    for (const { type, status, reason, message } of model.conditions) console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
+  }
+}
+
+function origin({ host, port }: Settings): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** null: nobody listens there. */
+async function ask(settings: Settings, path: string): Promise<unknown> {
+  try {
+    const answer = await request(origin(settings) + path, { headersTimeout: 10_000 });
+    const body = (await answer.body.json()) as { error?: { message?: string } };
+    if (answer.statusCode !== 200) throw new GatewayError("router_unavailable", body.error?.message ?? `the gateway answered ${answer.statusCode}`);
+    return body;
+  } catch (error) {
+    if (systemCode(error) === "ECONNREFUSED") return null;
+    throw error;
+  }
+}

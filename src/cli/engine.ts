@@ -1,0 +1,26 @@
+// `engine install`: puts an engine into the state folder.
+import { join } from "node:path";
+import { GatewayError } from "../core/errors.ts";
+import { type EngineName, installEngine } from "../engines/install/install.ts";
+import type { CommandLine } from "../settings.ts";
+import { progressLine } from "./progress.ts";
+
+export async function engineCommand({ operands, settings }: CommandLine): Promise<number> {
+  const [verb, name = "llama", ...rest] = operands;
+  if (verb !== "install" || rest.length > 0 || !isEngine(name)) throw new GatewayError("invalid_request", "use `model-gateway engine install [llama|whisper]`");
+  const show = progressLine(process.stderr);
+  const stop = new AbortController();
+  process.once("SIGINT", () => stop.abort());
+  const installed = await installEngine(name, {
+    enginesDir: join(settings.stateDir, "engines"),
+    environment: settings.environment,
+    signal: stop.signal,
+    onProgress: ({ phase, detail, done, total }) => show(`${name}: ${phase} ${detail}`, done, total),
+  });
+  console.log(`${name} ${installed.version} is in ${installed.dir} (${installed.how})`);
+  return 0;
+}
+
+function isEngine(name: string): name is EngineName {
+  return name === "llama" || name === "whisper";
+}

@@ -1,0 +1,25 @@
+// The help text, from the same table that the settings are read by.
+import { settingRows, sharedVariables } from "../settings.ts";
+
+export function helpText(): string {
+  const settings = settingRows.map((row) => `  --${row.flag} (${row.variable}, default ${row.fallback || "none"})\n      ${row.meaning}`);
+  const shared = sharedVariables.map((row) => `  ${row.variable} (default ${row.fallback})\n      ${row.meaning}`);
+  return `Usage: model-gateway [COMMAND] [SETTINGS]
+
+Commands:
+  serve            run the gateway (the default)
+  plan             what would be done: exit 0 nothing, 2 changes, 1 error
+  status           what is true: exit 0 ready, 2 not ready, 1 error
+  validate FILE    check a gateway.yaml: exit 0 valid, 1 not
+  engine install [llama|whisper]
+                   put an engine into the state folder
+  version, help
+
+  --json           plan and status as JSON
+
+Settings:
+${settings.join("\n")}
+
+Settings shared with other programs:
+${shared.join("\n")}`;
+}

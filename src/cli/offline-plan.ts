@@ -1,0 +1,60 @@
+// What a gateway would do if it were started now: reads the document and the world, and changes nothing.
+import { join } from "node:path";
+import { GatewayError } from "../core/errors.ts";
+import { readIfPresent } from "../desired/atomic-file.ts";
+import { emptyTree, mergeFile, toDesired } from "../desired/document.ts";
+import { parseSource } from "../desired/parse.ts";
+import { readSavedDocument } from "../desired/store.ts";
+import { createEngineSource } from "../engines/engine-source.ts";
+import { createRouter } from "../engines/router.ts";
+import { openInventory } from "../execute/inventory.ts";
+import { createCacheScanner } from "../observe/cache.ts";
+import { createObserver } from "../observe/observe.ts";
+import { plan } from "../plan/plan.ts";
+import type { Settings } from "../settings.ts";
+import { planBody } from "../status/report.ts";
+
+export async function offlinePlan(settings: Settings): Promise<object> {
+  const { stateDir, cacheDir, configPath, environment } = settings;
+  const nothing = (): void => undefined;
+  const presetPath = join(stateDir, "router.preset.ini");
+  const engine = createEngineSource({
+    explicit: settings.llamaServer,
+    enginesDir: join(stateDir, "engines"),
+    environment,
+    install: false,
+    onProgress: nothing,
+    onChange: nothing,
+  });
+  await engine.prepare(new AbortController().signal);
+  const router = createRouter({
+    presetPath,
+    stateDir,
+    cacheDir,
+    environment,
+    startTimeoutMs: 0,
+    stopGraceMs: 0,
+    reloadTimeoutMs: 0,
+    now: Date.now,
+    onOutput: nothing,
+    onChange: nothing,
+    warn: nothing,
+  });
+  const inventory = await openInventory(stateDir, nothing);
+  const observer = createObserver({ scanner: createCacheScanner(cacheDir), cacheDir, presetPath, router, inventory: inventory.entries, engine: engine.state });
+  const desired = toDesired(await documentNow(settings));
+  const found = plan(desired, await observer.observe(), { now: Date.now(), backoff: new Map() });
+  return planBody(found, 0, []);
+
+  async function documentNow({ stateDir: folder }: Settings) {
+    const saved = await readSavedDocument(folder);
+    const text = await readIfPresent(configPath);
+    if (text === null) return saved.tree;
+    const parsed = parseSource(text);
+    if (!parsed.ok) {
+      const [first] = parsed.problems;
+      throw new GatewayError("invalid_document", `${configPath}:${first?.line ?? 1}:${first?.column ?? 1}: ${first?.message ?? "invalid"}`);
+    }
+    return mergeFile(saved.tree, saved.applied ?? emptyTree, parsed.tree);
+  }
+}

@@ -1,0 +1,17 @@
+// `validate FILE`: every problem as FILE:LINE:COLUMN, as editors and CI read it.
+import { GatewayError } from "../core/errors.ts";
+import { readIfPresent } from "../desired/atomic-file.ts";
+import { parseSource } from "../desired/parse.ts";
+
+export async function validateCommand([path]: readonly string[]): Promise<number> {
+  if (path === undefined) throw new GatewayError("invalid_request", "validate needs a file");
+  const text = await readIfPresent(path);
+  if (text === null) throw new GatewayError("invalid_request", `there is no ${path}`);
+  const parsed = parseSource(text);
+  if (parsed.ok) {
+    console.log(`${path} is valid`);
+    return 0;
+  }
+  for (const { line, column, path: key, message } of parsed.problems) console.error(`${path}:${line}:${column}: ${key ? `${key}: ` : ""}${message}`);
+  return 1;
+}

@@ -1,0 +1,123 @@
+// One generation from lease to last byte: waits for the model, sends the request, passes the answer on through a family's
+// translator, and ends in the family's error frame where the engine breaks off.
+import type { FastifyReply } from "fastify";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import type { Admission, Lease } from "./admission.ts";
+import { errorFrame, renderEngineError, renderError } from "./errors.ts";
+import { createRawReply, type RawReply } from "./raw-reply.ts";
+import type { Upstream } from "./upstream.ts";
+
+/** How a family turns the engine's answer into its own. */
+export interface Translator {
+  readonly family: "compat" | "native";
+  /** Headers for a stream; null for an answer that is sent whole, which can then still become a proper error. */
+  begin(contentType: string): Record<string, string> | null;
+  /** What to write for a chunk; null writes nothing. */
+  chunk(chunk: Buffer): Uint8Array | string | null;
+  /** What to write last (the whole answer, where it is sent whole); an error where the answer was cut. */
+  end(): Uint8Array | string | GatewayError | null;
+}
+
+export interface Generation {
+  readonly model: string;
+  readonly path: string;
+  readonly body: Uint8Array;
+  /** Whether the engine is asked for a stream. */
+  readonly stream: boolean;
+  readonly translator: Translator;
+}
+
+export interface ExchangeDeps {
+  readonly admission: Admission;
+  readonly upstream: Upstream;
+  readonly onDefect: (error: unknown) => void;
+}
+
+const attempts = 3;
+
+/** Takes the reply over from Fastify; resolves when the answer is through, whichever way. */
+export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, generation: Generation): Promise<void> {
+  reply.hijack();
+  const raw = createRawReply(reply.raw);
+  const left = new AbortController();
+  raw.onLeave(() => left.abort());
+  let lease: Lease | null = null;
+  try {
+    for (let attempt = 1; ; attempt++) {
+      lease = await deps.admission.acquire(generation.model, left.signal);
+      if ((await exchange(deps.upstream, lease, raw, left.signal, generation)) === "done") return;
+      // Its process ended between our looking and our asking: nothing was answered, so the next instance is asked.
+      lease.release();
+      if (attempt === attempts) throw new GatewayError("upstream_failed", `${generation.model} does not accept requests`);
+      await deps.admission.replace(lease.instance);
+    }
+  } catch (error) {
+    if (left.signal.aborted) return;
+    const failure = toGatewayError(error);
+    if (failure.code === "internal") deps.onDefect(error);
+    fail(raw, generation.translator, failure);
+  } finally {
+    lease?.release();
+  }
+}
+
+function exchange(upstream: Upstream, lease: Lease, raw: RawReply, left: AbortSignal, generation: Generation): Promise<"done" | "refused"> {
+  const { translator } = generation;
+  return new Promise((resolve) => {
+    let status = 0;
+    const errorText: Buffer[] = [];
+    const current = upstream.send(lease.instance, generation, {
+      start: (code, headers) => {
+        status = code;
+        if (code !== 200) return;
+        const streamHeaders = translator.begin(String(headers["content-type"] ?? ""));
+        if (streamHeaders) raw.head(200, streamHeaders);
+      },
+      data: (chunk) => {
+        if (status !== 200) {
+          errorText.push(chunk);
+          return true;
+        }
+        const text = translator.chunk(chunk);
+        return text === null ? true : raw.write(text);
+      },
+      end: () => {
+        if (status === 200) finish(raw, translator);
+        else answer(raw, renderEngineError(translator.family, status, Buffer.concat(errorText).toString("utf8")));
+        resolve("done");
+      },
+      fail: (error) => {
+        if (status === 0 && /ECONNREFUSED/.test(error.message)) return resolve("refused");
+        if (error.code !== "cancelled") fail(raw, translator, error);
+        resolve("done");
+      },
+    });
+    raw.onDrain(() => current.resume());
+    if (left.aborted) current.abort();
+    else left.addEventListener("abort", () => current.abort(), { once: true });
+  });
+}
+
+function finish(raw: RawReply, translator: Translator): void {
+  const last = translator.end();
+  if (last instanceof GatewayError) return fail(raw, translator, last);
+  if (!raw.headersSent()) return answer(raw, { status: 200, body: last ?? "" });
+  if (last !== null) raw.write(last);
+  raw.end();
+}
+
+function fail(raw: RawReply, { family }: Translator, error: GatewayError): void {
+  if (raw.headersSent()) {
+    raw.write(errorFrame(family, error));
+    raw.end();
+  } else {
+    answer(raw, renderError(family, error), error.status === 503 ? { "retry-after": "5" } : {});
+  }
+}
+
+function answer(raw: RawReply, { status, body }: { readonly status: number; readonly body: object | string }, headers: Record<string, string> = {}): void {
+  const bytes = body instanceof Uint8Array ? body : Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
+  raw.head(status, { "content-type": "application/json; charset=utf-8", "content-length": String(bytes.length), ...headers });
+  raw.write(bytes);
+  raw.end();
+}

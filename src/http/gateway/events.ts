@@ -1,0 +1,32 @@
+// The journal as server-sent events.
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Journal, JournalEvent } from "../../status/journal.ts";
+
+/** Proxies and browsers drop a connection that is silent for a minute. */
+const keepAliveMs = 15_000;
+/** A reader this far behind is cut off; it may come back with Last-Event-ID. */
+const mostBuffered = 1 << 20;
+
+/** `Last-Event-ID` (or `?since=`) replays what is still kept; without it only what happens from now on is sent. */
+export function streamEvents(journal: Journal, request: FastifyRequest, reply: FastifyReply): void {
+  reply.hijack();
+  const response = reply.raw;
+  response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "x-accel-buffering": "no" });
+  const { since } = request.query as { since?: string };
+  const from = Number(request.headers["last-event-id"] ?? since ?? Number.NaN);
+  response.write(`: from ${journal.lastId()}\n\n`);
+  if (Number.isFinite(from)) for (const event of journal.since(from)) response.write(frame(event));
+  const unfollow = journal.follow((event) => {
+    if (response.writableLength > mostBuffered) response.destroy();
+    else response.write(frame(event));
+  });
+  const timer = setInterval(() => response.write(": keep-alive\n\n"), keepAliveMs);
+  response.on("close", () => {
+    unfollow();
+    clearInterval(timer);
+  });
+}
+
+function frame({ id, at, type, data }: JournalEvent): string {
+  return `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify({ at, ...data })}\n\n`;
+}

@@ -1,0 +1,111 @@
+// The gateway's own routes: the document, the plan, the status and the events.
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { GatewayError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
+import { toInput } from "../../desired/document.ts";
+import type { DesiredState, DesiredStore, DocumentChange } from "../../desired/store.ts";
+import type { Plan } from "../../plan/actions.ts";
+import { isConverged, type Loop, type Pass } from "../../reconcile/loop.ts";
+import type { Journal } from "../../status/journal.ts";
+import { planBody, type StatusReport } from "../../status/report.ts";
+import { installFamily } from "../family.ts";
+import { streamEvents } from "./events.ts";
+
+export interface GatewayRoutesDeps {
+  readonly store: DesiredStore;
+  readonly loop: Loop;
+  readonly journal: Journal;
+  readonly status: () => StatusReport;
+  /** What would be done for another document, with the world as it was last seen. */
+  readonly planFor: (change: DocumentChange) => Plan;
+  readonly waitTimeoutMs: number;
+}
+
+interface ChangeQuery {
+  readonly dryRun?: string;
+  readonly wait?: string;
+  readonly timeout?: string;
+}
+
+export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): void {
+  installFamily(app, "gateway");
+  const { store, loop } = deps;
+
+  app.get("/status", () => deps.status());
+  app.get("/livez", () => ({ status: "ok" }));
+  app.get("/readyz", (_request, reply) => {
+    const { gateway, conditions } = deps.status();
+    const ready = conditions.find((condition) => condition.type === "Ready");
+    void reply.code(gateway.ready ? 200 : 503);
+    return { status: gateway.ready ? "ok" : "unready", reason: ready?.reason ?? "Starting", message: ready?.message ?? "the first look at the world is under way" };
+  });
+
+  app.get("/api/desired", (_request, reply) => {
+    const state = store.current();
+    void reply.header("etag", state.etag);
+    return desiredBody(state);
+  });
+  app.put<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) => change(request, { kind: "put", input: request.body }, (etag) => reply.header("etag", etag)));
+  app.patch<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) => change(request, { kind: "patch", patch: request.body }, (etag) => reply.header("etag", etag)));
+
+  app.get("/api/plan", () => {
+    const pass = loop.last();
+    if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
+    return planBody(pass.plan, pass.desired.generation, pass.running);
+  });
+  app.post<{ Querystring: ChangeQuery }>("/api/reconcile", async (request) => {
+    loop.retry();
+    if (!isYes(request.query.wait)) return { ok: true, generation: store.current().generation };
+    const pass = await settled(request, store.current());
+    return { ok: true, generation: pass.desired.generation, converged: isConverged(pass) };
+  });
+  app.get("/api/events", (request, reply) => streamEvents(deps.journal, request, reply));
+
+  function desiredBody(state: DesiredState): object {
+    return { generation: state.generation, document: toInput(state.tree), differsFromFile: store.differencesFromFile() };
+  }
+
+  async function change(request: FastifyRequest<{ Querystring: ChangeQuery }>, wanted: DocumentChange, setEtag: (etag: string) => void): Promise<object> {
+    if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
+    if (isYes(request.query.dryRun)) {
+      store.preview(wanted);
+      return { dryRun: true, ...planBody(deps.planFor(wanted), store.current().generation, []) };
+    }
+    const state = await store.change(wanted, `http:${request.method} /api/desired`, request.headers["if-match"]);
+    setEtag(state.etag);
+    loop.wake("document");
+    if (!isYes(request.query.wait)) return desiredBody(state);
+    const pass = await settled(request, state);
+    return { ...desiredBody(state), converged: isConverged(pass) };
+  }
+
+  /** Waits until everything is as the document says, or until what is left will not happen by itself. */
+  function settled(request: FastifyRequest<{ Querystring: ChangeQuery }>, state: DesiredState): Promise<Pass> {
+    const left = new AbortController();
+    request.raw.once("close", () => left.abort());
+    return loop.waitFor({
+      generation: state.generation,
+      timeoutMs: timeoutOf(request.query.timeout, deps.waitTimeoutMs),
+      signal: left.signal,
+      test: (pass) => {
+        const stuck = pass.plan.held.find((held) => held.why === "stalled");
+        if (stuck) {
+          const entry = loop.backoff().get(`${stuck.action.kind} ${stuck.action.key}`);
+          throw new GatewayError(entry?.code ?? "internal", entry?.message ?? stuck.action.message);
+        }
+        return isConverged(pass) || (pass.desired.document.suspend && pass.running.length === 0);
+      },
+    });
+  }
+}
+
+function isYes(value: string | undefined): boolean {
+  return value !== undefined && value !== "false" && value !== "0";
+}
+
+function timeoutOf(text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback;
+  const seconds = Number(text);
+  if (!Number.isFinite(seconds) || seconds <= 0 || seconds > 86_400) throw new GatewayError("invalid_request", "timeout must be seconds from 0 to 86400");
+  return seconds * 1000;
+}

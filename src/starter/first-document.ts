@@ -1,0 +1,31 @@
+// What the first start writes: a commented gateway.yaml that wants the starter model. Pure.
+import { starterFileName, starterId } from "./starter-model.ts";
+
+export function firstDocument(schemaPath: string): string {
+  return `# yaml-language-server: $schema=${schemaPath}
+#
+# What should be true on this machine. Edit and save: Model Gateway makes it so, and says at
+# GET /status what it is doing. Calls of the HTTP API change the same document.
+version: 1
+
+# context:
+#   default: 8192        # context size, in tokens, of models without their own
+
+models:
+  # A tiny computed model, so that there is something to chat with before the first pull.
+  - id: ${starterId}
+    source: ./${starterFileName}
+
+  # A real one, pulled from the hub when you remove the "#":
+  # - ggml-org/gemma-3-270m-it-GGUF:Q8_0
+
+  # With settings of its own:
+  # - id: bartowski/Qwen2.5-7B-Instruct-GGUF:Q4_K_M
+  #   ctxSize: 16384
+  #   preset: { flash-attn: "on" }   # further llama-server options
+  #   keep: true                     # never pruned
+
+# prune: true            # also delete models that this gateway pulled and that are no longer listed
+# suspend: true          # look and plan, but change nothing
+`;
+}

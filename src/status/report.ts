@@ -1,0 +1,82 @@
+// The bodies of /status and /api/plan from what the loop found. Pure.
+import type { DesiredState } from "../desired/store.ts";
+import type { RunningAction } from "../execute/executor.ts";
+import type { Action, HeldAction, Plan } from "../plan/actions.ts";
+import type { Condition } from "./conditions.ts";
+
+export interface StatusReport {
+  readonly gateway: { readonly version: string; readonly startedAt: string; readonly ready: boolean };
+  /** The connection check. */
+  readonly router: {
+    readonly connected: boolean;
+    readonly phase: string;
+    readonly pid: number | null;
+    readonly binary: string | null;
+    readonly crashes: number;
+  };
+  readonly rpc: { readonly mode: string; readonly workers: readonly { readonly address: string }[] };
+  readonly sync: "Synced" | "OutOfSync" | "Unknown";
+  readonly health: "Healthy" | "Progressing" | "Degraded" | "Suspended";
+  readonly generation: number;
+  readonly observedGeneration: number;
+  readonly source: { readonly path: string; readonly valid: boolean; readonly problems: readonly object[] };
+  readonly conditions: readonly Condition[];
+  readonly models: readonly ModelStatus[];
+  readonly running: readonly object[];
+  readonly planned: readonly object[];
+  readonly inFlight: Readonly<Record<string, number>>;
+}
+
+export interface ModelStatus {
+  readonly id: string;
+  readonly desired: boolean;
+  readonly conditions: readonly Condition[];
+}
+
+export function actionBody(action: Action): object {
+  const { kind, key, reason, message, disrupts } = action;
+  return { kind, key, reason, message, disrupts, ...("model" in action ? { model: action.model } : {}) };
+}
+
+function heldBody({ action, why, until }: HeldAction): object {
+  return { ...actionBody(action), held: why, until: until === null ? null : new Date(until).toISOString() };
+}
+
+export function runningBody({ action, lane, startedAt, progress }: RunningAction): object {
+  return { ...actionBody(action), lane, startedAt: startedAt === null ? null : new Date(startedAt).toISOString(), progress };
+}
+
+export function planBody(plan: Plan, generation: number, running: readonly RunningAction[]): object {
+  const isNew = (action: Action): boolean => !running.some((entry) => entry.action.key === action.key);
+  return {
+    generation,
+    converged: plan.actions.length === 0 && plan.held.length === 0 && running.length === 0,
+    actions: plan.actions.filter(isNew).map(actionBody),
+    running: running.map(runningBody),
+    held: plan.held.map(heldBody),
+    unmanaged: plan.unmanaged,
+    findings: Object.fromEntries(plan.findings),
+  };
+}
+
+export function syncOf(conditions: readonly Condition[]): StatusReport["sync"] {
+  const status = conditions.find((condition) => condition.type === "Synced")?.status;
+  return status === "True" ? "Synced" : status === "False" ? "OutOfSync" : "Unknown";
+}
+
+export function healthOf(conditions: readonly Condition[], suspended: boolean): StatusReport["health"] {
+  const status = (type: string): string | undefined => conditions.find((condition) => condition.type === type)?.status;
+  if (suspended) return "Suspended";
+  if (status("Stalled") === "True") return "Degraded";
+  if (status("Ready") === "True") return status("Reconciling") === "True" ? "Progressing" : "Healthy";
+  return status("Reconciling") === "True" ? "Progressing" : "Degraded";
+}
+
+export function rpcBody({ document }: DesiredState): StatusReport["rpc"] {
+  return { mode: document.rpc.mode, workers: document.rpc.workers.map((address) => ({ address })) };
+}
+
+/** Every model that the document names or the cache holds, by the id under which clients ask for it. */
+export function modelIds(desired: DesiredState, unmanaged: readonly string[]): { readonly id: string; readonly desired: boolean }[] {
+  return [...desired.document.models.map((model) => ({ id: model.id, desired: true })), ...unmanaged.map((id) => ({ id, desired: false }))];
+}
