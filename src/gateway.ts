@@ -162,7 +162,7 @@ async function startLocked(
       loop.settled(outcome);
     },
   });
-  const observer = createObserver({ scanner, cacheDir, presetPath, router, inventory: inventory.entries, engine: engine.state });
+  const observer = createObserver({ scanner, cacheDir, presetPath, router, inventory: inventory.entries, engine, onNewEngine: () => loop.retry() });
   const tracker = createStatusTracker({ now, onChange: (subject, condition) => journal.record("condition", { subject, ...condition }) });
   let source: SourceStatus = { path: configPath, valid: false, reason: "Unread", message: "not read yet", problems: [] };
   const loop = createLoop({
@@ -170,6 +170,7 @@ async function startLocked(
     observer,
     executor: () => executor,
     resyncMs: settings.resyncMs,
+    silenceLimitMs: settings.silenceLimitMs,
     now,
     random: Math.random,
     onPass: (pass) => {
@@ -234,7 +235,7 @@ async function startLocked(
     planFor: (change) => {
       const pass = loop.last();
       if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
-      return plan(store.preview(change), pass.observed, { now: now(), backoff: new Map() });
+      return plan(store.preview(change), pass.observed, { now: now(), backoff: new Map(), silenceLimitMs: settings.silenceLimitMs });
     },
     waitTimeoutMs: settings.waitTimeoutMs,
     logger,
@@ -242,6 +243,7 @@ async function startLocked(
     catalogue: createCatalogue(loop.last, router),
     bodyLimit: settings.bodyLimit,
     allowedHosts: settings.allowedHosts,
+    probeAfterMs: Math.min(5_000, settings.silenceLimitMs),
   });
 
   const stopping = new AbortController();

@@ -25,6 +25,7 @@ export interface Settings {
   readonly loadTimeoutMs: number;
   readonly startTimeoutMs: number;
   readonly stopGraceMs: number;
+  readonly silenceLimitMs: number;
   readonly waitTimeoutMs: number;
   readonly bodyLimit: number;
   readonly allowedHosts: readonly string[];
@@ -57,6 +58,7 @@ export const settingRows = [
   { flag: "load-timeout", variable: "GATEWAY_LOAD_TIMEOUT", fallback: "600", meaning: "Seconds that a model may take to load." },
   { flag: "start-timeout", variable: "GATEWAY_START_TIMEOUT", fallback: "60", meaning: "Seconds that the router may take to start, and a request waits for it." },
   { flag: "stop-grace", variable: "GATEWAY_STOP_GRACE", fallback: "10", meaning: "Seconds from asking a process to end to ending it." },
+  { flag: "silence-limit", variable: "GATEWAY_SILENCE_LIMIT", fallback: "20", meaning: "Seconds without an answer after which a running router counts as hanging and is restarted." },
   { flag: "wait-timeout", variable: "GATEWAY_WAIT_TIMEOUT", fallback: "60", meaning: "Seconds that a call with ?wait=true waits." },
   { flag: "body-limit", variable: "GATEWAY_BODY_LIMIT", fallback: "67108864", meaning: "Bytes that a request's body may have." },
   { flag: "allow-host", variable: "GATEWAY_ALLOWED_HOSTS", fallback: "", meaning: "Further Host names to answer to, separated by commas." },
@@ -134,6 +136,7 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     loadTimeoutMs: ms("load-timeout"),
     startTimeoutMs: ms("start-timeout"),
     stopGraceMs: ms("stop-grace"),
+    silenceLimitMs: ms("silence-limit"),
     waitTimeoutMs: ms("wait-timeout"),
     bodyLimit: whole("body-limit", 1024),
     allowedHosts: (text("allow-host") ?? "").split(",").map((host) => host.trim().toLowerCase()).filter((host) => host !== ""),

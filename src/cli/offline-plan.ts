@@ -41,9 +41,9 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     warn: nothing,
   });
   const inventory = await openInventory(stateDir, nothing);
-  const observer = createObserver({ scanner: createCacheScanner(cacheDir), cacheDir, presetPath, router, inventory: inventory.entries, engine: engine.state });
+  const observer = createObserver({ scanner: createCacheScanner(cacheDir), cacheDir, presetPath, router, inventory: inventory.entries, engine, onNewEngine: nothing });
   const desired = toDesired(await documentNow(settings));
-  const found = plan(desired, await observer.observe(), { now: Date.now(), backoff: new Map() });
+  const found = plan(desired, await observer.observe(), { now: Date.now(), backoff: new Map(), silenceLimitMs: settings.silenceLimitMs });
   return planBody(found, 0, []);
 
   async function documentNow({ stateDir: folder }: Settings) {

@@ -1,4 +1,5 @@
 // Which llama-server there is, and the installing of one where there is none.
+import { stat } from "node:fs/promises";
 import { type GatewayError, toGatewayError } from "../core/errors.ts";
 import type { BinaryState } from "../plan/observed.ts";
 import { engineEnvironment } from "./engine-environment.ts";
@@ -13,6 +14,8 @@ export interface EngineSource {
   problem(): { readonly reason: string; readonly message: string } | null;
   /** Finds the engine, or installs it where that is allowed; never throws, {@link EngineSource.problem} tells. */
   prepare(signal: AbortSignal): Promise<void>;
+  /** Notices an engine that came, went or was replaced since; true where another one is worth a new try. */
+  look(): Promise<boolean>;
 }
 
 export function createEngineSource(options: {
@@ -28,10 +31,13 @@ export function createEngineSource(options: {
   let binary: BinaryState = "missing";
   let knownOptions: ReadonlySet<string> | null = null;
   let failure: GatewayError | null = null;
+  let stamp: string | null = null;
+  let prepared = false;
 
   async function find(): Promise<boolean> {
     const located = await locateEngine("llama-server", where);
     if (!located) return false;
+    stamp = await stampOf(located.path);
     knownOptions = await readKnownOptions(located.path, engineEnvironment(options.environment, {}));
     path = located.path;
     binary = "present";
@@ -56,7 +62,27 @@ export function createEngineSource(options: {
         binary = "missing";
         failure = toGatewayError(error);
       }
+      prepared = true;
       options.onChange();
     },
+    look: async () => {
+      if (!prepared || binary === "installing") return false;
+      if (path !== null && stamp === (await stampOf(path))) return false;
+      const before = path;
+      path = null;
+      binary = "missing";
+      try {
+        if (await find()) failure = null;
+      } catch (error) {
+        failure = toGatewayError(error);
+      }
+      return path !== null || before !== null;
+    },
   };
+}
+
+/** Tells one build of an executable from the next; null where it is gone. */
+async function stampOf(path: string): Promise<string | null> {
+  const entry = await stat(path).catch(() => null);
+  return entry && `${entry.ino}:${entry.mtimeMs}:${entry.size}`;
 }

@@ -23,6 +23,8 @@ export interface RouterEvent {
 }
 
 const answerMs = 5_000;
+/** Its list comes in milliseconds, also while it loads and unloads; the loop waits for it. */
+const listMs = 2_000;
 
 interface ListedModel {
   readonly id: string;
@@ -69,7 +71,7 @@ export function createRouterClient(origin: string, key: string): RouterClient {
       }
     },
     models: async () => {
-      const { status, text } = await call("GET", "/models", undefined, answerMs);
+      const { status, text } = await call("GET", "/models", undefined, listMs);
       if (status !== 200) throw new GatewayError("router_unavailable", `the router answered /models with ${status}`);
       return (JSON.parse(text) as { data: readonly ListedModel[] }).data.map(toRouterModel);
     },

@@ -90,7 +90,8 @@ export function createRouter(options: {
     try {
       await untilHealthy(current, signal);
     } catch (error) {
-      phase = "stopping";
+      // It may have ended by itself, and is cleared away already.
+      if (running === current) phase = "stopping";
       await started.stop(options.stopGraceMs);
       throw error;
     }
@@ -182,7 +183,8 @@ export function createRouter(options: {
       if (!running) return;
       const current = running;
       becomes("stopping");
-      // Otherwise the router waits for models whose input we hold open.
+      // The router waits for open connections, and for models whose input we hold open.
+      current.watching.abort();
       instances.detachAll();
       await current.process.stop(options.stopGraceMs);
       onExit(current);

@@ -23,6 +23,7 @@ export interface AppDeps extends Omit<GatewayRoutesDeps, "status"> {
   readonly catalogue: Catalogue;
   readonly bodyLimit: number;
   readonly allowedHosts: readonly string[];
+  readonly probeAfterMs: number;
 }
 
 export function buildApp(deps: AppDeps): FastifyInstance {
@@ -37,7 +38,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     keepAliveTimeout: 72_000,
     forceCloseConnections: true,
   });
-  const upstream = createUpstream();
+  const upstream = createUpstream({ probeAfterMs: deps.probeAfterMs });
   app.addHook("onClose", () => upstream.close());
   app.addHook("onRequest", (request, _reply, done) => {
     if (!isAllowedHost(request.headers.host, deps.allowedHosts)) {

@@ -5,7 +5,7 @@ import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { Admission, Lease } from "./admission.ts";
 import { errorFrame, renderEngineError, renderError } from "./errors.ts";
 import { createRawReply, type RawReply } from "./raw-reply.ts";
-import type { Upstream } from "./upstream.ts";
+import { isRefusal, type Upstream } from "./upstream.ts";
 
 /** How a family turns the engine's answer into its own. */
 export interface Translator {
@@ -87,7 +87,7 @@ function exchange(upstream: Upstream, lease: Lease, raw: RawReply, left: AbortSi
         resolve("done");
       },
       fail: (error) => {
-        if (status === 0 && /ECONNREFUSED/.test(error.message)) return resolve("refused");
+        if (status === 0 && isRefusal(error)) return resolve("refused");
         if (error.code !== "cancelled") fail(raw, translator, error);
         resolve("done");
       },

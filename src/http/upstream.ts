@@ -26,7 +26,11 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
-export function createUpstream(): Upstream {
+/**
+ * `probeAfterMs`: a process that is silent for so long is asked for its health, which a living one answers while it
+ * computes. Seen: one that was told to end takes connections for a moment, and then never answers them.
+ */
+export function createUpstream({ probeAfterMs }: { readonly probeAfterMs: number }): Upstream {
   // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.
   const agent = new Agent({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
 
@@ -36,6 +40,20 @@ export function createUpstream(): Upstream {
       let aborted = false;
       let started = false;
       let over = false;
+      let lastByte = Date.now();
+      const watchdog = setInterval(() => void probe(), probeAfterMs);
+      watchdog.unref();
+
+      async function probe(): Promise<void> {
+        if (over || Date.now() - lastByte < probeAfterMs || (await isAlive(agent, instance, probeAfterMs))) return;
+        if (!over && Date.now() - lastByte >= probeAfterMs) controller?.abort(new GatewayError("upstream_failed", silentMessage));
+      }
+
+      function finish(tell: () => void): void {
+        over = true;
+        clearInterval(watchdog);
+        tell();
+      }
 
       function dispatch(attempt: number): void {
         agent.dispatch(
@@ -55,21 +73,19 @@ export function createUpstream(): Upstream {
             },
             onResponseStart: (_controller, status, headers) => {
               started = true;
+              lastByte = Date.now();
               sink.start(status, headers);
             },
             onResponseData: (current, chunk) => {
+              lastByte = Date.now();
               if (!sink.data(chunk)) current.pause();
             },
-            onResponseEnd: () => {
-              over = true;
-              sink.end();
-            },
+            onResponseEnd: () => finish(sink.end),
             onResponseError: (_controller, error) => {
               if (over) return;
               // A kept connection that the engine had closed meanwhile: nothing was answered, so once more.
               if (!started && !aborted && attempt === 0 && isStaleConnection(error)) return dispatch(1);
-              over = true;
-              sink.fail(aborted ? new GatewayError("cancelled", "the client left") : brokenOff(error));
+              finish(() => sink.fail(aborted ? new GatewayError("cancelled", "the client left") : brokenOff(error)));
             },
           },
         );
@@ -93,6 +109,24 @@ function isStaleConnection(error: Error): boolean {
   return ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"].includes(systemCode(error) ?? "");
 }
 
+const silentMessage = "the engine does not answer any more";
+
+async function isAlive(agent: Agent, instance: Instance, withinMs: number): Promise<boolean> {
+  try {
+    const answer = await agent.request({ origin: instance.origin, path: "/health", method: "GET", reset: true, signal: AbortSignal.timeout(withinMs) });
+    await answer.body.dump();
+    return answer.statusCode === 200;
+  } catch {
+    return false;
+  }
+}
+
+/** Nothing was answered, and the process takes no requests: another instance may. */
+export function isRefusal(error: GatewayError): boolean {
+  return error.code === "upstream_failed" && (systemCode(error.cause) === "ECONNREFUSED" || error.message === silentMessage);
+}
+
 function brokenOff(error: Error): GatewayError {
+  if (error instanceof GatewayError) return error;
   return new GatewayError("upstream_failed", `the engine broke off (${systemCode(error) ?? error.message})`, { cause: error });
 }

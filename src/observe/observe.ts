@@ -3,8 +3,9 @@ import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { systemCode } from "../core/errors.ts";
 import { readIfPresent } from "../desired/atomic-file.ts";
+import type { EngineSource } from "../engines/engine-source.ts";
 import type { Router } from "../engines/router.ts";
-import type { BinaryState, InventoryEntry, Knowable, Observed } from "../plan/observed.ts";
+import type { InventoryEntry, Knowable, Observed } from "../plan/observed.ts";
 import { emptyPreset, parsePreset, type PresetFile } from "../plan/preset-file.ts";
 import type { CacheScanner } from "./cache.ts";
 
@@ -18,7 +19,9 @@ export function createObserver(options: {
   readonly presetPath: string;
   readonly router: Router;
   readonly inventory: () => readonly InventoryEntry[];
-  readonly engine: () => { readonly binary: BinaryState; readonly knownOptions: ReadonlySet<string> | null };
+  readonly engine: Pick<EngineSource, "state" | "look">;
+  /** The engine was replaced: what failed with the old one may work with this one. */
+  readonly onNewEngine: () => void;
 }): Observer {
   return {
     observe: async () => {
@@ -27,6 +30,7 @@ export function createObserver(options: {
         readPreset(options.presetPath),
         readFreeBytes(options.cacheDir),
         options.router.refresh(),
+        options.engine.look().then((isNew) => isNew && options.onNewEngine()),
       ]);
       const inventory = options.inventory();
       const vanished = cache.state === "known" && cache.value.signature === "empty" && inventory.length > 0;
@@ -35,7 +39,7 @@ export function createObserver(options: {
         preset,
         freeBytes,
         inventory: { state: "known", value: inventory },
-        router: { ...options.router.snapshot(), ...options.engine() },
+        router: { ...options.router.snapshot(), ...options.engine.state() },
       };
     },
   };

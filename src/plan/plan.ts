@@ -12,18 +12,17 @@ export interface PlanContext {
   /** ms since the epoch. */
   readonly now: number;
   readonly backoff: ReadonlyMap<string, BackoffEntry>;
+  /** A running router that answers nothing for this long hangs. */
+  readonly silenceLimitMs: number;
 }
-
-/** A ready router that answers nothing for this long hangs. */
-export const silenceLimitMs = 20_000;
 
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
   const removals = modelsToRemove(desired, observed);
   const findings = new Map<string, string>();
   const candidates = [
     ...planModels(desired, observed),
-    ...planEngine(desired, observed, removals, findings, context.now),
-    ...planRemovals(removals, desired, observed),
+    ...planEngine(desired, observed, removals, findings, context),
+    ...planRemovals(removals, desired, observed, context),
   ];
   const ready: Action[] = [];
   const held: HeldAction[] = [];
@@ -74,7 +73,7 @@ function planEngine(
   observed: Observed,
   removals: readonly InventoryEntry[],
   findings: Map<string, string>,
-  at: number,
+  context: PlanContext,
 ): Candidate[] {
   const { cache, preset, router } = observed;
   // Without the cache the sections of its models would look stale, without the file its owner's lines would be lost.
@@ -87,20 +86,20 @@ function planEngine(
     return [now({ kind: "preset.write", key: "preset", text, reason, message: "write router.preset.ini", disrupts: [] })];
   }
   if (router.binary !== "present") return [];
-  return planRouter(observed, preset.value, cache.value, wanted.map((section) => section.name), at);
+  return planRouter(observed, preset.value, cache.value, wanted.map((section) => section.name), context);
 }
 
-function planRouter(observed: Observed, preset: PresetFile, cache: CacheSnapshot, sections: readonly string[], at: number): Candidate[] {
+function planRouter(observed: Observed, preset: PresetFile, cache: CacheSnapshot, sections: readonly string[], context: PlanContext): Candidate[] {
   const { router } = observed;
   if (router.phase === "stopped") {
     const reason = router.crashes.length > 0 ? "RouterCrashed" : "RouterStopped";
     const action: Action = { kind: "router.start", key: "router", reason, message: "start the router", disrupts: [] };
-    return [{ action, notBefore: restartAfterCrash(router.crashes, at) }];
+    return [{ action, notBefore: restartAfterCrash(router.crashes, context.now) }];
   }
   if (router.phase !== "ready") return [];
   if (router.silentSince !== null) {
     const action: Action = { kind: "router.restart", key: "router", reason: "RouterHung", message: "restart the router, which does not answer", disrupts: loadedModels(observed) };
-    return at - router.silentSince >= silenceLimitMs ? [now(action)] : [];
+    return context.now - router.silentSince >= context.silenceLimitMs ? [now(action)] : [];
   }
   if (router.loadedPreset !== preset.text || router.loadedCache !== cache.signature) {
     return [now(reloadAction(observed, preset, cache))];
@@ -160,13 +159,13 @@ function isEntryOf(entry: InventoryEntry, model: CachedModel): boolean {
 }
 
 /** Sections go before files go: a section whose model has vanished would become a phantom that hangs. */
-function planRemovals(removals: readonly InventoryEntry[], desired: Desired, observed: Observed): Candidate[] {
+function planRemovals(removals: readonly InventoryEntry[], desired: Desired, observed: Observed, context: PlanContext): Candidate[] {
   if (removals.length === 0 || observed.preset.state === "unknown") return [];
   const { router, preset } = observed;
   const settled = router.phase === "stopped" || (router.phase === "ready" && router.loadedPreset === preset.value.text);
   if (!settled) return [];
   const findings = new Map<string, string>();
-  const engineFirst = planEngine(desired, observed, removals, findings, 0).some(({ action }) => action.kind === "preset.write");
+  const engineFirst = planEngine(desired, observed, removals, findings, context).some(({ action }) => action.kind === "preset.write");
   if (engineFirst) return [];
   return removals.map(({ id }) =>
     now({ kind: "model.remove", key: `model/${id}`, model: id, reason: "NoLongerDesired", message: `delete ${id}, which the document no longer names`, disrupts: [id] }),

@@ -6,7 +6,7 @@ import type { DesiredState } from "../desired/store.ts";
 import type { Executor, Outcome, RunningAction } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
 import type { Plan } from "../plan/actions.ts";
-import { plan, silenceLimitMs } from "../plan/plan.ts";
+import { plan } from "../plan/plan.ts";
 import type { Observed } from "../plan/observed.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
 
@@ -48,6 +48,7 @@ export function createLoop(options: {
   readonly observer: Observer;
   readonly executor: () => Executor;
   readonly resyncMs: number;
+  readonly silenceLimitMs: number;
   readonly now: () => number;
   readonly random: () => number;
   readonly onPass: (pass: Pass) => void;
@@ -95,7 +96,7 @@ export function createLoop(options: {
     }
     const observed = await options.observer.observe();
     if (stopped) return;
-    const found = plan(desired.document, observed, { now: options.now(), backoff: backoff.entries() });
+    const found = plan(desired.document, observed, { now: options.now(), backoff: backoff.entries(), silenceLimitMs: options.silenceLimitMs });
     cancelUnwanted(found);
     for (const action of found.actions) options.executor().submit(action);
     last = { number: ++count, at: options.now(), desired, observed, plan: found, running: options.executor().running() };
@@ -117,7 +118,7 @@ export function createLoop(options: {
     const now = options.now();
     const heldUntil = (last?.plan.held ?? []).map((held) => held.until).filter((until) => until !== null && until > now) as number[];
     // A router that has gone silent is looked at again soon: it may have to be restarted.
-    if (typeof last?.observed.router.silentSince === "number") heldUntil.push(now + silenceLimitMs / 4);
+    if (typeof last?.observed.router.silentSince === "number") heldUntil.push(now + options.silenceLimitMs / 4);
     const next = Math.min(now + jittered(options.resyncMs, options.random()), backoff.nextTry(now) ?? Number.POSITIVE_INFINITY, ...heldUntil);
     timer = setTimeout(wake, Math.max(1, next - now));
     timer.unref();

@@ -1,0 +1,77 @@
+// Drift: what somebody undoes by hand comes back with no one asking.
+import assert from "node:assert/strict";
+import { readFile, rm, unlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { startLoopbackHub } from "../support/loopback-hub.ts";
+import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+
+test("a preset section that is deleted by hand comes back and is in force", async (t) => {
+  const folders = await makeFolders(t);
+  const alpha = await cacheTalker(folders, "acme/alpha");
+  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 1024 }]\n` });
+  await gateway.converged();
+  const presetPath = join(folders.stateDir, "router.preset.ini");
+  const before = await readFile(presetPath, "utf8");
+  await writeFile(presetPath, "[*]\noffline = true\n");
+  await gateway.until("drifted", (status) => status.sync === "OutOfSync");
+  await gateway.converged();
+  assert.match(await readFile(presetPath, "utf8"), /ctx-size = 1024/);
+  assert.match(before, /ctx-size = 1024/);
+  await rm(presetPath);
+  await gateway.until("drifted", (status) => status.sync === "OutOfSync");
+  await gateway.converged();
+  assert.equal(await readFile(presetPath, "utf8"), before);
+  assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
+});
+
+test("a killed router is started again, and a request that comes meanwhile waits for it", async (t) => {
+  const folders = await makeFolders(t);
+  const alpha = await cacheTalker(folders, "acme/alpha");
+  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
+  const { router } = await gateway.converged();
+  process.kill(router.pid ?? 0, "SIGKILL");
+  assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
+  const after = await gateway.converged();
+  assert.notEqual(after.router.pid, router.pid);
+  assert.equal(after.router.crashes, 1);
+});
+
+test("a removed snapshot link comes back without the network, a removed blob is pulled again", async (t) => {
+  const hub = await startLoopbackHub(t);
+  hub.addRepo("acme/pulled", { files: { "pulled-Q8_0.gguf": modelBytes(talkingModel("pulled")) } });
+  const gateway = await startTestGateway(t, {
+    yaml: "version: 1\nmodels: [acme/pulled:Q8_0]\n",
+    environment: { HF_ENDPOINT: hub.endpoint },
+    flags: ["--resync", "0.2"],
+  });
+  await gateway.converged();
+  const requests = hub.requests.length;
+  const commit = (await readFile(join(gateway.cacheDir, "models--acme--pulled", "refs", "main"), "utf8")).trim();
+  const link = join(gateway.cacheDir, "models--acme--pulled", "snapshots", commit, "pulled-Q8_0.gguf");
+  await unlink(link);
+  await gateway.until("drifted", (status) => status.sync === "OutOfSync");
+  await gateway.converged();
+  assert.equal(await gateway.ask("acme/pulled:Q8_0"), answersOf("pulled").hello);
+  assert.equal(hub.requests.length, requests);
+
+  await rm(join(gateway.cacheDir, "models--acme--pulled"), { recursive: true });
+  await gateway.until("drifted", (status) => status.sync === "OutOfSync");
+  await gateway.converged();
+  assert.equal(await gateway.ask("acme/pulled:Q8_0"), answersOf("pulled").hello);
+});
+
+test("suspend observes and plans but mends nothing until it is lifted", async (t) => {
+  const folders = await makeFolders(t);
+  const alpha = await cacheTalker(folders, "acme/alpha");
+  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 1024 }]\n` });
+  await gateway.converged();
+  await gateway.json("/api/desired", { method: "PATCH", headers: { "content-type": "application/json" }, body: JSON.stringify({ suspend: true, models: { [alpha]: { ctxSize: 2048 } } }) });
+  const status = await gateway.until("suspended", (now) => now.observedGeneration === 2);
+  assert.equal(status.health, "Suspended");
+  assert.deepEqual(status.planned.map((action) => (action as { kind: string; held: string }).kind), ["preset.write"]);
+  assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 1024/);
+  await gateway.json("/api/desired?wait=true", { method: "PATCH", headers: { "content-type": "application/json" }, body: JSON.stringify({ suspend: null }) });
+  assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 2048/);
+});

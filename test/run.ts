@@ -1,0 +1,63 @@
+// Runs the tests: sees to the engine first (a fresh machine has none), then every compiled test file, or those named.
+// Ends with the runner's own summary. Child processes that outlive the run fail it.
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { installEngine } from "../src/engines/install/install.ts";
+import { locateEngine } from "../src/engines/locate.ts";
+import { packageRoot } from "../src/settings.ts";
+import { leftoverProcesses } from "./support/leftover-processes.ts";
+
+const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(packageRoot, "state", "engines");
+
+async function provideEngine(): Promise<void> {
+  const found = await locateEngine("llama-server", { explicit: undefined, pathVariable: process.env["PATH"] ?? "", enginesDir });
+  if (found) return;
+  console.log("installing llama-server for the tests");
+  let last = "";
+  await installEngine("llama", {
+    enginesDir,
+    environment: process.env,
+    signal: new AbortController().signal,
+    onProgress: ({ phase, detail }) => {
+      if (phase !== last) console.log(`  ${phase}: ${detail}`);
+      last = phase;
+    },
+  });
+}
+
+function testFiles(names: readonly string[]): string[] {
+  const root = join(packageRoot, "dist", "test");
+  const all = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".test.js"));
+  const chosen = names.length === 0 ? all : all.filter((name) => names.some((part) => name.includes(part)));
+  if (chosen.length === 0) throw new Error(`no test file matches ${names.join(" ")}`);
+  // The long ones first: the last file to start decides when the run ends.
+  const weight = (name: string): number => ["engine", "contract", "component", "http"].indexOf(name.split("/")[0] ?? "");
+  return chosen.toSorted((a, b) => (weight(a) + 9) % 9 - ((weight(b) + 9) % 9) || (a < b ? -1 : 1)).map((name) => join(root, name));
+}
+
+async function run(): Promise<number> {
+  await provideEngine();
+  const files = testFiles(process.argv.slice(2));
+  // Everything that tests write goes here, so that nothing of it can stay.
+  const scratch = mkdtempSync(join(tmpdir(), "model-gateway-tests-"));
+  try {
+    const args = ["--enable-source-maps", "--test", "--test-concurrency=2", "--test-timeout=120000", ...files];
+    const child = spawn(process.execPath, args, {
+      cwd: packageRoot,
+      stdio: "inherit",
+      env: { ...process.env, TMPDIR: scratch, MODEL_GATEWAY_TEST_ENGINES: enginesDir },
+    });
+    const code = await new Promise<number>((resolve) => child.once("exit", (status) => resolve(status ?? 1)));
+    const left = await leftoverProcesses(scratch);
+    for (const { pid, command } of left) console.error(`left running: ${pid} ${command}`);
+    const remains = readdirSync(scratch);
+    for (const name of remains) console.error(`left behind: ${relative(tmpdir(), join(scratch, name))}`);
+    return left.length > 0 || remains.length > 0 ? 1 : code;
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+process.exitCode = await run();

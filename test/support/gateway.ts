@@ -1,0 +1,174 @@
+// A whole gateway for a test, on the real engine, in folders of its own; everything it starts ends with the test.
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import pino from "pino";
+import { inferTag } from "../../src/core/ids.ts";
+import { type Gateway, startGateway } from "../../src/gateway.ts";
+import { linkSnapshot, writeRef } from "../../src/hub/link.ts";
+import { blobPath } from "../../src/hub/layout.ts";
+import { readSettings, type Settings } from "../../src/settings.ts";
+import type { JournalEvent } from "../../src/status/journal.ts";
+import type { StatusReport } from "../../src/status/report.ts";
+import { createHash } from "node:crypto";
+import { llamaServer } from "./engine.ts";
+import { modelBytes, talkingModel } from "./models.ts";
+
+export interface GatewayFolders {
+  readonly root: string;
+  readonly stateDir: string;
+  readonly cacheDir: string;
+  readonly configPath: string;
+  writeConfig(yaml: string): Promise<void>;
+}
+
+export async function makeFolders(t: TestContext): Promise<GatewayFolders> {
+  const root = await mkdtemp(join(tmpdir(), "gateway-"));
+  t.after(() => rm(root, { recursive: true, force: true }));
+  const stateDir = join(root, "state");
+  const cacheDir = join(root, "hub");
+  await mkdir(stateDir);
+  await mkdir(cacheDir);
+  const configPath = join(stateDir, "gateway.yaml");
+  return { root, stateDir, cacheDir, configPath, writeConfig: (yaml) => writeFile(configPath, yaml) };
+}
+
+/** Puts a model file into the cache in the hub's layout, as another tool would have; answers with its path there. */
+export async function cacheModel(folders: Pick<GatewayFolders, "cacheDir">, repo: string, file: string, bytes: Uint8Array): Promise<string> {
+  const { cacheDir } = folders;
+  const blob = createHash("sha256").update(bytes).digest("hex");
+  const commit = createHash("sha1").update(repo).digest("hex");
+  const path = blobPath(cacheDir, repo, blob);
+  await mkdir(join(path, ".."), { recursive: true });
+  await writeFile(path, bytes);
+  await linkSnapshot({ cacheDir, repo, commit, files: [{ path: file, blob, size: bytes.length }] });
+  await writeRef(cacheDir, repo, "main", commit);
+  return join(cacheDir, `models--${repo.replace("/", "--")}`, "snapshots", commit, file);
+}
+
+/** A talking model in the cache, named as its repository; answers with its id. */
+export async function cacheTalker(folders: Pick<GatewayFolders, "cacheDir">, repo: string, name = repo, file = "model-Q8_0.gguf"): Promise<string> {
+  await cacheModel(folders, repo, file, modelBytes(talkingModel(name)));
+  return `${repo}:${inferTag(file)}`;
+}
+
+export interface TestGateway extends GatewayFolders {
+  readonly gateway: Gateway;
+  readonly url: string;
+  readonly settings: Settings;
+  json(path: string, init?: RequestInit): Promise<{ status: number; body: Record<string, unknown>; headers: Headers }>;
+  /** Resolves with the status once it satisfies the test; fails with the last one after a while. */
+  until(what: string, test: (status: StatusReport) => boolean, timeoutMs?: number): Promise<StatusReport>;
+  /** Everything is as the document says. */
+  converged(timeoutMs?: number): Promise<StatusReport>;
+  /** Answer of a model, not streamed. */
+  ask(model: string, content?: string): Promise<string>;
+}
+
+export interface TestGatewayOptions {
+  readonly folders?: GatewayFolders;
+  readonly yaml?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly flags?: readonly string[];
+}
+
+/** The settings of a test's gateway: any port, its own folders, the engine that the tests use. */
+export async function testSettings(folders: GatewayFolders, { environment = {}, flags = [] }: TestGatewayOptions = {}): Promise<Settings> {
+  const args = ["serve", "--port", "0", "--state", folders.stateDir, "--config", folders.configPath, "--llama-server", await llamaServer(), "--log-level", process.env["TEST_LOG_LEVEL"] ?? "silent", ...flags];
+  return readSettings(args, { PATH: process.env["PATH"], HOME: folders.root, TMPDIR: process.env["TMPDIR"], HF_HUB_CACHE: folders.cacheDir, HF_ENDPOINT: "http://127.0.0.1:9", ...environment }).settings;
+}
+
+export async function startTestGateway(t: TestContext, options: TestGatewayOptions = {}): Promise<TestGateway> {
+  const folders = options.folders ?? (await makeFolders(t));
+  if (options.yaml !== undefined) await folders.writeConfig(options.yaml);
+  const settings = await testSettings(folders, options);
+  const gateway = await startGateway({ settings, logger: pino({ level: settings.logLevel }, pino.destination(2)) });
+  t.after(() => gateway.stop());
+  const until: TestGateway["until"] = (what, test, timeoutMs = 20_000) => untilStatus(gateway, what, test, timeoutMs);
+  return {
+    ...folders,
+    gateway,
+    url: gateway.url,
+    settings,
+    until,
+    converged: (timeoutMs) => until("converged", (status) => status.sync === "Synced" && status.running.length === 0 && status.observedGeneration === status.generation, timeoutMs),
+    json: async (path, init) => {
+      const response = await fetch(gateway.url + path, init);
+      return { status: response.status, body: (await response.json()) as Record<string, unknown>, headers: response.headers };
+    },
+    ask: async (model, content = "hi") => {
+      const response = await fetch(`${gateway.url}/beta/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ model, messages: [{ role: "user", content }] }),
+      });
+      const body = (await response.json()) as { choices?: { message: { content: string } }[] };
+      assert.equal(response.status, 200, JSON.stringify(body));
+      return body.choices?.[0]?.message.content ?? "";
+    },
+  };
+}
+
+/** Looks after each event of the journal: nothing that changes the status goes unrecorded. */
+function untilStatus(gateway: Gateway, what: string, test: (status: StatusReport) => boolean, timeoutMs: number): Promise<StatusReport> {
+  return new Promise((resolve, reject) => {
+    const look = (): boolean => {
+      const status = gateway.status();
+      if (!test(status)) return false;
+      stop();
+      resolve(status);
+      return true;
+    };
+    const deadline = setTimeout(() => {
+      stop();
+      reject(new Error(`not ${what} within ${timeoutMs} ms: ${JSON.stringify(gateway.status(), null, 1)}`));
+    }, timeoutMs);
+    // An action's end is recorded before the pass that takes note of it.
+    const again = setInterval(look, 50);
+    const unfollow = gateway.journal.follow(() => void look());
+    function stop(): void {
+      clearTimeout(deadline);
+      clearInterval(again);
+      unfollow();
+    }
+    look();
+  });
+}
+
+/** The journal's events of a type so far. */
+export function eventsOf(gateway: Gateway, type: string): readonly JournalEvent[] {
+  return gateway.journal.since(0).filter((event) => event.type === type);
+}
+
+/** Reads an SSE chat stream; `onText` sees each piece. Answers with the text, and whether it ended with its end mark. */
+export async function streamChat(url: string, model: string, content: string, onText: (text: string) => void = () => undefined): Promise<{ text: string; done: boolean; error: string | null }> {
+  const response = await fetch(`${url}/beta/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model, stream: true, messages: [{ role: "user", content }] }),
+  });
+  assert.equal(response.status, 200, response.status === 200 ? "" : await response.clone().text());
+  let rest = "";
+  let text = "";
+  let done = false;
+  let error: string | null = null;
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line === "data: [DONE]") done = true;
+      else if (line.startsWith("data: ")) {
+        const event = JSON.parse(line.slice(6)) as { error?: { message: string }; choices?: { delta?: { content?: string | null } }[] };
+        if (event.error) error = event.error.message;
+        const piece = event.choices?.[0]?.delta?.content ?? "";
+        if (piece === "") continue;
+        text += piece;
+        onText(piece);
+      }
+    }
+  }
+  return { text, done, error };
+}

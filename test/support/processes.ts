@@ -1,0 +1,18 @@
+// Looks at processes of this machine (Linux).
+import { readdir, readFile } from "node:fs/promises";
+
+/** Direct children of a process. */
+export async function childrenOf(pid: number): Promise<number[]> {
+  const lists = await Promise.all((await readdir(`/proc/${pid}/task`)).map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "utf8")));
+  return lists.join(" ").split(/\s+/).filter((text) => text !== "").map(Number);
+}
+
+/** Whether a process is there and no zombie. */
+export async function isRunning(pid: number): Promise<boolean> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2)[0] !== "Z";
+  } catch {
+    return false;
+  }
+}
