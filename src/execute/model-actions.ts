@@ -72,10 +72,9 @@ export function modelHandlers(options: {
       if (!entry) throw new GatewayError("model_not_found", `${model} is not in the inventory`);
       const models = await options.cachedModels();
       const cached = findCached(models, model);
-      const names = cached ? [cached.id, ...cached.aliases] : [model];
-      const letIn = await options.drainer.drain(names, signal);
+      const letIn = await options.drainer.drain(cached ? [cached.upstreamId] : [], signal);
       try {
-        if (cached && options.router.instances.get(cached.id)) await options.router.client().unload(cached.id);
+        if (cached && options.router.instances.get(cached.upstreamId)) await options.router.client().unload(cached.upstreamId);
         // A projector serves every quant of its repository: it goes with the last of them.
         const alone = !models.some((other) => other.repo === entry.repo && other.id !== cached?.id);
         const links = [...(cached?.files ?? []), ...(alone && cached?.projector ? [cached.projector] : [])];

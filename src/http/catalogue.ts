@@ -54,8 +54,8 @@ export function createCatalogue(lastPass: () => Pass | null, router: Router): Ca
       const states = new Map(listed.state === "known" ? listed.value.map((model) => [model.id, model]) : []);
       const preset = seen?.observed.preset;
       return all.map((model) => {
-        const state = states.get(model.id);
-        const set = preset?.state === "known" ? presetCtxSize(preset.value, model.id) : null;
+        const state = states.get(model.upstreamId);
+        const set = preset?.state === "known" ? presetCtxSize(preset.value, model.upstreamId) : null;
         return {
           model,
           contextLength: inForce(set, model.nCtxTrain, state?.nCtx ?? null),

@@ -25,15 +25,20 @@ export interface ModelGroup {
   readonly complete: boolean;
   /** The tag under which the router lists it by itself. */
   readonly routerTag: string | null;
+  /** The tag by which the router is asked for it: its own, or one that it would register as it stands. */
+  readonly upstreamTag: string;
   readonly projector: SnapshotFile | null;
 }
+
+/** `ambiguousTag`: one under which the router lists this file or another of the same tag, it does not say which. */
+type UntaggedGroup = Omit<ModelGroup, "tag" | "upstreamTag"> & { readonly ambiguousTag: string | null };
 
 /**
  * The models of one repository. Snapshots come in order of precedence: a file that several revisions have counts in the
  * first of them. `mainCommit` is what refs/main names: the router looks nowhere else.
  */
 export function groupModels(snapshots: readonly Snapshot[], mainCommit: string | null): ModelGroup[] {
-  const groups = new Map<string, Omit<ModelGroup, "tag">>();
+  const groups = new Map<string, UntaggedGroup>();
   for (const snapshot of snapshots) {
     const isMain = snapshot.commit === mainCommit && /^[0-9a-f]{40}$/.test(snapshot.commit);
     for (const [key, group] of groupSnapshot(snapshot, isMain)) {
@@ -44,7 +49,7 @@ export function groupModels(snapshots: readonly Snapshot[], mainCommit: string |
   return assignTags([...groups.values()]);
 }
 
-function groupSnapshot(snapshot: Snapshot, isMain: boolean): Map<string, Omit<ModelGroup, "tag">> {
+function groupSnapshot(snapshot: Snapshot, isMain: boolean): Map<string, UntaggedGroup> {
   const models = snapshot.files.filter((file) => !isAuxiliary(file.path) && !isProjector(file.path));
   const projector = chooseProjector(snapshot.files.filter((file) => isProjector(file.path) && file.size !== null));
   const byKey = new Map<string, SnapshotFile[]>();
@@ -53,7 +58,7 @@ function groupSnapshot(snapshot: Snapshot, isMain: boolean): Map<string, Omit<Mo
     byKey.set(key, [...(byKey.get(key) ?? []), file]);
   }
   const routerTags = [...byKey.values()].map((files) => tagOfFirst(files));
-  const groups = new Map<string, Omit<ModelGroup, "tag">>();
+  const groups = new Map<string, UntaggedGroup>();
   for (const [key, unsorted] of byKey) {
     const files = unsorted.toSorted((a, b) => (a.path < b.path ? -1 : 1));
     const tag = tagOfFirst(files);
@@ -65,6 +70,7 @@ function groupSnapshot(snapshot: Snapshot, isMain: boolean): Map<string, Omit<Mo
       files,
       complete: isComplete(files),
       routerTag: listed ? tag : null,
+      ambiguousTag: isMain && !listed ? tag : null,
       projector,
     });
   }
@@ -95,16 +101,31 @@ function chooseProjector(files: readonly SnapshotFile[]): SnapshotFile | null {
  * An id means one model. Where several files of a repository have the same short quant tag, the plainest name (shortest,
  * then first) keeps it and the others are tagged by their file names; equal names in two folders get the folder in front.
  */
-function assignTags(groups: readonly Omit<ModelGroup, "tag">[]): ModelGroup[] {
+function assignTags(groups: readonly UntaggedGroup[]): ModelGroup[] {
   const taken = new Set<string>();
+  const upstream = new Set(groups.flatMap((group) => group.routerTag ?? group.ambiguousTag ?? []));
   const ordered = groups.toSorted((a, b) => a.stem.length - b.stem.length || (firstPath(a) < firstPath(b) ? -1 : 1));
   return ordered.map((group) => {
     const path = firstPath(group);
     const candidates = [inferTag(path), fileStem(path), path.replace(/\.gguf$/i, "").replaceAll("/", "-")];
     const tag = candidates.find((candidate) => !taken.has(candidate.toLowerCase())) ?? path.replaceAll("/", "-");
     taken.add(tag.toLowerCase());
-    return { ...group, tag };
+    const upstreamTag = group.routerTag ?? freeUpstreamTag(tag, upstream);
+    upstream.add(upstreamTag);
+    const { ambiguousTag: _, ...rest } = group;
+    return { ...rest, tag, upstreamTag };
   });
+}
+
+/**
+ * The router puts a section's tag through its own rule (`foo.Bar-1` becomes `1`), so that two files could end up as one:
+ * a tag of capitals, digits and underscores passes unchanged.
+ */
+function freeUpstreamTag(tag: string, taken: ReadonlySet<string>): string {
+  const plain = tag.replace(/[^A-Za-z0-9]/g, "_").toUpperCase();
+  let candidate = plain;
+  for (let count = 2; taken.has(candidate); count++) candidate = `${plain}_${count}`;
+  return candidate;
 }
 
 function firstPath(group: Pick<ModelGroup, "files">): string {

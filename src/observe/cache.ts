@@ -81,6 +81,7 @@ export function createCacheScanner(cacheDir: string): CacheScanner {
       tag: group.tag,
       aliases: aliasTags(group).map((tag) => `${repo}:${tag}`),
       routerId: group.routerTag === null ? null : `${repo}:${group.routerTag}`,
+      upstreamId: `${repo}:${group.upstreamTag}`,
       commit: group.commit,
       files,
       bytes: group.files.reduce((sum, file) => sum + (file.size ?? 0), 0),

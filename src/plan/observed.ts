@@ -15,6 +15,8 @@ export interface CachedModel {
   readonly aliases: readonly string[];
   /** The id under which the router lists this model by itself; null where it lists none, or another file. */
   readonly routerId: string | null;
+  /** The id by which the router is asked for it, and its section's name: {@link routerId}, or one of our making. */
+  readonly upstreamId: string;
   /** Commit of the snapshot that holds it. */
   readonly commit: string;
   /** Absolute paths in the snapshot, shards in order; the first is what the router opens. */

@@ -116,7 +116,7 @@ function reloadAction(observed: Observed, preset: PresetFile, cache: CacheSnapsh
   const { router } = observed;
   const before = parsePreset(router.loadedPreset ?? "");
   const disrupts = loadedModels(observed).filter((id) => {
-    const served = cache.models.some((model) => model.id === id || model.routerId === id);
+    const served = cache.models.some((model) => model.upstreamId === id);
     return !served || !sameValues(effectiveValues(before, id), effectiveValues(preset, id));
   });
   const presetChanged = router.loadedPreset !== preset.text;

@@ -7,7 +7,7 @@ import type { WantedSection } from "./render-preset.ts";
 /** Seconds until the router kills a model that does not end by itself; its own default of 10 blocks a reload as long. */
 const stopTimeoutSeconds = 3;
 
-/** `[*]`, and a section for each model that has an override or that the router would not list under our id. */
+/** `[*]`, and a section for each model that has an override or that the router would not list by itself. */
 export function wantedSections(
   desired: Desired,
   models: readonly CachedModel[],
@@ -42,7 +42,7 @@ function modelSection(
   knownOptions: ReadonlySet<string> | null,
   findings: Map<string, string>,
 ): WantedSection[] {
-  const listedByRouter = model.routerId === model.id;
+  const listedByRouter = model.routerId !== null;
   const overrides = new Map<string, string>();
   if (desired?.ctxSize !== undefined) overrides.set("ctx-size", String(desired.ctxSize));
   for (const [key, value] of Object.entries(desired?.preset ?? {})) {
@@ -56,12 +56,12 @@ function modelSection(
     findings.set(model.id, `the preset file cannot hold the path ${unfit}`);
     return [];
   }
-  return [{ name: model.id, values: new Map([...overrides, ...source]) }];
+  return [{ name: model.upstreamId, values: new Map([...overrides, ...source]) }];
 }
 
 /** A section without a source makes a phantom model that hangs once its files are gone. */
 function sourceValues(model: CachedModel, listedByRouter: boolean): Map<string, string> {
-  if (listedByRouter) return new Map([["hf-repo", model.id]]);
+  if (listedByRouter) return new Map([["hf-repo", model.upstreamId]]);
   const values = new Map([["model", model.files[0] ?? ""]]);
   if (model.projector !== null) values.set("mmproj", model.projector);
   return values;

@@ -172,8 +172,8 @@ function applied(id: string, { desired, observed, plan }: StatusInput, cached: C
     return finding("Applied", "Unknown", "NotObserved", "the router or its preset cannot be read");
   }
   const preset = observed.preset.value;
-  const wanted = desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize ?? presetCtxSize(preset, cached.id);
-  const listed = observed.router.models.value.find((model) => model.id.toLowerCase() === cached.id.toLowerCase());
+  const wanted = desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize ?? presetCtxSize(preset, cached.upstreamId);
+  const listed = observed.router.models.value.find((model) => model.id === cached.upstreamId);
   if (!listed) return finding("Applied", "False", "NotListed", "the router does not list it yet");
   const current = observed.router.loadedPreset === preset.text && registeredCtxSize(listed) === wanted;
   const size = wanted === null ? "the router's own context size" : `a context of ${wanted} tokens`;
@@ -182,7 +182,7 @@ function applied(id: string, { desired, observed, plan }: StatusInput, cached: C
 
 function loaded({ router }: Observed, cached: CachedModel | undefined): Finding {
   if (router.models.state === "unknown") return finding("Loaded", "Unknown", "NotObserved", router.models.why);
-  const listed = router.models.value.find((model) => cached !== undefined && model.id === cached.id);
+  const listed = router.models.value.find((model) => cached !== undefined && model.id === cached.upstreamId);
   if (!listed) return finding("Loaded", "False", "NotListed", "the router does not list it");
   if (listed.value === "loaded") return finding("Loaded", "True", "Loaded", `with ${listed.nCtx ?? "unknown"} tokens of context`);
   if (listed.failed) return finding("Loaded", "False", "LoadFailed", "its last load failed");

@@ -56,8 +56,8 @@ function prepare(body: Buffer | undefined, catalogue: Catalogue): Prepared {
   if (span === undefined || name === undefined || name === "") throw new GatewayError("invalid_request", "model is missing or no string");
   const stream = scan.members.get("stream");
   if (stream && stream.kind !== "boolean" && stream.kind !== "null") throw new GatewayError("invalid_request", "stream must be true or false");
-  const { id } = catalogue.resolve(name);
-  return { model: id, stream: readBoolean(body, stream) ?? false, body: name === id ? body : spliceBody(body, span, JSON.stringify(id)) };
+  const { id, upstreamId } = catalogue.resolve(name);
+  return { model: upstreamId, stream: readBoolean(body, stream) ?? false, body: name === id ? body : spliceBody(body, span, JSON.stringify(id)) };
 }
 
 /** A stream passes as it comes, watched for its end mark; any other answer is kept until it is whole. */

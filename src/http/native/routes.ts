@@ -19,21 +19,21 @@ export function nativeRoutes(app: FastifyInstance, deps: ExchangeDeps & { readon
   app.post("/chat", async (request, reply) => {
     const chat = parseChatRequest(request.body);
     if (!chat.ok) throw new GatewayError("invalid_request", chat.message);
-    const { id } = deps.catalogue.resolve(chat.model);
+    const { id, upstreamId } = deps.catalogue.resolve(chat.model);
     if (chat.purpose === "unload") {
-      await deps.admission.unload(id, new AbortController().signal);
+      await deps.admission.unload(upstreamId, new AbortController().signal);
       return chatEnd(chat.model, rfc3339(), "unload");
     }
     if (chat.purpose === "load") {
       const left = new AbortController();
       request.raw.once("close", () => left.abort());
-      const lease = await deps.admission.acquire(id, left.signal);
+      const lease = await deps.admission.acquire(upstreamId, left.signal);
       lease.release();
       return chatEnd(chat.model, rfc3339(), "load");
     }
     const body = Buffer.from(JSON.stringify({ ...chat.upstream, model: id }));
     const translator = chat.stream ? streamed(chat.model) : whole(chat.model);
-    await runGeneration(deps, reply, { model: id, stream: true, body, path: "/v1/chat/completions", translator });
+    await runGeneration(deps, reply, { model: upstreamId, stream: true, body, path: "/v1/chat/completions", translator });
     return reply;
   });
   app.get("/tags", () => tagsBody(deps.catalogue.list().map(factsOf)));

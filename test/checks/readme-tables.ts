@@ -1,0 +1,60 @@
+// The tables of README.md that follow from the source: rendered here, put between `<!-- name -->` and `<!-- /name -->`.
+import { errorCatalogue } from "../../src/core/errors.ts";
+import { settingRows, sharedVariables } from "../../src/settings.ts";
+
+/** The README with its tables as the source has them. Throws where a mark is missing. */
+export function withTables(readme: string): string {
+  return Object.entries(tables()).reduce((text, [name, table]) => replaceBlock(text, name, table), readme);
+}
+
+function tables(): Readonly<Record<string, string>> {
+  return { settings: settingsTable(), "shared-settings": sharedTable(), errors: errorsTable() };
+}
+
+function settingsTable(): string {
+  const rows = settingRows.map(({ flag, variable, fallback, meaning }) => [
+    code(`--${flag}`),
+    code(variable),
+    fallback === "" ? "" : code(fallback),
+    meaning,
+  ]);
+  return table(["flag", "variable", "default", "meaning"], rows);
+}
+
+function sharedTable(): string {
+  const rows = sharedVariables.map(({ variable, fallback, meaning }) => [
+    variable.split(", ").map(code).join(", "),
+    code(fallback),
+    meaning,
+  ]);
+  return table(["variable", "default", "meaning"], rows);
+}
+
+function errorsTable(): string {
+  const rows = Object.entries(errorCatalogue).map(([name, { status, reason, reaction, hint }]) => [
+    code(name),
+    String(status),
+    code(reason),
+    reaction === "retry" ? "by itself" : "after a change",
+    hint,
+  ]);
+  return table(["code", "HTTP status", "reason in conditions", "tried again", "what to do"], rows);
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
+
+function replaceBlock(text: string, name: string, block: string): string {
+  const open = `<!-- ${name} -->`;
+  const close = `<!-- /${name} -->`;
+  const start = text.indexOf(open);
+  const end = text.indexOf(close, start);
+  if (start < 0 || end < 0) throw new Error(`README.md has no block ${open} … ${close}`);
+  return `${text.slice(0, start + open.length)}\n${block}\n${text.slice(end)}`;
+}
