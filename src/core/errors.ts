@@ -108,6 +108,12 @@ export const errorCatalogue = {
     reason: "WaitTimeout",
     hint: "The change stays desired and goes on; GET /status shows how far it is.",
   },
+  state_unwritable: {
+    status: 500,
+    reaction: "retry",
+    reason: "StateUnwritable",
+    hint: "Make the state folder writable; nothing was changed.",
+  },
   preset_unwritable: {
     status: 500,
     reaction: "retry",

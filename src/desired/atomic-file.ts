@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { systemCode } from "../core/errors.ts";
+import { GatewayError, systemCode } from "../core/errors.ts";
 
 /** Writes beside the file, syncs, and renames: a reader or a crash sees the old text or the new one. */
 export async function writeAtomic(path: string, text: string | Uint8Array, mode = 0o644): Promise<void> {
@@ -17,7 +17,8 @@ export async function writeAtomic(path: string, text: string | Uint8Array, mode 
     }
     await rename(temporary, path);
   } catch (error) {
-    await rm(temporary, { force: true });
+    // Only a try: in a folder that is gone or read-only this fails too, and the first error says why.
+    await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }
   await syncFolder(dirname(path));
@@ -47,18 +48,35 @@ export async function readIfPresent(path: string): Promise<string | null> {
 }
 
 /**
- * A JSON state file's value, or null where there is none. One that cannot be parsed is set aside under another name, so
- * that nothing of it is lost, and reported through `onCorrupt`.
+ * A JSON state file's value as `read` understands it, or null where there is no file. One that cannot be understood
+ * (`read` answers null) is set aside under another name, so that nothing of it is lost, and reported through `onCorrupt`.
  */
-export async function readJsonState(path: string, onCorrupt: (asidePath: string) => void): Promise<unknown> {
+export async function readJsonState<T>(path: string, read: (value: unknown) => T | null, onCorrupt: (asidePath: string) => void): Promise<T | null> {
   const text = await readIfPresent(path);
   if (text === null) return null;
+  const understood = read(parseJson(text));
+  if (understood !== null) return understood;
+  const aside = `${path}.corrupt-${Date.now()}`;
+  await rename(path, aside);
+  onCorrupt(aside);
+  return null;
+}
+
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    const aside = `${path}.corrupt-${Date.now()}`;
-    await rename(path, aside);
-    onCorrupt(aside);
     return null;
+  }
+}
+
+/** Writes a file of the state folder. Errors: `disk_full`, `state_unwritable`; the file is then as it was. */
+export async function writeState(path: string, text: string): Promise<void> {
+  try {
+    await writeAtomic(path, text);
+  } catch (error) {
+    const code = systemCode(error);
+    const kind = code === "ENOSPC" || code === "EDQUOT" ? "disk_full" : "state_unwritable";
+    throw new GatewayError(kind, `${path} cannot be written (${code ?? String(error)})`, { cause: error });
   }
 }

@@ -1,5 +1,5 @@
 // The gateway's own routes: the document, the plan, the status and the events.
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
 import { toInput } from "../../desired/document.ts";
@@ -8,6 +8,7 @@ import type { Plan } from "../../plan/actions.ts";
 import { isConverged, type Loop, type Pass } from "../../reconcile/loop.ts";
 import type { Journal } from "../../status/journal.ts";
 import { planBody, type StatusReport } from "../../status/report.ts";
+import { clientLeft } from "../client-left.ts";
 import { installFamily } from "../family.ts";
 import { streamEvents } from "./events.ts";
 
@@ -45,18 +46,18 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
     void reply.header("etag", state.etag);
     return desiredBody(state);
   });
-  app.put<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) => change(request, { kind: "put", input: request.body }, (etag) => reply.header("etag", etag)));
-  app.patch<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) => change(request, { kind: "patch", patch: request.body }, (etag) => reply.header("etag", etag)));
+  app.put<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) => change(request, reply, { kind: "put", input: request.body }));
+  app.patch<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) => change(request, reply, { kind: "patch", patch: request.body }));
 
   app.get("/api/plan", () => {
     const pass = loop.last();
     if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
     return planBody(pass.plan, pass.desired.generation, pass.running);
   });
-  app.post<{ Querystring: ChangeQuery }>("/api/reconcile", async (request) => {
+  app.post<{ Querystring: ChangeQuery }>("/api/reconcile", async (request, reply) => {
     loop.retry();
     if (!isYes(request.query.wait)) return { ok: true, generation: store.current().generation };
-    const pass = await settled(request, store.current());
+    const pass = await settled(request, reply, store.current());
     return { ok: true, generation: pass.desired.generation, converged: isConverged(pass) };
   });
   app.get("/api/events", (request, reply) => streamEvents(deps.journal, request, reply));
@@ -65,28 +66,26 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
     return { generation: state.generation, document: toInput(state.tree), differsFromFile: store.differencesFromFile() };
   }
 
-  async function change(request: FastifyRequest<{ Querystring: ChangeQuery }>, wanted: DocumentChange, setEtag: (etag: string) => void): Promise<object> {
+  async function change(request: FastifyRequest<{ Querystring: ChangeQuery }>, reply: FastifyReply, wanted: DocumentChange): Promise<object> {
     if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
     if (isYes(request.query.dryRun)) {
       store.preview(wanted);
       return { dryRun: true, ...planBody(deps.planFor(wanted), store.current().generation, []) };
     }
     const state = await store.change(wanted, `http:${request.method} /api/desired`, request.headers["if-match"]);
-    setEtag(state.etag);
+    void reply.header("etag", state.etag);
     loop.wake("document");
     if (!isYes(request.query.wait)) return desiredBody(state);
-    const pass = await settled(request, state);
+    const pass = await settled(request, reply, state);
     return { ...desiredBody(state), converged: isConverged(pass) };
   }
 
   /** Waits until everything is as the document says, or until what is left will not happen by itself. */
-  function settled(request: FastifyRequest<{ Querystring: ChangeQuery }>, state: DesiredState): Promise<Pass> {
-    const left = new AbortController();
-    request.raw.once("close", () => left.abort());
+  function settled(request: FastifyRequest<{ Querystring: ChangeQuery }>, reply: FastifyReply, state: DesiredState): Promise<Pass> {
     return loop.waitFor({
       generation: state.generation,
       timeoutMs: timeoutOf(request.query.timeout, deps.waitTimeoutMs),
-      signal: left.signal,
+      signal: clientLeft(reply),
       test: (pass) => {
         const stuck = pass.plan.held.find((held) => held.why === "stalled");
         if (stuck) {

@@ -4,6 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import { createHash } from "node:crypto";
 import type { Catalogue, ModelView } from "../catalogue.ts";
+import { clientLeft } from "../client-left.ts";
 import { type ExchangeDeps, runGeneration, type Translator } from "../exchange.ts";
 import { installFamily } from "../family.ts";
 import { createSseParser } from "../sse.ts";
@@ -25,9 +26,7 @@ export function nativeRoutes(app: FastifyInstance, deps: ExchangeDeps & { readon
       return chatEnd(chat.model, rfc3339(), "unload");
     }
     if (chat.purpose === "load") {
-      const left = new AbortController();
-      request.raw.once("close", () => left.abort());
-      const lease = await deps.admission.acquire(upstreamId, left.signal);
+      const lease = await deps.admission.acquire(upstreamId, clientLeft(reply));
       lease.release();
       return chatEnd(chat.model, rfc3339(), "load");
     }
