@@ -75,6 +75,17 @@ export function routerTag(path: string): string | null {
   return word === undefined ? null : word.toUpperCase();
 }
 
+/**
+ * The id under which the router registers a section of the preset file: it puts the tag through its own rule
+ * (`foo-UD-Q4_K_XL` becomes `Q4_K_XL`, `tiny` becomes `TINY`), so two spellings may be one model. Seen on build 11669.
+ */
+export function registeredId(section: string): string {
+  const colon = section.lastIndexOf(":");
+  if (colon < 0) return section;
+  const tag = section.slice(colon + 1);
+  return section.slice(0, colon + 1) + (/[-.]([A-Za-z0-9_]+)$/.exec(tag)?.[1] ?? tag).toUpperCase();
+}
+
 /** Files that accompany a model and are none: projectors, draft heads, importance matrices. */
 export function isAuxiliary(path: string): boolean {
   const file = path.slice(path.lastIndexOf("/") + 1);
@@ -102,24 +113,53 @@ export type NameMatch =
   | { readonly kind: "found"; readonly id: string }
   | { readonly kind: "missing"; readonly nearest: readonly string[] };
 
-/** Finds the model that a client's name means: exact, then ignoring case, then a short name that only one model has. */
+/**
+ * Finds the model that a client's name means: exact, then ignoring case, then a short name that only one model has, then
+ * the end of a file's name. An id goes before another model's alias.
+ */
 export function matchName(requested: string, models: readonly NamedModel[]): NameMatch {
   const name = normaliseName(requested);
-  for (const candidates of [exactNames, foldedNames, shortNames]) {
+  for (const candidates of [exactId, exactAlias, foldedId, foldedAlias, shortNames]) {
     const hits = models.filter((model) => candidates(model, name));
     const [only] = hits;
-    if (only && (hits.length === 1 || candidates === exactNames)) return { kind: "found", id: only.id };
+    if (only && hits.length === 1) return { kind: "found", id: only.id };
   }
-  return { kind: "missing", nearest: nearestIds(name, models) };
+  const ending = plainestEndingIn(models, name);
+  return ending ? { kind: "found", id: ending.id } : { kind: "missing", nearest: nearestIds(name, models) };
 }
 
-function exactNames(model: NamedModel, name: string): boolean {
-  return model.id === name || model.aliases.includes(name);
+function exactId(model: NamedModel, name: string): boolean {
+  return model.id === name;
 }
 
-function foldedNames(model: NamedModel, name: string): boolean {
-  const folded = name.toLowerCase();
-  return model.id.toLowerCase() === folded || model.aliases.some((alias) => alias.toLowerCase() === folded);
+function exactAlias(model: NamedModel, name: string): boolean {
+  return model.aliases.includes(name);
+}
+
+function foldedId(model: NamedModel, name: string): boolean {
+  return model.id.toLowerCase() === name.toLowerCase();
+}
+
+function foldedAlias(model: NamedModel, name: string): boolean {
+  return model.aliases.some((alias) => alias.toLowerCase() === name.toLowerCase());
+}
+
+/**
+ * Of a repository's models whose names end in the id's tag as a word of its own, the one with the plainest name: what a pull
+ * of that id selects (`UD-Q4_K_XL` is the file `foo-UD-Q4_K_XL`), so that it is found again under the id it was pulled by.
+ */
+export function plainestEndingIn<T extends NamedModel>(models: readonly T[], id: string): T | undefined {
+  const colon = id.indexOf(":");
+  if (colon < 0 || colon === id.length - 1) return undefined;
+  const repo = id.slice(0, colon + 1).toLowerCase();
+  const tag = id.slice(colon + 1).toLowerCase();
+  const endsInTag = (name: string): boolean => {
+    const folded = name.toLowerCase();
+    return folded.startsWith(repo) && folded.endsWith(tag) && /[-._]/.test(folded.at(-tag.length - 1) ?? "");
+  };
+  return models
+    .filter((model) => [model.id, ...model.aliases].some(endsInTag))
+    .toSorted((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1))[0];
 }
 
 /** `owner/name`, `name:tag` and `name`, ignoring case. */
@@ -139,7 +179,7 @@ export function nearestIds(name: string, models: readonly NamedModel[]): string[
   return models
     .map((model) => ({ id: model.id, score: overlap(wanted, bigrams(model.id.toLowerCase())) }))
     .filter((entry) => entry.score > 0.2)
-    .sort((a, b) => b.score - a.score || a.id.localeCompare(b.id))
+    .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
     .slice(0, 3)
     .map((entry) => entry.id);
 }

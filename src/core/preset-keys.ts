@@ -20,6 +20,9 @@ const refused: ReadonlyMap<string, string> = new Map([
   ...["models-dir", "models-preset", "models-max", "models-autoload", "no-models-autoload", "offline", "stop-timeout", "log-file", "load-on-startup"].map(
     (key): [string, string] => [key, "the gateway owns it"],
   ),
+  ...["help", "usage", "version", "license", "cache-list", "list-devices", "completion-bash"].map(
+    (key): [string, string] => [key, "the model's process would print something and end"],
+  ),
 ]);
 
 /** Why a document may not set this preset key with this value; null where it may. */

@@ -52,7 +52,9 @@ export async function readIfPresent(path: string): Promise<string | null> {
  * (`read` answers null) is set aside under another name, so that nothing of it is lost, and reported through `onCorrupt`.
  */
 export async function readJsonState<T>(path: string, read: (value: unknown) => T | null, onCorrupt: (asidePath: string) => void): Promise<T | null> {
-  const text = await readIfPresent(path);
+  const text = await readIfPresent(path).catch((error: unknown) => {
+    throw new GatewayError("state_unwritable", `${path} cannot be read (${systemCode(error) ?? String(error)})`, { cause: error });
+  });
   if (text === null) return null;
   const understood = read(parseJson(text));
   if (understood !== null) return understood;
@@ -62,7 +64,8 @@ export async function readJsonState<T>(path: string, read: (value: unknown) => T
   return null;
 }
 
-function parseJson(text: string): unknown {
+/** The text's value, or null where it is no JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

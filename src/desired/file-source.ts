@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { dirname, resolve } from "node:path";
 import { watch } from "chokidar";
-import { systemCode } from "../core/errors.ts";
+import { systemCode, toGatewayError } from "../core/errors.ts";
 import { readIfPresent } from "./atomic-file.ts";
 import { parseSource, type SourceProblem } from "./parse.ts";
 import type { DesiredStore } from "./store.ts";
@@ -41,7 +41,9 @@ export async function watchFileSource(options: {
   const path = resolve(options.path);
   let status: SourceStatus = { path, valid: false, reason: "Unread", message: "not read yet", problems: [] };
   let seenHash: string | null = null;
-  let settling: NodeJS.Timeout | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let looking = false;
+  let again = false;
   let closed = false;
   let work: Promise<void> = Promise.resolve();
 
@@ -66,7 +68,7 @@ export async function watchFileSource(options: {
   }
 
   async function apply(text: string): Promise<void> {
-    const hash = createHash("sha256").update(text).digest("hex");
+    const hash = hashOf(text);
     if (hash === seenHash) return;
     const parsed = parseSource(text);
     if (parsed.ok) {
@@ -85,8 +87,8 @@ export async function watchFileSource(options: {
 
   function serialized(task: () => Promise<void>): Promise<void> {
     work = work.then(task).catch((error: unknown) => {
-      options.warn("gateway.yaml could not be applied", { error: String(error) });
-      report({ valid: false, reason: "StateUnwritable", message: `the document could not be stored: ${String(error)}`, problems: [] });
+      // Each poll tries again, so it is told once.
+      report({ valid: false, reason: "StateUnwritable", message: `the document could not be stored: ${toGatewayError(error).message}`, problems: [] });
       seenHash = null;
     });
     return work;
@@ -99,19 +101,31 @@ export async function watchFileSource(options: {
     });
   }
 
-  /** Applies the text once it has stopped changing: a half-written file can be a valid document that wants less. */
+  /**
+   * Applies the text once it has stopped changing: a half-written file can be a valid document that wants less. What
+   * happens meanwhile makes another look afterwards and no later end, or a busy neighbour in the folder would hold it up.
+   */
   function settle(): void {
     if (closed) return;
-    if (settling) clearTimeout(settling);
-    let before: string | null = null;
-    const look = async (): Promise<void> => {
-      const text = await read();
-      if (text === null || closed) return;
-      if (text === before) return apply(text);
-      before = text;
-      settling = setTimeout(() => void serialized(look), settleMs);
-    };
-    settling = setTimeout(() => void serialized(look), settleMs / 2);
+    if (looking) {
+      again = true;
+      return;
+    }
+    looking = true;
+    lookAfter(settleMs / 2, null);
+  }
+
+  function lookAfter(ms: number, before: string | null): void {
+    timer = setTimeout(() => void serialized(() => look(before)), ms);
+  }
+
+  async function look(before: string | null): Promise<void> {
+    again = false;
+    const text = await read();
+    if (!closed && text !== null && text !== before && hashOf(text) !== seenHash) return lookAfter(settleMs, text);
+    looking = false;
+    if (!closed && text !== null && text === before) await apply(text);
+    if (again) settle();
   }
 
   const folders = [...new Set([path, ...options.others.map((other) => resolve(other))].map((file) => dirname(file)))];
@@ -122,6 +136,8 @@ export async function watchFileSource(options: {
     if (others.has(resolve(changed))) options.onOther();
     else settle();
   });
+  // What changed between the first look and the watcher's own has no event.
+  watcher.on("ready", settle);
   watcher.on("error", (error) => options.warn("watching failed; polling goes on", { error: String(error) }));
   const poll = setInterval(settle, options.pollMs);
   poll.unref();
@@ -132,9 +148,13 @@ export async function watchFileSource(options: {
     close: async () => {
       closed = true;
       clearInterval(poll);
-      if (settling) clearTimeout(settling);
+      if (timer) clearTimeout(timer);
       await watcher.close();
       await work;
     },
   };
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }

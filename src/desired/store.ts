@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type JsonObject, listChanges } from "../core/merge-patch.ts";
-import { readIfPresent, readJsonState, writeAtomic } from "./atomic-file.ts";
+import { parseJson, readIfPresent, readJsonState, writeState } from "./atomic-file.ts";
 import { type Desired, type DocumentTree, emptyTree, mergeFile, patchInput, toDesired, toInput } from "./document.ts";
 import { formatPath } from "./parse.ts";
 import { type Problem, validateDocument } from "./validate.ts";
@@ -65,8 +65,8 @@ export async function openDesiredStore(options: {
   const appliedPath = join(options.stateDir, "last-applied.json");
   const setAside = (path: string): void => options.warn("a state file was unreadable and was set aside", { path });
 
-  let saved = readSaved(await readJsonState(desiredPath, setAside));
-  let applied = readTree(await readJsonState(appliedPath, setAside));
+  let applied = await readJsonState(appliedPath, readTree, setAside);
+  let saved = (await readJsonState(desiredPath, readSaved, setAside)) ?? startingFrom(applied);
   let state = describe(saved);
   const listeners: ((state: DesiredState) => void)[] = [];
   let queue: Promise<unknown> = Promise.resolve();
@@ -85,7 +85,7 @@ export async function openDesiredStore(options: {
     const owners = new Map(Object.entries(saved.owners));
     for (const change of changes) owners.set(pathKey(change.path), owner);
     const next: Saved = { generation: saved.generation + 1, tree, owners: Object.fromEntries(owners) };
-    await writeAtomic(desiredPath, `${JSON.stringify(next, null, 2)}\n`);
+    await writeState(desiredPath, `${JSON.stringify(next, null, 2)}\n`);
     saved = next;
     state = describe(next);
     for (const listener of listeners) listener(state);
@@ -114,7 +114,7 @@ export async function openDesiredStore(options: {
         const next = await commit(mergeFile(saved.tree, applied ?? emptyTree, tree), by);
         // After the document: a crash in between merges the same edit again, which changes nothing.
         if (!applied || !equalJson(applied, tree)) {
-          await writeAtomic(appliedPath, `${JSON.stringify(tree, null, 2)}\n`);
+          await writeState(appliedPath, `${JSON.stringify(tree, null, 2)}\n`);
           applied = tree;
         }
         return next;
@@ -145,17 +145,25 @@ function describe(saved: Saved): DesiredState {
 
 /** The document and the file as last applied, as they lie on disk; for a look without a running gateway. */
 export async function readSavedDocument(stateDir: string): Promise<{ readonly tree: DocumentTree; readonly applied: DocumentTree | null }> {
-  const read = async (name: string): Promise<unknown> => JSON.parse((await readIfPresent(join(stateDir, name))) ?? "null") as unknown;
-  return { tree: readSaved(await read("desired.json")).tree, applied: readTree(await read("last-applied.json")) };
+  const read = async (name: string): Promise<unknown> => parseJson((await readIfPresent(join(stateDir, name))) ?? "");
+  const applied = readTree(await read("last-applied.json"));
+  return { tree: (readSaved(await read("desired.json")) ?? startingFrom(applied)).tree, applied };
+}
+
+/**
+ * Where there is no document of ours it starts from the file as last applied. From nothing, the file as it is now would
+ * show no difference, and the document would want nothing.
+ */
+function startingFrom(applied: DocumentTree | null): Saved {
+  return { generation: 0, tree: applied ?? emptyTree, owners: {} };
 }
 
 /** What the state file holds is checked like any input: a person may have edited it. */
-function readSaved(value: unknown): Saved {
-  const fresh: Saved = { generation: 0, tree: emptyTree, owners: {} };
-  if (!isJsonObject(value) || typeof value["generation"] !== "number") return fresh;
+function readSaved(value: unknown): Saved | null {
+  if (!isJsonObject(value) || !Number.isSafeInteger(value["generation"])) return null;
   const tree = readTree(value["tree"]);
   const owners = isJsonObject(value["owners"]) ? (value["owners"] as unknown as Saved["owners"]) : {};
-  return tree ? { generation: value["generation"], tree, owners } : fresh;
+  return tree && { generation: value["generation"] as number, tree, owners };
 }
 
 function readTree(value: unknown): DocumentTree | null {

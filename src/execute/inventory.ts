@@ -1,6 +1,7 @@
 // inventory.json: what this gateway pulled or imported, and so may delete.
 import { join } from "node:path";
-import { readJsonState, writeAtomic } from "../desired/atomic-file.ts";
+import { isJsonObject, type Json } from "../core/merge-patch.ts";
+import { readJsonState, writeState } from "../desired/atomic-file.ts";
 import type { InventoryEntry } from "../plan/observed.ts";
 
 export interface Inventory {
@@ -14,15 +15,14 @@ export interface Inventory {
 
 export async function openInventory(stateDir: string, warn: (message: string, fields: object) => void): Promise<Inventory> {
   const path = join(stateDir, "inventory.json");
-  const value = await readJsonState(path, (aside) => warn("the inventory was unreadable and was set aside", { path: aside }));
-  let entries: readonly InventoryEntry[] = isInventory(value) ? value.models : [];
+  let entries = (await readJsonState(path, readEntries, (aside) => warn("the inventory was unreadable and was set aside", { path: aside }))) ?? [];
   let queue: Promise<unknown> = Promise.resolve();
 
   function save(change: (entries: readonly InventoryEntry[]) => readonly InventoryEntry[]): Promise<void> {
     const result = queue.then(async () => {
       const next = change(entries);
       if (next === entries) return;
-      await writeAtomic(path, `${JSON.stringify({ models: next }, null, 2)}\n`);
+      await writeState(path, `${JSON.stringify({ models: next }, null, 2)}\n`);
       entries = next;
     });
     queue = result.catch(() => undefined);
@@ -45,9 +45,19 @@ export async function openInventory(stateDir: string, warn: (message: string, fi
   };
 }
 
-function isInventory(value: unknown): value is { models: readonly InventoryEntry[] } {
-  if (typeof value !== "object" || value === null || !("models" in value) || !Array.isArray(value.models)) return false;
-  return value.models.every(
-    (entry: unknown) => typeof entry === "object" && entry !== null && "id" in entry && typeof entry.id === "string" && "files" in entry && Array.isArray(entry.files),
-  );
+function readEntries(value: unknown): readonly InventoryEntry[] | null {
+  if (!isJsonObject(value) || !Array.isArray(value["models"])) return null;
+  const models = value["models"] as readonly Json[];
+  return models.every(isEntry) ? (models as unknown as readonly InventoryEntry[]) : null;
+}
+
+/** Removing deletes what an entry names, so a mangled one must not be believed. */
+function isEntry(value: Json): boolean {
+  if (!isJsonObject(value)) return false;
+  const texts = ["id", "repo", "tag", "revision", "commit", "addedAt"].every((key) => typeof value[key] === "string");
+  return texts && typeof value["keep"] === "boolean" && Array.isArray(value["files"]) && value["files"].every(isFile);
+}
+
+function isFile(value: Json): boolean {
+  return isJsonObject(value) && typeof value["path"] === "string" && typeof value["blob"] === "string" && typeof value["size"] === "number";
 }

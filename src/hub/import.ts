@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, mkdir, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { inferTag, type ModelId, repoOf, shardOf } from "../core/ids.ts";
 import { hashFile } from "./download.ts";
@@ -32,8 +32,9 @@ export async function importModel(options: {
       total,
     );
     const { sha256 } = await hashFile(source, signal);
-    await placeBlob(cacheDir, repo, source, sha256);
-    files.push({ path: fileNameFor(id, source), blob: sha256, size: sizes[index] ?? 0 });
+    const size = sizes[index] ?? 0;
+    await placeBlob(cacheDir, repo, source, sha256, size);
+    files.push({ path: fileNameFor(id, source), blob: sha256, size });
   }
   // One snapshot for all local models of a repository: the router lists only the one that refs/main names.
   const commit = (await readRef(cacheDir, repo, "main")) ?? createHash("sha1").update(repo).digest("hex");
@@ -64,7 +65,8 @@ async function sizeOf(source: string): Promise<number> {
 /** The source's own name where it says the tag; else one that does, or the model would never be found under its id. */
 function fileNameFor(id: ModelId, source: string): string {
   const file = basename(source);
-  if (inferTag(file).toLowerCase() === id.tag.toLowerCase()) return file;
+  // Without the ending, or with another spelling of it, nobody lists the file.
+  if (file.endsWith(".gguf") && inferTag(file).toLowerCase() === id.tag.toLowerCase()) return file;
   const suffix = /-\d{5}-of-\d{5}(?=\.gguf$)/i.exec(file)?.[0] ?? "";
   const plain = `${id.name}-${id.tag}${suffix}.gguf`;
   return inferTag(plain).toLowerCase() === id.tag.toLowerCase() ? plain : `${id.tag}${suffix}.gguf`;
@@ -74,9 +76,9 @@ function fileNameFor(id: ModelId, source: string): string {
  * A copy (reflinked where the filesystem can), not a hard link: a source that its owner overwrites in place would change
  * the blob under its hash.
  */
-async function placeBlob(cacheDir: string, repo: string, source: string, sha256: string): Promise<void> {
+async function placeBlob(cacheDir: string, repo: string, source: string, sha256: string, size: number): Promise<void> {
   const blob = blobPath(cacheDir, repo, sha256);
-  if (await stat(blob).catch(() => undefined)) return;
+  if ((await stat(blob).catch(() => undefined))?.size === size) return;
   const partial = partialPath(cacheDir, repo, sha256);
   try {
     await mkdir(blobsFolder(cacheDir, repo), { recursive: true });
@@ -90,5 +92,5 @@ async function placeBlob(cacheDir: string, repo: string, source: string, sha256:
 
 /** Folder-relative sources belong to the folder of gateway.yaml. */
 export function resolveSource(configPath: string, source: string): string {
-  return source.startsWith("/") ? source : join(dirname(configPath), source);
+  return resolve(dirname(configPath), source);
 }

@@ -39,8 +39,12 @@ function checkPath(path: string): string {
   );
 }
 
+export function isDigest(text: string): boolean {
+  return digestPattern.test(text);
+}
+
 function checkDigest(digest: string): string {
-  if (digestPattern.test(digest)) return digest;
+  if (isDigest(digest)) return digest;
   throw new GatewayError(
     "not_supported",
     `The hub names a digest that is none: ${JSON.stringify(digest.slice(0, 80))}.`,

@@ -1,10 +1,10 @@
 // Deletes a model's files from the cache: links first, then the blobs that nothing links any more.
 // A crash in between leaves unlinked blobs, which the next try finds by the names it is given.
 import { readdir, readlink, rm, rmdir, stat } from "node:fs/promises";
-import { basename, dirname, join, relative, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { systemCode } from "../core/errors.ts";
 import { cacheError } from "./errors.ts";
-import { blobPath, repoFolder } from "./layout.ts";
+import { blobPath, isDigest, repoFolder } from "./layout.ts";
 
 export interface RemovedModel {
   readonly deletedFiles: number;
@@ -26,14 +26,14 @@ export async function removeModel(options: {
   const blobs = new Set(options.blobs);
   try {
     for (const path of await inEverySnapshot(join(root, "snapshots"), options.links)) {
-      const target = await targetOf(path);
+      const target = await targetOf(path, join(root, "blobs"));
       if (target === "absent") continue;
       if (target === "plain") freedBytes += (await stat(path)).size;
-      else blobs.add(target.blob);
+      else if (target !== "foreign") blobs.add(target.blob);
       await rm(path);
       deletedFiles++;
-      await removeEmptyFolders(dirname(path), join(root, "snapshots"));
     }
+    await removeEmptyFolders(join(root, "snapshots"));
     const linked = await linkedBlobs(join(root, "snapshots"));
     for (const blob of blobs) {
       if (linked.has(blob)) continue;
@@ -58,11 +58,15 @@ async function inEverySnapshot(snapshots: string, links: readonly string[]): Pro
   return paths.flatMap((path) => commits.map((commit) => join(snapshots, commit, path)));
 }
 
-async function targetOf(path: string): Promise<"absent" | "plain" | { readonly blob: string }> {
+/** A link that somebody made to a file outside the cache is ours to remove, and the file is not. */
+async function targetOf(path: string, blobs: string): Promise<"absent" | "plain" | "foreign" | { readonly blob: string }> {
   try {
-    return { blob: basename(await readlink(path)) };
+    const target = resolve(dirname(path), await readlink(path));
+    const blob = basename(target);
+    return dirname(target) === resolve(blobs) && isDigest(blob) ? { blob } : "foreign";
   } catch (error) {
-    if (systemCode(error) === "ENOENT") return "absent";
+    // A file among the commits, as file browsers leave them, is no folder to look into.
+    if (["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "")) return "absent";
     if (systemCode(error) === "EINVAL") return "plain";
     throw error;
   }
@@ -77,9 +81,12 @@ async function linkedBlobs(snapshots: string): Promise<Set<string>> {
   return linked;
 }
 
-async function removeEmptyFolders(folder: string, top: string): Promise<void> {
-  for (let current = folder; !relative(top, current).startsWith("..") && current !== top; current = dirname(current)) {
-    if (!(await removeIfEmpty(current))) return;
+/** All of them, not just those emptied now: a crash may have left one. */
+async function removeEmptyFolders(folder: string): Promise<void> {
+  for (const entry of (await readdir(folder, { withFileTypes: true }).catch(ignoreAbsent)) ?? []) {
+    if (!entry.isDirectory()) continue;
+    await removeEmptyFolders(join(folder, entry.name));
+    await removeIfEmpty(join(folder, entry.name));
   }
 }
 

@@ -84,12 +84,13 @@ function tagOfFirst(files: readonly SnapshotFile[]): string | null {
 /** Shards of one model share folder, stem and count. */
 function groupKey(path: string): string {
   const folder = path.slice(0, path.lastIndexOf("/") + 1);
-  return `${folder}${fileStem(path)}/${shardOf(path)?.count ?? 1}`;
+  return `${folder}${fileStem(path)}/${shardOf(path)?.count ?? 0}`;
 }
 
 function isComplete(files: readonly SnapshotFile[]): boolean {
   const count = shardOf(files[0]?.path ?? "")?.count ?? 1;
-  return files.length === count && files.every((file) => file.size !== null);
+  const inOrder = files.every((file, index) => (shardOf(file.path)?.index ?? 1) === index + 1);
+  return files.length === count && inOrder && files.every((file) => file.size !== null);
 }
 
 function chooseProjector(files: readonly SnapshotFile[]): SnapshotFile | null {

@@ -16,7 +16,7 @@ const parallelRepos = 8;
 const deepestFolder = 6;
 
 export function createCacheScanner(cacheDir: string): CacheScanner {
-  // By content (blob name) or, for plain files, by path, size and time: a header is read once.
+  // By content (blob name; the path of a plain file) with size and time, as a damaged blob is mended under the same name.
   const metadata = new Map<string, GgufMetadata | null>();
   let seenBefore = false;
 
@@ -68,7 +68,7 @@ export function createCacheScanner(cacheDir: string): CacheScanner {
     const folder = join(root, "snapshots", group.commit);
     const files = group.files.map((file) => join(folder, file.path));
     const [first] = group.files;
-    const key = first?.blob ?? `${files[0] ?? ""}:${first?.size ?? 0}:${first?.modifiedAt ?? 0}`;
+    const key = `${first?.blob ?? files[0] ?? ""}:${first?.size ?? 0}:${first?.modifiedAt ?? 0}`;
     used.add(key);
     let read = metadata.get(key);
     if (read === undefined && group.complete && files[0] !== undefined) {
@@ -135,7 +135,8 @@ async function readSnapshot(root: string, commit: string): Promise<Snapshot> {
         if (entry.isDirectory()) {
           if (depth < deepestFolder) await walk(join(folder, entry.name), `${prefix}${entry.name}/`, depth + 1);
         } else if (/\.gguf$/.test(entry.name)) {
-          files.push(await readFileEntry(join(folder, entry.name), `${prefix}${entry.name}`, entry.isSymbolicLink()));
+          const file = await readFileEntry(join(folder, entry.name), `${prefix}${entry.name}`, entry.isSymbolicLink());
+          if (file) files.push(file);
         }
       }),
     );
@@ -144,15 +145,22 @@ async function readSnapshot(root: string, commit: string): Promise<Snapshot> {
   return { commit, files: files.toSorted((a, b) => (a.path < b.path ? -1 : 1)) };
 }
 
-async function readFileEntry(path: string, relative: string, isLink: boolean): Promise<SnapshotFile> {
-  const blob = isLink ? basename(await readlink(path)) : null;
+/** Null where it went between two looks: that is an ordinary removal, and no folder that cannot be read. */
+async function readFileEntry(path: string, relative: string, isLink: boolean): Promise<SnapshotFile | null> {
   try {
-    const { size, mtimeMs } = await stat(path);
-    return { path: relative, size, modifiedAt: mtimeMs, blob };
+    const blob = isLink ? basename(await readlink(path)) : null;
+    const target = await stat(path).catch(ignoreDangling);
+    const { mtimeMs } = target ?? (await lstat(path));
+    return { path: relative, size: target?.isFile() ? target.size : null, modifiedAt: mtimeMs, blob };
   } catch (error) {
-    if (!isAbsent(error) && systemCode(error) !== "ELOOP") throw error;
-    return { path: relative, size: null, modifiedAt: (await lstat(path)).mtimeMs, blob };
+    if (isAbsent(error)) return null;
+    throw error;
   }
+}
+
+function ignoreDangling(error: unknown): null {
+  if (isAbsent(error) || systemCode(error) === "ELOOP") return null;
+  throw error;
 }
 
 /** Runs a task for each item, a few at a time; results in the items' order. */

@@ -1,4 +1,5 @@
 // What was found to be true, as plain data: the planner's input. Pure types, and small readers of them.
+import { plainestEndingIn } from "../core/ids.ts";
 import type { PresetFile } from "./preset-file.ts";
 
 /** Something observed, or not: what is unknown never leads to a destructive action. */
@@ -99,11 +100,18 @@ export interface Observed {
   readonly freeBytes: Knowable<number>;
 }
 
-/** The cached model that a desired id means: its own id, or another name of it, ignoring case. */
+/** The cached model that a desired id means: its own id, or another name of it, or the end of one, ignoring case. */
 export function findCached(models: readonly CachedModel[], id: string): CachedModel | undefined {
   const folded = id.toLowerCase();
   return (
     models.find((model) => model.id.toLowerCase() === folded) ??
-    models.find((model) => model.aliases.some((alias) => alias.toLowerCase() === folded))
+    models.find((model) => model.aliases.some((alias) => alias.toLowerCase() === folded)) ??
+    plainestEndingIn(models, id)
   );
+}
+
+/** Whether all files of a cached model are ones that we put there. Another program's may have the same id. */
+export function holdsFilesOf(entry: InventoryEntry, model: CachedModel): boolean {
+  if (model.repo !== entry.repo) return false;
+  return model.files.every((file) => entry.files.some(({ path }) => file.endsWith(`/${path}`)));
 }

@@ -1,10 +1,11 @@
 // router.preset.ini as lines, so that people's keys, sections and comments survive. Pure.
 // The `ini` package would lose comments on writing, and splits section names at dots ("Qwen2.5" …): it reads single entries.
 import { parse } from "ini";
+import { registeredId } from "../core/ids.ts";
 
 /** A section: its header line and what follows it up to the next header. */
 export interface PresetSection {
-  /** Without brackets; null for the lines before the first section. */
+  /** Without brackets; null for the lines before the first section, and for those below a header that is none. */
   readonly name: string | null;
   readonly lines: readonly string[];
 }
@@ -14,8 +15,8 @@ export interface PresetFile {
   readonly sections: readonly PresetSection[];
 }
 
-const headerPattern = /^\[([^\]\r\n]*)\]\s*(?:[;#].*)?$/;
-const entryPattern = /^([A-Za-z][A-Za-z0-9_.-]*)\s*=/;
+const headerPattern = /^\[([^\]]+)\][ \t]*([;#].*)?$/s;
+const entryPattern = /^([A-Za-z][A-Za-z0-9_.-]*)[ \t]*=/;
 /** Names the keys of a section that are ours to change and to remove; a person who deletes it takes them over. */
 const markerPattern = /^; model-gateway sets:(.*)$/;
 
@@ -23,12 +24,14 @@ export const emptyPreset: PresetFile = { text: "", sections: [{ name: null, line
 
 export function parsePreset(text: string): PresetFile {
   const sections: { name: string | null; lines: string[] }[] = [{ name: null, lines: [] }];
-  // A byte order mark makes the router refuse the whole file.
-  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  // The router refuses the whole file for a byte order mark, and for bytes that are no UTF-8, read here as U+FFFD.
+  const lines = text.replace(/^\uFEFF/, "").replaceAll("\uFFFD", "?").split(/\r\n|[\r\n]/);
   if (lines.at(-1) === "") lines.pop();
   for (const line of lines) {
     const header = headerPattern.exec(line);
-    if (header) sections.push({ name: header[1] ?? "", lines: [] });
+    if (header) sections.push({ name: header[1] ?? "", lines: header[2] === undefined ? [] : [header[2]] });
+    // Meant as a header: the keys below it must not fall to the section above.
+    else if (/^\s*\[/.test(line)) sections.push({ name: null, lines: [line] });
     else sections.at(-1)?.lines.push(line);
   }
   return { text, sections };
@@ -46,16 +49,26 @@ export function readEntry(line: string): PresetEntry | null {
   return entry ? { key: canonicalKey(entry[0]), value: String(entry[1]) } : null;
 }
 
+const shortKeys: ReadonlyMap<string, string> = new Map([
+  ["c", "ctx-size"],
+  ["m", "model"],
+  ["mu", "model-url"],
+  ["mm", "mmproj"],
+  ["hf", "hf-repo"],
+  ["hfr", "hf-repo"],
+]);
+
 /** The router takes `c`, `ctx-size` and `LLAMA_ARG_CTX_SIZE` for the same key. */
 function canonicalKey(key: string): string {
-  if (key === "c") return "ctx-size";
+  const long = shortKeys.get(key);
+  if (long !== undefined) return long;
   const fromEnvironment = /^LLAMA_ARG_([A-Z0-9_]+)$/.exec(key);
   return fromEnvironment?.[1] ? fromEnvironment[1].toLowerCase().replaceAll("_", "-") : key;
 }
 
 /** Whether the router can read a line at all: one that it cannot, or a key that it does not know, ends the router. */
 export function isReadable(line: string, knownKeys: ReadonlySet<string> | null): boolean {
-  if (/^\s*$/.test(line) || /^[;#]/.test(line)) return true;
+  if (/^[ \t]*(?:[;#]|$)/.test(line)) return true;
   const key = entryPattern.exec(line)?.[1];
   return key !== undefined && (knownKeys === null || knownKeys.has(key));
 }
@@ -78,14 +91,9 @@ export function findSection(file: PresetFile, name: string): PresetSection | und
   return file.sections.findLast((section) => section.name !== null && sameSection(section.name, name));
 }
 
-/** The router compares the tag ignoring case, owner and name with case. */
+/** Whether the router takes two names for one model: owner and name with case, the tag by its own rule. */
 export function sameSection(a: string, b: string): boolean {
-  return foldTag(a) === foldTag(b);
-}
-
-function foldTag(name: string): string {
-  const colon = name.indexOf(":");
-  return colon < 0 ? name : name.slice(0, colon) + name.slice(colon).toUpperCase();
+  return registeredId(a) === registeredId(b);
 }
 
 export function sectionValues(section: PresetSection | undefined): ReadonlyMap<string, string> {

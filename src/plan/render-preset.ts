@@ -22,12 +22,19 @@ interface Draft {
  * Rules, each from what the router does with the file: one that it cannot parse ends it, so unreadable lines become
  * comments; a section without a source, for a model that it does not find, hangs for ever, so every section names one.
  */
-export function renderPreset(current: PresetFile, wanted: readonly WantedSection[], knownKeys: ReadonlySet<string> | null): string {
+export function renderPreset(
+  current: PresetFile,
+  wanted: readonly WantedSection[],
+  knownKeys: ReadonlySet<string> | null,
+  /** Sections of models that could not be looked at: nobody knows what they should have. */
+  isUnknown: (name: string) => boolean = () => false,
+): string {
   const effective = current.sections.filter(
     (section, index) => section.name === null || !current.sections.slice(index + 1).some((later) => later.name !== null && sameSection(later.name, section.name ?? "")),
   );
-  const drafts = current.sections.map((section): Draft | null => {
-    if (section.name === null) return preamble(section);
+  const drafts = current.sections.map((section, index): Draft | null => {
+    if (section.name === null) return index === 0 ? preamble(section) : commentOut(section, null);
+    if (isUnknown(section.name)) return { name: section.name, lines: section.lines.map((line) => readable(line, knownKeys)) };
     if (!effective.includes(section)) return commentOut(section, "replaced by the later section of the same name");
     const ours = wanted.find((entry) => sameSection(entry.name, section.name ?? ""));
     return mergeSection(section, ours, knownKeys);
@@ -41,7 +48,7 @@ export function renderPreset(current: PresetFile, wanted: readonly WantedSection
 function preamble(section: PresetSection): Draft {
   const lines = section.lines.map((line) => {
     const entry = readEntry(line);
-    return (entry && entry.key !== "version") || !isReadable(line, null) ? `; ${line.trim()}` : line;
+    return entry && entry.key !== "version" ? commented(line) : readable(line, null);
   });
   return { name: null, lines: lines.some((line) => line.trim() !== "") ? lines : introduction };
 }
@@ -50,23 +57,20 @@ function mergeSection(section: PresetSection, ours: WantedSection | undefined, k
   const marked = markedKeys(section);
   const values = new Map(ours?.values);
   // Of a section that is not ours any more only what people wrote remains.
-  const kept = section.lines
-    .filter((line) => !isMarker(line))
-    .map((line) => (isReadable(line, knownKeys) ? line : `; ${line.trim()}`))
-    .filter((line) => {
-      const key = readEntry(line)?.key;
-      return key === undefined || !(marked.has(key) || values.has(key));
-    });
-  const own = new Set(kept.flatMap((line) => readEntry(line)?.key ?? []));
-  if (!ours && own.size === 0 && marked.size > 0 && kept.every((line) => line.trim() === "")) return null;
-  if (section.name !== "*" && !ours && !own.has("hf-repo") && !own.has("model") && !own.has("model-url")) {
-    if (own.size === 0) return { name: null, lines: [`; [${section.name}]`, ...kept] };
+  const foreign = section.lines
+    .filter((line) => !isMarker(line) && !marked.has(readEntry(line)?.key ?? ""))
+    .map((line) => readable(line, knownKeys));
+  const own = new Set(foreign.flatMap((line) => readEntry(line)?.key ?? []));
+  const hasSource = ["hf-repo", "model", "model-url"].some((key) => own.has(key));
+  if (!ours && own.size === 0 && marked.size > 0 && foreign.every((line) => line.trim() === "")) return null;
+  if (section.name !== "*" && !ours && !hasSource) {
+    if (own.size === 0) return { name: null, lines: [`; [${section.name}]`, ...foreign] };
     if (!parseModelId(section.name ?? "")) return commentOut(section, "a section needs hf-repo or model");
     values.set("hf-repo", section.name ?? "");
   }
-  if (values.size === 0) return { name: section.name, lines: kept };
   // A person's own source wins over ours: both together would make the router choose.
-  if (own.has("hf-repo") || own.has("model")) for (const key of ["hf-repo", "model", "mmproj"]) values.delete(key);
+  if (hasSource) for (const key of ["hf-repo", "model", "mmproj"]) values.delete(key);
+  const kept = foreign.map((line) => (values.has(readEntry(line)?.key ?? "") ? commented(line) : line));
   return { name: section.name, lines: [...ourLines(values), ...kept] };
 }
 
@@ -75,8 +79,19 @@ function ourLines(values: ReadonlyMap<string, string>): string[] {
   return [markerFor([...values.keys()]), ...[...values].map(([key, value]) => `${key} = ${value}`)];
 }
 
-function commentOut(section: PresetSection, why: string): Draft {
-  return { name: null, lines: [`; ${why}:`, `; [${section.name}]`, ...section.lines.map((line) => (line.trim() === "" || /^[;#]/.test(line) ? line : `; ${line.trim()}`))] };
+function commentOut(section: PresetSection, why: string | null): Draft {
+  // A marker would give the keys of the section above to the gateway.
+  const lines = section.lines.filter((line) => !isMarker(line)).map((line) => (/^[ \t]*(?:[;#]|$)/.test(line) ? line : commented(line)));
+  return { name: null, lines: [...(why === null ? [] : [`; ${why}:`, `; [${section.name}]`]), ...lines] };
+}
+
+function readable(line: string, knownKeys: ReadonlySet<string> | null): string {
+  return isReadable(line, knownKeys) ? line : commented(line);
+}
+
+function commented(line: string): string {
+  const comment = `; ${line.trim()}`;
+  return isMarker(comment) ? `;${comment}` : comment;
 }
 
 function format(drafts: readonly Draft[]): string {

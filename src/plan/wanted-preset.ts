@@ -17,22 +17,32 @@ export function wantedSections(
   const byId = new Map<string, DesiredModel>();
   for (const model of desired.models) {
     const cached = findCached(models, model.id);
-    if (cached) byId.set(cached.id, model);
+    if (!cached) continue;
+    const other = byId.get(cached.id);
+    if (other && settingsOf(other) !== settingsOf(model)) findings.set(cached.id, `the document names it as ${other.id} and as ${model.id}, with other settings; the last counts`);
+    byId.set(cached.id, model);
   }
   const sections = models
     .filter((model) => model.complete)
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
     .flatMap((model) => modelSection(model, byId.get(model.id), knownOptions, findings));
-  return [{ name: "*", values: globalValues(desired) }, ...sections];
+  return [{ name: "*", values: globalValues(desired, knownOptions, findings) }, ...sections];
 }
 
-function globalValues(desired: Desired): Map<string, string> {
+function settingsOf({ ctxSize, preset }: DesiredModel): string {
+  return JSON.stringify([ctxSize, Object.entries(preset ?? {}).sort()]);
+}
+
+function globalValues(desired: Desired, knownOptions: ReadonlySet<string> | null, findings: Map<string, string>): Map<string, string> {
   const values = new Map<string, string>();
   if (desired.context.default !== undefined) values.set("ctx-size", String(desired.context.default));
   // Otherwise each load asks the hub, and a newer commit is pulled behind our back.
   values.set("offline", "true");
   values.set("stop-timeout", String(stopTimeoutSeconds));
-  if (desired.rpc.mode === "rpc" && desired.rpc.workers.length > 0) values.set("rpc", desired.rpc.workers.join(","));
+  if (desired.rpc.mode === "rpc" && desired.rpc.workers.length > 0) {
+    if (knownOptions && !knownOptions.has("rpc")) findings.set("rpc", "the engine was built without RPC: the workers are left out");
+    else values.set("rpc", desired.rpc.workers.join(","));
+  }
   return values;
 }
 
@@ -51,9 +61,9 @@ function modelSection(
   }
   if (listedByRouter && overrides.size === 0) return [];
   const source = sourceValues(model, listedByRouter);
-  const unfit = [...source.values()].find((value) => /[#;\r\n]|^\s|\s$/.test(value));
+  const unfit = [...source.values()].find((value) => /[#;\r\n]|^\s|\s$/.test(value)) ?? (/[[\]#;\r\n]|^\s|\s$/.test(model.upstreamId) ? model.upstreamId : undefined);
   if (unfit !== undefined) {
-    findings.set(model.id, `the preset file cannot hold the path ${unfit}`);
+    findings.set(model.id, `the preset file cannot hold the name ${JSON.stringify(unfit)}`);
     return [];
   }
   return [{ name: model.upstreamId, values: new Map([...overrides, ...source]) }];
@@ -67,11 +77,10 @@ function sourceValues(model: CachedModel, listedByRouter: boolean): Map<string, 
   return values;
 }
 
-/** Whether the router's own list shows every section of ours with the context size that the preset gives it. */
-export function reloadTookEffect(listed: readonly RouterModel[], preset: PresetFile, sections: readonly string[]): boolean {
+/** Whether the router's own list shows every one of these ids with the context size that the preset gives it. */
+export function reloadTookEffect(listed: readonly RouterModel[], preset: PresetFile, ids: readonly string[]): boolean {
   const byId = new Map(listed.map((model) => [model.id.toLowerCase(), model]));
-  return sections.every((name) => {
-    if (name === "*") return true;
+  return ids.every((name) => {
     const model = byId.get(name.toLowerCase());
     return model !== undefined && registeredCtxSize(model) === presetCtxSize(preset, name);
   });

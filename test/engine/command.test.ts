@@ -1,0 +1,143 @@
+// The command line as people use it: a fresh machine chats, exit codes are what scripts expect, nothing stays behind.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { access, readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { findLeftovers } from "../../src/engines/leftovers.ts";
+import { starterSentence } from "../../src/starter/starter-model.ts";
+import { runCommand, startCommand } from "../support/command.ts";
+import { cacheTalker, makeFolders, streamChat } from "../support/gateway.ts";
+import { isRunning } from "../support/processes.ts";
+
+test("a first start writes the starter and its document, and the curl line that it prints answers", async (t) => {
+  const folders = await makeFolders(t);
+  const serve = await startCommand(t, folders, ["serve"]);
+  const [, line] = await serve.output(/^ {2}(curl .*)$/m);
+  const { stdout } = await promisify(execFile)("sh", ["-c", line ?? ""]);
+  const said = [...stdout.matchAll(/^data: (\{.*\})$/gm)].map((match) => (JSON.parse(match[1] ?? "") as { choices: { delta: { content?: string } }[] }).choices[0]?.delta.content ?? "");
+  assert.equal(said.join(""), starterSentence);
+  assert.match(stdout, /data: \[DONE\]/);
+  assert.match(await readFile(folders.configPath, "utf8"), /^# yaml-language-server: .*\n[\s\S]*local\/starter-GGUF:Q8_0/);
+
+  serve.process.kill("SIGTERM");
+  assert.equal((await serve.exited).code, 0);
+  assert.deepEqual(await findLeftovers(folders.stateDir), []);
+  await assert.rejects(access(join(folders.stateDir, "gateway.lock")));
+});
+
+test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside a running gateway", async (t) => {
+  const folders = await makeFolders(t);
+  const model = await cacheTalker(folders, "acme/alpha");
+  await folders.writeConfig(`version: 1\nmodels: [{ id: "${model}", ctxSize: 1024 }]\n`);
+  const before = await runCommand(t, folders, ["plan", "--port", "1"]);
+  assert.deepEqual([before.code, before.stderr], [2, ""]);
+  assert.match(before.stdout, /preset\.write/);
+  await assert.rejects(access(join(folders.stateDir, "router.preset.ini")), "a plan changes nothing");
+
+  const serve = await startCommand(t, folders, ["serve"]);
+  await serve.output(/curl/);
+  const [, port = ""] = await serve.output(/http:\/\/127\.0\.0\.1:(\d+)/);
+  const during = await runCommand(t, folders, ["plan", "--port", port]);
+  assert.deepEqual([during.code, during.stdout], [0, "Nothing to do.\n"]);
+  const json = await runCommand(t, folders, ["plan", "--json", "--port", port]);
+  assert.equal((JSON.parse(json.stdout) as { converged: boolean }).converged, true);
+  const status = await runCommand(t, folders, ["status", "--port", port]);
+  assert.equal(status.code, 0);
+  assert.match(status.stdout, /RouterReady +True/);
+
+  const second = await runCommand(t, folders, ["serve"]);
+  assert.equal(second.code, 1);
+  assert.match(second.stderr, new RegExp(`another gateway \\(process ${serve.process.pid}\\)`));
+  serve.process.kill("SIGTERM");
+  await serve.exited;
+  await folders.writeConfig("version: 2\n");
+  const broken = await runCommand(t, folders, ["plan", "--port", "1"]);
+  assert.equal(broken.code, 1);
+  assert.match(broken.stderr, /gateway\.yaml:1:10/);
+});
+
+test("validate names every problem with its place", async (t) => {
+  const folders = await makeFolders(t);
+  await folders.writeConfig("version: 1\nmodels:\n  - nonsense\n  - id: acme/a:Q8_0\n    ctxSze: 5\n");
+  const bad = await runCommand(t, folders, ["validate", folders.configPath]);
+  assert.equal(bad.code, 1);
+  assert.match(bad.stderr, /gateway\.yaml:3:5: .*OWNER\/NAME:TAG/);
+  assert.match(bad.stderr, /gateway\.yaml:5:5: models\[1\]\.ctxSze: unknown key/);
+  await folders.writeConfig("version: 1\n");
+  assert.equal((await runCommand(t, folders, ["validate", folders.configPath])).code, 0);
+});
+
+test("a port that is taken and flags that are none end with a clear word and exit code 1", async (t) => {
+  const folders = await makeFolders(t);
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  t.after(() => other.close());
+  const { port } = other.address() as AddressInfo;
+  const taken = await runCommand(t, folders, ["serve", "--port", String(port)]);
+  assert.equal(taken.code, 1);
+  assert.match(taken.stderr, new RegExp(`port ${port} is taken`));
+  await assert.rejects(access(join(folders.stateDir, "gateway.lock")));
+  for (const args of [["serve", "--prot", "1"], ["serve", "--port", "many"], ["nothing"], ["serve", "--host", "0.0.0.0"]]) {
+    const { code, stderr } = await runCommand(t, folders, args);
+    assert.equal(code, 1, args.join(" "));
+    assert.match(stderr, /^model-gateway: /m, args.join(" "));
+  }
+});
+
+test("after kill -9 of the gateway the next start ends what is left, and only that, and carries on", async (t) => {
+  const folders = await makeFolders(t);
+  const model = await cacheTalker(folders, "acme/alpha");
+  await folders.writeConfig(`version: 1\nmodels: [{ id: "${model}" }]\n`);
+  const stranger = await makeFolders(t);
+  await stranger.writeConfig("version: 1\n");
+  const neighbour = await startCommand(t, stranger, ["serve"], { HF_HUB_CACHE: folders.cacheDir });
+  const [, neighbourUrl = ""] = await neighbour.output(/listens on (\S+);/);
+  await neighbour.output(/curl/);
+  await streamChat(neighbourUrl, model, "hi");
+
+  const first = await startCommand(t, folders, ["serve"]);
+  const [, url = ""] = await first.output(/listens on (\S+);/);
+  await first.output(/curl/);
+  await fetch(`${url}/api/desired`, { method: "PATCH", headers: { "content-type": "application/json" }, body: JSON.stringify({ models: { [model]: { ctxSize: 1024 } } }) });
+  await streamChat(url, model, "hi");
+  first.process.kill("SIGKILL");
+  await first.exited;
+  const left = await findLeftovers(folders.stateDir);
+  assert.ok(left.length >= 1, "the router lives on");
+  const neighbours = await findLeftovers(stranger.stateDir);
+  assert.equal(neighbours.length, 2);
+
+  const second = await startCommand(t, folders, ["serve"]);
+  const [, url2 = ""] = await second.output(/listens on (\S+);/);
+  await second.output(/curl/);
+  for (const pid of left) assert.equal(await isRunning(pid), false, `process ${pid} of the dead gateway`);
+  assert.deepEqual(await findLeftovers(stranger.stateDir), neighbours);
+  const { data } = (await (await fetch(`${url2}/beta/v1/models`)).json()) as { data: { context_length: number }[] };
+  assert.equal(data[0]?.context_length, 1024, "what the API had set is still desired");
+});
+
+test("a child gets neither the hub's token nor what else is secret", async (t) => {
+  const folders = await makeFolders(t);
+  const model = await cacheTalker(folders, "acme/alpha");
+  await folders.writeConfig("version: 1\n");
+  const secrets = { HF_TOKEN: "hf_verysecretverysecret", GATEWAY_LICENSE_KEY: "license-secret", AWS_SECRET_ACCESS_KEY: "aws-secret", LLAMA_ARG_CTX_SIZE: "333" };
+  const serve = await startCommand(t, folders, ["serve", "--log-level", "trace"], secrets);
+  const [, url = ""] = await serve.output(/listens on (\S+);/);
+  await serve.output(/curl/);
+  await streamChat(url, model, "hi");
+  const pids = await findLeftovers(folders.stateDir);
+  assert.equal(pids.length, 2);
+  for (const pid of pids) {
+    const environment = await readFile(`/proc/${pid}/environ`, "utf8");
+    const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8");
+    for (const secret of Object.values(secrets)) assert.ok(!environment.includes(secret) && !commandLine.includes(secret), secret);
+    assert.doesNotMatch(commandLine, /api-key|ctx-size/);
+  }
+  serve.process.kill("SIGTERM");
+  const { stderr, stdout } = await serve.exited;
+  for (const secret of Object.values(secrets).slice(0, 3)) assert.ok(!stderr.includes(secret) && !stdout.includes(secret), secret);
+});

@@ -1,0 +1,75 @@
+// The command line as a process of its own, with an environment of its own.
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { packageRoot } from "../../src/settings.ts";
+import { llamaServer } from "./engine.ts";
+import type { GatewayFolders } from "./gateway.ts";
+
+export interface CommandResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunningCommand {
+  readonly process: ChildProcess;
+  readonly exited: Promise<CommandResult>;
+  /** Resolves with the match once the output has it; fails when the process ends first. */
+  output(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+function environmentOf(folders: GatewayFolders, extra: Readonly<Record<string, string>>): Record<string, string> {
+  return {
+    PATH: process.env["PATH"] ?? "",
+    HOME: folders.root,
+    TMPDIR: process.env["TMPDIR"] ?? "/tmp",
+    HF_HUB_CACHE: folders.cacheDir,
+    HF_ENDPOINT: "http://127.0.0.1:9",
+    GATEWAY_STATE: folders.stateDir,
+    GATEWAY_PORT: "0",
+    ...extra,
+  };
+}
+
+/** Starts the command; what is left of it ends with the test, by KILL. */
+export async function startCommand(t: TestContext, folders: GatewayFolders, args: readonly string[], extra: Readonly<Record<string, string>> = {}): Promise<RunningCommand> {
+  const environment = environmentOf(folders, { LLAMA_SERVER: await llamaServer(), ...extra });
+  const child = spawn(process.execPath, ["--enable-source-maps", join(packageRoot, "dist", "src", "cli.js"), ...args], { env: environment, stdio: ["ignore", "pipe", "pipe"] });
+  let stdout = "";
+  let stderr = "";
+  const watchers = new Set<() => void>();
+  child.stdout.on("data", (text: Buffer) => {
+    stdout += text.toString();
+    for (const look of watchers) look();
+  });
+  child.stderr.on("data", (text: Buffer) => {
+    stderr += text.toString();
+  });
+  const exited = new Promise<CommandResult>((resolve) => child.once("close", (code) => resolve({ code, stdout, stderr })));
+  t.after(async () => {
+    // Not yet asked to end: in good order, so that its engines end too.
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
+    await exited;
+  });
+  return {
+    process: child,
+    exited,
+    output: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const match = pattern.exec(stdout);
+          if (!match) return;
+          watchers.delete(look);
+          resolve(match);
+        };
+        watchers.add(look);
+        void exited.then(() => reject(new Error(`ended without ${pattern}:\n${stdout}\n${stderr}`)));
+        look();
+      }),
+  };
+}
+
+export async function runCommand(t: TestContext, folders: GatewayFolders, args: readonly string[], extra: Readonly<Record<string, string>> = {}): Promise<CommandResult> {
+  return (await startCommand(t, folders, args, extra)).exited;
+}
