@@ -50,7 +50,10 @@ module.exports = {
   forbidden: [
     ...layers.slice(0, -1).map(({ name, path, pathNot }, index) => ({
       name: `${name}-imports-downwards`,
-      comment: `${name} must not know ${layers.slice(index + 1).map((layer) => layer.name).join(", ")}`,
+      comment: `${name} must not know ${layers
+        .slice(index + 1)
+        .map((layer) => layer.name)
+        .join(", ")}`,
       severity: "error",
       from: { path, ...(pathNot ? { pathNot } : {}) },
       to: { path: layers.slice(index + 1).flatMap((layer) => layer.path), ...(index < 2 ? {} : { pathNot: pure }) },
@@ -61,6 +64,13 @@ module.exports = {
       severity: "error",
       from: { path: "^(src|schemas)/", pathNot: layers.flatMap((layer) => layer.path) },
       to: {},
+    },
+    {
+      name: "every-imported-module-has-a-layer",
+      comment: "a new folder takes its place among the layers",
+      severity: "error",
+      from: {},
+      to: { path: "^(src|schemas)/", pathNot: layers.flatMap((layer) => layer.path) },
     },
     {
       name: "pure-takes-nothing-from-the-machine",

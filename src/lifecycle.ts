@@ -1,8 +1,10 @@
 // One gateway per state folder, and an orderly end: the lock, and what signals do.
-import { randomBytes } from "node:crypto";
-import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createHash, randomBytes } from "node:crypto";
+import { copyFile, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError, systemCode } from "./core/errors.ts";
+import { isJsonObject } from "./core/merge-patch.ts";
+import { parseJson, readIfPresent } from "./desired/atomic-file.ts";
 
 export interface StateLock {
   release(): Promise<void>;
@@ -12,63 +14,109 @@ interface LockHolder {
   readonly pid: number;
   /** Start time by the kernel's clock, where it says: a pid alone may have been reused. */
   readonly started: string;
+  /** Tells one lock from every other. */
+  readonly nonce: string;
 }
+
+/** How often, and after how many ms, a folder is tried that another gateway is just taking over or giving up. */
+const attempts = 20;
+const pauseMs = 15;
 
 /** Errors: `invalid_request` when another gateway has the folder, or it cannot be written. */
 export async function lockState(stateDir: string): Promise<StateLock> {
   const path = join(stateDir, "gateway.lock");
-  const mine = join(stateDir, `gateway.lock.${randomBytes(4).toString("hex")}`);
+  const nonce = randomBytes(6).toString("hex");
+  const mine = `${path}.${nonce}`;
   try {
     await mkdir(stateDir, { recursive: true });
-    await writeFile(mine, JSON.stringify({ pid: process.pid, started: await startTime(process.pid) } satisfies LockHolder));
-  } catch (error) {
-    throw new GatewayError("invalid_request", `the state folder ${stateDir} cannot be written (${systemCode(error) ?? String(error)})`, { cause: error });
-  }
-  try {
-    for (let attempt = 0; attempt < 5; attempt++) {
-      try {
-        // A link is made whole or not at all, and only if there is none.
-        await link(mine, path);
-        return { release: () => rm(path, { force: true }) };
-      } catch (error) {
-        if (systemCode(error) !== "EEXIST") throw error;
-      }
-      const holder = await readHolder(path);
-      if (holder && (await isAlive(holder))) {
-        throw new GatewayError("invalid_request", `another gateway (process ${holder.pid}) has the state folder ${stateDir}`);
-      }
-      await rm(path, { force: true });
+    await writeFile(mine, JSON.stringify({ pid: process.pid, started: (await look(process.pid))?.started ?? "", nonce } satisfies LockHolder));
+    for (let attempt = 1; ; attempt++) {
+      const holder = await take(path, mine);
+      if (holder === null) break;
+      if (attempt === attempts) throw new GatewayError("invalid_request", `another gateway (process ${holder.pid}) has the state folder ${stateDir}`);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
-    throw new GatewayError("invalid_request", `the lock of ${stateDir} could not be taken`);
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    throw new GatewayError("invalid_request", `the state folder ${stateDir} cannot be used (${systemCode(error) ?? String(error)})`, { cause: error });
   } finally {
-    await rm(mine, { force: true });
+    await rm(mine, { force: true }).catch(() => undefined);
+  }
+  let held = true;
+  return {
+    release: async () => {
+      // Once: afterwards the lock is the next gateway's.
+      if (held) await rm(path, { force: true });
+      held = false;
+    },
+  };
+}
+
+/**
+ * Links `mine` to `path`; null when that is done, else who has it. A lock whose holder is dead is replaced, and only by
+ * the one who has the right to: a lock of its own, named for the dead one. Merely deleting the dead lock would let a
+ * second gateway, which read it a moment before, delete the lock of the first.
+ */
+async function take(path: string, mine: string): Promise<LockHolder | null> {
+  for (;;) {
+    try {
+      // A link is made whole or not at all, and only if there is none.
+      await link(mine, path);
+      return null;
+    } catch (error) {
+      if (systemCode(error) !== "EEXIST") throw error;
+    }
+    const holder = await readHolder(path);
+    if (holder === null) continue;
+    if (await isAlive(holder)) return holder;
+    const right = `${path}.after-${holder.nonce}`;
+    const rival = await take(right, mine);
+    if (rival !== null) return rival;
+    try {
+      if ((await readHolder(path))?.nonce !== holder.nonce) continue;
+      const successor = `${right}.new`;
+      await copyFile(mine, successor);
+      await rename(successor, path);
+      return null;
+    } finally {
+      await rm(right, { force: true });
+    }
   }
 }
 
+/** Null where there is no lock; one that cannot be understood is of nobody alive (pid 0), and known by its content. */
 async function readHolder(path: string): Promise<LockHolder | null> {
-  try {
-    return JSON.parse(await readFile(path, "utf8")) as LockHolder;
-  } catch {
-    return null;
-  }
+  const text = await readIfPresent(path);
+  if (text === null) return null;
+  const value = parseJson(text);
+  const nonce = createHash("sha256").update(text).digest("hex").slice(0, 12);
+  if (!isJsonObject(value)) return { pid: 0, started: "", nonce };
+  const { pid, started } = value;
+  return { pid: Number.isSafeInteger(pid) ? (pid as number) : 0, started: typeof started === "string" ? started : "", nonce };
 }
 
 async function isAlive({ pid, started }: LockHolder): Promise<boolean> {
+  if (pid <= 0) return false;
   try {
     process.kill(pid, 0);
   } catch (error) {
-    return systemCode(error) === "EPERM";
+    // EPERM: it is there and belongs to somebody else.
+    if (systemCode(error) !== "EPERM") return false;
   }
-  return (await startTime(pid)) === started;
+  const now = await look(pid);
+  if (now === null || started === "") return true;
+  return now.started === started && now.state !== "Z";
 }
 
-async function startTime(pid: number): Promise<string> {
+/** State and start time of a process; null where the kernel does not tell (macOS, Windows, a hidden /proc). */
+async function look(pid: number): Promise<{ readonly state: string; readonly started: string } | null> {
   try {
-    // Field 22, counted after the command's name, which may hold blanks and brackets.
+    // Fields 3 and 22, counted after the command's name, which may hold blanks and brackets.
     const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return { state: fields[0] ?? "", started: fields[19] ?? "" };
   } catch {
-    return "";
+    return null;
   }
 }
 

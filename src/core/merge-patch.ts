@@ -1,4 +1,4 @@
-// JSON merge patch (RFC 7396) on plain trees, and its inverse: the patch or the list of changes between two trees. Pure.
+// JSON merge patch (RFC 7396) on plain trees, and the list of changes between two of them. Pure.
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -27,18 +27,6 @@ export function applyMergePatch(target: Json | undefined, patch: Json): Json {
   }
   // fromEntries defines own properties, so a key named __proto__ stays data.
   return Object.fromEntries(result);
-}
-
-/** The merge patch that turns `from` into `to`. */
-export function createMergePatch(from: JsonObject, to: JsonObject): JsonObject {
-  const patch = new Map<string, Json>();
-  for (const key of Object.keys(from)) if (!Object.hasOwn(to, key)) patch.set(key, null);
-  for (const [key, after] of Object.entries(to)) {
-    const before = Object.hasOwn(from, key) ? from[key] : undefined;
-    if (before !== undefined && equalJson(before, after)) continue;
-    patch.set(key, isJsonObject(before) && isJsonObject(after) ? createMergePatch(before, after) : after);
-  }
-  return Object.fromEntries(patch);
 }
 
 /** Every leaf in which two trees differ. */

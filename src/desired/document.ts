@@ -1,6 +1,6 @@
 // The desired document in its canonical form, and how edits of it combine. Pure.
 import type { DocumentInput } from "../../schemas/document.ts";
-import { applyMergePatch, createMergePatch, isJsonObject, type Json, type JsonObject } from "../core/merge-patch.ts";
+import { applyMergePatch, equalJson, isJsonObject, type Json, type JsonObject } from "../core/merge-patch.ts";
 
 export type PresetValue = string | number | boolean;
 
@@ -74,7 +74,18 @@ export function toDesired(tree: DocumentTree): Desired {
  * else does, so an API call elsewhere in the document survives the edit.
  */
 export function mergeFile(current: DocumentTree, lastApplied: DocumentTree, file: DocumentTree): DocumentTree {
-  return applyMergePatch(current, createMergePatch(lastApplied, file)) as DocumentTree;
+  const merged = new Map(Object.entries(current));
+  for (const key of Object.keys(lastApplied)) if (!Object.hasOwn(file, key)) merged.delete(key);
+  for (const [key, after] of Object.entries(file)) {
+    const before = Object.hasOwn(lastApplied, key) ? lastApplied[key] : undefined;
+    if (before !== undefined && equalJson(before, after)) continue;
+    // What a call removed and the author then edited comes back as the file has it, not as the edited part alone; of a
+    // list of models only those that were edited.
+    const now = merged.get(key) ?? (key === "models" ? {} : undefined);
+    const nested = isJsonObject(after) && isJsonObject(now);
+    merged.set(key, nested ? mergeFile(now, isJsonObject(before) ? before : {}, after) : after);
+  }
+  return Object.fromEntries(merged);
 }
 
 /**

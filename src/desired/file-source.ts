@@ -5,17 +5,10 @@ import { dirname, resolve } from "node:path";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
 import { readIfPresent } from "./atomic-file.ts";
-import { parseSource, type SourceProblem } from "./parse.ts";
+import { parseSource, type SourceStatus } from "./parse.ts";
 import type { DesiredStore } from "./store.ts";
 
-export interface SourceStatus {
-  readonly path: string;
-  readonly valid: boolean;
-  /** Applied, Unread, ParseError, FileMissing, FileUnreadable */
-  readonly reason: string;
-  readonly message: string;
-  readonly problems: readonly SourceProblem[];
-}
+export type { SourceStatus } from "./parse.ts";
 
 export interface FileSource {
   status(): SourceStatus;

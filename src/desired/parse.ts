@@ -12,6 +12,16 @@ export interface SourceProblem {
   readonly message: string;
 }
 
+/** How gateway.yaml stands. */
+export interface SourceStatus {
+  readonly path: string;
+  readonly valid: boolean;
+  /** Applied, Unread, ParseError, FileMissing, FileUnreadable, StateUnwritable */
+  readonly reason: string;
+  readonly message: string;
+  readonly problems: readonly SourceProblem[];
+}
+
 export type Parsed =
   | { readonly ok: true; readonly tree: DocumentTree }
   | { readonly ok: false; readonly problems: readonly SourceProblem[] };
@@ -32,7 +42,7 @@ export function parseSource(text: string): Parsed {
   try {
     value = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    return { ok: false, problems: [{ line: 1, column: 1, path: "", message: String(error) }] };
+    return { ok: false, problems: [{ line: 1, column: 1, path: "", message: error instanceof Error ? error.message : String(error) }] };
   }
   // A file that is being written starts empty: no document, rather than one that wants nothing.
   if (value === null || value === undefined) {

@@ -1,6 +1,7 @@
 // Says whether a value is a desired document, with every problem at once and the path of each.
 import { Ajv, type ErrorObject } from "ajv";
-import { documentSchema, type DocumentInput } from "../../schemas/document.ts";
+import { documentSchema, type DocumentInput, modelSchema, rpcSchema } from "../../schemas/document.ts";
+import { parseModelId } from "../core/ids.ts";
 import { presetProblem } from "../core/preset-keys.ts";
 import { type DocumentTree, toTree } from "./document.ts";
 
@@ -20,33 +21,36 @@ export type Validation =
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, verbose: true });
 const matchesSchema = ajv.compile<DocumentInput>(documentSchema);
 
+/** What a text that breaks a pattern should have been. */
+const forms: ReadonlyMap<string, string> = new Map([
+  [modelSchema.properties.id.pattern, "OWNER/NAME:TAG"],
+  [modelSchema.properties.revision.pattern, "a branch, tag or commit"],
+  [rpcSchema.properties.workers.items.pattern, "HOST:PORT"],
+]);
+
 export function validateDocument(value: unknown): Validation {
-  if (!matchesSchema(value)) {
-    const problems = (matchesSchema.errors ?? []).filter(isForThisShape).map(toProblem);
-    return { ok: false, problems: withoutRepeats(problems) };
-  }
-  const problems = [...duplicateIds(value), ...presetProblems(value), ...portProblems(value)];
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, tree: toTree(value) };
+  const fits = matchesSchema(value);
+  const structural = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape).map(toProblem);
+  // Also beside a broken key: a person wants to hear of everything at once.
+  const problems = [...structural, ...modelProblems(value), ...portProblems(value)];
+  if (fits && problems.length === 0) return { ok: true, tree: toTree(value) };
+  return { ok: false, problems: withoutRepeats(problems) };
 }
 
 /** A model is a string or an object: of a failed `anyOf` only the branch that the value resembles is worth telling. */
 function isForThisShape(error: ErrorObject): boolean {
   if (error.keyword === "anyOf" || error.keyword === "propertyNames") return false;
-  const branch = /\/items\/anyOf\/([01])\//.exec(error.schemaPath);
+  const branch = /\/items\/anyOf\/([01])\/(type$)?/.exec(error.schemaPath);
   if (!branch) return true;
-  if (error.keyword === "type" && error.schemaPath.endsWith(`anyOf/${branch[1]}/type`)) {
-    return branch[1] === "0" && (typeof error.data !== "object" || error.data === null) && typeof error.data !== "string";
-  }
+  // Its values have types of their own; this is the model's.
+  if (branch[2] !== undefined) return branch[1] === "0" && !isObject(error.data) && typeof error.data !== "string";
   return branch[1] === "1" || typeof error.data === "string";
 }
 
 function toProblem(error: ErrorObject): Problem {
-  const path = error.instancePath
-    .split("/")
-    .slice(1)
-    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
-    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+  const path = pathOf(error.instancePath);
   const parameters = error.params as Record<string, unknown>;
+  const shown = JSON.stringify(error.data);
   switch (error.keyword) {
     case "additionalProperties":
       return { path: [...path, String(parameters["additionalProperty"])], message: "unknown key", atKey: true };
@@ -54,7 +58,7 @@ function toProblem(error: ErrorObject): Problem {
       // A key that breaks `propertyNames` is reported at its parent, with the key's name beside it.
       const key = error.propertyName;
       if (key !== undefined) return { path: [...path, key], message: "not a llama-server option (no dashes in front)", atKey: true };
-      return { path, message: /models/.test(error.schemaPath) || /:\[/.test(String(parameters["pattern"])) ? `${JSON.stringify(error.data)} is not of the form OWNER/NAME:TAG` : `${JSON.stringify(error.data)} does not match ${String(parameters["pattern"])}` };
+      return { path, message: `${shown} is not of the form ${forms.get(String(parameters["pattern"])) ?? String(parameters["pattern"])}` };
     }
     case "const":
       return { path, message: `must be ${JSON.stringify(parameters["allowedValue"])}` };
@@ -69,6 +73,15 @@ function toProblem(error: ErrorObject): Problem {
   }
 }
 
+/** From a JSON pointer; what is a number in it is an index, as no key of a document is one. */
+function pathOf(pointer: string): (string | number)[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+}
+
 function withoutRepeats(problems: readonly Problem[]): Problem[] {
   const seen = new Set<string>();
   return problems.filter((problem) => {
@@ -77,30 +90,43 @@ function withoutRepeats(problems: readonly Problem[]): Problem[] {
   });
 }
 
-function duplicateIds(input: DocumentInput): Problem[] {
+/** What the schema cannot say of the models, for a value of any shape. */
+function modelProblems(value: unknown): Problem[] {
+  const models = isObject(value) && Array.isArray(value["models"]) ? (value["models"] as unknown[]) : [];
   const first = new Map<string, number>();
-  return (input.models ?? []).flatMap((entry, index): Problem[] => {
-    const id = typeof entry === "string" ? entry : entry.id;
+  return models.flatMap((entry, index): Problem[] => {
+    const id = isObject(entry) ? entry["id"] : entry;
+    if (typeof id !== "string") return presetProblems(entry, index);
     const folded = id.toLowerCase();
     const earlier = first.get(folded);
     if (earlier === undefined) first.set(folded, index);
-    return earlier === undefined ? [] : [{ path: ["models", index], message: `${id} is already the model at index ${earlier}` }];
+    const path = ["models", index, ...(isObject(entry) ? ["id"] : [])];
+    const repeated = earlier === undefined ? [] : [{ path: ["models", index], message: `${id} is already the model at index ${earlier}` }];
+    // `..`, `--` and a blank at the end fit the schema's pattern, but are no name of a folder or a file.
+    const malformed = parseModelId(id) === null ? [{ path, message: `${JSON.stringify(id)} is not of the form OWNER/NAME:TAG` }] : [];
+    return [...repeated, ...malformed, ...presetProblems(entry, index)];
   });
 }
 
-function presetProblems(input: DocumentInput): Problem[] {
-  return (input.models ?? []).flatMap((entry, index): Problem[] => {
-    if (typeof entry === "string" || !entry.preset) return [];
-    return Object.entries(entry.preset).flatMap(([key, value]): Problem[] => {
-      const message = presetProblem(key, value as string | number | boolean);
-      return message === null ? [] : [{ path: ["models", index, "preset", key], message }];
-    });
+function presetProblems(entry: unknown, index: number): Problem[] {
+  if (!isObject(entry) || !isObject(entry["preset"])) return [];
+  return Object.entries(entry["preset"]).flatMap(([key, value]): Problem[] => {
+    if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return [];
+    const message = presetProblem(key, value);
+    return message === null ? [] : [{ path: ["models", index, "preset", key], message }];
   });
 }
 
-function portProblems(input: DocumentInput): Problem[] {
-  return (input.rpc?.workers ?? []).flatMap((worker, index): Problem[] => {
-    const port = Number(worker.slice(worker.lastIndexOf(":") + 1));
-    return port >= 1 && port <= 65_535 ? [] : [{ path: ["rpc", "workers", index], message: `${port} is no port` }];
+function portProblems(value: unknown): Problem[] {
+  const rpc = isObject(value) ? value["rpc"] : undefined;
+  const workers = isObject(rpc) && Array.isArray(rpc["workers"]) ? (rpc["workers"] as unknown[]) : [];
+  return workers.flatMap((worker, index): Problem[] => {
+    const port = typeof worker === "string" ? /:(\d+)$/.exec(worker)?.[1] : undefined;
+    if (port === undefined || (Number(port) >= 1 && Number(port) <= 65_535)) return [];
+    return [{ path: ["rpc", "workers", index], message: `${port} is no port` }];
   });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -43,6 +43,8 @@ const closeFile = promisify(close);
 export function createInstances(warn: (message: string, fields: object) => void): Instances {
   const current = new Map<string, Entry>();
   const detached = new Set<Entry>();
+  /** Counts routers gone. */
+  let epoch = 0;
 
   function create(id: string, port: string, key: string, routerPid: number): Entry {
     const entry: Entry = {
@@ -74,6 +76,10 @@ export function createInstances(warn: (message: string, fields: object) => void)
     if (entry.pipe === null) return;
     const pipe = entry.pipe;
     entry.pipe = null;
+    closeInput(pipe);
+  }
+
+  function closeInput(pipe: number): void {
     closeFile(pipe).catch((error: unknown) => warn("a model's input could not be closed", { error: String(error) }));
   }
 
@@ -97,7 +103,13 @@ export function createInstances(warn: (message: string, fields: object) => void)
       }
       const added = [...loaded].filter(([id]) => !current.has(id));
       if (added.length === 0) return;
+      const asked = epoch;
       const pipes = await openInputs(routerPid, added.map(([, port]) => port));
+      if (epoch !== asked) {
+        // The router went meanwhile: what is entered now would never be taken out.
+        for (const pipe of pipes.values()) closeInput(pipe);
+        return;
+      }
       for (const [id, port] of added) {
         const entry = create(id, port, key, routerPid);
         entry.pipe = pipes.get(port) ?? null;
@@ -107,6 +119,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
       }
     },
     detachAll: () => {
+      epoch++;
       for (const [id, entry] of current) detach(id, entry);
     },
     get: (id) => current.get(id)?.instance ?? null,

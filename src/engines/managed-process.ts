@@ -23,6 +23,12 @@ export interface ManagedProcess {
 /** A router whose child cannot be started wrote 2.5 GB of log in six minutes: only the tail is kept. */
 const tailBytes = 4096;
 
+/** How long to wait for what an ended process wrote last. */
+const lastOutputMs = 200;
+
+/** How long a process number is surely not given away again. */
+const groupIsOursMs = 10_000;
+
 export async function startProcess(options: {
   readonly path: string;
   readonly args: readonly string[];
@@ -37,15 +43,14 @@ export async function startProcess(options: {
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const exited = new Promise<ProcessExit>((resolve) => {
-    child.once("close", (code, signal) => resolve({ code, signal }));
-  });
+  const exited = exitOf(child);
   await started(child, options.path);
   const pid = child.pid as number;
   let tail = "";
-  let ended = false;
+  let endedAt: number | null = null;
+  let stopping: Promise<ProcessExit> | null = null;
   void exited.then(() => {
-    ended = true;
+    endedAt = Date.now();
   });
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8");
@@ -55,9 +60,10 @@ export async function startProcess(options: {
     });
   }
 
-  async function stop(graceMs: number): Promise<ProcessExit> {
-    if (ended) return exited;
-    signal(pid, "SIGTERM");
+  async function end(graceMs: number): Promise<ProcessExit> {
+    // Long after its end the number of its group may be somebody else's.
+    if (endedAt !== null && Date.now() - endedAt > groupIsOursMs) return exited;
+    if (endedAt === null) signal(pid, "SIGTERM");
     const timer = setTimeout(() => signalGroup(pid, "SIGKILL"), graceMs);
     const exit = await exited;
     clearTimeout(timer);
@@ -70,17 +76,37 @@ export async function startProcess(options: {
     pid,
     startedAt: Date.now(),
     exited,
-    hasExited: () => ended,
+    hasExited: () => endedAt !== null,
     lastWords: () => tail.slice(-1500).trim().split("\n").slice(-8).join("\n"),
-    stop,
+    // Once: llama-server takes a second TERM for impatience and drops everything.
+    stop: (graceMs) => (stopping ??= end(graceMs)),
   };
+}
+
+/**
+ * The end of the process itself, with its last output. Not of everything that inherited its output: a child that
+ * outlives it keeps the pipes open, and the crash would go unnoticed.
+ */
+function exitOf(child: ChildProcess): Promise<ProcessExit> {
+  return new Promise((resolve) => {
+    child.once("exit", (code, signal) => {
+      const late = setTimeout(() => resolve({ code, signal }), lastOutputMs);
+      child.once("close", () => {
+        clearTimeout(late);
+        resolve({ code, signal });
+      });
+    });
+  });
 }
 
 function started(child: ChildProcess, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", (error) => {
-      reject(new GatewayError("engine_missing", `${path} cannot be started (${systemCode(error) ?? error.message})`, { cause: error }));
+      const code = systemCode(error);
+      // Of these the machine is to blame and not the file: they pass.
+      const passing = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY"].includes(code ?? "");
+      reject(new GatewayError(passing ? "engine_failed" : "engine_missing", `${path} cannot be started (${code ?? error.message})`, { cause: error }));
     });
   });
 }
@@ -89,7 +115,8 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    if (systemCode(error) !== "ESRCH") throw error;
+    // EPERM is what macOS says of a group in which only zombies are left.
+    if (!["ESRCH", "EPERM"].includes(systemCode(error) ?? "")) throw error;
   }
 }
 

@@ -35,7 +35,7 @@ export function errorFrame(family: "compat" | "native", thrown: unknown): string
 }
 
 interface EngineError {
-  readonly error?: { readonly code?: unknown; readonly message?: unknown; readonly type?: unknown };
+  readonly error?: string | { readonly code?: unknown; readonly message?: unknown; readonly type?: unknown };
 }
 
 /** The engine's codes are numbers or missing; clients of the compatible family expect a word. */

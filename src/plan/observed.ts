@@ -110,6 +110,12 @@ export function findCached(models: readonly CachedModel[], id: string): CachedMo
   );
 }
 
+/** Whether a model belongs to one of these repositories, ignoring case. */
+export function isOfRepo(id: string, repos: readonly string[]): boolean {
+  const repo = id.slice(0, id.indexOf(":")).toLowerCase();
+  return repos.some((other) => other.toLowerCase() === repo);
+}
+
 /** Whether all files of a cached model are ones that we put there. Another program's may have the same id. */
 export function holdsFilesOf(entry: InventoryEntry, model: CachedModel): boolean {
   if (model.repo !== entry.repo) return false;

@@ -3,7 +3,7 @@
 import { restartAfterCrash } from "../core/backoff.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type Action, type BackoffEntry, backoffKey, type HeldAction, type Plan } from "./actions.ts";
-import { type CachedModel, type CacheSnapshot, findCached, type InventoryEntry, type Observed } from "./observed.ts";
+import { type CachedModel, type CacheSnapshot, findCached, holdsFilesOf, type InventoryEntry, isOfRepo, type Observed } from "./observed.ts";
 import { effectiveValues, parsePreset, type PresetFile } from "./preset-file.ts";
 import { renderPreset } from "./render-preset.ts";
 import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
@@ -19,11 +19,8 @@ export interface PlanContext {
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
   const removals = modelsToRemove(desired, observed);
   const findings = new Map<string, string>();
-  const candidates = [
-    ...planModels(desired, observed),
-    ...planEngine(desired, observed, removals, findings, context),
-    ...planRemovals(removals, desired, observed, context),
-  ];
+  const engine = planEngine(desired, observed, removals, findings, context);
+  const candidates = [...planModels(desired, observed), ...engine, ...planRemovals(removals, observed, engine)];
   const ready: Action[] = [];
   const held: HeldAction[] = [];
   for (const { action, notBefore } of candidates) {
@@ -51,7 +48,7 @@ function planModels(desired: Desired, observed: Observed): Candidate[] {
   if (observed.cache.state === "unknown") return [];
   const { models, unreadable } = observed.cache.value;
   return desired.models
-    .filter((model) => !isPresent(models, model) && !unreadable.includes(model.id.slice(0, model.id.indexOf(":"))))
+    .filter((model) => !isPresent(models, model) && !isOfRepo(model.id, unreadable))
     .map((model) => now(fetchAction(model)));
 }
 
@@ -71,25 +68,27 @@ function fetchAction({ id, source, revision }: DesiredModel): Action {
 function planEngine(
   desired: Desired,
   observed: Observed,
-  removals: readonly InventoryEntry[],
+  removals: readonly Removal[],
   findings: Map<string, string>,
   context: PlanContext,
 ): Candidate[] {
   const { cache, preset, router } = observed;
   // Without the cache the sections of its models would look stale, without the file its owner's lines would be lost.
   if (cache.state === "unknown" || preset.state === "unknown") return [];
-  const kept = cache.value.models.filter((model) => !removals.some((entry) => isEntryOf(entry, model)));
+  const kept = cache.value.models.filter((model) => !removals.some(({ cached }) => cached === model));
   const wanted = wantedSections(desired, kept, router.knownOptions, findings);
-  const text = renderPreset(preset.value, wanted, router.knownOptions);
+  const text = renderPreset(preset.value, wanted, router.knownOptions, (name) => isOfRepo(name, cache.value.unreadable));
   if (text !== preset.value.text) {
     const reason = preset.value.text === "" ? "PresetAbsent" : "PresetDiffers";
     return [now({ kind: "preset.write", key: "preset", text, reason, message: "write router.preset.ini", disrupts: [] })];
   }
   if (router.binary !== "present") return [];
-  return planRouter(observed, preset.value, cache.value, wanted.map((section) => section.name), context);
+  const listedByItself = kept.filter((model) => model.complete && model.routerId !== null).map((model) => model.upstreamId);
+  const expected = new Set([...wanted.map((section) => section.name).filter((name) => name !== "*"), ...listedByItself]);
+  return planRouter(observed, preset.value, cache.value, [...expected], context);
 }
 
-function planRouter(observed: Observed, preset: PresetFile, cache: CacheSnapshot, sections: readonly string[], context: PlanContext): Candidate[] {
+function planRouter(observed: Observed, preset: PresetFile, cache: CacheSnapshot, expected: readonly string[], context: PlanContext): Candidate[] {
   const { router } = observed;
   if (router.phase === "stopped") {
     const reason = router.crashes.length > 0 ? "RouterCrashed" : "RouterStopped";
@@ -102,9 +101,12 @@ function planRouter(observed: Observed, preset: PresetFile, cache: CacheSnapshot
     return context.now - router.silentSince >= context.silenceLimitMs ? [now(action)] : [];
   }
   if (router.loadedPreset !== preset.text || router.loadedCache !== cache.signature) {
-    return [now(reloadAction(observed, preset, cache))];
+    const action = reloadAction(observed, preset, cache);
+    // A folder that cannot be read just now is no reason to end the models that are served from it.
+    const mayWait = router.loadedPreset === preset.text && action.disrupts.some((id) => isOfRepo(id, cache.unreadable));
+    return mayWait ? [] : [now(action)];
   }
-  if (router.models.state === "known" && !router.freshlyStarted && !reloadTookEffect(router.models.value, preset, sections)) {
+  if (router.models.state === "known" && !router.freshlyStarted && !reloadTookEffect(router.models.value, preset, expected)) {
     const message = "restart the router, whose reload did not take the new settings";
     return [now({ kind: "router.restart", key: "router", reason: "ReloadHadNoEffect", message, disrupts: loadedModels(observed) })];
   }
@@ -138,38 +140,43 @@ function loadedModels({ router }: Observed): string[] {
   return router.models.value.filter((model) => model.value !== "unloaded" && model.value !== "downloading").map((model) => model.id);
 }
 
-/** Inventory entries to prune. Every guard must hold; whatever is unknown keeps everything. */
-export function modelsToRemove(desired: Desired, observed: Observed): InventoryEntry[] {
+interface Removal {
+  readonly entry: InventoryEntry;
+  /** Undefined where its files are gone: then only the inventory is tidied. */
+  readonly cached: CachedModel | undefined;
+}
+
+/** What to prune. Every guard must hold; whatever is unknown keeps everything. */
+function modelsToRemove(desired: Desired, observed: Observed): Removal[] {
   if (!desired.prune || observed.inventory.state === "unknown" || observed.cache.state === "unknown") return [];
   // An emptied list is more often an accident than a wish.
   if (desired.models.length === 0 && !desired.allowEmpty) return [];
-  const { models } = observed.cache.value;
-  const wanted = new Set(desired.models.flatMap((model) => [model.id.toLowerCase(), findCached(models, model.id)?.id.toLowerCase() ?? ""]));
-  return observed.inventory.value.filter((entry) => {
-    if (entry.keep || wanted.has(entry.id.toLowerCase())) return false;
-    const cached = models.find((model) => isEntryOf(entry, model));
-    // The document may name the cached model by another of its names.
-    return !cached || !wanted.has(cached.id.toLowerCase());
+  const { models, unreadable } = observed.cache.value;
+  const entries = observed.inventory.value;
+  const idOf = (name: string): string => (findCached(models, name)?.id ?? name).toLowerCase();
+  // The document may name a cached model by another of its names, and two entries may mean one model.
+  const stays = new Set([...desired.models.map((model) => model.id), ...entries.filter((entry) => entry.keep).map((entry) => entry.id)].flatMap((name) => [name.toLowerCase(), idOf(name)]));
+  const fetched = desired.models.filter((model) => !isPresent(models, model)).map((model) => model.id.slice(0, model.id.indexOf(":")));
+  return entries.flatMap((entry): Removal[] => {
+    if (stays.has(entry.id.toLowerCase()) || stays.has(idOf(entry.id)) || isOfRepo(entry.id, unreadable)) return [];
+    const cached = findCached(models, entry.id);
+    // Another program's file may have taken the id: what is deleted must be what was put there.
+    if (cached !== models.find((model) => holdsFilesOf(entry, model))) return [];
+    // The entry may be an older name of what is being fetched.
+    return !cached && isOfRepo(entry.id, fetched) ? [] : [{ entry, cached }];
   });
 }
 
-function isEntryOf(entry: InventoryEntry, model: CachedModel): boolean {
-  const folded = entry.id.toLowerCase();
-  return model.id.toLowerCase() === folded || model.aliases.some((alias) => alias.toLowerCase() === folded);
-}
-
 /** Sections go before files go: a section whose model has vanished would become a phantom that hangs. */
-function planRemovals(removals: readonly InventoryEntry[], desired: Desired, observed: Observed, context: PlanContext): Candidate[] {
-  if (removals.length === 0 || observed.preset.state === "unknown") return [];
-  const { router, preset } = observed;
+function planRemovals(removals: readonly Removal[], { preset, router }: Observed, engine: readonly Candidate[]): Candidate[] {
+  if (removals.length === 0 || preset.state === "unknown") return [];
   const settled = router.phase === "stopped" || (router.phase === "ready" && router.loadedPreset === preset.value.text);
-  if (!settled) return [];
-  const findings = new Map<string, string>();
-  const engineFirst = planEngine(desired, observed, removals, findings, context).some(({ action }) => action.kind === "preset.write");
-  if (engineFirst) return [];
-  return removals.map(({ id }) =>
-    now({ kind: "model.remove", key: `model/${id}`, model: id, reason: "NoLongerDesired", message: `delete ${id}, which the document no longer names`, disrupts: [id] }),
-  );
+  if (!settled || engine.some(({ action }) => action.kind === "preset.write")) return [];
+  return removals.map(({ entry: { id }, cached }) => {
+    const message = `delete ${id}, which the document no longer names`;
+    const disrupts = cached ? [cached.upstreamId] : [];
+    return now({ kind: "model.remove", key: `model/${id}`, model: id, reason: "NoLongerDesired", message, disrupts });
+  });
 }
 
 function unmanagedModels(desired: Desired, observed: Observed): string[] {

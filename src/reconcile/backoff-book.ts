@@ -1,7 +1,7 @@
 // Remembers how often each action failed, so that the planner can hold it back. Decides by counts and times alone.
 import { actionBackoff, backoffDelay } from "../core/backoff.ts";
 import type { GatewayError } from "../core/errors.ts";
-import { type Action, type BackoffEntry, backoffKey } from "../plan/actions.ts";
+import { type Action, actionKinds, type BackoffEntry, backoffKey } from "../plan/actions.ts";
 
 export interface BackoffBook {
   entries(): ReadonlyMap<string, BackoffEntry>;
@@ -27,7 +27,7 @@ export function createBackoffBook(now: () => number): BackoffBook {
     },
     succeeded: (action) => {
       // A start and a restart of the router are one matter: where one worked, the other's failures are over.
-      for (const key of entries.keys()) if (key.endsWith(` ${action.key}`)) entries.delete(key);
+      for (const kind of actionKinds) entries.delete(`${kind} ${action.key}`);
     },
     forgive: () => entries.clear(),
     nextTry: (at) => {

@@ -1,8 +1,8 @@
 // Conditions: what is true of the gateway and of each model, why, and since when. Pure.
-import type { SourceStatus } from "../desired/file-source.ts";
 import type { Desired } from "../desired/document.ts";
+import type { SourceStatus } from "../desired/parse.ts";
 import type { BackoffEntry, Plan } from "../plan/actions.ts";
-import { type CachedModel, findCached, type Observed } from "../plan/observed.ts";
+import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
 
@@ -142,10 +142,11 @@ function hubReachable({ hub }: StatusInput): Finding {
 export function modelFindings(id: string, input: StatusInput): Finding[] {
   const { observed, plan, backoff, running } = input;
   const cached = observed.cache.state === "known" ? findCached(observed.cache.value.models, id) : undefined;
-  return [present(id, input, cached), verified(id, observed, cached), applied(id, input, cached), loaded(observed, cached)];
+  return [present(id, input, cached), verified(observed, cached), applied(id, input, cached), loaded(observed, cached)];
 
   function present(model: string, { observed: { cache } }: StatusInput, found: CachedModel | undefined): Finding {
     if (cache.state === "unknown") return finding("Present", "Unknown", "NotObserved", cache.why);
+    if (!found && isOfRepo(model, cache.value.unreadable)) return finding("Present", "Unknown", "NotObserved", "its folder in the model cache cannot be read");
     if (found?.complete) return finding("Present", "True", "Cached", `${found.files.length} file(s), ${found.bytes} bytes`);
     const active = running.find((action) => action.key === `model/${model}`);
     if (active) return finding("Present", "False", "Pulling", active.message);
@@ -156,9 +157,9 @@ export function modelFindings(id: string, input: StatusInput): Finding[] {
   }
 }
 
-function verified(id: string, { inventory }: Observed, cached: CachedModel | undefined): Finding {
+function verified({ inventory }: Observed, cached: CachedModel | undefined): Finding {
   if (!cached?.complete) return finding("Verified", "Unknown", "Absent", "there is nothing to verify");
-  const ours = inventory.state === "known" && inventory.value.some((entry) => entry.id.toLowerCase() === id.toLowerCase());
+  const ours = inventory.state === "known" && inventory.value.some((entry) => holdsFilesOf(entry, cached));
   return ours
     ? finding("Verified", "True", "ChecksumMatched", "its SHA-256 was checked when this gateway stored it")
     : finding("Verified", "Unknown", "NotOurs", "another program stored it; nobody checked it here");

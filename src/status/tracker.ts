@@ -13,25 +13,24 @@ export function createStatusTracker(options: { readonly now: () => number; reado
   let conditions: readonly Condition[] = [];
   let models: readonly ModelStatus[] = [];
 
-  function announce(subject: string, before: readonly Condition[], after: readonly Condition[]): void {
-    for (const condition of after) {
-      const earlier = before.find((other) => other.type === condition.type);
-      if (earlier?.status !== condition.status || earlier.reason !== condition.reason) options.onChange(subject, condition);
-    }
-  }
-
   return {
     update: (pass, input) => {
       const { generation } = pass.desired;
-      const next = toConditions(gatewayFindings(input), conditions, generation, options.now());
-      announce("gateway", conditions, next);
-      conditions = next;
-      models = modelIds(pass.desired, pass.plan.unmanaged).map(({ id, desired }) => {
-        const before = models.find((model) => model.id === id)?.conditions ?? [];
-        const after = toConditions(modelFindings(id, input), before, generation, options.now());
-        announce(id, before, after);
-        return { id, desired, conditions: after };
-      });
+      const before = new Map([["gateway", conditions], ...models.map((model): [string, readonly Condition[]] => [model.id, model.conditions])]);
+      const since = (subject: string): readonly Condition[] => before.get(subject) ?? [];
+      conditions = toConditions(gatewayFindings(input), since("gateway"), generation, options.now());
+      models = modelIds(pass.desired, pass.plan.unmanaged).map(({ id, desired }) => ({
+        id,
+        desired,
+        conditions: toConditions(modelFindings(id, input), since(id), generation, options.now()),
+      }));
+      // Told only when all of it is in place: whoever is told looks at once.
+      for (const [subject, after] of [["gateway", conditions] as const, ...models.map((model) => [model.id, model.conditions] as const)]) {
+        for (const condition of after) {
+          const earlier = since(subject).find((other) => other.type === condition.type);
+          if (earlier?.status !== condition.status || earlier.reason !== condition.reason) options.onChange(subject, condition);
+        }
+      }
     },
     conditions: () => conditions,
     models: () => models,

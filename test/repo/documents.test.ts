@@ -1,0 +1,38 @@
+// The documents that people start from are valid, and the schema that their editors read is the current one.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { documentSchema } from "../../schemas/document.ts";
+import { toDesired } from "../../src/desired/document.ts";
+import { parseSource } from "../../src/desired/parse.ts";
+import { firstDocument } from "../../src/starter/first-document.ts";
+import { starterFileName, starterId } from "../../src/starter/starter-model.ts";
+import { readProjectFile } from "../support/project-files.ts";
+
+test("gateway.schema.json is the schema in force", () => {
+  assert.deepEqual(JSON.parse(readProjectFile("schemas/gateway.schema.json")), documentSchema);
+});
+
+test("the first document is valid and wants the starter model", () => {
+  const parsed = parseSource(firstDocument("../schemas/gateway.schema.json"));
+  assert.ok(parsed.ok);
+  assert.deepEqual(toDesired(parsed.tree).models, [{ id: starterId, source: `./${starterFileName}` }]);
+});
+
+test("the first document is still valid with its suggestions taken up", () => {
+  const text = firstDocument("../schemas/gateway.schema.json");
+  const taken = text.replace(/^( *)# (context:| {2}default|- |  ctxSize|  preset|  keep|prune|suspend)/gm, "$1$2");
+  const parsed = parseSource(taken);
+  assert.ok(parsed.ok, JSON.stringify(parsed));
+  const desired = toDesired(parsed.tree);
+  assert.equal(desired.models.length, 3);
+  assert.equal(desired.models[2]?.keep, true);
+  assert.equal(desired.context.default, 8192);
+  assert.ok(desired.prune && desired.suspend);
+});
+
+test("the example in the README is valid and shows every key", () => {
+  const [, example = ""] = /```yaml\n([\s\S]*?)```/.exec(readProjectFile("README.md")) ?? [];
+  const parsed = parseSource(example);
+  assert.ok(parsed.ok, JSON.stringify(parsed));
+  assert.deepEqual(Object.keys(parsed.tree).toSorted(), Object.keys(documentSchema.properties).toSorted());
+});
