@@ -209,7 +209,7 @@ async function startLocked(
       gateway: { version, startedAt: new Date(startedAt).toISOString(), ready: conditions.some((condition) => condition.type === "Ready" && condition.status === "True") },
       router: { connected: state.phase === "ready" && state.silentSince === null, phase: state.phase, pid: state.pid, binary: engine.path(), crashes: state.crashes.length },
       rpc: rpcBody(current),
-      sync: syncOf(conditions),
+      sync: syncOf(conditions, pass?.desired.generation === current.generation),
       health: healthOf(conditions, current.document.suspend),
       generation: current.generation,
       observedGeneration: pass?.desired.generation ?? 0,

@@ -85,13 +85,13 @@ export interface CommandLine {
 /** Errors: `invalid_request` for an unknown flag or a value that is none. */
 export function readSettings(args: readonly string[], environment: Environment = process.env): CommandLine {
   const options = Object.fromEntries(settingRows.map(({ flag }) => [flag, { type: "string" as const }]));
-  let parsed: { values: Record<string, string | boolean | undefined>; positionals: string[] };
+  let parsed: ReturnType<typeof parseArgs>;
   try {
     parsed = parseArgs({
       args: [...args],
       allowPositionals: true,
       options: { ...options, json: { type: "boolean" }, help: { type: "boolean", short: "h" } },
-    }) as typeof parsed;
+    });
   } catch (error) {
     throw new GatewayError("invalid_request", error instanceof Error ? error.message : String(error), { cause: error });
   }
@@ -110,25 +110,35 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     const value = text(flag) ?? fallbackOf(flag);
     const number = Number(value);
     if (!Number.isFinite(number) || number < least || value.trim() === "") {
-      throw new GatewayError("invalid_request", `--${flag} must be a number from ${least}, not ${JSON.stringify(value)}`);
+      throw new GatewayError("invalid_request", `${spelt(flag)} must be a number from ${least}, not ${JSON.stringify(value)}`);
     }
     return number;
   };
-  const whole = (flag: Flag, least: number): number => Math.floor(count(flag, least));
-  const ms = (flag: Flag): number => Math.round(count(flag, 0) * 1000);
+  const whole = (flag: Flag, least: number): number => {
+    const number = count(flag, least);
+    if (Number.isSafeInteger(number)) return number;
+    throw new GatewayError("invalid_request", `${spelt(flag)} must be a whole number, not ${number}`);
+  };
+  // A timer that is longer goes off at once.
+  const ms = (flag: Flag): number => Math.min(Math.round(count(flag, 0) * 1000), longestTimerMs);
+  const oneOf = (flag: Flag, values: readonly string[]): string => {
+    const value = text(flag) ?? fallbackOf(flag);
+    if (values.includes(value)) return value;
+    throw new GatewayError("invalid_request", `${spelt(flag)} must be one of ${values.join(", ")}, not ${JSON.stringify(value)}`);
+  };
   const stateDir = resolve(text("state") ?? defaultStateDir(environment));
   const port = whole("port", 0);
-  if (port > 65_535) throw new GatewayError("invalid_request", `--port ${port} is no port`);
+  if (port > 65_535) throw new GatewayError("invalid_request", `${spelt("port")} must be at most 65535, not ${port}`);
   return {
     host: text("host") ?? fallbackOf("host"),
     port,
     stateDir,
     configPath: resolve(text("config") ?? join(stateDir, "gateway.yaml")),
     cacheDir: modelCacheDir(environment),
-    hubEndpoint: (environment["HF_ENDPOINT"] || "https://huggingface.co").replace(/\/+$/, ""),
+    hubEndpoint: hubEndpoint(environment),
     hubToken: hubToken(environment),
     llamaServer: text("llama-server"),
-    installEngine: (text("install-engine") ?? fallbackOf("install-engine")) !== "false",
+    installEngine: oneOf("install-engine", ["true", "false"]) === "true",
     modelsMax: whole("models-max", 1),
     transfers: whole("transfers", 1),
     resyncMs: Math.max(100, ms("resync")),
@@ -140,9 +150,24 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     waitTimeoutMs: ms("wait-timeout"),
     bodyLimit: whole("body-limit", 1024),
     allowedHosts: (text("allow-host") ?? "").split(",").map((host) => host.trim().toLowerCase()).filter((host) => host !== ""),
-    logLevel: text("log-level") ?? fallbackOf("log-level"),
+    logLevel: oneOf("log-level", ["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
     environment,
   };
+}
+
+const longestTimerMs = 2 ** 31 - 1;
+
+/** Both spellings, as it is not known here which of them was used. */
+function spelt(flag: Flag): string {
+  return `--${flag} (${settingRows.find((row) => row.flag === flag)?.variable ?? ""})`;
+}
+
+/** The address stays out of the message: it may carry a password. */
+function hubEndpoint(environment: Environment): string {
+  const text = environment["HF_ENDPOINT"] || "https://huggingface.co";
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.protocol === "https:" || url?.protocol === "http:") return text.replace(/\/+$/, "");
+  throw new GatewayError("invalid_request", "HF_ENDPOINT must be an http or https address");
 }
 
 function fallbackOf(flag: Flag): string {
@@ -159,7 +184,7 @@ function modelCacheDir(environment: Environment): string {
 
 function hubHome(environment: Environment): string {
   if (environment["HF_HOME"]) return resolve(environment["HF_HOME"]);
-  return resolve(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "huggingface");
+  return resolve(environment["XDG_CACHE_HOME"] || join(home(environment), ".cache"), "huggingface");
 }
 
 function hubToken(environment: Environment): string | undefined {
@@ -174,6 +199,11 @@ function hubToken(environment: Environment): string | undefined {
   }
 }
 
+/** HOME before the account's folder, as llama.cpp has it. */
+function home(environment: Environment): string {
+  return environment["HOME"] || homedir();
+}
+
 /** The folder that holds package.json: three levels above dist/src/settings.js. */
 export const packageRoot = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
@@ -181,7 +211,7 @@ export const version = (JSON.parse(readFileSync(join(packageRoot, "package.json"
 
 function defaultStateDir(environment: Environment): string {
   if (!packageRoot.split(sep).includes("node_modules")) return join(packageRoot, "state");
-  if (process.platform === "darwin") return join(homedir(), "Library", "Application Support", "model-gateway");
-  if (process.platform === "win32") return join(environment["LOCALAPPDATA"] || homedir(), "model-gateway");
-  return join(environment["XDG_STATE_HOME"] || join(homedir(), ".local", "state"), "model-gateway");
+  if (process.platform === "darwin") return join(home(environment), "Library", "Application Support", "model-gateway");
+  if (process.platform === "win32") return join(environment["LOCALAPPDATA"] || home(environment), "model-gateway");
+  return join(environment["XDG_STATE_HOME"] || join(home(environment), ".local", "state"), "model-gateway");
 }

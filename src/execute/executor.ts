@@ -64,6 +64,7 @@ export function createExecutor(options: {
 }): Executor {
   const lanes = { control: new PQueue({ concurrency: 1 }), transfer: new PQueue({ concurrency: options.transfers }) };
   const tasks = new Map<string, Task>();
+  let closed = false;
 
   async function execute(task: Task): Promise<void> {
     task.startedAt = options.now();
@@ -78,34 +79,43 @@ export function createExecutor(options: {
   }
 
   async function settle(task: Task, work: Promise<void>): Promise<void> {
-    const queuedAt = options.now();
     let error: GatewayError | null = null;
     try {
       await work;
     } catch (thrown) {
-      error = task.abort.signal.aborted ? new GatewayError("cancelled", "no longer wanted", { cause: thrown }) : toGatewayError(thrown);
+      const { signal } = task.abort;
+      // Why it was aborted tells more than how it broke off.
+      error = toGatewayError(signal.aborted ? signal.reason : thrown);
     }
     tasks.delete(task.action.key);
-    options.onSettled({ action: task.action, ms: options.now() - (task.startedAt ?? queuedAt), error });
+    options.onSettled({ action: task.action, ms: task.startedAt === null ? 0 : options.now() - task.startedAt, error });
+  }
+
+  /** In its lane. One that is aborted while it waits is settled at once; a running one is waited for, as it cleans up. */
+  function enqueue(task: Task): Promise<void> {
+    const { signal } = task.abort;
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => reject(signal.reason as Error);
+      signal.addEventListener("abort", giveUp, { once: true });
+      void lanes[laneOf(task.action.kind)].add(async () => {
+        signal.removeEventListener("abort", giveUp);
+        if (!signal.aborted) await execute(task).then(resolve, reject);
+      });
+    });
   }
 
   return {
     submit: (action) => {
-      if (tasks.has(action.key)) return false;
+      if (closed || tasks.has(action.key)) return false;
       const task: Task = { action, abort: new AbortController(), startedAt: null, progress: null };
       tasks.set(action.key, task);
-      // p-queue rejects an aborted task while it is queued; a running one is waited for, as it must clean up.
-      const lane = lanes[laneOf(action.kind)];
-      const work = lane.add(async () => {
-        if (task.abort.signal.aborted) throw task.abort.signal.reason;
-        await execute(task);
-      });
-      void settle(task, work);
+      void settle(task, enqueue(task));
       return true;
     },
     running: () => [...tasks.values()].map(({ action, startedAt, progress }) => ({ action, lane: laneOf(action.kind), startedAt, progress })),
-    cancel: (key) => tasks.get(key)?.abort.abort(),
+    cancel: (key) => tasks.get(key)?.abort.abort(new GatewayError("cancelled", "no longer wanted")),
     close: async () => {
+      closed = true;
       // What a pull has finished so far is kept: the next start goes on from there.
       for (const task of tasks.values()) task.abort.abort(new GatewayError("shutting_down", "the gateway is stopping"));
       await Promise.all([lanes.control.onIdle(), lanes.transfer.onIdle()]);

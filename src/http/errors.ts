@@ -1,5 +1,5 @@
 // One mapper per family: the same error in the shape that the family's clients read.
-import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { type GatewayError, toGatewayError } from "../core/errors.ts";
 
 export type Family = "gateway" | "compat" | "native";
 
@@ -35,19 +35,19 @@ export function errorFrame(family: "compat" | "native", thrown: unknown): string
 }
 
 interface EngineError {
-  readonly error?: string | { readonly code?: unknown; readonly message?: unknown; readonly type?: unknown };
+  readonly error?: { readonly code?: unknown; readonly message?: unknown; readonly type?: unknown };
 }
 
 /** The engine's codes are numbers or missing; clients of the compatible family expect a word. */
-const engineCodes: Readonly<Record<string, string>> = {
-  exceed_context_size_error: "context_length_exceeded",
-  invalid_request_error: "invalid_request",
-  not_found_error: "not_found",
-  not_supported_error: "not_supported",
-  unavailable_error: "router_unavailable",
-  authentication_error: "upstream_failed",
-  permission_error: "upstream_failed",
-};
+const engineCodes: ReadonlyMap<string, string> = new Map([
+  ["exceed_context_size_error", "context_length_exceeded"],
+  ["invalid_request_error", "invalid_request"],
+  ["not_found_error", "not_found"],
+  ["not_supported_error", "not_supported"],
+  ["unavailable_error", "router_unavailable"],
+  ["authentication_error", "upstream_failed"],
+  ["permission_error", "upstream_failed"],
+]);
 
 /** An error answer of the engine in the family's shape; its other fields (`n_ctx`, …) are kept. */
 export function renderEngineError(family: "compat" | "native", status: number, text: string): RenderedError {
@@ -57,13 +57,14 @@ export function renderEngineError(family: "compat" | "native", status: number, t
   // Our own key is wrong there: the client's is not the matter.
   const seen = status === 401 || status === 403 ? 502 : status;
   if (family === "native") return { status: seen, body: { error: message } };
-  return { status: seen, body: { error: { ...error, message, type, param: null, code: engineCodes[type] ?? (seen < 500 ? "invalid_request" : "upstream_failed") } } };
+  return { status: seen, body: { error: { ...error, message, type, param: null, code: engineCodes.get(type) ?? (seen < 500 ? "invalid_request" : "upstream_failed") } } };
 }
 
 function parseEngineError(text: string): EngineError["error"] | undefined {
   try {
-    const { error } = JSON.parse(text) as EngineError;
-    return typeof error === "object" ? error : undefined;
+    const { error } = JSON.parse(text) as { readonly error?: unknown };
+    if (typeof error === "string") return { message: error };
+    return typeof error === "object" && error !== null ? error : undefined;
   } catch {
     return undefined;
   }

@@ -26,7 +26,7 @@ export function isCommit(text: string): boolean {
 
 /** Whether a path from outside stays inside the folder that it is joined to, on every platform. */
 export function isSafePath(path: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
+  // oxlint-disable-next-line no-control-regex -- control characters are what is being refused
   if (path === "" || /[\\\u0000-\u001f:]/.test(path)) return false;
   return path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
 }

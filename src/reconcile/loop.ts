@@ -5,7 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { DesiredState } from "../desired/store.ts";
 import type { Executor, Outcome, RunningAction } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
-import type { Plan } from "../plan/actions.ts";
+import type { Action, Plan } from "../plan/actions.ts";
 import { plan } from "../plan/plan.ts";
 import type { Observed } from "../plan/observed.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
@@ -43,6 +43,14 @@ interface Waiter {
   readonly fail: (error: GatewayError) => void;
 }
 
+/** After a look that failed, the next one, in ms. */
+const soonMs = 1_000;
+
+/** A timer that is longer than 24.8 days goes off at once. */
+function timerMs(ms: number): number {
+  return Math.min(ms, 2 ** 31 - 1);
+}
+
 export function createLoop(options: {
   readonly desired: () => DesiredState;
   readonly observer: Observer;
@@ -59,10 +67,13 @@ export function createLoop(options: {
   let last: Pass | null = null;
   let seenGeneration = -1;
   let count = 0;
+  let settledCount = 0;
   let dirty = false;
   let passing: Promise<void> | null = null;
   let timer: NodeJS.Timeout | null = null;
   let stopped = true;
+  let ended = false;
+  let failed = false;
 
   function wake(): void {
     dirty = true;
@@ -80,7 +91,9 @@ export function createLoop(options: {
       dirty = false;
       try {
         await pass();
+        failed = false;
       } catch (error) {
+        failed = true;
         options.onError(error);
       }
     }
@@ -94,21 +107,33 @@ export function createLoop(options: {
       if (seenGeneration >= 0) backoff.forgive();
       seenGeneration = desired.generation;
     }
+    const before = settledCount;
     const observed = await options.observer.observe();
     if (stopped) return;
+    // What was looked at before an action ended would have the same done again: a file imported twice.
+    if (settledCount !== before) {
+      dirty = true;
+      return;
+    }
     const found = plan(desired.document, observed, { now: options.now(), backoff: backoff.entries(), silenceLimitMs: options.silenceLimitMs });
-    cancelUnwanted(found);
+    cancelUnwanted(desired, found);
     for (const action of found.actions) options.executor().submit(action);
     last = { number: ++count, at: options.now(), desired, observed, plan: found, running: options.executor().running() };
     options.onPass(last);
     for (const waiter of waiters) waiter.check(last);
   }
 
-  /** A transfer that no plan asks for any more is given up. */
-  function cancelUnwanted(found: Plan): void {
-    const wanted = new Set([...found.actions, ...found.held.map((held) => held.action)].map((action) => `${action.kind} ${action.key}`));
+  /**
+   * A transfer is given up when the document no longer asks for it, or asks for the model otherwise. That the plan is
+   * silent says nothing: the cache may be unreadable, or the model all but there.
+   */
+  function cancelUnwanted({ document }: DesiredState, found: Plan): void {
+    const named = new Set(document.models.map(({ id }) => id));
+    const planned = new Map([...found.held.map((held) => held.action), ...found.actions].map((action) => [action.key, action]));
     for (const { action, lane } of options.executor().running()) {
-      if (lane === "transfer" && !wanted.has(`${action.kind} ${action.key}`)) options.executor().cancel(action.key);
+      if (lane !== "transfer" || !("model" in action)) continue;
+      const instead = planned.get(action.key);
+      if (instead ? !isSameTransfer(instead, action) : !named.has(action.model)) options.executor().cancel(action.key);
     }
   }
 
@@ -119,8 +144,9 @@ export function createLoop(options: {
     const heldUntil = (last?.plan.held ?? []).map((held) => held.until).filter((until) => until !== null && until > now) as number[];
     // A router that has gone silent is looked at again soon: it may have to be restarted.
     if (typeof last?.observed.router.silentSince === "number") heldUntil.push(now + options.silenceLimitMs / 4);
+    if (failed) heldUntil.push(now + soonMs);
     const next = Math.min(now + jittered(options.resyncMs, options.random()), backoff.nextTry(now) ?? Number.POSITIVE_INFINITY, ...heldUntil);
-    timer = setTimeout(wake, Math.max(1, next - now));
+    timer = setTimeout(wake, timerMs(Math.max(1, next - now)));
     timer.unref();
   }
 
@@ -135,6 +161,7 @@ export function createLoop(options: {
       wake();
     },
     settled: ({ action, error }) => {
+      settledCount++;
       if (!error) backoff.succeeded(action);
       else if (error.code !== "cancelled") backoff.failed(action, error);
       wake();
@@ -143,7 +170,7 @@ export function createLoop(options: {
     backoff: backoff.entries,
     waitFor: ({ generation, timeoutMs, signal, test }) =>
       new Promise((resolve, reject) => {
-        const deadline = setTimeout(() => waiter.fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`)), timeoutMs);
+        const deadline = setTimeout(() => waiter.fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`)), timerMs(timeoutMs));
         const onAbort = (): void => waiter.fail(new GatewayError("cancelled", "the client left"));
         function leave(): void {
           clearTimeout(deadline);
@@ -168,17 +195,25 @@ export function createLoop(options: {
             reject(error);
           },
         };
+        if (ended) return waiter.fail(new GatewayError("shutting_down", "the gateway is stopping"));
+        if (signal?.aborted) return onAbort();
         signal?.addEventListener("abort", onAbort, { once: true });
         waiters.add(waiter);
         wake();
       }),
     stop: async () => {
       stopped = true;
+      ended = true;
       if (timer) clearTimeout(timer);
       for (const waiter of waiters) waiter.fail(new GatewayError("shutting_down", "the gateway is stopping"));
       await passing;
     },
   };
+}
+
+function isSameTransfer(a: Action, b: Action): boolean {
+  if (a.kind === "model.pull") return b.kind === "model.pull" && a.revision === b.revision;
+  return a.kind === "model.import" && b.kind === "model.import" && a.source === b.source;
 }
 
 /** Nothing left to do and nothing under way; what is held back by a failure or by `suspend` does not count as reached. */

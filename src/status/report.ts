@@ -59,7 +59,9 @@ export function planBody(plan: Plan, generation: number, running: readonly Runni
   };
 }
 
-export function syncOf(conditions: readonly Condition[]): StatusReport["sync"] {
+/** A document that no pass has looked at yet is not in sync, whatever the conditions of the one before say. */
+export function syncOf(conditions: readonly Condition[], isObserved: boolean): StatusReport["sync"] {
+  if (!isObserved) return "OutOfSync";
   const status = conditions.find((condition) => condition.type === "Synced")?.status;
   return status === "True" ? "Synced" : status === "False" ? "OutOfSync" : "Unknown";
 }

@@ -28,7 +28,7 @@ describe("the hub client", () => {
       signal: new AbortController().signal,
     });
     const chunks: Buffer[] = [];
-    for await (const chunk of opened.body) chunks.push(chunk);
+    for await (const chunk of opened.body) chunks.push(chunk as Buffer);
     assert.deepEqual(Buffer.concat(chunks), demo["demo-Q8_0.gguf"].subarray(2_999_990));
     assert.equal(opened.from, 2_999_990);
     assert.equal(opened.total, 3_000_000);

@@ -75,7 +75,7 @@ export interface TestGatewayOptions {
 }
 
 /** The settings of a test's gateway: any port, its own folders, the engine that the tests use. */
-export async function testSettings(folders: GatewayFolders, { environment = {}, flags = [] }: TestGatewayOptions = {}): Promise<Settings> {
+async function testSettings(folders: GatewayFolders, { environment = {}, flags = [] }: TestGatewayOptions = {}): Promise<Settings> {
   const args = ["serve", "--port", "0", "--state", folders.stateDir, "--config", folders.configPath, "--llama-server", await llamaServer(), "--log-level", process.env["TEST_LOG_LEVEL"] ?? "silent", ...flags];
   return readSettings(args, { PATH: process.env["PATH"], HOME: folders.root, TMPDIR: process.env["TMPDIR"], HF_HUB_CACHE: folders.cacheDir, HF_ENDPOINT: "http://127.0.0.1:9", ...environment }).settings;
 }
@@ -156,7 +156,7 @@ export async function streamChat(url: string, model: string, content: string, on
   let error: string | null = null;
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {
       if (line === "data: [DONE]") done = true;

@@ -53,7 +53,7 @@ function storeFile(path: string, bytes: Buffer, hasLfs: boolean): StoredFile {
   return { bytes, sha256, lfs, oid: sha1(Buffer.concat([Buffer.from(`blob ${content.length}\0`), content])) };
 }
 
-export function sha1(data: string | Buffer): string {
+function sha1(data: string | Buffer): string {
   return createHash("sha1").update(data).digest("hex");
 }
 

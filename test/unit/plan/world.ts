@@ -1,0 +1,156 @@
+// Snapshots of a made-up machine for the planner's tests: short to write, everything left out is filled in as it would be
+// on a machine at rest. Ids come from file names by the program's own rules.
+import { type Desired, toDesired } from "../../../src/desired/document.ts";
+import { validateDocument } from "../../../src/desired/validate.ts";
+import { aliasTags, groupModels, type Snapshot } from "../../../src/observe/cache-layout.ts";
+import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable, Observed, RouterSnapshot } from "../../../src/plan/observed.ts";
+import { emptyPreset, parsePreset } from "../../../src/plan/preset-file.ts";
+import { plan } from "../../../src/plan/plan.ts";
+import { readAsRouter } from "./router-reading.ts";
+
+export const mainCommit = "a".repeat(40);
+export const otherCommit = "b".repeat(40);
+export const silenceLimitMs = 20_000;
+export const knownOptions: ReadonlySet<string> = new Set([
+  "c", "ctx-size", "LLAMA_ARG_CTX_SIZE", "m", "model", "hf-repo", "mmproj", "offline", "stop-timeout", "rpc", "threads", "flash-attn", "parallel",
+]);
+
+/** A file of the model cache. */
+export interface WorldFile {
+  /** `owner/name` */
+  readonly repo: string;
+  readonly path: string;
+  readonly commit: string;
+  /** null: its blob is gone. */
+  readonly size: number | null;
+}
+
+/** `owner/name/path/of/file.gguf`; `@b` at the end puts it into a revision other than main, `!` makes its link dangle. */
+export function worldFile(text: string): WorldFile {
+  const dangles = text.endsWith("!");
+  const elsewhere = /@b!?$/.test(text);
+  const [owner, name, ...path] = text.replace(/(@b)?!?$/, "").split("/");
+  return { repo: `${owner}/${name}`, path: path.join("/"), commit: elsewhere ? otherCommit : mainCommit, size: dangles ? null : 1000 };
+}
+
+export function absolutePath({ repo, commit, path }: WorldFile): string {
+  return `/cache/models--${repo.replace("/", "--")}/snapshots/${commit}/${path}`;
+}
+
+/** What the scanner makes of these files. */
+export function cacheOf(files: readonly WorldFile[], unreadable: readonly string[] = []): CacheSnapshot {
+  const repos = [...new Set(files.map((file) => file.repo))].sort();
+  const models = repos.filter((repo) => !unreadable.includes(repo)).flatMap((repo) => modelsOf(repo, files.filter((file) => file.repo === repo)));
+  const seen = files.map((file) => (unreadable.includes(file.repo) ? file.repo : JSON.stringify(file)));
+  return { models, signature: [...new Set(seen)].sort().join("\n"), unreadable };
+}
+
+function modelsOf(repo: string, files: readonly WorldFile[]): CachedModel[] {
+  const snapshots = [mainCommit, otherCommit].map((commit): Snapshot => {
+    const own = files.filter((file) => file.commit === commit).toSorted((a, b) => (a.path < b.path ? -1 : 1));
+    return { commit, files: own.map(({ path, size }) => ({ path, size, modifiedAt: 0, blob: `blob-${path}` })) };
+  });
+  return groupModels(snapshots, mainCommit).map((group) => {
+    const inSnapshot = (path: string): string => absolutePath({ repo, path, commit: group.commit, size: null });
+    return {
+      id: `${repo}:${group.tag}`,
+      repo,
+      tag: group.tag,
+      aliases: aliasTags(group).map((tag) => `${repo}:${tag}`),
+      routerId: group.routerTag === null ? null : `${repo}:${group.routerTag}`,
+      upstreamId: `${repo}:${group.upstreamTag}`,
+      commit: group.commit,
+      files: group.files.map((file) => inSnapshot(file.path)),
+      bytes: group.files.reduce((sum, file) => sum + (file.size ?? 0), 0),
+      complete: group.complete,
+      projector: group.projector ? inSnapshot(group.projector.path) : null,
+      nCtxTrain: null,
+      modifiedAt: 0,
+      digest: group.files[0]?.blob ?? null,
+      architecture: null,
+      fileType: null,
+    };
+  });
+}
+
+/** An entry of the inventory for a model of these files: `owner/name:tag` and paths in its repository. */
+export function inventoryEntry(id: string, paths: readonly string[], keep = false): InventoryEntry {
+  const colon = id.indexOf(":");
+  const files = paths.map((path) => ({ path, blob: `blob-${path}`, size: 1000 }));
+  return { id, repo: id.slice(0, colon), tag: id.slice(colon + 1), revision: "main", commit: mainCommit, files, addedAt: "2026-01-01T00:00:00.000Z", keep };
+}
+
+export function known<T>(value: T): Knowable<T> {
+  return { state: "known", value };
+}
+
+/** The document as the program would read it from gateway.yaml. */
+export function desiredFrom(input: object): Desired {
+  const validation = validateDocument({ version: 1, ...input });
+  if (!validation.ok) throw new Error(`the test's document is none: ${JSON.stringify(validation.problems)}`);
+  return toDesired(validation.tree);
+}
+
+export const restingRouter: RouterSnapshot = {
+  binary: "present",
+  phase: "stopped",
+  pid: null,
+  loadedPreset: null,
+  loadedCache: null,
+  freshlyStarted: false,
+  crashes: [],
+  lastWords: "",
+  models: { state: "unknown", why: "the router is not running" },
+  silentSince: null,
+  knownOptions,
+};
+
+export interface WorldInput {
+  /** As {@link worldFile} reads them. */
+  readonly files?: readonly string[];
+  readonly unreadable?: readonly string[];
+  /** Why the cache, the preset or the inventory is unknown. */
+  readonly unknown?: { readonly cache?: string; readonly preset?: string; readonly inventory?: string };
+  /** The file's text; absent: as the planner wants it. */
+  readonly preset?: string;
+  /** By id; the paths in its repository, or those with `keep`. */
+  readonly inventory?: Readonly<Record<string, readonly string[] | { readonly files: readonly string[]; readonly keep: boolean }>>;
+  /** Over a router that runs with the preset and the cache as they are. */
+  readonly router?: Partial<RouterSnapshot> & { readonly loaded?: readonly string[]; readonly knows?: readonly string[] };
+}
+
+/** A snapshot; what the input leaves out is as it would be on a machine where this document is in force. */
+export function world(desired: Desired, input: WorldInput): Observed {
+  const cache = cacheOf((input.files ?? []).map(worldFile), input.unreadable ?? []);
+  const inventory = Object.entries(input.inventory ?? {}).map(([id, value]) => ("keep" in value ? inventoryEntry(id, value.files, value.keep) : inventoryEntry(id, value)));
+  const { loaded = [], knows, ...router } = input.router ?? {};
+  const options = knows ? new Set(knows) : knownOptions;
+  const text = input.preset ?? wantedText(desired, cache, options);
+  const running = router.phase === undefined || router.phase === "ready";
+  const atRest: Partial<RouterSnapshot> = running
+    ? { phase: "ready", pid: 1, loadedPreset: text, loadedCache: cache.signature, models: known(readAsRouter(text, cache.models, new Set(loaded))) }
+    : {};
+  return {
+    cache: input.unknown?.cache === undefined ? known(cache) : { state: "unknown", why: input.unknown.cache },
+    preset: input.unknown?.preset === undefined ? known(parsePreset(text)) : { state: "unknown", why: input.unknown.preset },
+    inventory: input.unknown?.inventory === undefined ? known(inventory) : { state: "unknown", why: input.unknown.inventory },
+    freeBytes: known(1e12),
+    router: { ...restingRouter, knownOptions: options, ...atRest, ...router },
+  };
+}
+
+/** The preset file that the planner writes into an empty folder for this document, with nothing to prune. */
+export function wantedText(desired: Desired, cache: CacheSnapshot, options: ReadonlySet<string> | null = knownOptions): string {
+  const empty: Observed = {
+    cache: known({ ...cache, unreadable: [] }),
+    preset: known(emptyPreset),
+    inventory: known([]),
+    freeBytes: known(0),
+    router: { ...restingRouter, knownOptions: options },
+  };
+  const { actions } = plan({ ...desired, suspend: false }, empty, { now: 0, backoff: new Map(), silenceLimitMs });
+  const write = actions.find((action) => action.kind === "preset.write");
+  if (!write) throw new Error("the planner wants no preset file");
+  return write.text;
+}
+
