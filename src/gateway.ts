@@ -1,4 +1,5 @@
 // The composition root: builds every part from the settings, wires them, starts and stops them in order.
+import { setMaxListeners } from "node:events";
 import { access, mkdir } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join, relative } from "node:path";
@@ -10,7 +11,7 @@ import { openDesiredStore } from "./desired/store.ts";
 import { createEngineSource } from "./engines/engine-source.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
-import { createRouter } from "./engines/router.ts";
+import { createRouter, isProgress } from "./engines/router.ts";
 import { createExecutor, type Executor } from "./execute/executor.ts";
 import { openInventory } from "./execute/inventory.ts";
 import { modelHandlers } from "./execute/model-actions.ts";
@@ -104,7 +105,7 @@ async function startLocked(
     onChange: (event) => {
       admission.poke();
       if (event) journal.record("model", { model: event.model, event: event.event, data: event.data ?? null });
-      loop.wake(event ? "router event" : "router state");
+      if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
     },
     warn,
   });
@@ -206,7 +207,7 @@ async function startLocked(
     const conditions = tracker.conditions();
     const state = router.snapshot();
     return {
-      gateway: { version, startedAt: new Date(startedAt).toISOString(), ready: conditions.some((condition) => condition.type === "Ready" && condition.status === "True") },
+      gateway: { version, startedAt: new Date(startedAt).toISOString(), ready: !stopping.signal.aborted && conditions.some((condition) => condition.type === "Ready" && condition.status === "True") },
       router: { connected: state.phase === "ready" && state.silentSince === null, phase: state.phase, pid: state.pid, binary: engine.path(), crashes: state.crashes.length },
       rpc: rpcBody(current),
       sync: syncOf(conditions, pass?.desired.generation === current.generation),
@@ -227,7 +228,13 @@ async function startLocked(
     loop.wake("document");
   });
 
+  const stopping = new AbortController();
+  const cutOff = new AbortController();
+  // Each answer in flight listens to it.
+  setMaxListeners(0, cutOff.signal);
   const app: FastifyInstance = buildApp({
+    stopping: stopping.signal,
+    cutOff: cutOff.signal,
     store,
     loop,
     journal,
@@ -246,15 +253,17 @@ async function startLocked(
     probeAfterMs: Math.min(5_000, settings.silenceLimitMs),
   });
 
-  const stopping = new AbortController();
   let files: FileSource | null = null;
   let stopped: Promise<void> | null = null;
 
   async function shutDown(): Promise<void> {
+    // Not ready at once; answers in flight get the grace period, then end in their family's error frame.
     stopping.abort();
     await files?.close();
     await loop.stop();
     await executor.close();
+    await admission.drain("all", AbortSignal.timeout(settings.stopGraceMs));
+    cutOff.abort();
     await app.close();
     await router.stop();
     await hub.close();

@@ -150,7 +150,7 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     waitTimeoutMs: ms("wait-timeout"),
     bodyLimit: whole("body-limit", 1024),
     allowedHosts: (text("allow-host") ?? "").split(",").map((host) => host.trim().toLowerCase()).filter((host) => host !== ""),
-    logLevel: oneOf("log-level", ["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
+    logLevel: oneOf("log-level", ["trace", "debug", "info", "warn", "error", "silent"]),
     environment,
   };
 }

@@ -44,6 +44,12 @@ export function createEngineSource(options: {
     return true;
   }
 
+  /** An upgrade may leave the old file in place and point the name on PATH to another one. */
+  async function isStillChosen(): Promise<boolean> {
+    const located = await locateEngine("llama-server", where).catch(() => null);
+    return located?.path === path;
+  }
+
   return {
     state: () => ({ binary, knownOptions }),
     path: () => path,
@@ -67,7 +73,7 @@ export function createEngineSource(options: {
     },
     look: async () => {
       if (!prepared || binary === "installing") return false;
-      if (path !== null && stamp === (await stampOf(path))) return false;
+      if (path !== null && stamp === (await stampOf(path)) && (await isStillChosen())) return false;
       const before = path;
       path = null;
       binary = "missing";

@@ -77,7 +77,7 @@ export async function startProcess(options: {
     startedAt: Date.now(),
     exited,
     hasExited: () => endedAt !== null,
-    lastWords: () => tail.slice(-1500).trim().split("\n").slice(-8).join("\n"),
+    lastWords: () => tail.trim().split("\n").slice(-12).join("\n"),
     // Once: llama-server takes a second TERM for impatience and drops everything.
     stop: (graceMs) => (stopping ??= end(graceMs)),
   };

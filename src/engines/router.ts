@@ -27,6 +27,8 @@ export interface Router {
   /** Errors: `router_unavailable` while it is not ready. */
   client(): RouterClient;
   isReady(): boolean;
+  /** What the running engine said last about a failure. */
+  complaints(): string;
 }
 
 interface Running {
@@ -136,7 +138,9 @@ export function createRouter(options: {
     while (running === current && !current.watching.signal.aborted) {
       try {
         await current.client.watch((event) => {
-          void refresh().then(() => options.onChange(event));
+          // A big model reports its loading many times a second, and nothing else has changed by that.
+          if (isProgress(event)) options.onChange(event);
+          else void refresh().then(() => options.onChange(event));
         }, current.watching.signal);
       } catch (error) {
         if (current.watching.signal.aborted) return;
@@ -168,6 +172,10 @@ export function createRouter(options: {
     start,
     refresh,
     isReady: () => phase === "ready",
+    complaints: () => {
+      const lines = running?.process.lastWords().split("\n") ?? [];
+      return lines.filter((line) => /\b(error|failed|unable|invalid|cannot)\b/i.test(line)).slice(-2).join("; ");
+    },
     client: () => {
       if (!running || phase !== "ready") throw new GatewayError("router_unavailable", `the router is ${phase}`);
       return running.client;
@@ -201,6 +209,11 @@ export function createRouter(options: {
       silentSince,
     }),
   };
+}
+
+/** How far a load is, as opposed to a change of state. */
+export function isProgress({ data }: RouterEvent): boolean {
+  return typeof data === "object" && data !== null && "progress" in data;
 }
 
 /**

@@ -27,8 +27,9 @@ export function routerHandlers(options: {
 
   return {
     "router.start": (_action, { signal }) => start(signal),
-    "router.reload": async ({ disrupts }, { signal }) => {
-      const letIn = disrupts.length > 0 ? await drainer.drain(disrupts, signal) : () => undefined;
+    "router.reload": async ({ changes }, { signal }) => {
+      // Not the loaded ones alone: a model that is just being loaded would be killed in the middle of it.
+      const letIn = changes.length > 0 ? await drainer.drain(changes, signal) : () => undefined;
       try {
         await router.reload(await options.inputs());
       } finally {

@@ -143,7 +143,10 @@ export function createAdmission(options: {
     const work = loadQueue.then(() => load(id));
     loadQueue = work.catch(() => undefined);
     loads.set(id, work);
-    const forget = (): void => void loads.delete(id);
+    const forget = (): void => {
+      loads.delete(id);
+      poke();
+    };
     work.then(forget, forget);
     return work;
   }
@@ -151,18 +154,19 @@ export function createAdmission(options: {
   async function load(id: string): Promise<void> {
     const never = new AbortController().signal;
     const deadline = now() + options.loadTimeoutMs;
+    // Whoever drains this model waits for its load: while it is held there is none.
     await makeRoom(id, deadline);
     if (isHeld(id) || !router.isReady()) return;
     await untilListed(id);
-    if (router.instances.get(id)) return;
+    if (isHeld(id) || !router.isReady() || router.instances.get(id)) return;
     await router.client().load(id);
     for (;;) {
       await router.refresh();
-      if (router.instances.get(id) || isHeld(id) || !router.isReady()) return;
+      if (router.instances.get(id) || !router.isReady()) return;
       const model = listed(id);
       if (!model) throw new GatewayError("model_not_found", `${id} went away while it was being loaded`);
       if (model.value === "unloaded") {
-        throw new GatewayError("model_load_failed", `${id} could not be loaded: ${router.snapshot().lastWords || "the engine ended while loading it"}`);
+        throw new GatewayError("model_load_failed", `${id} could not be loaded: ${router.complaints() || "the engine ended while loading it"}`);
       }
       if (now() > deadline) throw new GatewayError("model_load_failed", `${id} was not loaded within ${options.loadTimeoutMs} ms`);
       await change(never);
@@ -175,7 +179,7 @@ export function createAdmission(options: {
     const deadline = now() + listedMs;
     for (;;) {
       await router.refresh();
-      if (listed(id) || !router.isReady()) return;
+      if (listed(id) || isHeld(id) || !router.isReady()) return;
       if (now() > deadline) throw new GatewayError("model_not_found", `the router does not list ${id}`);
       await change(never);
     }
@@ -196,7 +200,7 @@ export function createAdmission(options: {
     for (;;) {
       await router.refresh();
       const occupied = modelList().filter((model) => model.id !== id && ["loaded", "loading", "sleeping"].includes(model.value));
-      if (occupied.length < options.modelsMax() || !router.isReady()) return;
+      if (occupied.length < options.modelsMax() || isHeld(id) || !router.isReady()) return;
       const idle = occupied.filter((model) => model.value !== "loading" && !leases.has(model.id));
       const [victim] = idle.toSorted((a, b) => (lastUsed.get(a.id) ?? 0) - (lastUsed.get(b.id) ?? 0));
       if (victim) await unloadIdle(victim.id);
@@ -248,7 +252,7 @@ export function createAdmission(options: {
   async function drain(models: readonly string[] | "all", signal: AbortSignal): Promise<() => void> {
     const letIn = hold(models);
     const deadline = now() + options.drainMs;
-    const busy = (): boolean => (models === "all" ? leases.size > 0 : models.some((id) => leases.has(id)));
+    const busy = (): boolean => (models === "all" ? leases.size + loads.size > 0 : models.some((id) => leases.has(id) || loads.has(id)));
     while (busy() && now() < deadline && !signal.aborted) await change(signal, Math.max(1, deadline - now()));
     return letIn;
   }

@@ -24,6 +24,10 @@ export interface AppDeps extends Omit<GatewayRoutesDeps, "status"> {
   readonly bodyLimit: number;
   readonly allowedHosts: readonly string[];
   readonly probeAfterMs: number;
+  /** No new work is taken. */
+  readonly stopping: AbortSignal;
+  /** Answers still in flight end now. */
+  readonly cutOff: AbortSignal;
 }
 
 export function buildApp(deps: AppDeps): FastifyInstance {
@@ -47,12 +51,14 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     if (!isAllowedOrigin(request.headers.origin, deps.allowedHosts)) {
       return done(new GatewayError("forbidden_origin", `pages of ${request.headers.origin ?? "an unknown origin"} may not call this gateway`));
     }
+    if (deps.stopping.aborted && request.method !== "GET") return done(new GatewayError("shutting_down", "the gateway is stopping"));
     done();
   });
 
   const exchange: ExchangeDeps = {
     admission: deps.admission,
     upstream,
+    cutOff: deps.cutOff,
     onDefect: (error) => deps.logger.error({ err: error }, "a generation failed"),
   };
   for (const prefix of compatPrefixes) {

@@ -30,6 +30,8 @@ export interface Generation {
 export interface ExchangeDeps {
   readonly admission: Admission;
   readonly upstream: Upstream;
+  /** The gateway stops: answers still in flight end in an error frame. */
+  readonly cutOff: AbortSignal;
   readonly onDefect: (error: unknown) => void;
 }
 
@@ -45,7 +47,7 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   try {
     for (let attempt = 1; ; attempt++) {
       lease = await deps.admission.acquire(generation.model, left.signal);
-      if ((await exchange(deps.upstream, lease, raw, left.signal, generation)) === "done") return;
+      if ((await exchange(deps, lease, raw, left.signal, generation)) === "done") return;
       // Its process ended between our looking and our asking: nothing was answered, so the next instance is asked.
       lease.release();
       if (attempt === attempts) throw new GatewayError("upstream_failed", `${generation.model} does not accept requests`);
@@ -61,11 +63,16 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   }
 }
 
-function exchange(upstream: Upstream, lease: Lease, raw: RawReply, left: AbortSignal, generation: Generation): Promise<"done" | "refused"> {
+function exchange({ upstream, cutOff }: ExchangeDeps, lease: Lease, raw: RawReply, left: AbortSignal, generation: Generation): Promise<"done" | "refused"> {
   const { translator } = generation;
   return new Promise((resolve) => {
     let status = 0;
     const errorText: Buffer[] = [];
+    const over = new AbortController();
+    const settle = (outcome: "done" | "refused"): void => {
+      over.abort();
+      resolve(outcome);
+    };
     const current = upstream.send(lease.instance, generation, {
       start: (code, headers) => {
         status = code;
@@ -84,15 +91,21 @@ function exchange(upstream: Upstream, lease: Lease, raw: RawReply, left: AbortSi
       end: () => {
         if (status === 200) finish(raw, translator);
         else answer(raw, renderEngineError(translator.family, status, Buffer.concat(errorText).toString("utf8")));
-        resolve("done");
+        settle("done");
       },
       fail: (error) => {
-        if (status === 0 && isRefusal(error)) return resolve("refused");
+        if (status === 0 && isRefusal(error)) return settle("refused");
         if (error.code !== "cancelled") fail(raw, translator, error);
-        resolve("done");
+        settle("done");
       },
     });
     raw.onDrain(() => current.resume());
+    const onCutOff = (): void => {
+      fail(raw, translator, new GatewayError("shutting_down", "the gateway is stopping"));
+      current.abort();
+    };
+    if (cutOff.aborted) onCutOff();
+    else cutOff.addEventListener("abort", onCutOff, { once: true, signal: over.signal });
     if (left.aborted) current.abort();
     else left.addEventListener("abort", () => current.abort(), { once: true });
   });

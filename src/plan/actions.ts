@@ -31,7 +31,8 @@ export type Action = ActionBase &
     | { readonly kind: "model.remove"; readonly model: string }
     | { readonly kind: "preset.write"; readonly text: string }
     | { readonly kind: "router.start" }
-    | { readonly kind: "router.reload" }
+    /** `changes`: every model, loaded or not, whose settings or files are others now; none of them may be loaded meanwhile. */
+    | { readonly kind: "router.reload"; readonly changes: readonly string[] }
     | { readonly kind: "router.restart" }
   );
 

@@ -117,17 +117,19 @@ function planRouter(observed: Observed, preset: PresetFile, cache: CacheSnapshot
 function reloadAction(observed: Observed, preset: PresetFile, cache: CacheSnapshot): Action {
   const { router } = observed;
   const before = parsePreset(router.loadedPreset ?? "");
-  const disrupts = loadedModels(observed).filter((id) => {
-    const served = cache.models.some((model) => model.upstreamId === id);
-    return !served || !sameValues(effectiveValues(before, id), effectiveValues(preset, id));
-  });
+  const served = new Set(cache.models.map((model) => model.upstreamId));
+  const listed = router.models.state === "known" ? router.models.value.map((model) => model.id) : [];
+  const changes = [...new Set([...served, ...listed])].filter(
+    (id) => !served.has(id) || !sameValues(effectiveValues(before, id), effectiveValues(preset, id)),
+  );
   const presetChanged = router.loadedPreset !== preset.text;
   return {
     kind: "router.reload",
     key: "router",
     reason: presetChanged ? "PresetChanged" : "CacheChanged",
     message: `have the router read its ${presetChanged ? "preset" : "model cache"} again`,
-    disrupts,
+    changes,
+    disrupts: loadedModels(observed).filter((id) => changes.includes(id)),
   };
 }
 

@@ -10,7 +10,8 @@ import { promisify } from "node:util";
 import { findLeftovers } from "../../src/engines/leftovers.ts";
 import { starterSentence } from "../../src/starter/starter-model.ts";
 import { runCommand, startCommand } from "../support/command.ts";
-import { cacheTalker, makeFolders, streamChat } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders, streamChat } from "../support/gateway.ts";
+import { answersOf, modelBytes, slowModel } from "../support/models.ts";
 import { isRunning } from "../support/processes.ts";
 
 test("a first start writes the starter and its document, and the curl line that it prints answers", async (t) => {
@@ -118,6 +119,24 @@ test("after kill -9 of the gateway the next start ends what is left, and only th
   assert.deepEqual(await findLeftovers(stranger.stateDir), neighbours);
   const { data } = (await (await fetch(`${url2}/beta/v1/models`)).json()) as { data: { context_length: number }[] };
   assert.equal(data[0]?.context_length, 1024, "what the API had set is still desired");
+});
+
+test("TERM lets answers in flight end; what is still running after the grace ends in an error frame", async (t) => {
+  const folders = await makeFolders(t);
+  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  await folders.writeConfig("version: 1\n");
+  const serve = await startCommand(t, folders, ["serve", "--stop-grace", "2"]);
+  const [, url = ""] = await serve.output(/listens on (\S+);/);
+  await serve.output(/curl/);
+  let pieces = 0;
+  const asked = (): void => {
+    if (++pieces === 10) serve.process.kill("SIGTERM");
+  };
+  const [whole, endless] = await Promise.all([streamChat(url, "acme/talker:Q8_0", "hi", asked), streamChat(url, "acme/talker:Q8_0", "forever", asked)]);
+  assert.deepEqual(whole, { text: answersOf("talker").hello, done: true, error: null });
+  assert.deepEqual([endless.done, endless.error], [false, "the gateway is stopping"]);
+  assert.equal((await serve.exited).code, 0);
+  assert.deepEqual(await findLeftovers(folders.stateDir), []);
 });
 
 test("a child gets neither the hub's token nor what else is secret", async (t) => {
