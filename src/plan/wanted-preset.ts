@@ -19,7 +19,7 @@ export function wantedSections(
     const cached = findCached(models, model.id);
     if (!cached) continue;
     const other = byId.get(cached.id);
-    if (other && settingsOf(other) !== settingsOf(model)) findings.set(cached.id, `the document names it as ${other.id} and as ${model.id}, with other settings; the last counts`);
+    if (other && settingsOf(other) !== settingsOf(model)) note(findings, cached.id, `the document names it as ${other.id} and as ${model.id}, with other settings; the last counts`);
     byId.set(cached.id, model);
   }
   const sections = models
@@ -27,6 +27,11 @@ export function wantedSections(
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
     .flatMap((model) => modelSection(model, byId.get(model.id), knownOptions, findings));
   return [{ name: "*", values: globalValues(desired, knownOptions, findings) }, ...sections];
+}
+
+function note(findings: Map<string, string>, subject: string, text: string): void {
+  const earlier = findings.get(subject);
+  findings.set(subject, earlier === undefined ? text : `${earlier}; ${text}`);
 }
 
 function settingsOf({ ctxSize, preset }: DesiredModel): string {
@@ -40,7 +45,7 @@ function globalValues(desired: Desired, knownOptions: ReadonlySet<string> | null
   values.set("offline", "true");
   values.set("stop-timeout", String(stopTimeoutSeconds));
   if (desired.rpc.mode === "rpc" && desired.rpc.workers.length > 0) {
-    if (knownOptions && !knownOptions.has("rpc")) findings.set("rpc", "the engine was built without RPC: the workers are left out");
+    if (knownOptions && !knownOptions.has("rpc")) note(findings, "rpc", "the engine was built without RPC: the workers are left out");
     else values.set("rpc", desired.rpc.workers.join(","));
   }
   return values;
@@ -56,14 +61,14 @@ function modelSection(
   const overrides = new Map<string, string>();
   if (desired?.ctxSize !== undefined) overrides.set("ctx-size", String(desired.ctxSize));
   for (const [key, value] of Object.entries(desired?.preset ?? {})) {
-    if (knownOptions && !knownOptions.has(key)) findings.set(model.id, `the engine does not know the preset key ${key}; it is left out`);
+    if (knownOptions && !knownOptions.has(key)) note(findings, model.id, `the engine does not know the preset key ${key}; it is left out`);
     else overrides.set(key, String(value));
   }
   if (listedByRouter && overrides.size === 0) return [];
   const source = sourceValues(model, listedByRouter);
   const unfit = [...source.values()].find((value) => /[#;\r\n]|^\s|\s$/.test(value)) ?? (/[[\]#;\r\n]|^\s|\s$/.test(model.upstreamId) ? model.upstreamId : undefined);
   if (unfit !== undefined) {
-    findings.set(model.id, `the preset file cannot hold the name ${JSON.stringify(unfit)}`);
+    note(findings, model.id, `the preset file cannot hold the name ${JSON.stringify(unfit)}`);
     return [];
   }
   return [{ name: model.upstreamId, values: new Map([...overrides, ...source]) }];

@@ -4,18 +4,26 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { TestContext } from "node:test";
-import { locateEngine } from "../../src/engines/locate.ts";
+import { type EngineBinary, locateEngine } from "../../src/engines/locate.ts";
 
 /** Absolute path of the llama-server to test with; MODEL_GATEWAY_TEST_ENGINES names another engines folder. */
-export async function llamaServer(): Promise<string> {
+export function llamaServer(): Promise<string> {
+  return engine("llama-server");
+}
+
+export function rpcServer(): Promise<string> {
+  return engine("ggml-rpc-server");
+}
+
+async function engine(binary: EngineBinary): Promise<string> {
   const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(projectRoot(), "state", "engines");
-  const found = await locateEngine("llama-server", {
+  const found = await locateEngine(binary, {
     explicit: undefined,
     pathVariable: process.env["PATH"] ?? "",
     enginesDir,
   });
   if (!found) {
-    throw new Error(`no llama-server in PATH or ${enginesDir}: run \`model-gateway engine install\` first`);
+    throw new Error(`no ${binary} in PATH or ${enginesDir}: run \`model-gateway engine install\` first`);
   }
   return found.path;
 }
