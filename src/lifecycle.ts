@@ -16,9 +16,10 @@ interface LockHolder {
   readonly started: string;
   /** Tells one lock from every other. */
   readonly nonce: string;
+  readonly path: string;
 }
 
-/** How often, and after how many ms, a folder is tried that another gateway is just taking over or giving up. */
+/** How often, and after how many ms, a lock is tried again that somebody else is just taking over from the dead. */
 const attempts = 20;
 const pauseMs = 15;
 
@@ -29,11 +30,13 @@ export async function lockState(stateDir: string): Promise<StateLock> {
   const mine = `${path}.${nonce}`;
   try {
     await mkdir(stateDir, { recursive: true });
-    await writeFile(mine, JSON.stringify({ pid: process.pid, started: (await look(process.pid))?.started ?? "", nonce } satisfies LockHolder));
+    await writeFile(mine, JSON.stringify({ pid: process.pid, started: (await look(process.pid))?.started ?? "", nonce }));
     for (let attempt = 1; ; attempt++) {
       const holder = await take(path, mine);
       if (holder === null) break;
-      if (attempt === attempts) throw new GatewayError("invalid_request", `another gateway (process ${holder.pid}) has the state folder ${stateDir}`);
+      if (holder.path === path || attempt === attempts) {
+        throw new GatewayError("invalid_request", `another gateway (process ${holder.pid}) has the state folder ${stateDir}`);
+      }
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   } catch (error) {
@@ -53,9 +56,9 @@ export async function lockState(stateDir: string): Promise<StateLock> {
 }
 
 /**
- * Links `mine` to `path`; null when that is done, else who has it. A lock whose holder is dead is replaced, and only by
- * the one who has the right to: a lock of its own, named for the dead one. Merely deleting the dead lock would let a
- * second gateway, which read it a moment before, delete the lock of the first.
+ * Links `mine` to `path`; null when that is done, else who has it, or the right to it. A lock whose holder is dead is
+ * replaced, and only by the one who has the right to: a lock of its own, named for the dead one. Merely deleting the
+ * dead lock would let a second gateway, which read it a moment before, delete the lock of the first.
  */
 async function take(path: string, mine: string): Promise<LockHolder | null> {
   for (;;) {
@@ -90,9 +93,9 @@ async function readHolder(path: string): Promise<LockHolder | null> {
   if (text === null) return null;
   const value = parseJson(text);
   const nonce = createHash("sha256").update(text).digest("hex").slice(0, 12);
-  if (!isJsonObject(value)) return { pid: 0, started: "", nonce };
+  if (!isJsonObject(value)) return { pid: 0, started: "", nonce, path };
   const { pid, started } = value;
-  return { pid: Number.isSafeInteger(pid) ? (pid as number) : 0, started: typeof started === "string" ? started : "", nonce };
+  return { pid: Number.isSafeInteger(pid) ? (pid as number) : 0, started: typeof started === "string" ? started : "", nonce, path };
 }
 
 async function isAlive({ pid, started }: LockHolder): Promise<boolean> {

@@ -24,6 +24,15 @@ export interface Desired {
   readonly rpc: { readonly mode: "single" | "rpc"; readonly workers: readonly string[] };
 }
 
+/** The document as it stands. */
+export interface DesiredState {
+  /** Counts documents: a change that changes nothing makes none. */
+  readonly generation: number;
+  readonly tree: DocumentTree;
+  readonly document: Desired;
+  readonly etag: string;
+}
+
 /**
  * The document as a tree to merge by: models are keyed by id, so that two edits of two models do not collide. Holds only
  * what was written, no defaults: a default is not an opinion of its author.

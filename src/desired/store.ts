@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type JsonObject, listChanges } from "../core/merge-patch.ts";
 import { parseJson, readIfPresent, readJsonState, writeState } from "./atomic-file.ts";
-import { type Desired, type DocumentTree, emptyTree, mergeFile, patchInput, toDesired, toInput } from "./document.ts";
+import { type Desired, type DesiredState, type DocumentTree, emptyTree, mergeFile, patchInput, toDesired, toInput } from "./document.ts";
 import { formatPath } from "./parse.ts";
 import { type Problem, validateDocument } from "./validate.ts";
 
@@ -13,14 +13,6 @@ import { type Problem, validateDocument } from "./validate.ts";
 export interface FieldOwner {
   readonly by: string;
   readonly at: string;
-}
-
-export interface DesiredState {
-  /** Counts documents: a change that changes nothing makes none. */
-  readonly generation: number;
-  readonly tree: DocumentTree;
-  readonly document: Desired;
-  readonly etag: string;
 }
 
 /** A field in which the document differs from the file as it was last applied. */
@@ -78,18 +70,30 @@ export async function openDesiredStore(options: {
     return result;
   }
 
-  async function commit(tree: DocumentTree, by: string): Promise<DesiredState> {
+  /** `file`: the file that is applied by it, on disk right after the document and seen together with it. */
+  async function commit(tree: DocumentTree, by: string, file?: DocumentTree): Promise<DesiredState> {
     const changes = listChanges(saved.tree, tree);
-    if (changes.length === 0) return state;
+    if (changes.length === 0) {
+      await noteApplied(file);
+      return state;
+    }
     const owner: FieldOwner = { by, at: new Date(options.now()).toISOString() };
     const owners = new Map(Object.entries(saved.owners));
     for (const change of changes) owners.set(pathKey(change.path), owner);
     const next: Saved = { generation: saved.generation + 1, tree, owners: Object.fromEntries(owners) };
     await writeState(desiredPath, `${JSON.stringify(next, null, 2)}\n`);
+    // After the document: a crash in between merges the same edit again, which changes nothing.
+    await noteApplied(file);
     saved = next;
     state = describe(next);
     for (const listener of listeners) listener(state);
     return state;
+  }
+
+  async function noteApplied(file: DocumentTree | undefined): Promise<void> {
+    if (!file || (applied && equalJson(applied, file))) return;
+    await writeState(appliedPath, `${JSON.stringify(file, null, 2)}\n`);
+    applied = file;
   }
 
   function resolve(change: DocumentChange): DocumentTree {
@@ -109,16 +113,7 @@ export async function openDesiredStore(options: {
         }
         return commit(resolve(change), by);
       }),
-    applyFile: (tree, by) =>
-      serialized(async () => {
-        const next = await commit(mergeFile(saved.tree, applied ?? emptyTree, tree), by);
-        // After the document: a crash in between merges the same edit again, which changes nothing.
-        if (!applied || !equalJson(applied, tree)) {
-          await writeState(appliedPath, `${JSON.stringify(tree, null, 2)}\n`);
-          applied = tree;
-        }
-        return next;
-      }),
+    applyFile: (tree, by) => serialized(() => commit(mergeFile(saved.tree, applied ?? emptyTree, tree), by, tree)),
     differencesFromFile: () =>
       listChanges(applied ?? emptyTree, saved.tree).map(({ path, before, after }) => {
         const owner = saved.owners[pathKey(path)];

@@ -1,26 +1,7 @@
 // Runs planned actions in their lanes, one per key, and says how each ended. Chooses nothing.
 import PQueue from "p-queue";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
-import { type Action, type ActionKind, type Lane, laneOf } from "../plan/actions.ts";
-
-/** How far an action is; bytes where it moves bytes. */
-export interface Progress {
-  readonly phase: string;
-  readonly completed: number;
-  readonly total: number;
-  readonly file?: string;
-  readonly digest?: string;
-  readonly fileCompleted?: number;
-  readonly fileTotal?: number;
-}
-
-export interface RunningAction {
-  readonly action: Action;
-  readonly lane: Lane;
-  /** ms; null while it waits in its lane. */
-  readonly startedAt: number | null;
-  readonly progress: Progress | null;
-}
+import { type Action, type ActionKind, laneOf, type Progress, type RunningAction } from "../plan/actions.ts";
 
 export interface ActionRun {
   readonly signal: AbortSignal;

@@ -1,10 +1,12 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
 import { mkdir, statfs } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
-import { type ModelId, parseModelId } from "../core/ids.ts";
+import { isProjector, type ModelId, parseModelId } from "../core/ids.ts";
 import type { Router } from "../engines/router.ts";
 import type { HubClient } from "../hub/client.ts";
+import { cacheError } from "../hub/errors.ts";
 import { importModel, resolveSource } from "../hub/import.ts";
+import { snapshotPath } from "../hub/layout.ts";
 import { type PulledModel, pullModel } from "../hub/pull.ts";
 import { removeModel } from "../hub/remove.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
@@ -25,6 +27,12 @@ export function modelHandlers(options: {
 }): Pick<Handlers, "model.pull" | "model.import" | "model.remove"> {
   const { cacheDir, inventory } = options;
 
+  async function makeCache(): Promise<void> {
+    await mkdir(cacheDir, { recursive: true }).catch((error: unknown) => {
+      throw cacheError(error, `its own folder ${cacheDir}`);
+    });
+  }
+
   async function record(id: string, pulled: PulledModel): Promise<void> {
     const { repo, tag, revision, commit, files } = pulled;
     const keep = inventory.get(id)?.keep ?? false;
@@ -33,7 +41,7 @@ export function modelHandlers(options: {
 
   return {
     "model.pull": async ({ model, revision }, { signal, report }) => {
-      await mkdir(cacheDir, { recursive: true });
+      await makeCache();
       const known = inventory.get(model);
       const pulled = await pullModel({
         client: options.hub,
@@ -57,7 +65,7 @@ export function modelHandlers(options: {
       await record(model, pulled);
     },
     "model.import": async ({ model, source }, { signal, report }) => {
-      await mkdir(cacheDir, { recursive: true });
+      await makeCache();
       const imported = await importModel({
         cacheDir,
         id: requireId(model),
@@ -77,9 +85,11 @@ export function modelHandlers(options: {
         if (cached && options.router.instances.get(cached.upstreamId)) await options.router.client().unload(cached.upstreamId);
         // A projector serves every quant of its repository: it goes with the last of them.
         const alone = !models.some((other) => other.repo === entry.repo && other.id !== cached?.id);
-        const links = [...(cached?.files ?? []), ...(alone && cached?.projector ? [cached.projector] : [])];
-        const blobs = entry.files.filter((file) => alone || !/mmproj/i.test(file.path)).map((file) => file.blob);
-        await removeModel({ cacheDir, repo: entry.repo, links, blobs });
+        const files = entry.files.filter((file) => alone || !isProjector(file.path));
+        // By the inventory too: after a removal that was cut short the cache shows no model any more.
+        const noted = files.map((file) => snapshotPath(cacheDir, entry.repo, entry.commit, file.path));
+        const links = [...new Set([...noted, ...(cached?.files ?? []), ...(alone && cached?.projector ? [cached.projector] : [])])];
+        await removeModel({ cacheDir, repo: entry.repo, links, blobs: files.map((file) => file.blob) });
         await inventory.remove(model);
       } finally {
         letIn();

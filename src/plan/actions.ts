@@ -40,6 +40,25 @@ export function laneOf(kind: ActionKind): Lane {
   return kind === "model.pull" || kind === "model.import" ? "transfer" : "control";
 }
 
+/** How far an action is; bytes where it moves bytes. */
+export interface Progress {
+  readonly phase: string;
+  readonly completed: number;
+  readonly total: number;
+  readonly file?: string;
+  readonly digest?: string;
+  readonly fileCompleted?: number;
+  readonly fileTotal?: number;
+}
+
+export interface RunningAction {
+  readonly action: Action;
+  readonly lane: Lane;
+  /** ms; null while it waits in its lane. */
+  readonly startedAt: number | null;
+  readonly progress: Progress | null;
+}
+
 /** What an earlier try of an action left behind. */
 export interface BackoffEntry {
   readonly failures: number;

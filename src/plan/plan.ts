@@ -4,7 +4,7 @@ import { restartAfterCrash } from "../core/backoff.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type Action, type BackoffEntry, backoffKey, type HeldAction, type Plan } from "./actions.ts";
 import { type CachedModel, type CacheSnapshot, findCached, holdsFilesOf, type InventoryEntry, isOfRepo, type Observed } from "./observed.ts";
-import { effectiveValues, parsePreset, type PresetFile } from "./preset-file.ts";
+import { effectiveValues, hasSource, parsePreset, type PresetFile } from "./preset-file.ts";
 import { renderPreset } from "./render-preset.ts";
 import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
 
@@ -120,7 +120,7 @@ function reloadAction(observed: Observed, preset: PresetFile, cache: CacheSnapsh
   const served = new Set(cache.models.map((model) => model.upstreamId));
   const listed = router.models.state === "known" ? router.models.value.map((model) => model.id) : [];
   const changes = [...new Set([...served, ...listed])].filter(
-    (id) => !served.has(id) || !sameValues(effectiveValues(before, id), effectiveValues(preset, id)),
+    (id) => !(served.has(id) || hasSource(preset, id)) || !sameValues(effectiveValues(before, id), effectiveValues(preset, id)),
   );
   const presetChanged = router.loadedPreset !== preset.text;
   return {

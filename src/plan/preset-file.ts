@@ -101,6 +101,12 @@ export function sectionValues(section: PresetSection | undefined): ReadonlyMap<s
   return new Map(entries.map(({ key, value }) => [key, value]));
 }
 
+/** Whether a model's own section says where its files are. */
+export function hasSource(file: PresetFile, name: string): boolean {
+  const values = sectionValues(findSection(file, name));
+  return ["hf-repo", "model", "model-url"].some((key) => values.has(key));
+}
+
 /** What the router would use for a model: `[*]` with the model's own section over it. */
 export function effectiveValues(file: PresetFile, name: string): ReadonlyMap<string, string> {
   return new Map([...sectionValues(findSection(file, "*")), ...sectionValues(findSection(file, name))]);

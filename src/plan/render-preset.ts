@@ -34,14 +34,23 @@ export function renderPreset(
   );
   const drafts = current.sections.map((section, index): Draft | null => {
     if (section.name === null) return index === 0 ? preamble(section) : commentOut(section, null);
-    if (isUnknown(section.name)) return { name: section.name, lines: section.lines.map((line) => readable(line, knownKeys)) };
     if (!effective.includes(section)) return commentOut(section, "replaced by the later section of the same name");
-    const ours = wanted.find((entry) => sameSection(entry.name, section.name ?? ""));
+    const ours = isUnknown(section.name) ? asItStands(section, knownKeys) : wanted.find((entry) => sameSection(entry.name, section.name ?? ""));
     return mergeSection(section, ours, knownKeys);
   });
   const missing = wanted.filter((entry) => !effective.some((section) => section.name !== null && sameSection(section.name, entry.name)));
   const added = missing.map((entry): Draft => ({ name: entry.name, lines: ourLines(entry.values) }));
   return format([...drafts.filter((draft) => draft !== null), ...added]);
+}
+
+/** What a section has of ours already. */
+function asItStands(section: PresetSection, knownKeys: ReadonlySet<string> | null): WantedSection | undefined {
+  const marked = markedKeys(section);
+  const entries = section.lines.flatMap((line): [string, string][] => {
+    const key = isReadable(line, knownKeys) ? readEntry(line)?.key : undefined;
+    return key !== undefined && marked.has(key) ? [[key, line.slice(line.indexOf("=") + 1).trim()]] : [];
+  });
+  return entries.length > 0 ? { name: section.name ?? "", values: new Map(entries) } : undefined;
 }
 
 /** Keys before the first section would become a model called "default". */
@@ -63,8 +72,8 @@ function mergeSection(section: PresetSection, ours: WantedSection | undefined, k
   const own = new Set(foreign.flatMap((line) => readEntry(line)?.key ?? []));
   const hasSource = ["hf-repo", "model", "model-url"].some((key) => own.has(key));
   if (!ours && own.size === 0 && marked.size > 0 && foreign.every((line) => line.trim() === "")) return null;
-  if (section.name !== "*" && !ours && !hasSource) {
-    if (own.size === 0) return { name: null, lines: [`; [${section.name}]`, ...foreign] };
+  if (section.name !== "*" && !hasSource && !values.has("hf-repo") && !values.has("model")) {
+    if (own.size === 0 && values.size === 0) return { name: null, lines: [`; [${section.name}]`, ...foreign] };
     if (!parseModelId(section.name ?? "")) return commentOut(section, "a section needs hf-repo or model");
     values.set("hf-repo", section.name ?? "");
   }

@@ -2,10 +2,10 @@
 // many wakes make one pass, and a pass looks at everything.
 import { jittered } from "../core/backoff.ts";
 import { GatewayError } from "../core/errors.ts";
-import type { DesiredState } from "../desired/store.ts";
-import type { Executor, Outcome, RunningAction } from "../execute/executor.ts";
+import type { DesiredState } from "../desired/document.ts";
+import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
-import type { Action, Plan } from "../plan/actions.ts";
+import type { Action, Plan, RunningAction } from "../plan/actions.ts";
 import { plan } from "../plan/plan.ts";
 import type { Observed } from "../plan/observed.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";

@@ -1,7 +1,8 @@
 // The bodies of /status and /api/plan from what the loop found. Pure.
-import type { DesiredState } from "../desired/store.ts";
-import type { RunningAction } from "../execute/executor.ts";
-import type { Action, HeldAction, Plan } from "../plan/actions.ts";
+import type { DesiredState } from "../desired/document.ts";
+import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
+import type { SourceStatus } from "../desired/parse.ts";
+import type { RouterSnapshot } from "../plan/observed.ts";
 import type { Condition } from "./conditions.ts";
 
 export interface StatusReport {
@@ -38,11 +39,56 @@ export function actionBody(action: Action): object {
   return { kind, key, reason, message, disrupts, ...("model" in action ? { model: action.model } : {}) };
 }
 
+/** What the parts of a running gateway know. */
+export interface ReportInput {
+  readonly version: string;
+  /** ms */
+  readonly startedAt: number;
+  readonly stopping: boolean;
+  readonly desired: DesiredState;
+  /** Of the newest pass; null before the first. */
+  readonly pass: { readonly desired: DesiredState; readonly plan: Plan } | null;
+  readonly router: Pick<RouterSnapshot, "phase" | "pid" | "silentSince" | "crashes">;
+  readonly binary: string | null;
+  readonly source: SourceStatus;
+  readonly conditions: readonly Condition[];
+  readonly models: readonly ModelStatus[];
+  readonly running: readonly RunningAction[];
+  readonly inFlight: ReadonlyMap<string, number>;
+}
+
+export function statusReport(input: ReportInput): StatusReport {
+  const { desired, pass, router, conditions, source } = input;
+  const isObserved = pass?.desired.generation === desired.generation;
+  const isReady = conditions.some((condition) => condition.type === "Ready" && condition.status === "True");
+  return {
+    gateway: { version: input.version, startedAt: new Date(input.startedAt).toISOString(), ready: isReady && !input.stopping },
+    router: {
+      connected: router.phase === "ready" && router.silentSince === null,
+      phase: router.phase,
+      pid: router.pid,
+      binary: input.binary,
+      crashes: router.crashes.length,
+    },
+    rpc: { mode: desired.document.rpc.mode, workers: desired.document.rpc.workers.map((address) => ({ address })) },
+    sync: syncOf(conditions, isObserved),
+    health: healthOf(conditions, desired.document.suspend),
+    generation: desired.generation,
+    observedGeneration: pass?.desired.generation ?? 0,
+    source: { path: source.path, valid: source.valid, problems: source.problems },
+    conditions,
+    models: input.models,
+    running: input.running.map(runningBody),
+    planned: (pass?.plan.held ?? []).map(({ action, why }) => ({ ...actionBody(action), held: why })),
+    inFlight: Object.fromEntries(input.inFlight),
+  };
+}
+
 function heldBody({ action, why, until }: HeldAction): object {
   return { ...actionBody(action), held: why, until: until === null ? null : new Date(until).toISOString() };
 }
 
-export function runningBody({ action, lane, startedAt, progress }: RunningAction): object {
+function runningBody({ action, lane, startedAt, progress }: RunningAction): object {
   return { ...actionBody(action), lane, startedAt: startedAt === null ? null : new Date(startedAt).toISOString(), progress };
 }
 
@@ -60,22 +106,18 @@ export function planBody(plan: Plan, generation: number, running: readonly Runni
 }
 
 /** A document that no pass has looked at yet is not in sync, whatever the conditions of the one before say. */
-export function syncOf(conditions: readonly Condition[], isObserved: boolean): StatusReport["sync"] {
+function syncOf(conditions: readonly Condition[], isObserved: boolean): StatusReport["sync"] {
   if (!isObserved) return "OutOfSync";
   const status = conditions.find((condition) => condition.type === "Synced")?.status;
   return status === "True" ? "Synced" : status === "False" ? "OutOfSync" : "Unknown";
 }
 
-export function healthOf(conditions: readonly Condition[], suspended: boolean): StatusReport["health"] {
+function healthOf(conditions: readonly Condition[], suspended: boolean): StatusReport["health"] {
   const status = (type: string): string | undefined => conditions.find((condition) => condition.type === type)?.status;
   if (suspended) return "Suspended";
   if (status("Stalled") === "True") return "Degraded";
   if (status("Ready") === "True") return status("Reconciling") === "True" ? "Progressing" : "Healthy";
   return status("Reconciling") === "True" ? "Progressing" : "Degraded";
-}
-
-export function rpcBody({ document }: DesiredState): StatusReport["rpc"] {
-  return { mode: document.rpc.mode, workers: document.rpc.workers.map((address) => ({ address })) };
 }
 
 /** Every model that the document names or the cache holds, by the id under which clients ask for it. */

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import type { DocumentTree } from "../../src/desired/document.ts";
+import type { DesiredState, DocumentTree } from "../../src/desired/document.ts";
 import { parseSource } from "../../src/desired/parse.ts";
-import { type DesiredState, type DesiredStore, openDesiredStore } from "../../src/desired/store.ts";
+import { type DesiredStore, openDesiredStore } from "../../src/desired/store.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
 
 async function open(stateDir: string): Promise<DesiredStore> {

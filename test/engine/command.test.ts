@@ -13,6 +13,7 @@ import { runCommand, startCommand } from "../support/command.ts";
 import { cacheModel, cacheTalker, makeFolders, streamChat } from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
 import { isRunning } from "../support/processes.ts";
+import { cleanUp } from "../support/clean-up.ts";
 
 test("a first start writes the starter and its document, and the curl line that it prints answers", async (t) => {
   const folders = await makeFolders(t);
@@ -76,7 +77,7 @@ test("a port that is taken and flags that are none end with a clear word and exi
   const folders = await makeFolders(t);
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-  t.after(() => other.close());
+  cleanUp(t, () => other.close());
   const { port } = other.address() as AddressInfo;
   const taken = await runCommand(t, folders, ["serve", "--port", String(port)]);
   assert.equal(taken.code, 1);

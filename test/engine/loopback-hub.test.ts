@@ -12,6 +12,7 @@ import { llamaServer } from "../support/engine.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
 import { startPulling } from "../support/pulling.ts";
+import { cleanUp } from "../support/clean-up.ts";
 
 const token = "hf_abcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -32,7 +33,7 @@ async function startRouter(t: TestContext, environment: Readonly<Record<string, 
     env: { PATH: process.env["PATH"] ?? "", HOME: environment["HF_HUB_CACHE"] ?? "", ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  t.after(() => stop(child));
+  cleanUp(t, () => stop(child));
   await listening(child);
   const base = `http://127.0.0.1:${port}`;
   return {
@@ -88,7 +89,7 @@ describe("the loopback hub and llama-server", () => {
   it("lets llama-server download a model by itself, from the storage, without its token there", async (t) => {
     const hub = await startLoopbackHub(t, { tokens: [token] });
     const cache = await mkdtemp(join(tmpdir(), "router-cache-"));
-    t.after(() => rm(cache, { recursive: true, force: true }));
+    cleanUp(t, () => rm(cache, { recursive: true, force: true }));
     const bytes = modelBytes(talkingModel("alpha"));
     const commit = hub.addRepo("acme/alpha-GGUF", {
       files: { "README.md": Buffer.from("hi"), "alpha-Q8_0.gguf": bytes },
@@ -97,7 +98,7 @@ describe("the loopback hub and llama-server", () => {
     const router = await startRouter(t, { HF_HUB_CACHE: cache, HF_ENDPOINT: hub.endpoint, HF_TOKEN: token });
 
     const events = new AbortController();
-    t.after(() => events.abort());
+    cleanUp(t, () => events.abort());
     const stream = await fetch(`${router.base}/models/sse`, { signal: events.signal });
     const posted = await fetch(`${router.base}/models`, {
       method: "POST",

@@ -6,6 +6,7 @@ import { startCommand } from "../support/command.ts";
 import { cacheTalker, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+import { cleanUp } from "../support/clean-up.ts";
 
 function condition(gateway: TestGateway, subject: string, type: string): string | undefined {
   const status = gateway.gateway.status();
@@ -95,7 +96,7 @@ test("a pull that the document no longer wants is given up, and leaves nothing; 
   hub.addRepo("acme/big", { files: { "big-Q8_0.gguf": modelBytes(talkingModel("big")) } });
   hub.addRepo("acme/small", { files: { "small-Q8_0.gguf": modelBytes(talkingModel("small")) } });
   const held = hub.throttle("big-Q8_0.gguf", 100_000);
-  t.after(() => held.release());
+  cleanUp(t, () => held.release());
   const gateway = await startTestGateway(t, { yaml: "version: 1\nmodels: [acme/small:Q8_0]\n", environment: { HF_ENDPOINT: hub.endpoint } });
   await gateway.converged();
   await gateway.json("/api/desired", patch({ models: { "acme/big:Q8_0": {} } }));
@@ -114,7 +115,7 @@ test("a gateway killed in the middle of a pull carries on at its next start, and
   const hub = await startLoopbackHub(t);
   hub.addRepo("acme/big", { files: { "big-Q8_0.gguf": modelBytes(talkingModel("big")) } });
   const held = hub.throttle("big-Q8_0.gguf", 100_000);
-  t.after(() => held.release());
+  cleanUp(t, () => held.release());
   const folders = await makeFolders(t);
   await folders.writeConfig("version: 1\nmodels: [acme/big:Q8_0]\n");
   const first = await startCommand(t, folders, ["serve"], { HF_ENDPOINT: hub.endpoint });

@@ -10,12 +10,13 @@ import { freePort } from "../../src/engines/free-port.ts";
 import { rpcServer } from "../support/engine.ts";
 import { cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
+import { cleanUp } from "../support/clean-up.ts";
 
 async function startWorker(t: TestContext): Promise<string> {
   const port = await freePort();
   const worker = spawn(await rpcServer(), ["-H", "127.0.0.1", "-p", String(port)], { stdio: ["ignore", "ignore", "ignore"], env: { PATH: process.env["PATH"] ?? "", TMPDIR: process.env["TMPDIR"] ?? "" } });
   const exited = once(worker, "exit");
-  t.after(async () => {
+  cleanUp(t, async () => {
     worker.kill("SIGKILL");
     await exited;
   });

@@ -14,6 +14,7 @@ import {
   weatherTool,
   writeModelFile,
 } from "../support/models.ts";
+import { cleanUp } from "../support/clean-up.ts";
 
 interface ToolCall {
   readonly id?: string;
@@ -94,7 +95,7 @@ const afterTool = [
 
 async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "scripted-model-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 

@@ -1,6 +1,7 @@
 // What holds for the project's files as a whole: they name no registry and no machine, and a clean clone installs.
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { packageRoot } from "../../src/settings.ts";
@@ -8,17 +9,19 @@ import { projectFiles, readProjectFile } from "../support/project-files.ts";
 
 /** Mirrors and registries are a matter of the machine: its own configuration names them. */
 const registryHost = /\b(?:registry|npm|pypi|crates|deb|mirrors?)\.[a-z0-9-]+\.(?:org|com|io|dev|net)\b/i;
-const machinePath = /(?:^|[^\w.~/-])\/(?:root|work|home|Users|tmp)\/\w/;
+const machinePath = /(?:^|[^\w.~/-])\/(?:root|work)\/\w/;
+/** Where this checkout and its user live. */
+const ownPaths = [packageRoot, homedir()].filter((path) => path.length > 4);
 
 test("no file names a package registry or a path of one machine", () => {
   const files = projectFiles();
   assert.ok(files.length > 100, `${files.length} files were found`);
+  const names = (line: string): boolean =>
+    registryHost.test(line) || machinePath.test(line) || ownPaths.some((path) => line.includes(path));
   const found = files.flatMap((path) =>
     readProjectFile(path)
       .split("\n")
-      .flatMap((line, index) =>
-        registryHost.test(line) || machinePath.test(line) ? [`${path}:${index + 1}: ${line}`] : [],
-      ),
+      .flatMap((line, index) => (names(line) ? [`${path}:${index + 1}: ${line}`] : [])),
   );
   assert.deepEqual(found, []);
 });

@@ -5,6 +5,7 @@ import type { TestContext } from "node:test";
 import { packageRoot } from "../../src/settings.ts";
 import { llamaServer } from "./engine.ts";
 import type { GatewayFolders } from "./gateway.ts";
+import { cleanUp } from "./clean-up.ts";
 
 export interface CommandResult {
   readonly code: number | null;
@@ -47,7 +48,7 @@ export async function startCommand(t: TestContext, folders: GatewayFolders, args
     stderr += text.toString();
   });
   const exited = new Promise<CommandResult>((resolve) => child.once("close", (code) => resolve({ code, stdout, stderr })));
-  t.after(async () => {
+  cleanUp(t, async () => {
     // Not yet asked to end: in good order, so that its engines end too.
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
     await exited;

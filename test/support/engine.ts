@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { TestContext } from "node:test";
 import { type EngineBinary, locateEngine } from "../../src/engines/locate.ts";
+import { cleanUp } from "./clean-up.ts";
 
 /** Absolute path of the llama-server to test with; MODEL_GATEWAY_TEST_ENGINES names another engines folder. */
 export function llamaServer(): Promise<string> {
@@ -49,7 +50,7 @@ export async function startLlamaServer(
     stdio: ["ignore", "pipe", "pipe"],
   });
   const exited = once(server, "exit");
-  t.after(async () => {
+  cleanUp(t, async () => {
     if (server.exitCode !== null || server.signalCode !== null) return;
     server.kill("SIGTERM");
     const kill = setTimeout(() => server.kill("SIGKILL"), 5000);

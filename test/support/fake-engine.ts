@@ -7,8 +7,8 @@
 //   --fork-apart        the same child in a process group of its own
 //   --models=PORT,PORT  has a child for each, as a router has: `--port PORT`, which ends when its standard input does
 //   --until-stdin-ends  is such a child
-import { spawn } from "node:child_process";
-import { writeSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { closeSync, constants, openSync, unlinkSync, writeSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const flags = process.argv.slice(2);
@@ -22,11 +22,20 @@ function say(line: string): void {
   writeSync(1, `${line}\n`);
 }
 
-function startChild(...childFlags: readonly string[]): number | undefined {
+function startChild(stdin: "ignore" | number, ...childFlags: readonly string[]): void {
   const apart = childFlags.includes("--apart");
-  const stdin = childFlags.includes("--until-stdin-ends") ? "pipe" : "ignore";
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), ...childFlags], { detached: apart, stdio: [stdin, "inherit", "inherit"] });
-  return child.pid;
+  spawn(process.execPath, [fileURLToPath(import.meta.url), ...childFlags], { detached: apart, stdio: [stdin, "inherit", "inherit"] });
+}
+
+/** With a pipe that only we hold open, as the router has it: Node's own would be a socket. */
+function startModel(port: string): void {
+  const fifo = `input-${port}`;
+  execFileSync("mkfifo", [fifo]);
+  const readEnd = openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK);
+  openSync(fifo, constants.O_WRONLY);
+  unlinkSync(fifo);
+  startChild(readEnd, "--until-stdin-ends", "--name=model", "--port", port);
+  closeSync(readEnd);
 }
 
 if (flags.includes("--ignore-term")) process.on("SIGTERM", () => say("TERM ignored"));
@@ -36,9 +45,9 @@ for (let line = 0, written = 0; written < bytes; line++) {
   written += text.length + 1;
   say(text);
 }
-if (flags.includes("--fork")) startChild("--ignore-term", "--name=grandchild");
-if (flags.includes("--fork-apart")) startChild("--ignore-term", "--apart", "--name=grandchild");
-for (const port of valueOf("models")?.split(",") ?? []) startChild("--until-stdin-ends", "--name=model", "--port", port);
+if (flags.includes("--fork")) startChild("ignore", "--ignore-term", "--name=grandchild");
+if (flags.includes("--fork-apart")) startChild("ignore", "--ignore-term", "--apart", "--name=grandchild");
+for (const port of valueOf("models")?.split(",") ?? []) startModel(port);
 
 function becomeReady(): void {
   say(`${valueOf("name") ?? "engine"} ready ${process.pid}`);

@@ -15,6 +15,7 @@ import type { StatusReport } from "../../src/status/report.ts";
 import { createHash } from "node:crypto";
 import { llamaServer } from "./engine.ts";
 import { modelBytes, talkingModel } from "./models.ts";
+import { cleanUp } from "./clean-up.ts";
 
 export interface GatewayFolders {
   readonly root: string;
@@ -26,7 +27,7 @@ export interface GatewayFolders {
 
 export async function makeFolders(t: TestContext): Promise<GatewayFolders> {
   const root = await mkdtemp(join(tmpdir(), "gateway-"));
-  t.after(() => rm(root, { recursive: true, force: true }));
+  cleanUp(t, () => rm(root, { recursive: true, force: true }));
   const stateDir = join(root, "state");
   const cacheDir = join(root, "hub");
   await mkdir(stateDir);
@@ -85,7 +86,7 @@ export async function startTestGateway(t: TestContext, options: TestGatewayOptio
   if (options.yaml !== undefined) await folders.writeConfig(options.yaml);
   const settings = await testSettings(folders, options);
   const gateway = await startGateway({ settings, logger: pino({ level: settings.logLevel }, pino.destination(2)) });
-  t.after(() => gateway.stop());
+  cleanUp(t, () => gateway.stop());
   const until: TestGateway["until"] = (what, test, timeoutMs = 20_000) => untilStatus(gateway, what, test, timeoutMs);
   return {
     ...folders,

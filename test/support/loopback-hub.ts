@@ -16,6 +16,7 @@ import {
   storeCommit,
   treeEntries,
 } from "./loopback-hub-repos.ts";
+import { cleanUp } from "./clean-up.ts";
 
 export interface HubRequest {
   readonly origin: "hub" | "storage";
@@ -212,7 +213,7 @@ export async function startLoopbackHub(
     await Promise.all([hubServer, storageServer].map(closeServer));
   }
 
-  t.after(close);
+  cleanUp(t, close);
   return {
     ...troubles,
     endpoint,

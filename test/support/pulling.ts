@@ -8,6 +8,7 @@ import { parseModelId } from "../../src/core/ids.ts";
 import { createHubClient, type HubClient } from "../../src/hub/client.ts";
 import { type PullOptions, type PullProgress, type PullResult, pullModel } from "../../src/hub/pull.ts";
 import { type LoopbackHub, type LoopbackHubOptions, startLoopbackHub } from "./loopback-hub.ts";
+import { cleanUp } from "./clean-up.ts";
 
 export interface Pulling {
   readonly hub: LoopbackHub;
@@ -29,9 +30,9 @@ export async function startPulling(
 ): Promise<Pulling> {
   const hub = await startLoopbackHub(t, options);
   const cacheDir = await mkdtemp(join(tmpdir(), "gateway-cache-"));
-  t.after(() => rm(cacheDir, { recursive: true, force: true }));
+  cleanUp(t, () => rm(cacheDir, { recursive: true, force: true }));
   const client = createHubClient({ endpoint: hub.endpoint, token: options.token, stallMs: options.stallMs });
-  t.after(() => client.close());
+  cleanUp(t, () => client.close());
   const progress: PullProgress[] = [];
 
   async function pull(text: string, more: Partial<PullOptions> = {}): Promise<PullResult> {

@@ -6,11 +6,12 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { GatewayError } from "../../src/core/errors.ts";
+import { cleanUp } from "./clean-up.ts";
 
 export async function scratchFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), "component-"));
   // Watchers and processes that are still ending may write once more.
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }
 

@@ -5,6 +5,7 @@ import type { TestContext } from "node:test";
 import { type FileSource, type SourceStatus, watchFileSource } from "../../src/desired/file-source.ts";
 import { type DesiredStore, openDesiredStore } from "../../src/desired/store.ts";
 import { scratchFolder, until } from "./scratch.ts";
+import { cleanUp } from "./clean-up.ts";
 
 export interface Sourcing {
   readonly root: string;
@@ -59,7 +60,7 @@ export async function startSourcing(t: TestContext, options: SourcingOptions = {
     warn: (message, fields) => void told.push(`${message} ${JSON.stringify(fields)}`),
     pollMs: options.pollMs ?? 600_000,
   });
-  t.after(() => source.close());
+  cleanUp(t, () => source.close());
   await source.check();
   return {
     root,

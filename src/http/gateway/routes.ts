@@ -2,8 +2,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
-import { toInput } from "../../desired/document.ts";
-import type { DesiredState, DesiredStore, DocumentChange } from "../../desired/store.ts";
+import { type DesiredState, toInput } from "../../desired/document.ts";
+import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
 import type { Plan } from "../../plan/actions.ts";
 import { isConverged, type Loop, type Pass } from "../../reconcile/loop.ts";
 import type { Journal } from "../../status/journal.ts";

@@ -149,9 +149,11 @@ export function createSimulatedWorld(options: {
 
   function reload(announced: readonly string[]): void {
     if (options.reloads && router.models.state === "known") {
-      const before = new Map(router.models.value.map((model) => [model.id, model.args.join(" ")]));
+      // The order of options does not count: a size that moves from `[*]` to a section ends nothing.
+      const settings = (args: readonly string[]): string => args.toSorted().join(" ");
+      const before = new Map(router.models.value.map((model) => [model.id, settings(model.args)]));
       const listed = readAsRouter(presetText, cache().models, new Set());
-      const stays = (id: string): boolean => listed.some((model) => model.id === id && model.args.join(" ") === before.get(id));
+      const stays = (id: string): boolean => listed.some((model) => model.id === id && settings(model.args) === before.get(id));
       for (const id of loaded) if (!stays(id) && !announced.includes(id)) throw new Error(`the reload ended ${id} unannounced`);
       loaded = new Set([...loaded].filter(stays));
       router = { ...router, models: known(readAsRouter(presetText, cache().models, loaded)) };

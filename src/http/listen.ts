@@ -1,0 +1,27 @@
+// Opens the port, and says in plain words why it cannot.
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { GatewayError, systemCode } from "../core/errors.ts";
+import { isLoopback } from "./guards.ts";
+
+/** Without license keys everybody who can connect may do everything: then only this machine may connect. */
+export function requireLoopback(host: string): void {
+  if (isLoopback(host)) return;
+  throw new GatewayError("invalid_request", `--host ${host} is open to other machines, and this version has no license keys to keep them out: use 127.0.0.1`);
+}
+
+/** Answers with the address, `http://HOST:PORT`. Errors: `invalid_request` for a port that is taken or an address that is none. */
+export async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+  const bare = host.replace(/^\[|\]$/g, "");
+  try {
+    await app.listen({ host: bare, port });
+  } catch (error) {
+    const why =
+      systemCode(error) === "EADDRINUSE"
+        ? `port ${port} is taken by another program: choose one with --port`
+        : `cannot listen on ${host}:${port} (${systemCode(error) ?? String(error)})`;
+    throw new GatewayError("invalid_request", why, { cause: error });
+  }
+  const address = app.server.address() as AddressInfo;
+  return `http://${bare.includes(":") ? `[${bare}]` : bare}:${address.port}`;
+}

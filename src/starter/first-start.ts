@@ -1,0 +1,20 @@
+// What the first start finds nothing of and writes: the commented document and the starter model that it declares.
+import { access, mkdir } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { systemCode } from "../core/errors.ts";
+import { writeAtomic } from "../desired/atomic-file.ts";
+import { firstDocument } from "./first-document.ts";
+import { starterFileName, starterModel } from "./starter-model.ts";
+
+/** A file that was applied once and is gone is not written again: it vanished, and that is told. */
+export async function writeFirstDocument(configPath: string, schemaPath: string, appliedBefore: boolean): Promise<void> {
+  const exists = await access(configPath).then(
+    () => true,
+    (error: unknown) => systemCode(error) !== "ENOENT",
+  );
+  if (exists || appliedBefore) return;
+  const folder = dirname(configPath);
+  await mkdir(folder, { recursive: true });
+  await writeAtomic(join(folder, starterFileName), starterModel().bytes);
+  await writeAtomic(configPath, firstDocument(relative(folder, schemaPath)));
+}

@@ -1,0 +1,165 @@
+// Flags, environment and defaults: which wins, what is refused, and that no secret gets into a message.
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { describe, it } from "node:test";
+import { inspect } from "node:util";
+import { GatewayError } from "../../src/core/errors.ts";
+import { type Environment, packageRoot, readSettings, type Settings } from "../../src/settings.ts";
+import { scratchFolder } from "../support/scratch.ts";
+
+const home = "/home/nobody-at-all";
+
+function read(args: readonly string[] = [], environment: Environment = {}): Settings {
+  return readSettings(["serve", ...args], { HOME: home, ...environment }).settings;
+}
+
+function problem(args: readonly string[], environment: Environment = {}): GatewayError {
+  try {
+    read(args, environment);
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === "invalid_request") return error;
+    throw error;
+  }
+  throw new Error(`${args.join(" ")} ${JSON.stringify(environment)} was taken`);
+}
+
+describe("settings", () => {
+  it("have the documented defaults", () => {
+    const { environment: _, ...settings } = read();
+    assert.deepEqual(settings, {
+      host: "127.0.0.1",
+      port: 8484,
+      stateDir: join(packageRoot, "state"),
+      configPath: join(packageRoot, "state", "gateway.yaml"),
+      cacheDir: join(home, ".cache", "huggingface", "hub"),
+      hubEndpoint: "https://huggingface.co",
+      hubToken: undefined,
+      llamaServer: undefined,
+      installEngine: true,
+      modelsMax: 4,
+      transfers: 1,
+      resyncMs: 60_000,
+      drainMs: 30_000,
+      loadTimeoutMs: 600_000,
+      startTimeoutMs: 60_000,
+      stopGraceMs: 10_000,
+      silenceLimitMs: 20_000,
+      waitTimeoutMs: 60_000,
+      bodyLimit: 67_108_864,
+      allowedHosts: [],
+      logLevel: "info",
+    });
+  });
+
+  it("take a flag before the environment, and that before the default", () => {
+    assert.equal(read([], { GATEWAY_PORT: "7000" }).port, 7000);
+    assert.equal(read(["--port", "7001"], { GATEWAY_PORT: "7000" }).port, 7001);
+    assert.equal(read(["--port=7001", "--port", "7002"]).port, 7002);
+    assert.equal(read([], { GATEWAY_PORT: "" }).port, 8484);
+    assert.equal(read(["--install-engine", "false"], { GATEWAY_INSTALL_ENGINE: "true" }).installEngine, false);
+    assert.equal(read([], { GATEWAY_INSTALL_ENGINE: "false" }).installEngine, false);
+    assert.deepEqual(read([], { GATEWAY_ALLOWED_HOSTS: " One.example, two ,," }).allowedHosts, ["one.example", "two"]);
+    assert.equal(read(["--resync", "0.5"]).resyncMs, 500);
+  });
+
+  it("have the document in the state folder, unless it is elsewhere", () => {
+    assert.equal(read(["--state", "/srv/a"]).configPath, "/srv/a/gateway.yaml");
+    assert.equal(read(["--state", "/srv/a", "--config", "/etc/g.yaml"]).configPath, "/etc/g.yaml");
+    assert.equal(read([], { GATEWAY_STATE: "relative" }).stateDir, resolve("relative"));
+  });
+
+  it("read the command, its operands and the switches", () => {
+    const { command, operands, json, help } = readSettings(["validate", "a.yaml", "--json", "-h"], {});
+    assert.deepEqual({ command, operands, json, help }, { command: "validate", operands: ["a.yaml"], json: true, help: true });
+    assert.equal(readSettings([], {}).command, "serve");
+  });
+
+  for (const [args, environment, parts] of [
+    [["--port", "http"], {}, ["--port", "GATEWAY_PORT", "http"]],
+    [[], { GATEWAY_PORT: "70000" }, ["--port", "GATEWAY_PORT", "70000"]],
+    [["--port=-1"], {}, ["--port", "-1"]],
+    [["--port", "80.5"], {}, ["--port", "whole", "80.5"]],
+    [["--port", ""], {}, ["--port", '""']],
+    [[], { GATEWAY_RESYNC: "soon" }, ["--resync", "GATEWAY_RESYNC", "soon"]],
+    [["--models-max", "0"], {}, ["--models-max", "from 1"]],
+    [["--transfers", "NaN"], {}, ["--transfers"]],
+    [["--wait-timeout", "Infinity"], {}, ["--wait-timeout"]],
+    [["--install-engine", "no"], {}, ["--install-engine", "true, false", "no"]],
+    [[], { GATEWAY_LOG_LEVEL: "loud" }, ["--log-level", "GATEWAY_LOG_LEVEL", "loud"]],
+    [["--no-such-flag"], {}, ["--no-such-flag"]],
+    [["--port"], {}, ["--port"]],
+    [[], { HF_ENDPOINT: "hub.example" }, ["HF_ENDPOINT"]],
+    [[], { HF_ENDPOINT: "file:///etc/passwd" }, ["HF_ENDPOINT"]],
+  ] as const) {
+    it(`refuse ${JSON.stringify(args)} ${JSON.stringify(environment)} by name`, () => {
+      const { message } = problem(args, environment);
+      for (const part of parts) assert.ok(message.includes(part), message);
+    });
+  }
+
+  it("keep times within what a timer can be", () => {
+    const { resyncMs, waitTimeoutMs } = read(["--resync", "9999999999", "--wait-timeout", "1e12"]);
+    assert.deepEqual([resyncMs, waitTimeoutMs], [2 ** 31 - 1, 2 ** 31 - 1]);
+    assert.equal(read(["--resync", "0"]).resyncMs, 100);
+  });
+});
+
+describe("the model cache's place", () => {
+  it("is the first that is set, as llama.cpp looks for it", () => {
+    const all = { LLAMA_CACHE: "/1", HF_HUB_CACHE: "/2", HUGGINGFACE_HUB_CACHE: "/3", HF_HOME: "/4", XDG_CACHE_HOME: "/5" };
+    const places: string[] = [];
+    const environment: Record<string, string | undefined> = { ...all };
+    for (const variable of Object.keys(all)) {
+      places.push(read([], environment).cacheDir);
+      // An empty one counts as none, too.
+      environment[variable] = places.length % 2 === 0 ? "" : undefined;
+    }
+    places.push(read([], environment).cacheDir);
+    assert.deepEqual(places, ["/1", "/2", "/3", "/4/hub", "/5/huggingface/hub", `${home}/.cache/huggingface/hub`]);
+    assert.equal(readSettings([], {}).settings.cacheDir, join(homedir(), ".cache", "huggingface", "hub"));
+    assert.equal(read([], { HF_HUB_CACHE: "rel" }).cacheDir, resolve("rel"));
+  });
+});
+
+describe("the hub", () => {
+  it("is where HF_ENDPOINT says", () => {
+    assert.equal(read([], { HF_ENDPOINT: "http://127.0.0.1:9//" }).hubEndpoint, "http://127.0.0.1:9");
+    assert.equal(read([], { HF_ENDPOINT: "" }).hubEndpoint, "https://huggingface.co");
+  });
+
+  it("gets the token from HF_TOKEN, else from the file that HF_TOKEN_PATH or HF_HOME names", async (t) => {
+    const root = await scratchFolder(t);
+    const path = join(root, "secret");
+    await writeFile(path, "hf_fromfile\n");
+    await mkdir(join(root, "hf"));
+    await writeFile(join(root, "hf", "token"), " hf_fromhome ");
+    const environment = { HF_TOKEN_PATH: path, HF_HOME: join(root, "hf") };
+    assert.equal(read([], { ...environment, HF_TOKEN: " hf_direct\n" }).hubToken, "hf_direct");
+    assert.equal(read([], { ...environment, HF_TOKEN: "" }).hubToken, "hf_fromfile");
+    assert.equal(read([], { HF_HOME: environment.HF_HOME }).hubToken, "hf_fromhome");
+    assert.equal(read([], { HF_TOKEN_PATH: join(root, "none") }).hubToken, undefined);
+    await writeFile(path, "\n");
+    assert.equal(read([], { HF_TOKEN_PATH: path }).hubToken, undefined);
+  });
+
+  it("has its token's file named where that cannot be read", async (t) => {
+    const root = await scratchFolder(t);
+    assert.ok(problem([], { HF_TOKEN_PATH: root }).message.includes(root));
+  });
+});
+
+describe("what is refused", () => {
+  it("shows no secret that stands beside it", () => {
+    const secrets = { HF_TOKEN: "hf_SECRET", GATEWAY_LICENSE_KEY: "SECRET" };
+    const errors = [
+      problem(["--hf-token=SECRET"]),
+      problem(["--port", "x"], secrets),
+      problem([], { ...secrets, HF_ENDPOINT: "ftp://user:SECRET@hub.example" }),
+      problem([], { ...secrets, HF_ENDPOINT: "SECRET" }),
+      problem([], { ...secrets, GATEWAY_LOG_LEVEL: "loud" }),
+    ];
+    for (const error of errors) assert.ok(!inspect(error).includes("SECRET"), inspect(error));
+  });
+});
