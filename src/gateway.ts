@@ -14,7 +14,7 @@ import { cleanPartials } from "./hub/partials.ts";
 import { lockState } from "./lifecycle.ts";
 import { plan } from "./plan/plan.ts";
 import { packageRoot, type Settings } from "./settings.ts";
-import { writeFirstDocument } from "./starter/first-start.ts";
+import { writeFirstDocument } from "./gateway/first-start.ts";
 import type { Journal } from "./status/journal.ts";
 import type { StatusReport } from "./status/report.ts";
 

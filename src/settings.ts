@@ -67,6 +67,7 @@ export const settingRows = [
 
 /** Settings that other programs share; they have no flags. */
 export const sharedVariables = [
+  { variable: "GATEWAY_ENGINE_SOURCE", fallback: "the release, then Debian", meaning: "Where engines are installed from: release or debian." },
   { variable: "HF_ENDPOINT", fallback: "https://huggingface.co", meaning: "The model hub." },
   { variable: "HF_TOKEN, HF_TOKEN_PATH", fallback: "HF_HOME/token", meaning: "Access token for gated and private repositories; sent to the hub only." },
   { variable: "LLAMA_CACHE, HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME", fallback: "~/.cache/huggingface/hub", meaning: "Where the model cache is, the first one set: found as llama.cpp finds it." },

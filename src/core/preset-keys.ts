@@ -31,7 +31,7 @@ export function presetProblem(key: string, value: string | number | boolean): st
   if (why !== undefined) return `preset key ${key} cannot be set here: ${why}`;
   const text = String(value);
   // The router cuts a value at `#` or `;`, and trims it: what would not arrive whole is refused rather than changed.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[#;\u0000-\u001f\u007f]/.test(text)) return `preset value of ${key} has a character that the preset file cannot hold`;
   if (text !== text.trim() || text === "") return `preset value of ${key} is empty or has blanks at its ends`;
   return null;

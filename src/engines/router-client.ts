@@ -112,7 +112,7 @@ function toRouterModel({ id, status, meta }: ListedModel): RouterModel {
 
 function messageOf(text: string): string {
   try {
-    return String((JSON.parse(text) as { error?: { message?: unknown } }).error?.message ?? text);
+    return (JSON.parse(text) as { error?: { message?: string } }).error?.message ?? text;
   } catch {
     return text.slice(0, 300);
   }

@@ -134,7 +134,7 @@ async function readSnapshot(root: string, commit: string): Promise<Snapshot> {
       entries.map(async (entry) => {
         if (entry.isDirectory()) {
           if (depth < deepestFolder) await walk(join(folder, entry.name), `${prefix}${entry.name}/`, depth + 1);
-        } else if (/\.gguf$/.test(entry.name)) {
+        } else if (entry.name.endsWith(".gguf")) {
           const file = await readFileEntry(join(folder, entry.name), `${prefix}${entry.name}`, entry.isSymbolicLink());
           if (file) files.push(file);
         }

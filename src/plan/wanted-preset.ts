@@ -35,7 +35,7 @@ function note(findings: Map<string, string>, subject: string, text: string): voi
 }
 
 function settingsOf({ ctxSize, preset }: DesiredModel): string {
-  return JSON.stringify([ctxSize, Object.entries(preset ?? {}).sort()]);
+  return JSON.stringify([ctxSize, Object.entries(preset ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
 function globalValues(desired: Desired, knownOptions: ReadonlySet<string> | null, findings: Map<string, string>): Map<string, string> {

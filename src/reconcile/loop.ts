@@ -184,7 +184,7 @@ export function createLoop(options: {
               if (!test(pass)) return;
             } catch (error) {
               leave();
-              reject(error as Error);
+              reject(error);
               return;
             }
             leave();

@@ -3,7 +3,7 @@
 
 import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { GatewayError } from "../../core/errors.ts";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { type DebianMirror, debianMirrors } from "./apt-sources.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
@@ -57,7 +57,7 @@ export async function createPrivateApt(dir: string, run: RunOptions): Promise<Pr
       failure = error;
     }
   }
-  if (failure !== undefined) throw failure;
+  if (failure !== undefined) throw toGatewayError(failure);
 
   return {
     async resolve(packages) {

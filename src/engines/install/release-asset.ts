@@ -39,7 +39,7 @@ export function chooseAsset(listing: unknown, platform: string, arch: string): R
       .filter(isRecord)
       .filter((entry) => fits(entry["name"], platform, arch))
       .sort(simplerFirst)) {
-      const { name, browser_download_url: url, size, digest } = asset as Record<string, unknown>;
+      const { name, browser_download_url: url, size, digest } = asset;
       const sha256 = typeof digest === "string" ? /^sha256:([0-9a-f]{64})$/i.exec(digest)?.[1] : undefined;
       if (sha256 === undefined) withoutDigest ??= String(name);
       else if (typeof url === "string" && typeof name === "string") {

@@ -17,7 +17,7 @@ export function readPresetAsRouter(text: string): Map<string, Map<string, string
       spelled.set(header[1], current);
     } else if (entry?.[1] !== undefined) {
       // Before any section: the model "default".
-      if (!current && entry[1] !== "version") spelled.set("default", (current = new Map()));
+      if (!current && entry[1] !== "version") spelled.set("default", (current = new Map<string, string>()));
       current?.set(keyNames[entry[1]] ?? entry[1], (entry[2] ?? "").replace(/[ \t]*[;#].*$/s, "").trim());
     } else if (!/^[ \t]*(?:[;#]|$)/.test(line)) {
       throw new Error(`the router ends: ${JSON.stringify(line)}`);

@@ -3,8 +3,8 @@ import { access, mkdir } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { systemCode } from "../core/errors.ts";
 import { writeAtomic } from "../desired/atomic-file.ts";
-import { firstDocument } from "./first-document.ts";
-import { starterFileName, starterModel } from "./starter-model.ts";
+import { firstDocument } from "../starter/first-document.ts";
+import { starterFileName, starterModel } from "../starter/starter-model.ts";
 
 /** A file that was applied once and is gone is not written again: it vanished, and that is told. */
 export async function writeFirstDocument(configPath: string, schemaPath: string, appliedBefore: boolean): Promise<void> {
