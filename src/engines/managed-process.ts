@@ -121,7 +121,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
 }
 
 /** Signals a whole process group; one that is gone is no error. */
-export function signalGroup(pid: number, name: NodeJS.Signals): void {
+function signalGroup(pid: number, name: NodeJS.Signals): void {
   if (process.platform === "win32") return signal(pid, name);
   signal(-pid, name);
 }

@@ -35,15 +35,25 @@ async function cacheWith(t: TestContext, files: Readonly<Record<string, Uint8Arr
 
 function shards(stem: string, count: number, given: readonly number[]): Record<string, Uint8Array> {
   const number = (value: number): string => String(value).padStart(5, "0");
-  return Object.fromEntries(given.map((index) => [`${stem}-${number(index)}-of-${number(count)}.gguf`, modelHead(`${stem} ${index}`)]));
+  return Object.fromEntries(
+    given.map((index) => [`${stem}-${number(index)}-of-${number(count)}.gguf`, modelHead(`${stem} ${index}`)]),
+  );
 }
 
 describe("a repository's models", () => {
   it("are its quants, each with its facts", async (t) => {
     const eight = modelHead("eight", 8192, 7);
-    const { repo, models } = await cacheWith(t, { "demo-Q8_0.gguf": eight, "demo-Q4_K_M.gguf": modelHead("four", 2048, 15), "demo.IQ4_XS.gguf": modelHead("iq", 1024, 30), "plain.gguf": modelHead("plain") });
+    const { repo, models } = await cacheWith(t, {
+      "demo-Q8_0.gguf": eight,
+      "demo-Q4_K_M.gguf": modelHead("four", 2048, 15),
+      "demo.IQ4_XS.gguf": modelHead("iq", 1024, 30),
+      "plain.gguf": modelHead("plain"),
+    });
     const found = await models();
-    assert.deepEqual([...found.keys()].sort(), ["Q4_K_M", "Q8_0", "demo.IQ4_XS", "plain"].map((tag) => `${repoName}:${tag}`));
+    assert.deepEqual(
+      [...found.keys()].sort(),
+      ["Q4_K_M", "Q8_0", "demo.IQ4_XS", "plain"].map((tag) => `${repoName}:${tag}`),
+    );
     const model = found.get(`${repoName}:Q8_0`);
     assert.ok(model);
     const { modifiedAt, ...rest } = model;
@@ -70,13 +80,22 @@ describe("a repository's models", () => {
   });
 
   it("are one for all its shards, in order, in a folder too", async (t) => {
-    const { models } = await cacheWith(t, { ...shards("big-Q8_0", 3, [2, 3, 1]), ...shards("Q4_K_M/big-Q4_K_M", 2, [1, 2]) });
+    const { models } = await cacheWith(t, {
+      ...shards("big-Q8_0", 3, [2, 3, 1]),
+      ...shards("Q4_K_M/big-Q4_K_M", 2, [1, 2]),
+    });
     const found = await models();
     assert.deepEqual([...found.keys()].sort(), [`${repoName}:Q4_K_M`, `${repoName}:Q8_0`]);
     const eight = found.get(`${repoName}:Q8_0`);
-    assert.deepEqual(eight?.files.map((file) => /-(\d{5})-of/.exec(file)?.[1]), ["00001", "00002", "00003"]);
+    assert.deepEqual(
+      eight?.files.map((file) => /-(\d{5})-of/.exec(file)?.[1]),
+      ["00001", "00002", "00003"],
+    );
     assert.deepEqual([eight?.complete, eight?.routerId, eight?.nCtxTrain], [true, `${repoName}:Q8_0`, 4096]);
-    assert.deepEqual([found.get(`${repoName}:Q4_K_M`)?.complete, found.get(`${repoName}:Q4_K_M`)?.routerId], [true, `${repoName}:Q4_K_M`]);
+    assert.deepEqual(
+      [found.get(`${repoName}:Q4_K_M`)?.complete, found.get(`${repoName}:Q4_K_M`)?.routerId],
+      [true, `${repoName}:Q4_K_M`],
+    );
   });
 
   for (const given of [[1, 3], [2], [1, 2]]) {
@@ -97,8 +116,13 @@ describe("a repository's models", () => {
   });
 
   it("have the projector that suits best, which is no model itself", async (t) => {
-    const { repo, models } = await cacheWith(t, { "demo-Q8_0.gguf": modelHead("eight"), "mmproj-demo-BF16.gguf": modelHead("p1"), "mmproj-demo-F32.gguf": modelHead("p2") });
-    const projector = async (): Promise<string | null | undefined> => (await models()).get(`${repoName}:Q8_0`)?.projector;
+    const { repo, models } = await cacheWith(t, {
+      "demo-Q8_0.gguf": modelHead("eight"),
+      "mmproj-demo-BF16.gguf": modelHead("p1"),
+      "mmproj-demo-F32.gguf": modelHead("p2"),
+    });
+    const projector = async (): Promise<string | null | undefined> =>
+      (await models()).get(`${repoName}:Q8_0`)?.projector;
     const at = (name: string): string => join(repo.root, "snapshots", commit, name);
     assert.equal(await projector(), at("mmproj-demo-BF16.gguf"));
     await repo.link(commit, "mmproj-demo-F16.gguf", modelHead("p3"));
@@ -110,14 +134,22 @@ describe("a repository's models", () => {
     const { repo, models } = await cacheWith(t, {});
     const path = await repo.plain(commit, "demo-Q8_0.gguf", modelHead("eight", 512));
     const model = (await models()).get(`${repoName}:Q8_0`);
-    assert.deepEqual([model?.files, model?.digest, model?.complete, model?.nCtxTrain, model?.routerId], [[path], null, true, 512, `${repoName}:Q8_0`]);
+    assert.deepEqual(
+      [model?.files, model?.digest, model?.complete, model?.nCtxTrain, model?.routerId],
+      [[path], null, true, 512, `${repoName}:Q8_0`],
+    );
   });
 
   it("count with content that is no GGUF, of which nothing is known", async (t) => {
-    const { models } = await cacheWith(t, { "demo-Q8_0.gguf": Buffer.from("<html>not found</html>"), "demo-Q4_0.gguf": Buffer.alloc(0), "demo-Q5_K_M.gguf": Buffer.from("GGUF") });
+    const { models } = await cacheWith(t, {
+      "demo-Q8_0.gguf": Buffer.from("<html>not found</html>"),
+      "demo-Q4_0.gguf": Buffer.alloc(0),
+      "demo-Q5_K_M.gguf": Buffer.from("GGUF"),
+    });
     const found = await models();
     assert.equal(found.size, 3);
-    for (const model of found.values()) assert.deepEqual([model.complete, model.nCtxTrain, model.architecture, model.fileType], [true, null, null, null]);
+    for (const model of found.values())
+      assert.deepEqual([model.complete, model.nCtxTrain, model.architecture, model.fileType], [true, null, null, null]);
   });
 });
 

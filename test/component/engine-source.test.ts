@@ -14,7 +14,11 @@ async function program(folder: string, option: string): Promise<string> {
   await mkdir(folder, { recursive: true });
   const path = join(folder, "llama-server");
   // Made beside it and renamed: a running script must not be written over.
-  await writeFile(`${path}.new`, `#!/bin/sh\necho '-c,    --ctx-size N   size (env: LLAMA_ARG_CTX_SIZE)'\necho '--${option}   its own'\n`, { mode: 0o755 });
+  await writeFile(
+    `${path}.new`,
+    `#!/bin/sh\necho '-c,    --ctx-size N   size (env: LLAMA_ARG_CTX_SIZE)'\necho '--${option}   its own'\n`,
+    { mode: 0o755 },
+  );
   await rename(`${path}.new`, path);
   return path;
 }
@@ -49,7 +53,10 @@ describe("the engine", () => {
     await source.prepare(signal);
     assert.equal(source.path(), path);
     assert.equal(source.state().binary, "present");
-    assert.deepEqual(["ctx-size", "c", "LLAMA_ARG_CTX_SIZE", "one", "two"].map((key) => source.state().knownOptions?.has(key)), [true, true, true, true, false]);
+    assert.deepEqual(
+      ["ctx-size", "c", "LLAMA_ARG_CTX_SIZE", "one", "two"].map((key) => source.state().knownOptions?.has(key)),
+      [true, true, true, true, false],
+    );
     assert.equal(source.problem(), null);
     assert.equal(changes(), 1);
     assert.equal(await source.look(), false);
@@ -72,7 +79,10 @@ describe("the engine", () => {
     await source.prepare(signal);
     await program(bin, "two");
     assert.equal(await source.look(), true);
-    assert.deepEqual(["one", "two"].map((key) => source.state().knownOptions?.has(key)), [false, true]);
+    assert.deepEqual(
+      ["one", "two"].map((key) => source.state().knownOptions?.has(key)),
+      [false, true],
+    );
     assert.equal(await source.look(), false);
   });
 
@@ -127,7 +137,18 @@ describe("the engine", () => {
 
 describe("the engine's environment", () => {
   it("has what finds hardware and libraries, and no key, token or setting of ours", () => {
-    const passed = { PATH: "/bin", HOME: "/home/p", LANG: "C", LC_ALL: "C", TMPDIR: "/tmp", LD_LIBRARY_PATH: "/lib", CUDA_VISIBLE_DEVICES: "0", GGML_METAL_NDEBUG: "1", OMP_NUM_THREADS: "2", HSA_OVERRIDE_GFX_VERSION: "10.3.0" };
+    const passed = {
+      PATH: "/bin",
+      HOME: "/home/p",
+      LANG: "C",
+      LC_ALL: "C",
+      TMPDIR: "/tmp",
+      LD_LIBRARY_PATH: "/lib",
+      CUDA_VISIBLE_DEVICES: "0",
+      GGML_METAL_NDEBUG: "1",
+      OMP_NUM_THREADS: "2",
+      HSA_OVERRIDE_GFX_VERSION: "10.3.0",
+    };
     const kept = {
       HF_TOKEN: "x",
       HF_ENDPOINT: "x",
@@ -145,6 +166,9 @@ describe("the engine's environment", () => {
       LD_PRELOAD: "x",
       NODE_OPTIONS: "x",
     };
-    assert.deepEqual(engineEnvironment({ ...passed, ...kept, UNSET: undefined }, { EXTRA: "1", LLAMA_API_KEY: "own" }), { ...passed, EXTRA: "1", LLAMA_API_KEY: "own" });
+    assert.deepEqual(
+      engineEnvironment({ ...passed, ...kept, UNSET: undefined }, { EXTRA: "1", LLAMA_API_KEY: "own" }),
+      { ...passed, EXTRA: "1", LLAMA_API_KEY: "own" },
+    );
   });
 });

@@ -21,18 +21,25 @@ describe("the executor", () => {
   });
 
   it("runs the control lane one after the other, in order, while transfers run beside it", async (t) => {
-    const gates = new Map<string, Gate>([["model/slow", gate()], ["x", gate()], ["y", gate()]]);
+    const gates = new Map<string, Gate>([
+      ["model/slow", gate()],
+      ["x", gate()],
+      ["y", gate()],
+    ]);
     const { executor, log } = startExecutor(t, async ({ key }, { signal }) => gates.get(key)?.pass(signal));
     executor.submit(pull("slow"));
     executor.submit(control("x"));
     executor.submit(control("y"));
     await until("two run", () => log.length === 2);
     assert.deepEqual(log, ["start model/slow", "start x"]);
-    assert.deepEqual(executor.running().map(({ action, lane, startedAt }) => [action.key, lane, startedAt !== null]), [
-      ["model/slow", "transfer", true],
-      ["x", "control", true],
-      ["y", "control", false],
-    ]);
+    assert.deepEqual(
+      executor.running().map(({ action, lane, startedAt }) => [action.key, lane, startedAt !== null]),
+      [
+        ["model/slow", "transfer", true],
+        ["x", "control", true],
+        ["y", "control", false],
+      ],
+    );
     gates.get("x")?.open();
     gates.get("y")?.open();
     await until("the control lane is through", () => log.includes("end y"));
@@ -74,13 +81,20 @@ describe("the executor", () => {
 
   it("gives each failure its code, and goes on after it", async (t) => {
     const full = new GatewayError("disk_full", "no room");
-    const thrown: Record<string, unknown> = { "model/a": full, "model/b": new TypeError("a defect"), "model/c": "a text" };
+    const thrown: Record<string, unknown> = {
+      "model/a": full,
+      "model/b": new TypeError("a defect"),
+      "model/c": "a text",
+    };
     const { executor, outcomes, log } = startExecutor(t, async ({ key }) => {
       if (key in thrown) throw thrown[key];
     });
     for (const name of ["a", "b", "c", "d"]) executor.submit(pull(name));
     await until("all settled", () => outcomes.length === 4);
-    assert.deepEqual(outcomes.map(({ error }) => error && [error.code, error.message]), [["disk_full", "no room"], ["internal", "a defect"], ["internal", "a text"], null]);
+    assert.deepEqual(
+      outcomes.map(({ error }) => error && [error.code, error.message]),
+      [["disk_full", "no room"], ["internal", "a defect"], ["internal", "a text"], null],
+    );
     assert.equal(outcomes[0]?.error, full);
     assert.ok(outcomes[1]?.error?.cause instanceof TypeError);
     assert.equal(log.at(-1), "end model/d");
@@ -122,11 +136,17 @@ describe("cancelling", () => {
     executor.cancel("model/b");
     await until("b has settled", () => outcomes.length === 1);
     assert.deepEqual([outcomes[0]?.action.key, outcomes[0]?.error?.code, outcomes[0]?.ms], ["model/b", "cancelled", 0]);
-    assert.deepEqual(executor.running().map(({ action }) => action.key), ["model/a", "model/c"]);
+    assert.deepEqual(
+      executor.running().map(({ action }) => action.key),
+      ["model/a", "model/c"],
+    );
     assert.equal(executor.submit(pull("b", "other")), true);
     held.open();
     await until("all are through", () => outcomes.length === 4);
-    assert.deepEqual(log.filter((line) => line.startsWith("start")), ["start model/a", "start model/c", "start model/b"]);
+    assert.deepEqual(
+      log.filter((line) => line.startsWith("start")),
+      ["start model/a", "start model/c", "start model/b"],
+    );
   });
 
   it("counts as done what was done before it noticed, and knows no key that is not there", async (t) => {
@@ -163,12 +183,18 @@ describe("closing", () => {
     });
     await until("both have noticed", () => Object.keys(reasons).length === 2);
     assert.equal(closed, false);
-    for (const reason of Object.values(reasons)) assert.ok(reason instanceof GatewayError && reason.code === "shutting_down");
+    for (const reason of Object.values(reasons))
+      assert.ok(reason instanceof GatewayError && reason.code === "shutting_down");
     assert.equal(executor.submit(pull("c")), false);
     cleaning.open();
     await closing;
     assert.deepEqual(Object.keys(reasons).sort(), ["model/a", "router"]);
-    assert.deepEqual(outcomes.map(({ action, error }) => [action.key, error?.code]).sort(), [["model/a", "shutting_down"], ["model/b", "shutting_down"], ["other", "shutting_down"], ["router", "shutting_down"]]);
+    assert.deepEqual(outcomes.map(({ action, error }) => [action.key, error?.code]).sort(), [
+      ["model/a", "shutting_down"],
+      ["model/b", "shutting_down"],
+      ["other", "shutting_down"],
+      ["router", "shutting_down"],
+    ]);
     assert.deepEqual(executor.running(), []);
     await executor.close();
   });

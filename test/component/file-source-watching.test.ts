@@ -71,7 +71,10 @@ describe("watching gateway.yaml", () => {
     await file.close();
     await becomes("b", "c", "d");
     assert.deepEqual(documents, ["a b c", "b c d"]);
-    assert.deepEqual(told.filter((line) => !line.startsWith("Applied")), []);
+    assert.deepEqual(
+      told.filter((line) => !line.startsWith("Applied")),
+      [],
+    );
   });
 
   it("ends many quick edits in the last one", async (t) => {
@@ -140,7 +143,11 @@ describe("where no events come", () => {
       await writeFile(join(root, name, "gateway.yaml"), naming(name));
     }
     await symlink("one", join(root, "current"));
-    const { becomes, names } = await startSourcing(t, { root, path: join(root, "current", "gateway.yaml"), pollMs: 30 });
+    const { becomes, names } = await startSourcing(t, {
+      root,
+      path: join(root, "current", "gateway.yaml"),
+      pollMs: 30,
+    });
     assert.deepEqual(names(), ["one"]);
     await symlink("two", join(root, "next"));
     await rename(join(root, "next"), join(root, "current"));
@@ -153,7 +160,11 @@ describe("where no events come", () => {
   it("polls: the folder is not there yet, or is made anew", async (t) => {
     const root = await scratchFolder(t);
     const folder = join(root, "later");
-    const { becomes, reports, source } = await startSourcing(t, { root, path: join(folder, "gateway.yaml"), pollMs: 30 });
+    const { becomes, reports, source } = await startSourcing(t, {
+      root,
+      path: join(folder, "gateway.yaml"),
+      pollMs: 30,
+    });
     assert.equal(source.status().reason, "FileMissing");
     await mkdir(folder);
     await writeFile(join(folder, "gateway.yaml"), naming("a"));

@@ -10,14 +10,19 @@ describe("the content of gateway.yaml", { concurrency: true }, () => {
   it("is applied at the start, and its edits after it", async (t) => {
     const { path, store, source, becomes, names } = await startSourcing(t, { text: naming("a", "b") });
     assert.deepEqual(names(), ["a", "b"]);
-    assert.deepEqual({ ...source.status(), path: "" }, { path: "", valid: true, reason: "Applied", message: `${path} is applied`, problems: [] });
+    assert.deepEqual(
+      { ...source.status(), path: "" },
+      { path: "", valid: true, reason: "Applied", message: `${path} is applied`, problems: [] },
+    );
     await writeFile(path, naming("a", "c"));
     await becomes("a", "c");
     assert.equal(store.current().generation, 2);
   });
 
   it("makes no generation where only comments and order of keys change", async (t) => {
-    const { path, store, source } = await startSourcing(t, { text: "version: 1\nprune: true\nmodels: [acme/a:Q8_0]\n" });
+    const { path, store, source } = await startSourcing(t, {
+      text: "version: 1\nprune: true\nmodels: [acme/a:Q8_0]\n",
+    });
     await writeFile(path, "# a comment\nmodels:\n  - id: acme/a:Q8_0 # another\nprune: true\nversion: 1\n");
     await source.check();
     assert.equal(store.current().generation, 1);
@@ -51,7 +56,10 @@ describe("the content of gateway.yaml", { concurrency: true }, () => {
 
   it("tells all problems at once", async (t) => {
     const { source } = await startSourcing(t, { text: "version: 2\nprune: 7\nmodels: [x]\n" });
-    assert.deepEqual(source.status().problems.map(({ line, path }) => `${line} ${path}`), ["1 version", "3 models[0]", "2 prune"]);
+    assert.deepEqual(
+      source.status().problems.map(({ line, path }) => `${line} ${path}`),
+      ["1 version", "3 models[0]", "2 prune"],
+    );
     assert.match(source.status().message, /\(and 2 more\)/);
   });
 
@@ -97,7 +105,10 @@ describe("three writers of time", () => {
   it("applies at the start what was edited while the gateway was down, and no more", async (t) => {
     const root = await scratchFolder(t);
     const first = await startSourcing(t, { root, text: naming("a", "b") });
-    await first.store.change({ kind: "patch", patch: { models: { "acme/api:Q8_0": {}, "acme/a:Q8_0": { ctxSize: 2048 } } } }, "api");
+    await first.store.change(
+      { kind: "patch", patch: { models: { "acme/api:Q8_0": {}, "acme/a:Q8_0": { ctxSize: 2048 } } } },
+      "api",
+    );
     await first.source.close();
     await writeFile(first.path, naming("a", "c"));
     const second = await startSourcing(t, { root });
@@ -140,6 +151,9 @@ describe("a state folder that cannot be written", () => {
     await rename(`${state}.away`, state);
     await becomes("b");
     await reports("Applied");
-    assert.deepEqual(JSON.parse(await readFile(join(state, "last-applied.json"), "utf8")), { version: 1, models: { "acme/b:Q8_0": {} } });
+    assert.deepEqual(JSON.parse(await readFile(join(state, "last-applied.json"), "utf8")), {
+      version: 1,
+      models: { "acme/b:Q8_0": {} },
+    });
   });
 });

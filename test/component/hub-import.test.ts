@@ -53,13 +53,20 @@ describe("importing a model", () => {
     const imported = await bring("local/starter-GGUF:Q8_0", source);
     assert.deepEqual(imported.files, [{ path: "starter-Q8_0.gguf", blob: sha256(bytes), size: bytes.length }]);
     const model = await shown("local/starter-GGUF:Q8_0");
-    assert.deepEqual([model?.complete, model?.nCtxTrain, model?.routerId, model?.commit], [true, 1234, "local/starter-GGUF:Q8_0", imported.commit]);
+    assert.deepEqual(
+      [model?.complete, model?.nCtxTrain, model?.routerId, model?.commit],
+      [true, 1234, "local/starter-GGUF:Q8_0", imported.commit],
+    );
     assert.deepEqual(await readFile(model?.files[0] ?? ""), bytes);
     assert.deepEqual(await readFile(source), bytes);
     // A copy: what its owner writes into the source later must not change what lies under its hash.
     await writeFile(source, "changed");
     assert.deepEqual(await readFile(model?.files[0] ?? ""), bytes);
-    assert.deepEqual((await readdir(join(cacheDir, "models--local--starter-GGUF"))).sort(), ["blobs", "refs", "snapshots"]);
+    assert.deepEqual((await readdir(join(cacheDir, "models--local--starter-GGUF"))).sort(), [
+      "blobs",
+      "refs",
+      "snapshots",
+    ]);
   });
 
   for (const [id, name] of [
@@ -88,7 +95,10 @@ describe("importing a model", () => {
     const { file, bring, shown } = await importing(t);
     for (const number of ["00001", "00002", "00003"]) await file(`big-${number}-of-00003.gguf`, modelHead(number));
     const imported = await bring("local/big:Q4_K_M", await file("big-00002-of-00003.gguf", modelHead("00002")));
-    assert.deepEqual(imported.files.map(({ path }) => path), ["00001", "00002", "00003"].map((number) => `big-Q4_K_M-${number}-of-00003.gguf`));
+    assert.deepEqual(
+      imported.files.map(({ path }) => path),
+      ["00001", "00002", "00003"].map((number) => `big-Q4_K_M-${number}-of-00003.gguf`),
+    );
     const model = await shown("local/big:Q4_K_M");
     assert.deepEqual([model?.complete, model?.files.length, model?.routerId], [true, 3, "local/big:Q4_K_M"]);
   });
@@ -98,7 +108,10 @@ describe("importing a model", () => {
     const first = await bring("local/x:Q8_0", await file("a-Q8_0.gguf"));
     const second = await bring("local/x:Q4_0", await file("b-Q4_0.gguf"));
     assert.equal(second.commit, first.commit);
-    assert.deepEqual([(await shown("local/x:Q8_0"))?.routerId, (await shown("local/x:Q4_0"))?.routerId], ["local/x:Q8_0", "local/x:Q4_0"]);
+    assert.deepEqual(
+      [(await shown("local/x:Q8_0"))?.routerId, (await shown("local/x:Q4_0"))?.routerId],
+      ["local/x:Q8_0", "local/x:Q4_0"],
+    );
   });
 
   it("joins what was pulled from the hub, and moves no ref", async (t) => {
@@ -107,7 +120,10 @@ describe("importing a model", () => {
     await repo.link(commitOf("hub"), "demo-Q8_0.gguf", modelHead("pulled"));
     await repo.main(commitOf("hub"));
     assert.equal((await bring("acme/demo:Q4_0", await file("mine.gguf"))).commit, commitOf("hub"));
-    assert.deepEqual([(await shown("acme/demo:Q8_0"))?.routerId, (await shown("acme/demo:Q4_0"))?.routerId], ["acme/demo:Q8_0", "acme/demo:Q4_0"]);
+    assert.deepEqual(
+      [(await shown("acme/demo:Q8_0"))?.routerId, (await shown("acme/demo:Q4_0"))?.routerId],
+      ["acme/demo:Q8_0", "acme/demo:Q4_0"],
+    );
   });
 
   it("is harmless to repeat, and takes a changed source", async (t) => {

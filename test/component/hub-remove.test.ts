@@ -96,7 +96,10 @@ describe("removing a model", () => {
     const other = cacheRepo(cacheDir, "acme/other");
     const elsewhere = await other.link(main, "demo-Q8_0.gguf", eight);
     await remove([path]);
-    assert.deepEqual((await world()).filter((line) => !line.startsWith("..")), [`blobs/${partial}`, "refs/main", "snapshots/.DS_Store", `snapshots/${main}/README.md`].sort());
+    assert.deepEqual(
+      (await world()).filter((line) => !line.startsWith("..")),
+      [`blobs/${partial}`, "refs/main", "snapshots/.DS_Store", `snapshots/${main}/README.md`].sort(),
+    );
     assert.deepEqual(await readFile(elsewhere), eight);
   });
 
@@ -130,17 +133,28 @@ describe("removing a model", () => {
   it("goes on where a crash ended it: between the links, and between links and blobs", async (t) => {
     for (const crash of ["a link", "a shard's links", "all links", "all links and a folder"] as const) {
       const { cacheDir, repo, remove } = await cache(t);
-      const shards = ["00001", "00002"].map((number) => ({ path: `Q8_0/demo-Q8_0-${number}-of-00002.gguf`, bytes: modelHead(number) }));
+      const shards = ["00001", "00002"].map((number) => ({
+        path: `Q8_0/demo-Q8_0-${number}-of-00002.gguf`,
+        bytes: modelHead(number),
+      }));
       const links: string[] = [];
       for (const { path, bytes } of shards) {
         links.push(await repo.link(main, path, bytes));
         await repo.link(old, path, bytes);
       }
       const inOld = shards.map(({ path }) => join(repo.root, "snapshots", old, path));
-      const gone = { "a link": [links[0]], "a shard's links": [links[0], inOld[0]], "all links": [...links, ...inOld], "all links and a folder": [...links, ...inOld] }[crash];
+      const gone = {
+        "a link": [links[0]],
+        "a shard's links": [links[0], inOld[0]],
+        "all links": [...links, ...inOld],
+        "all links and a folder": [...links, ...inOld],
+      }[crash];
       for (const path of gone) await rm(path ?? "");
       if (crash === "all links and a folder") await rm(join(repo.root, "snapshots", old), { recursive: true });
-      await remove(links, shards.map(({ bytes }) => sha256(bytes)));
+      await remove(
+        links,
+        shards.map(({ bytes }) => sha256(bytes)),
+      );
       assert.deepEqual(await readdir(cacheDir), [], crash);
     }
   });

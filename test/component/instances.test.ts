@@ -1,17 +1,19 @@
 // The router's models as upstreams: they outlive a crash of their router for as long as somebody uses them.
 import assert from "node:assert/strict";
 import { readdir, readlink } from "node:fs/promises";
-import { describe, it, type TestContext } from "node:test";
 import { createServer, type Server } from "node:net";
+import { describe, it, type TestContext } from "node:test";
 import { freePort } from "../../src/engines/free-port.ts";
 import { createInstances, type Instances } from "../../src/engines/instances.ts";
 import { startProcess } from "../../src/engines/managed-process.ts";
 import type { RouterModel } from "../../src/plan/observed.ts";
+import { cleanUp } from "../support/clean-up.ts";
 import { childrenOf, isRunning } from "../support/processes.ts";
 import { fakeEngine, scratchFolder, until } from "../support/scratch.ts";
-import { cleanUp } from "../support/clean-up.ts";
 
-const linux = { skip: process.platform === "linux" ? false : "a child's standard input can be held open on Linux alone" };
+const linux = {
+  skip: process.platform === "linux" ? false : "a child's standard input can be held open on Linux alone",
+};
 
 function loaded(id: string, port: string, value = "loaded"): RouterModel {
   return { id, value, failed: false, args: ["llama-server", "--port", port, "--alias", id], nCtx: null };
@@ -54,7 +56,12 @@ async function ended(pid: number): Promise<boolean> {
 describe("instances", linux, () => {
   it("are the loaded models with a port, at their own address", async (t) => {
     const { pid, instances } = await routerWith(t, "50001", "50002");
-    await instances.update(pid, "key", [loaded("a", "50001"), loaded("b", "50002", "loading"), loaded("c", "0"), { ...loaded("d", ""), args: ["--port"] }]);
+    await instances.update(pid, "key", [
+      loaded("a", "50001"),
+      loaded("b", "50002", "loading"),
+      loaded("c", "0"),
+      { ...loaded("d", ""), args: ["--port"] },
+    ]);
     assert.equal(instances.get("a")?.origin, "http://127.0.0.1:50001");
     assert.equal(instances.get("a")?.key, "key");
     assert.deepEqual(["b", "c", "d"].map(instances.get), [null, null, null]);
@@ -156,6 +163,8 @@ function listen(port: number): Promise<Server> {
 
 /** Pipes that this process has open for writing. */
 async function openPipes(): Promise<string[]> {
-  const links = await Promise.all((await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")));
+  const links = await Promise.all(
+    (await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")),
+  );
   return links.filter((link) => link.includes("/input-"));
 }

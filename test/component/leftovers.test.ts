@@ -4,11 +4,13 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { endLeftovers, findLeftovers, markerName, markerValue } from "../../src/engines/leftovers.ts";
 import { startProcess } from "../../src/engines/managed-process.ts";
+import { cleanUp } from "../support/clean-up.ts";
 import { isRunning } from "../support/processes.ts";
 import { fakeEngine, scratchFolder, until } from "../support/scratch.ts";
-import { cleanUp } from "../support/clean-up.ts";
 
-const linux = { skip: process.platform === "linux" ? false : "another process's environment can be read on Linux alone" };
+const linux = {
+  skip: process.platform === "linux" ? false : "another process's environment can be read on Linux alone",
+};
 
 /** Pids of an engine of a state folder and of the children that its flags ask for. */
 async function engineOf(t: TestContext, stateDir: string, ...flags: readonly string[]): Promise<number[]> {

@@ -7,8 +7,8 @@ import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type ManagedProcess, startProcess } from "../../src/engines/managed-process.ts";
 import { lockState } from "../../src/lifecycle.ts";
-import { refusal, scratchFolder, until } from "../support/scratch.ts";
 import { cleanUp } from "../support/clean-up.ts";
+import { refusal, scratchFolder, until } from "../support/scratch.ts";
 
 const deadHolder = JSON.stringify({ pid: 2 ** 22 - 7, started: "1", nonce: "a" });
 
@@ -107,7 +107,10 @@ describe("the lock of a state folder", () => {
     // As a gateway leaves it that was killed with the right to replace the dead lock in its hands.
     const name = createHash("sha256").update(deadHolder).digest("hex").slice(0, 12);
     await writeFile(join(folder, "gateway.lock"), deadHolder);
-    await writeFile(join(folder, `gateway.lock.after-${name}`), JSON.stringify({ pid: 2 ** 22 - 9, started: "1", nonce: "b" }));
+    await writeFile(
+      join(folder, `gateway.lock.after-${name}`),
+      JSON.stringify({ pid: 2 ** 22 - 9, started: "1", nonce: "b" }),
+    );
     const lock = await lockState(folder);
     assert.equal((await locked(folder)).pid, process.pid);
     await lock.release();

@@ -28,7 +28,11 @@ async function failing(t: TestContext, code: ErrorCode = "hub_unreachable", retr
     },
   });
   const quiet = (): Promise<unknown> =>
-    world.loop.waitFor({ generation: 0, timeoutMs: 5_000, test: ({ plan, running }) => plan.actions.length === 0 && running.length === 0 });
+    world.loop.waitFor({
+      generation: 0,
+      timeoutMs: 5_000,
+      test: ({ plan, running }) => plan.actions.length === 0 && running.length === 0,
+    });
   world.loop.start();
   world.want(a, b);
   await until("both were tried", () => tries > 0 && world.cached.has(b));
@@ -59,7 +63,10 @@ describe("an action that fails", () => {
     await world.later(86_400_000);
     assert.equal(world.tries(), 5);
     const [entry] = world.loop.backoff().values();
-    assert.deepEqual([entry?.failures, entry?.stalled, entry?.code, entry?.reason, entry?.message], [5, true, "hub_unreachable", "HubUnreachable", "no"]);
+    assert.deepEqual(
+      [entry?.failures, entry?.stalled, entry?.code, entry?.reason, entry?.message],
+      [5, true, "hub_unreachable", "HubUnreachable", "no"],
+    );
   });
 
   it("does not hold up the others", async (t) => {

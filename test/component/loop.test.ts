@@ -14,7 +14,11 @@ describe("passes", () => {
     const { loop, passes, want, cached } = startLooping(t);
     loop.start();
     for (let wake = 0; wake < 100; wake++) loop.wake("test");
-    await loop.waitFor({ generation: 0, timeoutMs: 5_000, test: ({ running, plan }) => running.length === 0 && plan.actions.length === 0 });
+    await loop.waitFor({
+      generation: 0,
+      timeoutMs: 5_000,
+      test: ({ running, plan }) => running.length === 0 && plan.actions.length === 0,
+    });
     const before = passes.length;
     assert.ok(before <= 4, `${before} passes`);
     for (let round = 0; round < 100; round++) want(`acme/m${round}:Q8_0`);
@@ -89,7 +93,10 @@ describe("passes", () => {
     await until("the pull has ended", () => world.outcomes.some(({ action }) => action.key === `model/${a}`));
     world.afterLook = () => undefined;
     looking.open();
-    await until("all is quiet", () => world.looks() > before + 1 && world.executor.running().length === 0 && world.planned().actions.length === 0);
+    await until(
+      "all is quiet",
+      () => world.looks() > before + 1 && world.executor.running().length === 0 && world.planned().actions.length === 0,
+    );
     assert.equal(world.log.filter((line) => line === `start model/${a}`).length, 1);
   });
 
@@ -163,10 +170,16 @@ describe("giving up transfers", () => {
     world.unreadable = [];
     world.cached.add(a);
     await again();
-    assert.deepEqual(world.executor.running().map(({ action }) => action.key), [`model/${a}`]);
+    assert.deepEqual(
+      world.executor.running().map(({ action }) => action.key),
+      [`model/${a}`],
+    );
     pulling.open();
     await until("it is done", () => world.outcomes.some(({ action }) => action.key === `model/${a}`));
-    assert.deepEqual(world.outcomes.filter(({ error }) => error !== null), []);
+    assert.deepEqual(
+      world.outcomes.filter(({ error }) => error !== null),
+      [],
+    );
   });
 });
 
@@ -175,7 +188,11 @@ describe("waiting", () => {
     const { loop, want, cached } = startLooping(t);
     loop.start();
     const generation = want(a);
-    const pass = await loop.waitFor({ generation, timeoutMs: 5_000, test: ({ observed }) => observed.cache.state === "known" && observed.cache.value.models.length > 0 });
+    const pass = await loop.waitFor({
+      generation,
+      timeoutMs: 5_000,
+      test: ({ observed }) => observed.cache.state === "known" && observed.cache.value.models.length > 0,
+    });
     assert.equal(pass.desired.generation, generation);
     assert.ok(cached.has(a));
     assert.equal(isConverged(pass), false);
@@ -187,10 +204,16 @@ describe("waiting", () => {
     const { loop } = startLooping(t);
     loop.start();
     const leaving = new AbortController();
-    const waiting = refusal(loop.waitFor({ generation: 9, timeoutMs: 60_000, signal: leaving.signal, test: () => true }));
+    const waiting = refusal(
+      loop.waitFor({ generation: 9, timeoutMs: 60_000, signal: leaving.signal, test: () => true }),
+    );
     leaving.abort();
     assert.equal((await waiting).code, "cancelled");
-    assert.equal((await refusal(loop.waitFor({ generation: 9, timeoutMs: 60_000, signal: leaving.signal, test: () => true }))).code, "cancelled");
+    assert.equal(
+      (await refusal(loop.waitFor({ generation: 9, timeoutMs: 60_000, signal: leaving.signal, test: () => true })))
+        .code,
+      "cancelled",
+    );
   });
 
   it("fails with what the test throws, and the others go on", async (t) => {
@@ -208,7 +231,10 @@ describe("waiting", () => {
     const waiting = refusal(loop.waitFor({ generation: 9, timeoutMs: 60_000, test: () => true }));
     await loop.stop();
     assert.equal((await waiting).code, "shutting_down");
-    assert.equal((await refusal(loop.waitFor({ generation: 0, timeoutMs: 60_000, test: () => true }))).code, "shutting_down");
+    assert.equal(
+      (await refusal(loop.waitFor({ generation: 0, timeoutMs: 60_000, test: () => true }))).code,
+      "shutting_down",
+    );
   });
 
   it("may be longer than a timer can be", async (t) => {

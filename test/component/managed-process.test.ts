@@ -4,9 +4,9 @@ import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { type ManagedProcess, startProcess } from "../../src/engines/managed-process.ts";
+import { cleanUp } from "../support/clean-up.ts";
 import { isRunning } from "../support/processes.ts";
 import { fakeEngine, refusal, scratchFolder, until } from "../support/scratch.ts";
-import { cleanUp } from "../support/clean-up.ts";
 
 interface Started {
   readonly process: ManagedProcess;
@@ -30,7 +30,10 @@ async function start(t: TestContext, ...flags: readonly string[]): Promise<Start
   return {
     process: started,
     output: () => output,
-    ready: async (name = "engine") => Number((await until(`${name} is ready: ${output}`, () => new RegExp(`^${name} ready (\\d+)$`, "m").exec(output)))[1]),
+    ready: async (name = "engine") =>
+      Number(
+        (await until(`${name} is ready: ${output}`, () => new RegExp(`^${name} ready (\\d+)$`, "m").exec(output)))[1],
+      ),
   };
 }
 
@@ -89,7 +92,10 @@ describe("a managed process", { concurrency: true }, () => {
     const { process: engine, ready, output } = await start(t, "--ignore-term");
     await ready();
     const exits = await Promise.all([engine.stop(300), engine.stop(10_000), engine.stop(0)]);
-    assert.deepEqual(exits.map(({ signal }) => signal), ["SIGKILL", "SIGKILL", "SIGKILL"]);
+    assert.deepEqual(
+      exits.map(({ signal }) => signal),
+      ["SIGKILL", "SIGKILL", "SIGKILL"],
+    );
     assert.equal(output().match(/TERM ignored/g)?.length, 1);
     assert.equal((await engine.stop(0)).signal, "SIGKILL");
   });
@@ -129,8 +135,14 @@ describe("a managed process", { concurrency: true }, () => {
     await chmod(path, 0o755);
     const shown = await startProcess({ path, args: [], environment: { ONLY: "this" }, workingDir: folder });
     await shown.exited;
-    const names = shown.lastWords().split("\n").map((line) => line.split("=")[0]);
-    assert.deepEqual(names.filter((name) => !["PWD", "SHLVL", "_", "OLDPWD"].includes(name ?? "")), ["ONLY"]);
+    const names = shown
+      .lastWords()
+      .split("\n")
+      .map((line) => line.split("=")[0]);
+    assert.deepEqual(
+      names.filter((name) => !["PWD", "SHLVL", "_", "OLDPWD"].includes(name ?? "")),
+      ["ONLY"],
+    );
   });
 });
 

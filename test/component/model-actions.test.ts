@@ -57,7 +57,16 @@ async function acting(t: TestContext): Promise<Acting> {
   };
   const router = { instances: { get: () => null } } as unknown as Router;
   const outcomes: Outcome[] = [];
-  const handlers = modelHandlers({ cacheDir, configPath: join(root, "gateway.yaml"), hub: client, inventory, router, drainer, now: () => 0, cachedModels: cached });
+  const handlers = modelHandlers({
+    cacheDir,
+    configPath: join(root, "gateway.yaml"),
+    hub: client,
+    inventory,
+    router,
+    drainer,
+    now: () => 0,
+    cachedModels: cached,
+  });
   const executor = createExecutor({
     handlers: handlers as unknown as Handlers,
     transfers: 1,
@@ -76,23 +85,48 @@ async function acting(t: TestContext): Promise<Acting> {
     drained,
     cached,
     act: (kind, model, source = "") => {
-      const action: Action = { kind, key: `model/${model}`, model, source, revision: undefined, reason: "", message: "", disrupts: [] } as Action;
+      const action = {
+        kind,
+        key: `model/${model}`,
+        model,
+        source,
+        revision: undefined,
+        reason: "",
+        message: "",
+        disrupts: [],
+      } as Action;
       executor.submit(action);
-      return until(`${kind} ${model} has settled`, () => outcomes.splice(0).find((outcome) => outcome.action === action));
+      return until(`${kind} ${model} has settled`, () =>
+        outcomes.splice(0).find((outcome) => outcome.action === action),
+      );
     },
-    blobs: async () => (await readdir(join(cacheDir, `models--${repo.replace("/", "--")}`, "blobs")).catch(() => [])).sort(),
+    blobs: async () =>
+      (await readdir(join(cacheDir, `models--${repo.replace("/", "--")}`, "blobs")).catch(() => [])).sort(),
   };
 }
 
-const files = { "demo-Q8_0.gguf": modelHead("eight", 8192), "demo-Q4_0.gguf": modelHead("four", 4096), "mmproj-F16.gguf": modelHead("projector") };
+const files = {
+  "demo-Q8_0.gguf": modelHead("eight", 8192),
+  "demo-Q4_0.gguf": modelHead("four", 4096),
+  "mmproj-F16.gguf": modelHead("projector"),
+};
 
 describe("models come and go", () => {
   it("pulled ones are in the cache and the inventory, and are gone with their last trace", async (t) => {
     const { hub, act, cached, inventory, drained, cacheDir } = await acting(t);
     hub.addRepo(repo, { files });
     assert.equal((await act("model.pull", eight)).error, null);
-    assert.deepEqual((await cached()).map(({ id, complete, nCtxTrain }) => [id, complete, nCtxTrain]), [[eight, true, 8192]]);
-    assert.deepEqual(inventory.get(eight)?.files.map(({ path, blob }) => [path, blob]), [["demo-Q8_0.gguf", sha256(files["demo-Q8_0.gguf"])], ["mmproj-F16.gguf", sha256(files["mmproj-F16.gguf"])]]);
+    assert.deepEqual(
+      (await cached()).map(({ id, complete, nCtxTrain }) => [id, complete, nCtxTrain]),
+      [[eight, true, 8192]],
+    );
+    assert.deepEqual(
+      inventory.get(eight)?.files.map(({ path, blob }) => [path, blob]),
+      [
+        ["demo-Q8_0.gguf", sha256(files["demo-Q8_0.gguf"])],
+        ["mmproj-F16.gguf", sha256(files["mmproj-F16.gguf"])],
+      ],
+    );
     assert.equal((await act("model.remove", eight)).error, null);
     assert.deepEqual([drained, await readdir(cacheDir), inventory.entries()], [[eight, "let in"], [], []]);
   });
@@ -107,7 +141,10 @@ describe("models come and go", () => {
     assert.deepEqual([model?.id, model?.complete, others.length], [four, true, 0]);
     assert.ok(model?.projector?.endsWith("mmproj-F16.gguf"));
     assert.deepEqual(await blobs(), [sha256(files["demo-Q4_0.gguf"]), sha256(files["mmproj-F16.gguf"])].sort());
-    assert.deepEqual(inventory.entries().map(({ id }) => id), [four]);
+    assert.deepEqual(
+      inventory.entries().map(({ id }) => id),
+      [four],
+    );
     await act("model.remove", four);
     assert.deepEqual(await readdir(cacheDir), []);
   });
@@ -171,7 +208,10 @@ describe("models come and go", () => {
 });
 
 describe("a pull that is broken off", () => {
-  const shards = { "demo-Q8_0-00001-of-00002.gguf": modelHead("one"), "demo-Q8_0-00002-of-00002.gguf": Buffer.alloc(3_000_000, "two ") };
+  const shards = {
+    "demo-Q8_0-00001-of-00002.gguf": modelHead("one"),
+    "demo-Q8_0-00002-of-00002.gguf": Buffer.alloc(3_000_000, "two "),
+  };
   const first = sha256(shards["demo-Q8_0-00001-of-00002.gguf"]);
 
   it("keeps its finished shards where the gateway stops, and drops them where nobody wants it any more", async (t) => {

@@ -72,7 +72,10 @@ describe("settings", () => {
 
   it("read the command, its operands and the switches", () => {
     const { command, operands, json, help } = readSettings(["validate", "a.yaml", "--json", "-h"], {});
-    assert.deepEqual({ command, operands, json, help }, { command: "validate", operands: ["a.yaml"], json: true, help: true });
+    assert.deepEqual(
+      { command, operands, json, help },
+      { command: "validate", operands: ["a.yaml"], json: true, help: true },
+    );
     assert.equal(readSettings([], {}).command, "serve");
   });
 
@@ -108,7 +111,13 @@ describe("settings", () => {
 
 describe("the model cache's place", () => {
   it("is the first that is set, as llama.cpp looks for it", () => {
-    const all = { LLAMA_CACHE: "/1", HF_HUB_CACHE: "/2", HUGGINGFACE_HUB_CACHE: "/3", HF_HOME: "/4", XDG_CACHE_HOME: "/5" };
+    const all = {
+      LLAMA_CACHE: "/1",
+      HF_HUB_CACHE: "/2",
+      HUGGINGFACE_HUB_CACHE: "/3",
+      HF_HOME: "/4",
+      XDG_CACHE_HOME: "/5",
+    };
     const places: string[] = [];
     const environment: Record<string, string | undefined> = { ...all };
     for (const variable of Object.keys(all)) {

@@ -35,7 +35,10 @@ describe("writing a state file", () => {
     for (let round = 0; round < 20; round++) await writeAtomic(path, texts[round % 2] ?? "");
     writing = false;
     await reader;
-    assert.deepEqual([...seen].filter((text) => !texts.includes(text)), []);
+    assert.deepEqual(
+      [...seen].filter((text) => !texts.includes(text)),
+      [],
+    );
   });
 
   it("gives a new file the mode that was asked for", async (t) => {
@@ -74,7 +77,14 @@ describe("writing a state file", () => {
 describe("the preset file", () => {
   it("is written, or the failure says why", async (t) => {
     const folder = await scratchFolder(t);
-    const action = { kind: "preset.write", key: "preset", text: "[*]\n", reason: "PresetAbsent", message: "", disrupts: [] } as const;
+    const action = {
+      kind: "preset.write",
+      key: "preset",
+      text: "[*]\n",
+      reason: "PresetAbsent",
+      message: "",
+      disrupts: [],
+    } as const;
     const run = { signal: new AbortController().signal, report: ignore };
     await presetHandlers(join(folder, "p.ini"))["preset.write"](action, run);
     assert.equal(await readFile(join(folder, "p.ini"), "utf8"), "[*]\n");
@@ -91,9 +101,18 @@ describe("the inventory", () => {
     const inventory = await openInventory(folder, ignore);
     const ids = Array.from({ length: 20 }, (_, index) => `acme/m${index}:Q8_0`);
     await Promise.all(ids.map((id) => inventory.put({ ...entry, id })));
-    await Promise.all([inventory.remove("acme/m3:Q8_0"), inventory.put({ ...entry, id: "acme/m4:Q8_0", commit: "c".repeat(40) })]);
+    await Promise.all([
+      inventory.remove("acme/m3:Q8_0"),
+      inventory.put({ ...entry, id: "acme/m4:Q8_0", commit: "c".repeat(40) }),
+    ]);
     const again = await openInventory(folder, ignore);
-    assert.deepEqual(again.entries().map(({ id }) => id).sort(), ids.filter((id) => id !== "acme/m3:Q8_0").sort());
+    assert.deepEqual(
+      again
+        .entries()
+        .map(({ id }) => id)
+        .sort(),
+      ids.filter((id) => id !== "acme/m3:Q8_0").sort(),
+    );
     assert.equal(again.get("acme/m4:Q8_0")?.commit, "c".repeat(40));
     assert.deepEqual(again.entries(), inventory.entries());
   });

@@ -21,7 +21,11 @@ async function used(t: TestContext): Promise<Damaged> {
   const stateDir = await scratchFolder(t);
   const warnings: string[] = [];
   const open = (): Promise<DesiredStore> =>
-    openDesiredStore({ stateDir, now: Date.now, warn: (_message, fields) => void warnings.push((fields as { path: string }).path) });
+    openDesiredStore({
+      stateDir,
+      now: Date.now,
+      warn: (_message, fields) => void warnings.push((fields as { path: string }).path),
+    });
   const store = await open();
   await store.applyFile(file, "file:1");
   await store.change({ kind: "patch", patch: { models: { "acme/c:Q8_0": {} } } }, "api");
@@ -31,7 +35,9 @@ async function used(t: TestContext): Promise<Damaged> {
     open,
     aside: async () => {
       const names = (await readdir(stateDir)).filter((name) => name.includes(".corrupt-"));
-      const texts = await Promise.all(names.map(async (name) => [name.replace(/\.corrupt-\d+$/, ""), await readFile(join(stateDir, name), "utf8")]));
+      const texts = await Promise.all(
+        names.map(async (name) => [name.replace(/\.corrupt-\d+$/, ""), await readFile(join(stateDir, name), "utf8")]),
+      );
       return Object.fromEntries(texts) as Record<string, string>;
     },
   };

@@ -9,7 +9,11 @@ import { type DesiredStore, openDesiredStore } from "../../src/desired/store.ts"
 import { refusal, scratchFolder } from "../support/scratch.ts";
 
 async function open(stateDir: string): Promise<DesiredStore> {
-  return openDesiredStore({ stateDir, now: () => Date.parse("2026-01-02T03:04:05Z"), warn: (message) => assert.fail(message) });
+  return openDesiredStore({
+    stateDir,
+    now: () => Date.parse("2026-01-02T03:04:05Z"),
+    warn: (message) => assert.fail(message),
+  });
 }
 
 async function fresh(t: TestContext): Promise<{ stateDir: string; store: DesiredStore }> {
@@ -40,7 +44,10 @@ describe("changing the document", () => {
     assert.equal(store.current().generation, 0);
     const first = await store.change(patch({ "acme/a:Q8_0": { ctxSize: 1024 } }), "api");
     const same = await store.change(patch({ "acme/a:Q8_0": { ctxSize: 1024 } }), "api");
-    const put = await store.change({ kind: "put", input: { version: 1, models: [{ id: "acme/a:Q8_0", ctxSize: 1024 }] } }, "api");
+    const put = await store.change(
+      { kind: "put", input: { version: 1, models: [{ id: "acme/a:Q8_0", ctxSize: 1024 }] } },
+      "api",
+    );
     assert.deepEqual([first.generation, same.generation, put.generation], [1, 1, 1]);
     assert.equal(same.etag, first.etag);
     const second = await store.change(patch({ "acme/a:Q8_0": { ctxSize: 2048 } }), "api");
@@ -64,8 +71,13 @@ describe("changing the document", () => {
   it("lets exactly one of two win that change the same document on the same condition", async (t) => {
     const { store } = await fresh(t);
     const { etag } = store.current();
-    const outcomes = await Promise.allSettled([1024, 2048, 4096].map((ctxSize) => store.change(patch({ "acme/a:Q8_0": { ctxSize } }), "api", etag)));
-    assert.deepEqual(outcomes.map(({ status }) => status), ["fulfilled", "rejected", "rejected"]);
+    const outcomes = await Promise.allSettled(
+      [1024, 2048, 4096].map((ctxSize) => store.change(patch({ "acme/a:Q8_0": { ctxSize } }), "api", etag)),
+    );
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ["fulfilled", "rejected", "rejected"],
+    );
     assert.deepEqual(sizes(store.current()), { "acme/a:Q8_0": 1024 });
   });
 
@@ -83,10 +95,14 @@ describe("changing the document", () => {
     const good = store.change(patch({ "acme/a:Q8_0": {} }), "api");
     const error = await refusal(bad);
     assert.equal(error.code, "invalid_document");
-    for (const part of ["version: must be 1", "models[0]", "extra: unknown key"]) assert.ok(error.message.includes(part), error.message);
+    for (const part of ["version: must be 1", "models[0]", "extra: unknown key"])
+      assert.ok(error.message.includes(part), error.message);
     assert.equal((await good).generation, 1);
     assert.equal((await refusal(store.change({ kind: "patch", patch: [] }, "api"))).code, "invalid_request");
-    assert.deepEqual(store.preview(patch({ "acme/b:Q8_0": {} })).models.map(({ id }) => id), ["acme/a:Q8_0", "acme/b:Q8_0"]);
+    assert.deepEqual(
+      store.preview(patch({ "acme/b:Q8_0": {} })).models.map(({ id }) => id),
+      ["acme/a:Q8_0", "acme/b:Q8_0"],
+    );
     assert.equal(store.current().generation, 1);
   });
 
@@ -111,7 +127,10 @@ describe("applying the file", () => {
     const { store } = await fresh(t);
     await store.applyFile(yaml("version: 1\nmodels:\n  - acme/a:Q8_0\n  - acme/b:Q8_0\n"), "file:1");
     await store.change(patch({ "acme/a:Q8_0": { ctxSize: 4096 }, "acme/c:Q8_0": {} }), "api");
-    await store.applyFile(yaml("version: 1\nmodels:\n  - acme/a:Q8_0\n  - id: acme/d:Q8_0\n    ctxSize: 512\n"), "file:2");
+    await store.applyFile(
+      yaml("version: 1\nmodels:\n  - acme/a:Q8_0\n  - id: acme/d:Q8_0\n    ctxSize: 512\n"),
+      "file:2",
+    );
     assert.deepEqual(sizes(store.current()), { "acme/a:Q8_0": 4096, "acme/c:Q8_0": undefined, "acme/d:Q8_0": 512 });
     assert.deepEqual(store.differencesFromFile(), [
       { path: "models.acme/a:Q8_0.ctxSize", file: null, desired: 4096, setBy: "api", at: "2026-01-02T03:04:05.000Z" },
@@ -121,7 +140,8 @@ describe("applying the file", () => {
 
   it("lets the later of two win that set the same key", async (t) => {
     const { store } = await fresh(t);
-    const file = (ctxSize: number): DocumentTree => yaml(`version: 1\nmodels:\n  - id: acme/a:Q8_0\n    ctxSize: ${ctxSize}\n`);
+    const file = (ctxSize: number): DocumentTree =>
+      yaml(`version: 1\nmodels:\n  - id: acme/a:Q8_0\n    ctxSize: ${ctxSize}\n`);
     await store.applyFile(file(1024), "file:1");
     await store.change(patch({ "acme/a:Q8_0": { ctxSize: 2048 } }), "api");
     await store.applyFile(file(1024), "file:1");

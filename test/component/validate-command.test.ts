@@ -34,9 +34,15 @@ describe("validate", () => {
   });
 
   it("lists every problem as FILE:LINE:COLUMN, and ends with 1", async (t) => {
-    const { path, code, out, problems } = await validate(t, "version: 1\nmodels:\n  - acme/a:Q8_0\n  - id: acme/b:Q8_0\n    ctxSise: 5\n    ctxSize: -1\n");
+    const { path, code, out, problems } = await validate(
+      t,
+      "version: 1\nmodels:\n  - acme/a:Q8_0\n  - id: acme/b:Q8_0\n    ctxSise: 5\n    ctxSize: -1\n",
+    );
     assert.deepEqual({ code, out }, { code: 1, out: [] });
-    assert.deepEqual([...problems].sort(), [`${path}:5:5: models[1].ctxSise: unknown key`, `${path}:6:14: models[1].ctxSize: must be >= 1`]);
+    assert.deepEqual([...problems].sort(), [
+      `${path}:5:5: models[1].ctxSise: unknown key`,
+      `${path}:6:14: models[1].ctxSize: must be >= 1`,
+    ]);
   });
 
   it("tells where the YAML is broken", async (t) => {

@@ -1,6 +1,12 @@
 // An executor whose actions do what the test says, and a record of how they went.
 import type { TestContext } from "node:test";
-import { createExecutor, type ActionRun, type Executor, type Handlers, type Outcome } from "../../src/execute/executor.ts";
+import {
+  type ActionRun,
+  createExecutor,
+  type Executor,
+  type Handlers,
+  type Outcome,
+} from "../../src/execute/executor.ts";
 import { type Action, type ActionKind, actionKinds, type Progress } from "../../src/plan/actions.ts";
 import { cleanUp } from "./clean-up.ts";
 
@@ -15,7 +21,15 @@ export interface Executing {
 }
 
 export function pull(name: string, revision?: string): Action {
-  return { kind: "model.pull", key: `model/${name}`, model: name, revision, reason: "ModelAbsent", message: "", disrupts: [] };
+  return {
+    kind: "model.pull",
+    key: `model/${name}`,
+    model: name,
+    revision,
+    reason: "ModelAbsent",
+    message: "",
+    disrupts: [],
+  };
 }
 
 /** An action of the control lane. */
@@ -24,7 +38,11 @@ export function control(key = "router"): Action {
 }
 
 /** `doing` stands for every handler. */
-export function startExecutor(t: TestContext, doing: Doing, options: { transfers?: number; now?: () => number; onSettled?: (outcome: Outcome) => void } = {}): Executing {
+export function startExecutor(
+  t: TestContext,
+  doing: Doing,
+  options: { transfers?: number; now?: () => number; onSettled?: (outcome: Outcome) => void } = {},
+): Executing {
   const log: string[] = [];
   const outcomes: Outcome[] = [];
   const progress: Progress[] = [];

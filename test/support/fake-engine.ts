@@ -24,7 +24,10 @@ function say(line: string): void {
 
 function startChild(stdin: "ignore" | number, ...childFlags: readonly string[]): void {
   const apart = childFlags.includes("--apart");
-  spawn(process.execPath, [fileURLToPath(import.meta.url), ...childFlags], { detached: apart, stdio: [stdin, "inherit", "inherit"] });
+  spawn(process.execPath, [fileURLToPath(import.meta.url), ...childFlags], {
+    detached: apart,
+    stdio: [stdin, "inherit", "inherit"],
+  });
 }
 
 /** With a pipe that only we hold open, as the router has it: Node's own would be a socket. */

@@ -4,8 +4,8 @@ import { type Desired, type DesiredState, toDesired, toTree } from "../../src/de
 import type { CachedModel, CacheSnapshot, Knowable, Observed } from "../../src/plan/observed.ts";
 import { emptyPreset, parsePreset } from "../../src/plan/preset-file.ts";
 import { createLoop, type Loop, type Pass } from "../../src/reconcile/loop.ts";
-import { type Doing, type Executing, startExecutor } from "./executing.ts";
 import { cleanUp } from "./clean-up.ts";
+import { type Doing, type Executing, startExecutor } from "./executing.ts";
 
 export interface World extends Executing {
   readonly loop: Loop;
@@ -57,11 +57,26 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
   );
 
   function look(): Observed {
-    const cache: Knowable<CacheSnapshot> = { state: "known", value: { models: [...cached].map(cachedModel), signature: [...cached].join(), unreadable: world.unreadable } };
+    const cache: Knowable<CacheSnapshot> = {
+      state: "known",
+      value: { models: [...cached].map(cachedModel), signature: [...cached].join(), unreadable: world.unreadable },
+    };
     return {
       cache: world.cacheState === "known" ? cache : { state: "unknown", why: "the test says so" },
       preset: { state: "known", value: preset === "" ? emptyPreset : parsePreset(preset) },
-      router: { binary: "missing", phase: "stopped", pid: null, loadedPreset: null, loadedCache: null, freshlyStarted: false, crashes: [], lastWords: "", models: { state: "unknown", why: "" }, silentSince: null, knownOptions: null },
+      router: {
+        binary: "missing",
+        phase: "stopped",
+        pid: null,
+        loadedPreset: null,
+        loadedCache: null,
+        freshlyStarted: false,
+        crashes: [],
+        lastWords: "",
+        models: { state: "unknown", why: "" },
+        silentSince: null,
+        knownOptions: null,
+      },
       inventory: { state: "known", value: [] },
       freeBytes: { state: "known", value: 2 ** 40 },
     };
@@ -108,7 +123,10 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
     },
     planned: () => {
       const found = passes.at(-1)?.plan;
-      return { actions: (found?.actions ?? []).map(({ key }) => key), held: (found?.held ?? []).map(({ action, why }) => `${action.key} ${why}`) };
+      return {
+        actions: (found?.actions ?? []).map(({ key }) => key),
+        held: (found?.held ?? []).map(({ action, why }) => `${action.key} ${why}`),
+      };
     },
   };
   return world;
@@ -116,6 +134,25 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
 
 function cachedModel(id: string): CachedModel {
   const [repo = "", tag = ""] = id.split(":");
-  const common = { nCtxTrain: null, modifiedAt: 0, digest: null, architecture: null, fileType: null, projector: null, aliases: [] };
-  return { ...common, id, repo, tag, routerId: id, upstreamId: id, commit: "", files: [`/cache/${tag}.gguf`], bytes: 1, complete: true };
+  const common = {
+    nCtxTrain: null,
+    modifiedAt: 0,
+    digest: null,
+    architecture: null,
+    fileType: null,
+    projector: null,
+    aliases: [],
+  };
+  return {
+    ...common,
+    id,
+    repo,
+    tag,
+    routerId: id,
+    upstreamId: id,
+    commit: "",
+    files: [`/cache/${tag}.gguf`],
+    bytes: 1,
+    complete: true,
+  };
 }

@@ -16,7 +16,11 @@ export async function scratchFolder(t: TestContext): Promise<string> {
 }
 
 /** Resolves with the first value that is neither false, null nor undefined; fails after a while, saying what was missed. */
-export async function until<T>(what: string, look: () => T | Promise<T>, timeoutMs = 8_000): Promise<NonNullable<Exclude<T, false>>> {
+export async function until<T>(
+  what: string,
+  look: () => T | Promise<T>,
+  timeoutMs = 8_000,
+): Promise<NonNullable<Exclude<T, false>>> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const found = await look();

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type FileSource, type SourceStatus, watchFileSource } from "../../src/desired/file-source.ts";
 import { type DesiredStore, openDesiredStore } from "../../src/desired/store.ts";
-import { scratchFolder, until } from "./scratch.ts";
 import { cleanUp } from "./clean-up.ts";
+import { scratchFolder, until } from "./scratch.ts";
 
 export interface Sourcing {
   readonly root: string;
@@ -71,7 +71,12 @@ export async function startSourcing(t: TestContext, options: SourcingOptions = {
     documents,
     names,
     others: () => others,
-    becomes: async (...wanted) => void (await until(`the document has ${wanted.join(" ")}, not ${names().join(" ")}: ${told.join("; ")}`, () => names().join(" ") === wanted.join(" "))),
-    reports: (reason) => until(`${reason} is reported: ${told.join("; ")}`, () => source.status().reason === reason && source.status()),
+    becomes: async (...wanted) =>
+      void (await until(
+        `the document has ${wanted.join(" ")}, not ${names().join(" ")}: ${told.join("; ")}`,
+        () => names().join(" ") === wanted.join(" "),
+      )),
+    reports: (reason) =>
+      until(`${reason} is reported: ${told.join("; ")}`, () => source.status().reason === reason && source.status()),
   };
 }

@@ -1,0 +1,52 @@
+// One subtest per file in cases/: a document, a machine, and what is planned for it.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { parse } from "yaml";
+import type { BackoffEntry } from "../../../src/plan/actions.ts";
+import { plan } from "../../../src/plan/plan.ts";
+import { packageRoot } from "../../../src/settings.ts";
+import { desiredFrom, silenceLimitMs, type WorldInput, world } from "./world.ts";
+
+interface PlanCase {
+  readonly why: string;
+  /** As in gateway.yaml, without `version`. */
+  readonly desired?: object;
+  readonly observed?: WorldInput;
+  readonly context?: { readonly now?: number; readonly backoff?: Readonly<Record<string, Partial<BackoffEntry>>> };
+  /** Of each action the fields that are named; of what is left out nothing may be there. */
+  readonly expected: {
+    readonly actions?: readonly Readonly<Record<string, unknown>>[];
+    readonly held?: readonly { readonly kind: string; readonly why: string; readonly until?: number }[];
+    readonly unmanaged?: readonly string[];
+    readonly findings?: Readonly<Record<string, string>>;
+  };
+}
+
+// tsc does not copy them: they are read where they were written.
+const folder = join(packageRoot, "test", "unit", "plan", "cases");
+const names = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
+
+test("there are cases", () => assert.ok(names.length >= 20));
+
+for (const name of names) {
+  const { why, desired = {}, observed = {}, context = {}, expected } = parse(readFileSync(join(folder, name), "utf8")) as PlanCase;
+  test(`${name}: ${why}`, () => {
+    const document = desiredFrom(desired);
+    const backoff = new Map(Object.entries(context.backoff ?? {}).map(([key, entry]) => [key, { ...failedOnce, ...entry }]));
+    const found = plan(document, world(document, observed), { now: context.now ?? 1_000_000, backoff, silenceLimitMs });
+    const { actions = [], held = [], unmanaged = [], findings = {} } = expected;
+    assert.deepEqual(found.actions.map((action, index) => only(action, actions[index])), actions);
+    assert.deepEqual(found.held.map(({ action, why: reason, until }) => ({ kind: action.kind, why: reason, ...(until === null ? {} : { until }) })), held);
+    assert.deepEqual(found.unmanaged, unmanaged);
+    assert.deepEqual(Object.fromEntries(found.findings), findings);
+  });
+}
+
+const failedOnce: BackoffEntry = { failures: 1, until: 0, stalled: false, code: "internal", reason: "InternalError", message: "it failed", hint: "" };
+
+/** The fields that the expectation names; all of an action that nobody expected. */
+function only(action: object, expected: object | undefined): object {
+  return expected ? Object.fromEntries(Object.entries(action).filter(([key]) => key in expected)) : action;
+}
