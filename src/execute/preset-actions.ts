@@ -1,13 +1,23 @@
-// Writes router.preset.ini.
+// Writes router.preset.ini, which people edit too.
+import { setTimeout as delay } from "node:timers/promises";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { writeAtomic } from "../desired/atomic-file.ts";
+import { readIfPresent, writeAtomic } from "../desired/atomic-file.ts";
 import type { Handlers } from "./executor.ts";
 
+/** An editor that saves in place writes in pieces: a text that is not ours counts once it stood still for so long. */
+const settleMs = 120;
+
 export function presetHandlers(presetPath: string): Pick<Handlers, "preset.write"> {
+  let ours: string | null = null;
   return {
-    "preset.write": async ({ text }) => {
+    "preset.write": async ({ text, replaces }) => {
       try {
+        // Somebody is at it: what is there now is another text than the plan was made from, and the next plan's business.
+        const found = await readIfPresent(presetPath);
+        if (found !== null && found !== ours) await delay(settleMs);
+        if (((await readIfPresent(presetPath)) ?? "") !== replaces) return;
         await writeAtomic(presetPath, text);
+        ours = text;
       } catch (error) {
         const code = systemCode(error) === "ENOSPC" ? "disk_full" : "preset_unwritable";
         throw new GatewayError(code, `${presetPath} cannot be written (${systemCode(error) ?? String(error)})`, { cause: error });

@@ -29,7 +29,8 @@ export type Action = ActionBase &
     | { readonly kind: "model.pull"; readonly model: string; readonly revision: string | undefined }
     | { readonly kind: "model.import"; readonly model: string; readonly source: string }
     | { readonly kind: "model.remove"; readonly model: string }
-    | { readonly kind: "preset.write"; readonly text: string }
+    /** `replaces`: the text that it was made from. */
+    | { readonly kind: "preset.write"; readonly text: string; readonly replaces: string }
     | { readonly kind: "router.start" }
     /** `changes`: every model, loaded or not, whose settings or files are others now; none of them may be loaded meanwhile. */
     | { readonly kind: "router.reload"; readonly changes: readonly string[] }

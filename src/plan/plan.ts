@@ -80,7 +80,7 @@ function planEngine(
   const text = renderPreset(preset.value, wanted, router.knownOptions, (name) => isOfRepo(name, cache.value.unreadable));
   if (text !== preset.value.text) {
     const reason = preset.value.text === "" ? "PresetAbsent" : "PresetDiffers";
-    return [now({ kind: "preset.write", key: "preset", text, reason, message: "write router.preset.ini", disrupts: [] })];
+    return [now({ kind: "preset.write", key: "preset", text, replaces: preset.value.text, reason, message: "write router.preset.ini", disrupts: [] })];
   }
   if (router.binary !== "present") return [];
   const listedByItself = kept.filter((model) => model.complete && model.routerId !== null).map((model) => model.upstreamId);

@@ -104,11 +104,14 @@ function commented(line: string): string {
 }
 
 function format(drafts: readonly Draft[]): string {
-  const blocks = drafts.map(({ name, lines }) => [...(name === null ? [] : [`[${name}]`]), ...trimBlank(lines)]);
-  return `${blocks
-    .filter((block) => block.length > 0)
-    .map((block) => block.join("\n"))
-    .join("\n\n")}\n`;
+  const blocks: Draft[] = [];
+  for (const draft of drafts) {
+    const above = draft.name === null ? blocks.pop() : undefined;
+    // What has no header will be read as part of the section above: it is laid out as such.
+    blocks.push(above ? { name: above.name, lines: [...trimBlank(above.lines), "", ...draft.lines] } : draft);
+  }
+  const texts = blocks.map(({ name, lines }) => [...(name === null ? [] : [`[${name}]`]), ...trimBlank(lines)].join("\n"));
+  return `${texts.filter((text) => text !== "").join("\n\n")}\n`;
 }
 
 function trimBlank(lines: readonly string[]): readonly string[] {

@@ -81,6 +81,7 @@ describe("the preset file", () => {
       kind: "preset.write",
       key: "preset",
       text: "[*]\n",
+      replaces: "",
       reason: "PresetAbsent",
       message: "",
       disrupts: [],
@@ -92,6 +93,24 @@ describe("the preset file", () => {
     const error = await refusal(presetHandlers(join(folder, "plain", "p.ini"))["preset.write"](action, run));
     assert.equal(error.code, "preset_unwritable");
     assert.match(error.message, /ENOTDIR/);
+  });
+});
+
+describe("the preset file under an editor that saves in place", () => {
+  it("is not replaced by what half of it would have become", async (t) => {
+    const path = join(await scratchFolder(t), "p.ini");
+    const base = { kind: "preset.write", key: "preset", reason: "", message: "", disrupts: [] } as const;
+    const run = { signal: new AbortController().signal, report: ignore };
+    const write = presetHandlers(path)["preset.write"];
+    for (const half of ["", "; mine\n"]) {
+      await writeFile(path, half);
+      const writing = write({ ...base, text: "[*]\n", replaces: half }, run);
+      await writeFile(path, "; mine\n[*]\nparallel = 1\n");
+      await writing;
+      assert.equal(await readFile(path, "utf8"), "; mine\n[*]\nparallel = 1\n");
+    }
+    await write({ ...base, text: "[*]\n", replaces: "; mine\n[*]\nparallel = 1\n" }, run);
+    assert.equal(await readFile(path, "utf8"), "[*]\n");
   });
 });
 

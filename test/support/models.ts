@@ -22,7 +22,7 @@ export interface Answers {
   /** To a message that contains "think": the reasoning, and the answer after it. */
   readonly reasoning: string;
   readonly afterReasoning: string;
-  /** To a message that contains "long": 301 pieces, so that many frames. */
+  /** To a message that contains "long": 151 pieces, so that many frames. */
   readonly long: string;
   /** To a message that contains "forever": repeated until somebody stops it or the context is full. */
   readonly forever: string;
@@ -30,7 +30,7 @@ export interface Answers {
 
 /** What the models of this name say, to the letter. */
 export function answersOf(name: string): Answers {
-  const words = Array.from({ length: 300 }, (_, index) => `w${index + 1}`);
+  const words = Array.from({ length: 150 }, (_, index) => `w${index + 1}`);
   return {
     hello: `Hello from ${name}, running on the real engine.`,
     afterTool: `The tool has answered, says ${name}.`,
