@@ -1,7 +1,7 @@
 // Chat through the gateway to the real engine: cancelled when the client leaves, loaded on demand, room made when full.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheModel, cacheTalker, makeFolders, startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders, startTestGateway, streamChat, talkerDocument, type TestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
 
 function chat(model: string, content: string, rest: object = {}): RequestInit {
@@ -17,7 +17,7 @@ for (const stream of [true, false]) {
   test(`a client that leaves ends the generation (${stream ? "stream" : "no stream"})`, async (t) => {
     const folders = await makeFolders(t);
     await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-    const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
+    const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
     await gateway.converged();
     const leaving = new AbortController();
     const request = fetch(`${gateway.url}/beta/v1/chat/completions`, { ...chat("acme/talker:Q8_0", "forever", { stream }), signal: leaving.signal });
@@ -36,7 +36,7 @@ test("beyond the limit the least recently used idle model makes room, and one th
   const folders = await makeFolders(t);
   await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
   const [first, second] = [await cacheTalker(folders, "acme/first"), await cacheTalker(folders, "acme/second")];
-  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n", flags: ["--models-max", "2"] });
+  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument, flags: ["--models-max", "2"] });
   await gateway.converged();
   await gateway.ask(first);
   let others: Promise<string[]> | null = null;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cacheModel, cacheTalker, eventsOf, makeFolders, startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, eventsOf, makeFolders, startTestGateway, streamChat, talkerDocument, type TestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
 
 function patch(body: object): RequestInit {
@@ -44,7 +44,7 @@ test("a change to one model leaves the others loaded and their streams whole, an
   const folders = await makeFolders(t);
   await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
   const [changed, idle] = [await cacheTalker(folders, "acme/changed"), await cacheTalker(folders, "acme/idle")];
-  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
+  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
   await gateway.converged();
   await gateway.ask(changed);
   await gateway.ask(idle);
@@ -65,7 +65,7 @@ test("a change to one model leaves the others loaded and their streams whole, an
 test("a change to a model waits for its own stream, and a request that comes meanwhile waits for the change", async (t) => {
   const folders = await makeFolders(t);
   await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
+  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
   await gateway.converged();
   const order: string[] = [];
   let change: Promise<unknown> | null = null;

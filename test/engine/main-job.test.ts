@@ -21,7 +21,7 @@ test("an edit is carried out through a killed router, and a stream on another mo
     yaml: `version: 1
 prune: true
 models:
-  - acme/talker:Q8_0
+  - { id: "acme/talker:Q8_0", preset: { threads: 1 } }
   - acme/resized:Q8_0
   - acme/leaving:Q8_0
 `,
@@ -40,7 +40,7 @@ models:
       edited = gateway.writeConfig(`version: 1
 prune: true
 models:
-  - acme/talker:Q8_0
+  - { id: "acme/talker:Q8_0", preset: { threads: 1 } }
   - id: acme/resized:Q8_0
     ctxSize: 1536
   - acme/added:Q4_K_M

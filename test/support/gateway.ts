@@ -55,6 +55,12 @@ export async function cacheTalker(folders: Pick<GatewayFolders, "cacheDir">, rep
   return `${repo}:${inferTag(file)}`;
 }
 
+/**
+ * A document for a slow model at `acme/talker`. One thread: with two, which spin while they wait for each other, it falls to
+ * a tenth of its speed as soon as another test keeps one core busy.
+ */
+export const talkerDocument = 'version: 1\nmodels:\n  - { id: "acme/talker:Q8_0", preset: { threads: 1 } }\n';
+
 export interface TestGateway extends GatewayFolders {
   readonly gateway: Gateway;
   readonly url: string;

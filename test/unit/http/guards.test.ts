@@ -1,0 +1,59 @@
+// Who may talk to a gateway on loopback.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isAllowedHost, isAllowedOrigin, isLoopback } from "../../../src/http/guards.ts";
+
+const further = ["gateway.lan", "other.lan:9000"];
+
+const hosts: readonly (readonly [host: string | undefined, allowed: boolean])[] = [
+  ["localhost", true],
+  ["LOCALHOST:8484", true],
+  ["127.0.0.1:8484", true],
+  ["127.1.2.3", true],
+  ["[::1]:8484", true],
+  ["[::1]", true],
+  ["app.localhost:8484", true],
+  ["gateway.lan", true],
+  ["Gateway.LAN:8484", true],
+  ["other.lan:9000", true],
+  ["other.lan", false],
+  ["other.lan:9001", false],
+  [undefined, false],
+  ["", false],
+  ["evil.example", false],
+  ["127.0.0.1.evil.example", false],
+  ["localhost.evil.example", false],
+  ["evil-localhost", false],
+  ["evil.example:127.0.0.1", false],
+  ["0.0.0.0", false],
+  ["10.0.0.1", false],
+  ["[::ffff:1.2.3.4]", false],
+  ["127.0.0.1@evil.example", false],
+];
+
+for (const [host, allowed] of hosts) test(`host ${host ?? "(none)"} is ${allowed ? "let in" : "refused"}`, () => assert.equal(isAllowedHost(host, further), allowed));
+
+const origins: readonly (readonly [origin: string | undefined, allowed: boolean])[] = [
+  [undefined, true],
+  ["http://localhost:3000", true],
+  ["http://127.0.0.1:8484", true],
+  ["http://[::1]:8484", true],
+  ["https://gateway.lan", true],
+  ["vscode-webview://0abc", true],
+  ["tauri://localhost", true],
+  ["app://obsidian.md", true],
+  ["null", false],
+  ["", false],
+  ["https://evil.example", false],
+  ["http://localhost.evil.example", false],
+  ["https://127.0.0.1.evil.example:8484", false],
+  ["http://localhost@evil.example", false],
+  ["chrome-extension://abcdef", false],
+];
+
+for (const [origin, allowed] of origins) test(`origin ${origin ?? "(none)"} is ${allowed ? "let in" : "refused"}`, () => assert.equal(isAllowedOrigin(origin, further), allowed));
+
+test("addresses that only this machine reaches", () => {
+  for (const address of ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost"]) assert.ok(isLoopback(address), address);
+  for (const address of ["0.0.0.0", "::", "10.0.0.1", "localhost.evil.example", "127.0.0.1.evil", ""]) assert.ok(!isLoopback(address), address);
+});

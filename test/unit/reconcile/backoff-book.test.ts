@@ -1,0 +1,60 @@
+// How often each action failed, and when it may go again.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { GatewayError } from "../../../src/core/errors.ts";
+import type { Action } from "../../../src/plan/actions.ts";
+import { createBackoffBook } from "../../../src/reconcile/backoff-book.ts";
+
+const pull = (model: string): Action => ({ kind: "model.pull", key: `model/${model}`, model, revision: undefined, reason: "ModelAbsent", message: "", disrupts: [] });
+const router = (kind: "router.start" | "router.restart"): Action => ({ kind, key: "router", reason: "RouterStopped", message: "", disrupts: [] });
+const offline = new GatewayError("hub_unreachable", "no network");
+
+test("each failure waits twice as long; the fifth is the last", () => {
+  const book = createBackoffBook(() => 1_000);
+  const entries = Array.from({ length: 5 }, () => book.failed(pull("a/b:c"), offline));
+  assert.deepEqual(entries.map((entry) => [entry.failures, entry.until, entry.stalled]), [
+    [1, 6_000, false],
+    [2, 11_000, false],
+    [3, 21_000, false],
+    [4, 41_000, false],
+    [5, 81_000, true],
+  ]);
+  assert.deepEqual([...book.entries().keys()], ["model.pull model/a/b:c"]);
+  assert.equal(book.entries().get("model.pull model/a/b:c")?.reason, "HubUnreachable");
+});
+
+test("what a person must mend is not tried again", () => {
+  const book = createBackoffBook(() => 0);
+  assert.ok(book.failed(pull("a/b:c"), new GatewayError("hub_denied", "gated")).stalled);
+  assert.equal(book.nextTry(0), null);
+});
+
+test("the other side's own wait counts where it is longer", () => {
+  const book = createBackoffBook(() => 0);
+  assert.equal(book.failed(pull("a/b:c"), new GatewayError("hub_rate_limited", "slow down", { retryAfterMs: 60_000 })).until, 60_000);
+  assert.equal(book.failed(pull("a/b:d"), new GatewayError("hub_rate_limited", "slow down", { retryAfterMs: 1 })).until, 5_000);
+});
+
+test("a success ends what was held against the same thing, and only that", () => {
+  const book = createBackoffBook(() => 0);
+  book.failed(router("router.start"), new GatewayError("engine_failed", "x"));
+  book.failed(router("router.restart"), new GatewayError("engine_failed", "x"));
+  // A tag may have blanks: its key ends like another one.
+  book.failed(pull("a/b:the router"), offline);
+  book.succeeded(router("router.restart"));
+  assert.deepEqual([...book.entries().keys()], ["model.pull model/a/b:the router"]);
+  book.succeeded(pull("a/b:the router"));
+  assert.equal(book.entries().size, 0);
+});
+
+test("the next time is the earliest of those to come", () => {
+  let now = 0;
+  const book = createBackoffBook(() => now);
+  assert.equal(book.nextTry(0), null);
+  book.failed(pull("a/b:c"), offline);
+  now = 3_000;
+  book.failed(pull("a/b:d"), offline);
+  assert.deepEqual([book.nextTry(0), book.nextTry(5_000), book.nextTry(8_000)], [5_000, 8_000, null]);
+  book.forgive();
+  assert.equal(book.entries().size, 0);
+});
