@@ -3,6 +3,7 @@ import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { GatewayError } from "./core/errors.ts";
+import { matchName } from "./core/ids.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
@@ -85,7 +86,12 @@ async function run(core: Core, settings: Settings, logger: FastifyBaseLogger, un
     waitTimeoutMs: settings.waitTimeoutMs,
     logger,
     admission,
-    catalogue: createCatalogue(loop.last, router),
+    catalogue: createCatalogue(loop.last, router, (name) => {
+      const desired = status().models.filter((model) => model.desired);
+      const match = matchName(name, desired.map(({ id }) => ({ id, aliases: [] })));
+      const present = desired.find((model) => match.kind === "found" && model.id === match.id)?.conditions.find((condition) => condition.type === "Present");
+      return present && present.status !== "True" ? present.message : null;
+    }),
     bodyLimit: settings.bodyLimit,
     allowedHosts: settings.allowedHosts,
     probeAfterMs: Math.min(5_000, settings.silenceLimitMs),

@@ -55,6 +55,12 @@ export async function lockState(stateDir: string): Promise<StateLock> {
   };
 }
 
+/** The process that has the state folder; null where none does. */
+export async function lockHolder(stateDir: string): Promise<number | null> {
+  const holder = await readHolder(join(stateDir, "gateway.lock"));
+  return holder !== null && (await isAlive(holder)) ? holder.pid : null;
+}
+
 /**
  * Links `mine` to `path`; null when that is done, else who has it, or the right to it. A lock whose holder is dead is
  * replaced, and only by the one who has the right to: a lock of its own, named for the dead one. Merely deleting the

@@ -1,6 +1,7 @@
 // `plan` and `status`: ask the running gateway; `plan` looks by itself where none runs.
 import { request } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { lockHolder } from "../lifecycle.ts";
 import type { CommandLine, Settings } from "../settings.ts";
 import { offlinePlan } from "./offline-plan.ts";
 
@@ -25,10 +26,19 @@ interface StatusAnswer {
 }
 
 export async function planCommand({ settings, json }: CommandLine): Promise<number> {
-  const answer = ((await ask(settings, "/api/plan")) ?? (await offlinePlan(settings))) as PlanAnswer;
+  const answer = ((await ask(settings, "/api/plan")) ?? (await planWithout(settings))) as PlanAnswer;
   if (json) console.log(JSON.stringify(answer, null, 2));
   else printPlan(answer);
   return answer.converged ? 0 : 2;
+}
+
+/** Nobody answers there. What would be planned for a stopped gateway is wrong beside one that runs elsewhere. */
+async function planWithout(settings: Settings): Promise<object> {
+  const holder = await lockHolder(settings.stateDir);
+  if (holder !== null) {
+    throw new GatewayError("invalid_request", `the gateway of ${settings.stateDir} (process ${holder}) does not answer on ${origin(settings)}: say where it is with --port`);
+  }
+  return offlinePlan(settings);
 }
 
 function printPlan({ actions, running, held, unmanaged, converged }: PlanAnswer): void {
@@ -41,7 +51,7 @@ function printPlan({ actions, running, held, unmanaged, converged }: PlanAnswer)
 
 export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
   const answer = (await ask(settings, "/status")) as StatusAnswer | null;
-  if (!answer) throw new GatewayError("router_unavailable", `no gateway answers on ${origin(settings)}`);
+  if (!answer) throw new GatewayError("invalid_request", `no gateway answers on ${origin(settings)}; \`npm start\` starts one, --port says where else it is`);
   if (json) console.log(JSON.stringify(answer, null, 2));
   else printStatus(answer);
   return answer.gateway.ready ? 0 : 2;

@@ -3,19 +3,18 @@ import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type EngineName, installEngine } from "../engines/install/install.ts";
 import type { CommandLine } from "../settings.ts";
-import { progressLine } from "./progress.ts";
+import { installProgress } from "./progress.ts";
 
 export async function engineCommand({ operands, settings }: CommandLine): Promise<number> {
   const [verb, name = "llama", ...rest] = operands;
   if (verb !== "install" || rest.length > 0 || !isEngine(name)) throw new GatewayError("invalid_request", "use `model-gateway engine install [llama|whisper]`");
-  const show = progressLine(process.stderr);
   const stop = new AbortController();
   process.once("SIGINT", () => stop.abort());
   const installed = await installEngine(name, {
     enginesDir: join(settings.stateDir, "engines"),
     environment: settings.environment,
     signal: stop.signal,
-    onProgress: ({ phase, detail, done, total }) => show(`${name}: ${phase} ${detail}`, done, total),
+    onProgress: installProgress(name, process.stderr),
   });
   console.log(`${name} ${installed.version} is in ${installed.dir} (${installed.how})`);
   return 0;

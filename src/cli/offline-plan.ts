@@ -35,6 +35,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     startTimeoutMs: 0,
     stopGraceMs: 0,
     reloadTimeoutMs: 0,
+    pingMs: 0,
     now: Date.now,
     onOutput: nothing,
     onChange: nothing,

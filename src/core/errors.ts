@@ -1,8 +1,11 @@
 // The catalogue of everything that can go wrong, and what the loop and an HTTP client do about it.
 // Pure: no I/O, no logging. Each HTTP family renders a GatewayError in its own shape.
 
-/** What the reconcile loop does with a failed action: try again with backoff, or wait until somebody changes something. */
-export type Reaction = "retry" | "stall";
+/**
+ * What the reconcile loop does with a failed action: `retry` with backoff and give up after some tries; `wait`: try for
+ * ever, as the cause lies outside and goes by itself; `stall` at once, until somebody changes something.
+ */
+export type Reaction = "retry" | "wait" | "stall";
 
 interface ErrorKind {
   /** HTTP status of a request that fails with it. */
@@ -110,13 +113,13 @@ export const errorCatalogue = {
   },
   state_unwritable: {
     status: 500,
-    reaction: "retry",
+    reaction: "wait",
     reason: "StateUnwritable",
     hint: "Make the state folder writable; nothing was changed.",
   },
   preset_unwritable: {
     status: 500,
-    reaction: "retry",
+    reaction: "wait",
     reason: "PresetUnwritable",
     hint: "Make the state folder writable.",
   },
@@ -128,7 +131,7 @@ export const errorCatalogue = {
   },
   hub_unreachable: {
     status: 502,
-    reaction: "retry",
+    reaction: "wait",
     reason: "HubUnreachable",
     hint: "Check the network, or HF_ENDPOINT.",
   },
@@ -146,7 +149,7 @@ export const errorCatalogue = {
   },
   hub_rate_limited: {
     status: 429,
-    reaction: "retry",
+    reaction: "wait",
     reason: "HubRateLimited",
     hint: "The hub asks to wait; a token in HF_TOKEN has higher limits.",
   },
@@ -170,21 +173,27 @@ export const errorCatalogue = {
   },
   disk_full: {
     status: 507,
-    reaction: "retry",
+    reaction: "wait",
     reason: "DiskFull",
     hint: "Free some room where the model cache lives; the message says how much is missing.",
   },
   cache_unwritable: {
     status: 500,
-    reaction: "retry",
+    reaction: "wait",
     reason: "CacheUnwritable",
     hint: "Make the model cache writable, or choose another with HF_HUB_CACHE.",
   },
   source_missing: {
     status: 404,
-    reaction: "retry",
+    reaction: "wait",
     reason: "SourceMissing",
     hint: "The file that the model's `source` names is not there.",
+  },
+  not_a_model: {
+    status: 400,
+    reaction: "stall",
+    reason: "InvalidModelFile",
+    hint: "The file is no GGUF model; give `source` another one.",
   },
   cancelled: { status: 499, reaction: "retry", reason: "Cancelled", hint: "It is no longer wanted." },
 } as const satisfies Record<string, ErrorKind>;

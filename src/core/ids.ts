@@ -1,7 +1,7 @@
 // Model identifiers: the interface's own tag rule, the router's rule, and how a requested name finds its model. Pure.
 
 /** The quant tags that the interface infers from a file name; anything else is tagged by the file's own name. */
-export const shortTags = ["Q4_K_M", "Q8_0", "Q5_K_M", "Q4_0"] as const;
+const shortTags = ["Q4_K_M", "Q8_0", "Q5_K_M", "Q4_0"] as const;
 
 export interface ModelId {
   readonly owner: string;

@@ -1,9 +1,5 @@
 // Which preset keys belong to the gateway or the router, so that no document can set them. Pure.
 
-/** Keys of router.preset.ini that the gateway writes itself, by their section's kind. */
-export const globalKeys = ["ctx-size", "offline", "stop-timeout", "rpc"] as const;
-export const sectionKeys = ["ctx-size", "hf-repo", "model", "mmproj"] as const;
-
 /**
  * Options that the router owns (it drops or overwrites them), that name another model, or that reach outside the model:
  * none may come from a document. Every spelling that llama-server accepts counts.

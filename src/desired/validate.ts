@@ -50,15 +50,14 @@ function isForThisShape(error: ErrorObject): boolean {
 function toProblem(error: ErrorObject): Problem {
   const path = pathOf(error.instancePath);
   const parameters = error.params as Record<string, unknown>;
-  const shown = JSON.stringify(error.data);
   switch (error.keyword) {
     case "additionalProperties":
       return { path: [...path, String(parameters["additionalProperty"])], message: "unknown key", atKey: true };
     case "pattern": {
       // A key that breaks `propertyNames` is reported at its parent, with the key's name beside it.
       const key = error.propertyName;
-      if (key !== undefined) return { path: [...path, key], message: "not a llama-server option (no dashes in front)", atKey: true };
-      return { path, message: `${shown} is not of the form ${forms.get(String(parameters["pattern"])) ?? String(parameters["pattern"])}` };
+      if (key !== undefined) return { path: [...path, key], message: "not the long form of a llama-server option, without dashes", atKey: true };
+      return { path, message: `${JSON.stringify(error.data)} is not of the form ${forms.get(String(parameters["pattern"])) ?? String(parameters["pattern"])}` };
     }
     case "const":
       return { path, message: `must be ${JSON.stringify(parameters["allowedValue"])}` };

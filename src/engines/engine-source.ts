@@ -1,6 +1,6 @@
 // Which llama-server there is, and the installing of one where there is none.
 import { stat } from "node:fs/promises";
-import { type GatewayError, toGatewayError } from "../core/errors.ts";
+import { errorCatalogue, type GatewayError, toGatewayError } from "../core/errors.ts";
 import type { BinaryState } from "../plan/observed.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import { type InstallProgress, installEngine } from "./install/install.ts";
@@ -10,7 +10,7 @@ import { locateEngine } from "./locate.ts";
 export interface EngineSource {
   state(): { readonly binary: BinaryState; readonly knownOptions: ReadonlySet<string> | null };
   path(): string | null;
-  /** Why there is none. */
+  /** Why there is none, once it was looked for. */
   problem(): { readonly reason: string; readonly message: string } | null;
   /** Finds the engine, or installs it where that is allowed; never throws, {@link EngineSource.problem} tells. */
   prepare(signal: AbortSignal): Promise<void>;
@@ -53,7 +53,11 @@ export function createEngineSource(options: {
   return {
     state: () => ({ binary, knownOptions }),
     path: () => path,
-    problem: () => failure && { reason: failure.reason, message: `${failure.message}. ${failure.hint}` },
+    problem: () => {
+      if (!prepared || binary !== "missing") return null;
+      if (failure) return { reason: failure.reason, message: `${failure.message}. ${failure.hint}` };
+      return { reason: "EngineMissing", message: `no llama-server was found. ${errorCatalogue.engine_missing.hint}` };
+    },
     prepare: async (signal) => {
       failure = null;
       try {

@@ -7,7 +7,7 @@ import { engineEnvironment } from "./engine-environment.ts";
 import { freePort } from "./free-port.ts";
 import { createInstances, type Instances } from "./instances.ts";
 import { markerName, markerValue } from "./leftovers.ts";
-import { type ManagedProcess, startProcess } from "./managed-process.ts";
+import { type ManagedProcess, type ProcessExit, startProcess } from "./managed-process.ts";
 import { createRouterClient, type RouterClient, type RouterEvent } from "./router-client.ts";
 
 /** What the router reads: remembered, so that the planner sees when it must read again. */
@@ -46,6 +46,8 @@ export function createRouter(options: {
   readonly startTimeoutMs: number;
   readonly stopGraceMs: number;
   readonly reloadTimeoutMs: number;
+  /** How often a running router is asked for its health. */
+  readonly pingMs: number;
   readonly now: () => number;
   readonly onOutput: (text: string) => void;
   /** Called at every change of state, and at every event of the router. */
@@ -88,7 +90,7 @@ export function createRouter(options: {
     });
     const current: Running = { process: started, key, client: createRouterClient(`http://127.0.0.1:${port}`, key), watching: new AbortController() };
     running = current;
-    void started.exited.then(() => onExit(current));
+    void started.exited.then((exit) => onExit(current, exit));
     try {
       await untilHealthy(current, signal);
     } catch (error) {
@@ -102,6 +104,7 @@ export function createRouter(options: {
     silentSince = null;
     await refresh();
     void watch(current);
+    startPinging(current);
     becomes("ready");
   }
 
@@ -115,7 +118,7 @@ export function createRouter(options: {
     }
   }
 
-  function onExit(ended: Running): void {
+  function onExit(ended: Running, exit: ProcessExit): void {
     if (running !== ended) return;
     const asked = phase === "stopping";
     ended.watching.abort();
@@ -128,7 +131,8 @@ export function createRouter(options: {
     if (!asked) {
       // A start that fails is the action's failure, with its own backoff.
       if (phase === "ready") crashes = [...crashes.slice(-20), options.now()];
-      lastWords = ended.process.lastWords();
+      lastWords = `${exitText(exit)}${ownWords(ended.process)}`;
+      options.warn("the router ended by itself", { exit: exitText(exit) });
     }
     becomes("stopped");
   }
@@ -162,16 +166,27 @@ export function createRouter(options: {
       silentSince = null;
     } catch (error) {
       if (running !== current) return;
+      const isNews = silentSince === null;
       silentSince ??= options.now();
       models = { state: "unknown", why: toGatewayError(error).message };
+      if (isNews) options.onChange(null);
     }
+  }
+
+  /** A router that hangs says nothing about it; its events just stay away. */
+  function startPinging(current: Running): void {
+    const timer = setInterval(() => {
+      if (phase === "ready") void current.client.healthy().then((healthy) => (healthy ? undefined : refresh()));
+    }, options.pingMs);
+    timer.unref();
+    void current.process.exited.then(() => clearInterval(timer));
   }
 
   return {
     instances,
     start,
     refresh,
-    isReady: () => phase === "ready",
+    isReady: () => phase === "ready" && silentSince === null,
     complaints: () => {
       const lines = running?.process.lastWords().split("\n") ?? [];
       return lines.filter((line) => /\b(error|failed|unable|invalid|cannot)\b/i.test(line)).slice(-2).join("; ");
@@ -194,8 +209,7 @@ export function createRouter(options: {
       // The router waits for open connections, and for models whose input we hold open.
       current.watching.abort();
       instances.detachAll();
-      await current.process.stop(options.stopGraceMs);
-      onExit(current);
+      onExit(current, await current.process.stop(options.stopGraceMs));
     },
     snapshot: () => ({
       phase,
@@ -209,6 +223,16 @@ export function createRouter(options: {
       silentSince,
     }),
   };
+}
+
+function exitText({ code, signal }: ProcessExit): string {
+  return signal === null ? `it exited with code ${code ?? "unknown"}` : `it was ended by ${signal}`;
+}
+
+/** The router's last complaints, without what its models' processes wrote through it. */
+function ownWords(process: ManagedProcess): string {
+  const lines = process.lastWords().split("\n").filter((line) => line.trim() !== "" && !/^\[\d+\] /.test(line) && !/^[\d.]+ I /.test(line));
+  return lines.length > 0 ? `: ${lines.slice(-3).join("; ")}` : "";
 }
 
 /** How far a load is, as opposed to a change of state. */

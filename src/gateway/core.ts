@@ -66,6 +66,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     stopGraceMs: settings.stopGraceMs,
     // The router answers a reload once the last model it ends is gone.
     reloadTimeoutMs: settings.startTimeoutMs,
+    pingMs: Math.max(250, settings.silenceLimitMs / 4),
     now,
     onOutput: (text) => logger.trace({ engine: "llama-server" }, text.trimEnd()),
     onChange: (event) => {
@@ -90,6 +91,10 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     drainMs: settings.drainMs,
     loadTimeoutMs: settings.loadTimeoutMs,
     routerWaitMs: settings.startTimeoutMs,
+    engineProblem: () => {
+      const problem = engine.problem();
+      return problem && new GatewayError("engine_missing", problem.message);
+    },
     now,
   });
   const scanner = createCacheScanner(cacheDir);
@@ -211,7 +216,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
 }
 
 function tellOutcome({ action, ms, error }: Outcome, logger: FastifyBaseLogger, journal: Journal): void {
-  const fields = { kind: action.kind, key: action.key, reason: action.reason, ms };
+  const fields = { what: action.message, kind: action.kind, key: action.key, reason: action.reason, ms };
   if (error) {
     logger.warn({ ...fields, code: error.code, error: error.message }, "an action failed");
     journal.record("action.failed", { ...actionBody(action), code: error.code, message: error.message });

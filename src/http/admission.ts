@@ -39,6 +39,8 @@ export function createAdmission(options: {
   readonly drainMs: number;
   readonly loadTimeoutMs: number;
   readonly routerWaitMs: number;
+  /** Why there will be no router; null where there is one or will be. */
+  readonly engineProblem: () => GatewayError | null;
   readonly now: () => number;
 }): Admission {
   const { router, now } = options;
@@ -102,7 +104,8 @@ export function createAdmission(options: {
 
   async function acquire(id: string, signal: AbortSignal): Promise<Lease> {
     const since = now();
-    const ready = isHeld(id) || !router.isReady() ? null : router.instances.get(id);
+    // A loaded model answers by itself, whatever its router does.
+    const ready = isHeld(id) ? null : router.instances.get(id);
     if (ready) return lease(ready, since);
     let waitingForRouter: number | null = null;
     for (;;) {
@@ -111,6 +114,8 @@ export function createAdmission(options: {
         waitingForRouter = null;
         await change(signal);
       } else if (!router.isReady()) {
+        const missing = options.engineProblem();
+        if (missing) throw missing;
         waitingForRouter ??= now();
         if (now() - waitingForRouter > options.routerWaitMs) throw new GatewayError("router_unavailable", "the router is not running");
         await change(signal);

@@ -59,7 +59,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     admission: deps.admission,
     upstream,
     cutOff: deps.cutOff,
-    onDefect: (error) => deps.logger.error({ err: error }, "a generation failed"),
+    onFailure: (error, model) => deps.logger.warn({ err: error, model, code: error.code }, "a generation failed"),
   };
   for (const prefix of compatPrefixes) {
     void app.register((scope, _options, done) => {

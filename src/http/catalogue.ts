@@ -21,7 +21,8 @@ export interface Catalogue {
   list(): ModelView[];
 }
 
-export function createCatalogue(lastPass: () => Pass | null, router: Router): Catalogue {
+/** `absentReason`: why a model that the document names is not in the cache; null for one that it does not name. */
+export function createCatalogue(lastPass: () => Pass | null, router: Router, absentReason: (name: string) => string | null): Catalogue {
   // While the cache cannot be read, what it held a moment ago is the best that anybody knows.
   let models: readonly CachedModel[] = [];
   let exact = new Map<string, CachedModel>();
@@ -45,6 +46,8 @@ export function createCatalogue(lastPass: () => Pass | null, router: Router): Ca
       const match = matchName(name, all);
       const found = match.kind === "found" ? exact.get(match.id) : undefined;
       if (found) return found;
+      const absent = absentReason(name);
+      if (absent !== null) throw new GatewayError("model_not_found", `model '${name}' is in the document but not here yet: ${absent}`);
       const nearest = match.kind === "missing" && match.nearest.length > 0 ? `; did you mean ${match.nearest.join(" or ")}?` : "";
       throw new GatewayError("model_not_found", `model '${name}' not found${nearest}`);
     },

@@ -32,7 +32,7 @@ export interface ExchangeDeps {
   readonly upstream: Upstream;
   /** The gateway stops: answers still in flight end in an error frame. */
   readonly cutOff: AbortSignal;
-  readonly onDefect: (error: unknown) => void;
+  readonly onFailure: (error: GatewayError, model: string) => void;
 }
 
 const attempts = 3;
@@ -56,7 +56,7 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   } catch (error) {
     if (left.signal.aborted) return;
     const failure = toGatewayError(error);
-    if (failure.code === "internal") deps.onDefect(error);
+    if (failure.status >= 500) deps.onFailure(failure, generation.model);
     fail(raw, generation.translator, failure);
   } finally {
     lease?.release();

@@ -39,6 +39,17 @@ export async function readGgufMetadata(path: string): Promise<GgufMetadata | nul
   }
 }
 
+/** Whether a file begins as every GGUF does. */
+export async function hasGgufMagic(path: string): Promise<boolean> {
+  const handle = await open(path, "r");
+  try {
+    const head = Buffer.alloc(4);
+    return (await handle.read(head, 0, 4, 0)).bytesRead === 4 && head.readUInt32LE(0) === magic;
+  } finally {
+    await handle.close();
+  }
+}
+
 interface Facts {
   architecture?: string;
   name?: string;

@@ -9,6 +9,7 @@ import { hashFile } from "./download.ts";
 import { cacheError } from "./errors.ts";
 import { blobPath, blobsFolder, type CachedFile, partialPath } from "./layout.ts";
 import { linkSnapshot, readRef, writeRef } from "./link.ts";
+import { hasGgufMagic } from "./gguf-metadata.ts";
 import type { PulledModel } from "./pull.ts";
 
 /** Throws `source_missing`, `disk_full`, `cache_unwritable`, `cancelled`. A sharded model is imported by its first shard. */
@@ -26,6 +27,9 @@ export async function importModel(options: {
   const sizes = await Promise.all(sources.map(sizeOf));
   const total = sizes.reduce((sum, size) => sum + size, 0);
   const files: CachedFile[] = [];
+  for (const source of sources) {
+    if (!(await hasGgufMagic(source))) throw new GatewayError("not_a_model", `${source} is no GGUF file`);
+  }
   for (const [index, source] of sources.entries()) {
     options.onProgress(
       files.reduce((sum, file) => sum + file.size, 0),

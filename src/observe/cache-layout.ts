@@ -30,8 +30,7 @@ export interface ModelGroup {
   readonly projector: SnapshotFile | null;
 }
 
-/** `ambiguousTag`: one under which the router lists this file or another of the same tag, it does not say which. */
-type UntaggedGroup = Omit<ModelGroup, "tag" | "upstreamTag"> & { readonly ambiguousTag: string | null };
+type UntaggedGroup = Omit<ModelGroup, "tag" | "upstreamTag">;
 
 /**
  * The models of one repository. Snapshots come in order of precedence: a file that several revisions have counts in the
@@ -39,14 +38,18 @@ type UntaggedGroup = Omit<ModelGroup, "tag" | "upstreamTag"> & { readonly ambigu
  */
 export function groupModels(snapshots: readonly Snapshot[], mainCommit: string | null): ModelGroup[] {
   const groups = new Map<string, UntaggedGroup>();
+  // Also of files that are broken, or one of several with one tag: the router lists them all the same.
+  const listed = new Set<string>();
   for (const snapshot of snapshots) {
     const isMain = snapshot.commit === mainCommit && /^[0-9a-f]{40}$/.test(snapshot.commit);
     for (const [key, group] of groupSnapshot(snapshot, isMain)) {
+      const tag = isMain ? tagOfFirst(group.files) : null;
+      if (tag !== null) listed.add(tag);
       const earlier = groups.get(key);
       if (!earlier || (group.complete && !earlier.complete)) groups.set(key, group);
     }
   }
-  return assignTags([...groups.values()]);
+  return assignTags([...groups.values()], listed);
 }
 
 function groupSnapshot(snapshot: Snapshot, isMain: boolean): Map<string, UntaggedGroup> {
@@ -70,7 +73,6 @@ function groupSnapshot(snapshot: Snapshot, isMain: boolean): Map<string, Untagge
       files,
       complete: isComplete(files),
       routerTag: listed ? tag : null,
-      ambiguousTag: isMain && !listed ? tag : null,
       projector,
     });
   }
@@ -102,30 +104,29 @@ function chooseProjector(files: readonly SnapshotFile[]): SnapshotFile | null {
  * An id means one model. Where several files of a repository have the same short quant tag, the plainest name (shortest,
  * then first) keeps it and the others are tagged by their file names; equal names in two folders get the folder in front.
  */
-function assignTags(groups: readonly UntaggedGroup[]): ModelGroup[] {
+function assignTags(groups: readonly UntaggedGroup[], listed: ReadonlySet<string>): ModelGroup[] {
   const taken = new Set<string>();
-  const upstream = new Set(groups.flatMap((group) => group.routerTag ?? group.ambiguousTag ?? []));
+  const upstream = new Set(listed);
   const ordered = groups.toSorted((a, b) => a.stem.length - b.stem.length || (firstPath(a) < firstPath(b) ? -1 : 1));
   return ordered.map((group) => {
     const path = firstPath(group);
-    const candidates = [inferTag(path), fileStem(path), path.replace(/\.gguf$/i, "").replaceAll("/", "-")];
-    const tag = candidates.find((candidate) => !taken.has(candidate.toLowerCase())) ?? path.replaceAll("/", "-");
+    const whole = path.replace(/\.gguf$/i, "").replaceAll("/", "-");
+    const isFree = (candidate: string): boolean => !taken.has(candidate.toLowerCase());
+    const tag = [inferTag(path), fileStem(path)].find(isFree) ?? numbered(whole, "-", isFree);
     taken.add(tag.toLowerCase());
-    const upstreamTag = group.routerTag ?? freeUpstreamTag(tag, upstream);
+    // The router puts a section's tag through its own rule (`foo.Bar-1` becomes `1`), so that two files could end up as
+    // one: a tag of capitals, digits and underscores passes unchanged.
+    const plain = tag.replace(/[^A-Za-z0-9]/g, "_").toUpperCase();
+    const upstreamTag = group.routerTag ?? numbered(plain, "_", (candidate) => !upstream.has(candidate));
     upstream.add(upstreamTag);
-    const { ambiguousTag: _, ...rest } = group;
-    return { ...rest, tag, upstreamTag };
+    return { ...group, tag, upstreamTag };
   });
 }
 
-/**
- * The router puts a section's tag through its own rule (`foo.Bar-1` becomes `1`), so that two files could end up as one:
- * a tag of capitals, digits and underscores passes unchanged.
- */
-function freeUpstreamTag(tag: string, taken: ReadonlySet<string>): string {
-  const plain = tag.replace(/[^A-Za-z0-9]/g, "_").toUpperCase();
-  let candidate = plain;
-  for (let count = 2; taken.has(candidate); count++) candidate = `${plain}_${count}`;
+/** The name, or with the first number behind it that makes it free. */
+function numbered(name: string, joint: string, isFree: (candidate: string) => boolean): string {
+  let candidate = name;
+  for (let count = 2; !isFree(candidate); count++) candidate = `${name}${joint}${count}`;
   return candidate;
 }
 

@@ -75,7 +75,8 @@ export interface BackoffEntry {
 
 export interface HeldAction {
   readonly action: Action;
-  readonly why: "suspended" | "backoff" | "stalled";
+  /** `waiting`: another action comes first. */
+  readonly why: "suspended" | "backoff" | "stalled" | "waiting";
   readonly until: number | null;
 }
 

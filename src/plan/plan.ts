@@ -23,12 +23,13 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   const candidates = [...planModels(desired, observed), ...engine, ...planRemovals(removals, observed, engine)];
   const ready: Action[] = [];
   const held: HeldAction[] = [];
-  for (const { action, notBefore } of candidates) {
+  for (const { action, notBefore, waits } of candidates) {
     const entry = context.backoff.get(backoffKey(action));
     const until = Math.max(notBefore, entry?.until ?? 0);
     if (desired.suspend) held.push({ action, why: "suspended", until: null });
     else if (entry?.stalled) held.push({ action, why: "stalled", until: null });
     else if (until > context.now) held.push({ action, why: "backoff", until });
+    else if (waits) held.push({ action, why: "waiting", until: null });
     else ready.push(action);
   }
   return { actions: ready, held, unmanaged: unmanagedModels(desired, observed), findings };
@@ -38,6 +39,8 @@ interface Candidate {
   readonly action: Action;
   /** ms; 0: at once. */
   readonly notBefore: number;
+  /** Something else comes first; told, as a plan that hid a deletion would mislead. */
+  readonly waits?: boolean;
 }
 
 function now(action: Action): Candidate {
@@ -173,11 +176,12 @@ function modelsToRemove(desired: Desired, observed: Observed): Removal[] {
 function planRemovals(removals: readonly Removal[], { preset, router }: Observed, engine: readonly Candidate[]): Candidate[] {
   if (removals.length === 0 || preset.state === "unknown") return [];
   const settled = router.phase === "stopped" || (router.phase === "ready" && router.loadedPreset === preset.value.text);
-  if (!settled || engine.some(({ action }) => action.kind === "preset.write")) return [];
+  const waits = !settled || engine.some(({ action }) => action.kind === "preset.write");
   return removals.map(({ entry: { id }, cached }) => {
     const message = `delete ${id}, which the document no longer names`;
     const disrupts = cached ? [cached.upstreamId] : [];
-    return now({ kind: "model.remove", key: `model/${id}`, model: id, reason: "NoLongerDesired", message, disrupts });
+    const action: Action = { kind: "model.remove", key: `model/${id}`, model: id, reason: "NoLongerDesired", message, disrupts };
+    return { action, notBefore: 0, waits };
   });
 }
 

@@ -87,7 +87,7 @@ export function markerFor(keys: readonly string[]): string {
 }
 
 /** The section that the router uses: of several with one name the last replaces the others wholly. */
-export function findSection(file: PresetFile, name: string): PresetSection | undefined {
+function findSection(file: PresetFile, name: string): PresetSection | undefined {
   return file.sections.findLast((section) => section.name !== null && sameSection(section.name, name));
 }
 
@@ -96,7 +96,7 @@ export function sameSection(a: string, b: string): boolean {
   return registeredId(a) === registeredId(b);
 }
 
-export function sectionValues(section: PresetSection | undefined): ReadonlyMap<string, string> {
+function sectionValues(section: PresetSection | undefined): ReadonlyMap<string, string> {
   const entries = (section?.lines ?? []).map(readEntry).filter((entry) => entry !== null);
   return new Map(entries.map(({ key, value }) => [key, value]));
 }

@@ -19,7 +19,7 @@ export function createBackoffBook(now: () => number): BackoffBook {
     entries: () => entries,
     failed: (action, error) => {
       const failures = (entries.get(backoffKey(action))?.failures ?? 0) + 1;
-      const stalled = error.reaction === "stall" || failures >= actionBackoff.tries;
+      const stalled = error.reaction === "stall" || (error.reaction === "retry" && failures >= actionBackoff.tries);
       const delay = Math.max(backoffDelay(failures, actionBackoff), error.retryAfterMs ?? 0);
       const entry = { failures, until: now() + delay, stalled, code: error.code, reason: error.reason, message: error.message, hint: error.hint };
       entries.set(backoffKey(action), entry);

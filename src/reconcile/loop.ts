@@ -5,7 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { DesiredState } from "../desired/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
-import type { Action, Plan, RunningAction } from "../plan/actions.ts";
+import { type Action, type BackoffEntry, backoffKey, type Plan, type RunningAction } from "../plan/actions.ts";
 import { plan } from "../plan/plan.ts";
 import type { Observed } from "../plan/observed.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
@@ -216,7 +216,23 @@ function isSameTransfer(a: Action, b: Action): boolean {
   return a.kind === "model.import" && b.kind === "model.import" && a.source === b.source;
 }
 
-/** Nothing left to do and nothing under way; what is held back by a failure or by `suspend` does not count as reached. */
-export function isConverged({ plan: found, running, observed }: Pass): boolean {
+/** Nothing left that will be done: what the document asks for and cannot be had does not count as left. */
+export function isSettled({ plan: found, running, observed }: Pass): boolean {
   return found.actions.length === 0 && found.held.length === 0 && running.length === 0 && observed.router.phase === "ready";
+}
+
+/** Everything is as the document says. */
+export function isConverged(pass: Pass): boolean {
+  return isSettled(pass) && pass.plan.findings.size === 0;
+}
+
+/** What is still open and why, in one sentence for a person. */
+export function openMatters({ plan: found, running }: Pass, backoff: ReadonlyMap<string, BackoffEntry>): string {
+  const actions = [...running.map((entry) => entry.action), ...found.actions, ...found.held.map((held) => held.action)];
+  const matters = new Map(actions.map((action) => [action.key, `${action.message}${because(backoff.get(backoffKey(action)))}`]));
+  return [...matters.values(), ...found.findings.values()].join("; ") || "the router is not running";
+}
+
+function because(entry: BackoffEntry | undefined): string {
+  return entry ? ` (failed: ${entry.message})` : "";
 }

@@ -76,6 +76,9 @@ function synced({ plan, observed, running, desired }: StatusInput): Finding {
     const [left] = plan.findings.values();
     if (left !== undefined) return finding("Synced", "False", "CannotApply", left);
     if (observed.router.phase !== "ready") return finding("Synced", "False", "OutOfSync", "the router is not running");
+    const hidden = observed.cache.state === "known" ? observed.cache.value.unreadable : [];
+    const unseen = desired.models.find((model) => isOfRepo(model.id, hidden));
+    if (unseen) return finding("Synced", "Unknown", "NotObserved", `the folder of ${unseen.id} in the model cache cannot be read`);
     return finding("Synced", "True", "AsDesired", "everything is as the document says");
   }
   const what = [...new Set([...pending.map((action) => action.message), ...running.map((action) => action.message)])].join("; ");
@@ -95,30 +98,30 @@ function stalled({ plan, backoff }: StatusInput): Finding {
   if (!first) return finding("Stalled", "False", "NotStalled", "nothing is stuck");
   const entry = backoff.get(`${first.action.kind} ${first.action.key}`);
   const more = stuck.length > 1 ? ` (and ${stuck.length - 1} more)` : "";
-  const why = entry ? `: ${entry.message}${sentence(entry.hint)}` : "";
+  const why = entry ? `: ${explain(entry)}` : "";
   return finding("Stalled", "True", entry?.reason ?? "Stalled", `${first.action.message} failed${why}${more}`);
 }
 
-function sentence(hint: string): string {
-  return hint === "" ? "" : `. ${hint}`;
+function explain({ message, hint }: BackoffEntry): string {
+  return `${message.replace(/\.$/, "")}. ${hint}`;
 }
 
 function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): Finding {
   const { router, preset } = observed;
   if (router.binary === "installing") return finding("RouterReady", "False", "EngineInstalling", "llama-server is being installed");
   if (router.binary === "missing") {
-    const problem = engineProblem ?? { reason: "EngineMissing", message: "no llama-server was found: run `model-gateway engine install`, or set --llama-server" };
-    return finding("RouterReady", "False", problem.reason, problem.message);
+    if (!engineProblem) return finding("RouterReady", "False", "NotStarted", "llama-server is being looked for");
+    return finding("RouterReady", "False", engineProblem.reason, engineProblem.message);
   }
   if (router.phase === "ready") {
     if (router.silentSince !== null) return finding("RouterReady", "False", "RouterSilent", "the router does not answer; it is restarted if that lasts");
     return finding("RouterReady", "True", "Running", `the router runs as process ${router.pid ?? 0}`);
   }
   const failure = backoff.get("router.start router") ?? backoff.get("router.restart router");
-  if (failure) return finding("RouterReady", "False", failure.reason, `${failure.message}${sentence(failure.hint)}`);
+  if (failure) return finding("RouterReady", "False", failure.reason, `${explain(failure)}`);
   if (preset.state === "unknown") return finding("RouterReady", "False", "PresetUnreadable", preset.why);
   const write = backoff.get("preset.write preset");
-  if (write) return finding("RouterReady", "False", write.reason, `${write.message}${sentence(write.hint)}`);
+  if (write) return finding("RouterReady", "False", write.reason, `${explain(write)}`);
   if (router.phase === "starting") return finding("RouterReady", "False", "Starting", "the router is starting");
   if (plan.held.some((held) => held.why === "suspended" && held.action.kind === "router.start")) {
     return finding("RouterReady", "False", "Suspended", "the document says suspend: the router is not started");
@@ -151,7 +154,7 @@ export function modelFindings(id: string, input: StatusInput): Finding[] {
     const active = running.find((action) => action.key === `model/${model}`);
     if (active) return finding("Present", "False", "Pulling", active.message);
     const failure = backoff.get(`model.pull model/${model}`) ?? backoff.get(`model.import model/${model}`);
-    if (failure) return finding("Present", "False", failure.reason, `${failure.message}${sentence(failure.hint)}`);
+    if (failure) return finding("Present", "False", failure.reason, `${explain(failure)}`);
     const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find((action) => action.key === `model/${model}`);
     return finding("Present", "False", found ? "Incomplete" : "Absent", planned?.message ?? "not in the model cache");
   }
@@ -178,7 +181,9 @@ function applied(id: string, { desired, observed, plan }: StatusInput, cached: C
   if (!listed) return finding("Applied", "False", "NotListed", "the router does not list it yet");
   const current = observed.router.loadedPreset === preset.text && registeredCtxSize(listed) === wanted;
   const size = wanted === null ? "the router's own context size" : `a context of ${wanted} tokens`;
-  return current ? finding("Applied", "True", "InForce", `${size} is in force`) : finding("Applied", "False", "Pending", `${size} is not in force yet`);
+  const trained = cached.nCtxTrain;
+  const capped = wanted !== null && trained !== null && wanted > trained ? `; the model was trained for ${trained} and gets no more` : "";
+  return current ? finding("Applied", "True", "InForce", `${size} is in force${capped}`) : finding("Applied", "False", "Pending", `${size} is not in force yet`);
 }
 
 function loaded({ router }: Observed, cached: CachedModel | undefined): Finding {

@@ -96,7 +96,7 @@ export function planBody(plan: Plan, generation: number, running: readonly Runni
   const isNew = (action: Action): boolean => !running.some((entry) => entry.action.key === action.key);
   return {
     generation,
-    converged: plan.actions.length === 0 && plan.held.length === 0 && running.length === 0,
+    converged: plan.actions.length === 0 && plan.held.length === 0 && running.length === 0 && plan.findings.size === 0,
     actions: plan.actions.filter(isNew).map(actionBody),
     running: running.map(runningBody),
     held: plan.held.map(heldBody),

@@ -17,7 +17,7 @@ interface Failing extends World {
   later(ms: number): Promise<void>;
 }
 
-async function failing(t: TestContext, code: ErrorCode = "hub_unreachable", retryAfterMs?: number): Promise<Failing> {
+async function failing(t: TestContext, code: ErrorCode = "checksum_mismatch", retryAfterMs?: number): Promise<Failing> {
   let tries = 0;
   let broken = true;
   const world = startLooping(t, {
@@ -65,7 +65,7 @@ describe("an action that fails", () => {
     const [entry] = world.loop.backoff().values();
     assert.deepEqual(
       [entry?.failures, entry?.stalled, entry?.code, entry?.reason, entry?.message],
-      [5, true, "hub_unreachable", "HubUnreachable", "no"],
+      [5, true, "checksum_mismatch", "ChecksumMismatch", "no"],
     );
   });
 

@@ -20,8 +20,23 @@ const help = [
 test("every spelling of every option, and the variables that stand for one", () => {
   const keys = parseHelp(help);
   const expected = [
-    "h", "help", "usage", "c", "ctx-size", "LLAMA_ARG_CTX_SIZE", "ts", "tensor-split", "cnv", "conversation", "no-conversation", "LLAMA_ARG_CONVERSATION",
-    "perf", "no-perf", "spec-draft-hf", "hfd", "hf-repo-draft",
+    "h",
+    "help",
+    "usage",
+    "c",
+    "ctx-size",
+    "LLAMA_ARG_CTX_SIZE",
+    "ts",
+    "tensor-split",
+    "cnv",
+    "conversation",
+    "no-conversation",
+    "LLAMA_ARG_CONVERSATION",
+    "perf",
+    "no-perf",
+    "spec-draft-hf",
+    "hfd",
+    "hf-repo-draft",
   ];
   for (const key of expected) assert.ok(keys?.has(key), key);
   for (const key of ["not-an-option", "N1", "", "-c", "--ctx-size"]) assert.ok(!keys?.has(key), key);
@@ -34,5 +49,6 @@ test("keys of the preset file that are no options", () => {
 test("lines that end as on Windows", () => assert.ok(parseHelp(help.replaceAll("\n", "\r\n"))?.has("no-conversation")));
 
 test("a text that is no help says nothing", () => {
-  for (const text of ["", "error: no such file", "--ctx-size"]) assert.equal(parseHelp(text === "--ctx-size" ? " --ctx-size" : text), null);
+  for (const text of ["", "error: no such file", "--ctx-size"])
+    assert.equal(parseHelp(text === "--ctx-size" ? " --ctx-size" : text), null);
 });

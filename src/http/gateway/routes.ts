@@ -4,8 +4,8 @@ import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
 import { type DesiredState, toInput } from "../../desired/document.ts";
 import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
-import type { Plan } from "../../plan/actions.ts";
-import { isConverged, type Loop, type Pass } from "../../reconcile/loop.ts";
+import { backoffKey, type Plan } from "../../plan/actions.ts";
+import { isConverged, isSettled, type Loop, openMatters, type Pass } from "../../reconcile/loop.ts";
 import type { Journal } from "../../status/journal.ts";
 import { planBody, type StatusReport } from "../../status/report.ts";
 import { clientLeft } from "../client-left.ts";
@@ -55,10 +55,11 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
     return planBody(pass.plan, pass.desired.generation, pass.running);
   });
   app.post<{ Querystring: ChangeQuery }>("/api/reconcile", async (request, reply) => {
+    checkQuery(request.query, ["wait", "timeout"]);
     loop.retry();
     if (!isYes(request.query.wait)) return { ok: true, generation: store.current().generation };
     const pass = await settled(request, reply, store.current());
-    return { ok: true, generation: pass.desired.generation, converged: isConverged(pass) };
+    return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass) };
   });
   app.get("/api/events", (request, reply) => streamEvents(deps.journal, request, reply));
 
@@ -67,6 +68,7 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
   }
 
   async function change(request: FastifyRequest<{ Querystring: ChangeQuery }>, reply: FastifyReply, wanted: DocumentChange): Promise<object> {
+    checkQuery(request.query, ["dryRun", "wait", "timeout"]);
     if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
     if (isYes(request.query.dryRun)) {
       store.preview(wanted);
@@ -77,29 +79,44 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
     loop.wake("document");
     if (!isYes(request.query.wait)) return desiredBody(state);
     const pass = await settled(request, reply, state);
-    return { ...desiredBody(state), converged: isConverged(pass) };
+    return { ...desiredBody(state), ...outcomeOf(pass) };
   }
 
   /** Waits until everything is as the document says, or until what is left will not happen by itself. */
-  function settled(request: FastifyRequest<{ Querystring: ChangeQuery }>, reply: FastifyReply, state: DesiredState): Promise<Pass> {
-    return loop.waitFor({
-      generation: state.generation,
-      timeoutMs: timeoutOf(request.query.timeout, deps.waitTimeoutMs),
-      signal: clientLeft(reply),
-      test: (pass) => {
-        const stuck = pass.plan.held.find((held) => held.why === "stalled");
-        if (stuck) {
-          const entry = loop.backoff().get(`${stuck.action.kind} ${stuck.action.key}`);
-          throw new GatewayError(entry?.code ?? "internal", entry?.message ?? stuck.action.message);
-        }
-        return isConverged(pass) || (pass.desired.document.suspend && pass.running.length === 0);
-      },
-    });
+  async function settled(request: FastifyRequest<{ Querystring: ChangeQuery }>, reply: FastifyReply, state: DesiredState): Promise<Pass> {
+    try {
+      return await loop.waitFor({
+        generation: state.generation,
+        timeoutMs: timeoutOf(request.query.timeout, deps.waitTimeoutMs),
+        signal: clientLeft(reply),
+        test: (pass) => {
+          const stuck = pass.plan.held.find((held) => held.why === "stalled");
+          const entry = stuck && loop.backoff().get(backoffKey(stuck.action));
+          if (entry) throw new GatewayError(entry.code, entry.message);
+          return isSettled(pass) || (pass.desired.document.suspend && pass.running.length === 0);
+        },
+      });
+    } catch (error) {
+      const last = loop.last();
+      if (!(error instanceof GatewayError) || error.code !== "wait_timeout" || !last) throw error;
+      throw new GatewayError("wait_timeout", `${error.message}: ${openMatters(last, loop.backoff())}`);
+    }
   }
+}
+
+/** `findings`: what the document asks for and cannot be had, by model. */
+function outcomeOf(pass: Pass): object {
+  return { converged: isConverged(pass), findings: Object.fromEntries(pass.plan.findings) };
 }
 
 function isYes(value: string | undefined): boolean {
   return value !== undefined && value !== "false" && value !== "0";
+}
+
+/** A mistyped `dryRun` must not become the real thing. */
+function checkQuery(query: object, known: readonly string[]): void {
+  const unknown = Object.keys(query).filter((key) => !known.includes(key));
+  if (unknown.length > 0) throw new GatewayError("invalid_request", `unknown query parameter ${unknown.join(", ")}: ${known.join(", ")} are known here`);
 }
 
 function timeoutOf(text: string | undefined, fallback: number): number {

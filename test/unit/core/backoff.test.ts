@@ -7,7 +7,10 @@ import { actionBackoff, backoffDelay, crashBackoff, jittered, restartAfterCrash 
 const runs = { seed: 1, numRuns: 300 };
 
 test("actions: five seconds, doubled, three minutes at most", () => {
-  assert.deepEqual([0, 1, 2, 3, 6, 7, 5000].map((failures) => backoffDelay(failures, actionBackoff)), [0, 5_000, 10_000, 20_000, 160_000, 180_000, 180_000]);
+  assert.deepEqual(
+    [0, 1, 2, 3, 6, 7, 5000].map((failures) => backoffDelay(failures, actionBackoff)),
+    [0, 5_000, 10_000, 20_000, 160_000, 180_000, 180_000],
+  );
 });
 
 test("the wait never shrinks and never goes over its cap", () => {
@@ -34,10 +37,16 @@ for (const [why, times, at] of crashes) test(`crashes: ${why}`, () => assert.equ
 
 test("an interval is spread by a tenth", () => {
   fc.assert(
-    fc.property(fc.nat({ max: 1_000_000 }), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (interval, random) => {
-      const spread = jittered(interval, random);
-      assert.ok(Number.isInteger(spread) && spread >= Math.floor(interval * 0.9) && spread <= Math.ceil(interval * 1.1));
-    }),
+    fc.property(
+      fc.nat({ max: 1_000_000 }),
+      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      (interval, random) => {
+        const spread = jittered(interval, random);
+        assert.ok(
+          Number.isInteger(spread) && spread >= Math.floor(interval * 0.9) && spread <= Math.ceil(interval * 1.1),
+        );
+      },
+    ),
     runs,
   );
   assert.equal(jittered(60_000, 0.5), 60_000);

@@ -105,7 +105,16 @@ test("shards and stems", () => {
 });
 
 test("files that accompany a model", () => {
-  for (const path of ["mmproj.gguf", "x-mmproj-F16.gguf", "mtp-x-Q8_0.gguf", "eagle3-x.gguf", "dflash-x.gguf", "imatrix.gguf", "x.imatrix.gguf"]) assert.ok(isAuxiliary(path), path);
+  for (const path of [
+    "mmproj.gguf",
+    "x-mmproj-F16.gguf",
+    "mtp-x-Q8_0.gguf",
+    "eagle3-x.gguf",
+    "dflash-x.gguf",
+    "imatrix.gguf",
+    "x.imatrix.gguf",
+  ])
+    assert.ok(isAuxiliary(path), path);
   for (const path of ["x-Q8_0.gguf", "mmproj/x-Q8_0.gguf", "x-imatrix-Q8_0.gguf"]) assert.ok(!isAuxiliary(path), path);
   for (const path of ["mmproj.gguf", "X-MMProj-f16.GGUF"]) assert.ok(isProjector(path), path);
   for (const path of ["mmproj.bin", "x.gguf"]) assert.ok(!isProjector(path), path);
@@ -126,7 +135,8 @@ const sections: readonly (readonly [section: string, id: string])[] = [
   ["acme/a:b:c-d", "acme/a:b:D"],
 ];
 
-for (const [section, id] of sections) test(`the router registers [${section}] as ${id}`, () => assert.equal(registeredId(section), id));
+for (const [section, id] of sections)
+  test(`the router registers [${section}] as ${id}`, () => assert.equal(registeredId(section), id));
 
 const models: readonly NamedModel[] = [
   { id: "acme/alpha:Q4_K_M", aliases: ["acme/alpha:alpha-Q4_K_M"] },
@@ -187,5 +197,11 @@ test("a mistyped name is told the nearest ids, the nearest first", () => {
 });
 
 test("a name without its endings", () => {
-  assert.deepEqual(["a:latest", "a.gguf", "a.GGUF:latest", "a:latest.gguf", "latest"].map(normaliseName), ["a", "a", "a", "a:latest", "latest"]);
+  assert.deepEqual(["a:latest", "a.gguf", "a.GGUF:latest", "a:latest.gguf", "latest"].map(normaliseName), [
+    "a",
+    "a",
+    "a",
+    "a:latest",
+    "latest",
+  ]);
 });

@@ -16,7 +16,11 @@ const examples: readonly (readonly [target: Json, patch: Json, result: Json])[] 
   [{ a: "c" }, { a: ["b"] }, { a: ["b"] }],
   [{ a: { b: "c" } }, { a: { b: "d", c: null } }, { a: { b: "d" } }],
   [{ a: [{ b: "c" }] }, { a: [1] }, { a: [1] }],
-  [["a", "b"], ["c", "d"], ["c", "d"]],
+  [
+    ["a", "b"],
+    ["c", "d"],
+    ["c", "d"],
+  ],
   [{ a: "b" }, ["c"], ["c"]],
   [{ a: "foo" }, null, null],
   [{ a: "foo" }, "bar", "bar"],
@@ -26,7 +30,8 @@ const examples: readonly (readonly [target: Json, patch: Json, result: Json])[] 
 ];
 
 for (const [target, patch, result] of examples) {
-  test(`${JSON.stringify(target)} with ${JSON.stringify(patch)}`, () => assert.deepEqual(applyMergePatch(target, patch), result));
+  test(`${JSON.stringify(target)} with ${JSON.stringify(patch)}`, () =>
+    assert.deepEqual(applyMergePatch(target, patch), result));
 }
 
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>;

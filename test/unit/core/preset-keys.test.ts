@@ -9,9 +9,13 @@ const refused: readonly (readonly [key: string, why: RegExp])[] = [
   ["c", /use ctxSize/],
   ["ctx-size", /use ctxSize/],
   ["rpc", /rpc\.workers/],
-  ...["m", "model", "hf", "hfr", "hf-repo", "hf-file", "mmproj", "model-url", "hf-token"].map((key) => [key, /names its files/] as const),
+  ...["m", "model", "hf", "hfr", "hf-repo", "hf-file", "mmproj", "model-url", "hf-token"].map(
+    (key) => [key, /names its files/] as const,
+  ),
   ...["host", "port", "alias", "api-key", "ssl-key-file", "api-prefix"].map((key) => [key, /router owns/] as const),
-  ...["models-dir", "models-max", "offline", "stop-timeout", "load-on-startup"].map((key) => [key, /gateway owns/] as const),
+  ...["models-dir", "models-max", "offline", "stop-timeout", "load-on-startup"].map(
+    (key) => [key, /gateway owns/] as const,
+  ),
   ...["help", "version", "list-devices"].map((key) => [key, /print something and end/] as const),
 ];
 
@@ -33,13 +37,15 @@ const values: readonly (readonly [value: string | number | boolean, allowed: boo
 ];
 
 for (const [value, allowed] of values) {
-  test(`value ${JSON.stringify(value)} is ${allowed ? "taken" : "refused"}`, () => assert.equal(presetProblem("flash-attn", value) === null, allowed));
+  test(`value ${JSON.stringify(value)} is ${allowed ? "taken" : "refused"}`, () =>
+    assert.equal(presetProblem("flash-attn", value) === null, allowed));
 }
 
 test("what is taken arrives whole at a reader of the file", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[a-zA-Z0-9 ./,:#;_-]{0,20}$/), (value) => {
-      if (presetProblem("chat-template", value) === null) assert.equal(readEntry(`chat-template = ${value}`)?.value, value);
+      if (presetProblem("chat-template", value) === null)
+        assert.equal(readEntry(`chat-template = ${value}`)?.value, value);
     }),
     { seed: 3, numRuns: 500 },
   );

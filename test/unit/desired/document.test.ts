@@ -4,7 +4,15 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { DocumentInput } from "../../../schemas/document.ts";
 import { applyMergePatch, equalJson, type Json, listChanges } from "../../../src/core/merge-patch.ts";
-import { type DocumentTree, emptyTree, mergeFile, patchInput, toDesired, toInput, toTree } from "../../../src/desired/document.ts";
+import {
+  type DocumentTree,
+  emptyTree,
+  mergeFile,
+  patchInput,
+  toDesired,
+  toInput,
+  toTree,
+} from "../../../src/desired/document.ts";
 import { validateDocument } from "../../../src/desired/validate.ts";
 
 const runs = { seed: 42, numRuns: 500 };
@@ -15,21 +23,38 @@ function check<T>(arbitrary: fc.Arbitrary<T>, property: (value: T) => void): voi
 
 const size = fc.integer({ min: 1, max: 1 << 20 });
 const fields = fc.record(
-  { ctxSize: size, keep: fc.boolean(), source: fc.constant("./x.gguf"), revision: fc.constant("v2"), preset: fc.dictionary(fc.constantFrom("threads", "flash-attn"), fc.constantFrom<string | number | boolean>("on", 2, true)) },
+  {
+    ctxSize: size,
+    keep: fc.boolean(),
+    source: fc.constant("./x.gguf"),
+    revision: fc.constant("v2"),
+    preset: fc.dictionary(
+      fc.constantFrom("threads", "flash-attn"),
+      fc.constantFrom<string | number | boolean>("on", 2, true),
+    ),
+  },
   { requiredKeys: [] },
 );
 const modelIds = ["acme/a:Q8_0", "acme/b:tiny", "Acme/Qwen2.5:foo.Bar", "local/c:Q4_0"];
-const tree: fc.Arbitrary<DocumentTree> = fc.record(
-  {
-    version: fc.constant(1),
-    models: fc.dictionary(fc.constantFrom(...modelIds), fields),
-    context: fc.record({ default: size }, { requiredKeys: [] }),
-    prune: fc.boolean(),
-    suspend: fc.boolean(),
-    rpc: fc.record({ mode: fc.constantFrom("single", "rpc"), workers: fc.uniqueArray(fc.constantFrom("10.0.0.1:5", "10.0.0.2:5")) }, { requiredKeys: [] }),
-  },
-  { requiredKeys: ["version"] },
-).map((value) => JSON.parse(JSON.stringify(value)) as DocumentTree);
+const tree: fc.Arbitrary<DocumentTree> = fc
+  .record(
+    {
+      version: fc.constant(1),
+      models: fc.dictionary(fc.constantFrom(...modelIds), fields),
+      context: fc.record({ default: size }, { requiredKeys: [] }),
+      prune: fc.boolean(),
+      suspend: fc.boolean(),
+      rpc: fc.record(
+        {
+          mode: fc.constantFrom("single", "rpc"),
+          workers: fc.uniqueArray(fc.constantFrom("10.0.0.1:5", "10.0.0.2:5")),
+        },
+        { requiredKeys: [] },
+      ),
+    },
+    { requiredKeys: ["version"] },
+  )
+  .map((value) => JSON.parse(JSON.stringify(value)) as DocumentTree);
 
 test("a document survives the way into the tree and out again", () => {
   check(tree, (value) => {
@@ -42,11 +67,22 @@ test("a document survives the way into the tree and out again", () => {
 test("the order of models and the short form survive", () => {
   const input: DocumentInput = { version: 1, models: ["acme/b:Q8_0", { id: "acme/a:Q8_0", ctxSize: 5 }, "acme/c:1"] };
   assert.deepEqual(toInput(toTree(input)), input);
-  assert.deepEqual(toDesired(toTree(input)).models.map((model) => model.id), ["acme/b:Q8_0", "acme/a:Q8_0", "acme/c:1"]);
+  assert.deepEqual(
+    toDesired(toTree(input)).models.map((model) => model.id),
+    ["acme/b:Q8_0", "acme/a:Q8_0", "acme/c:1"],
+  );
 });
 
 test("defaults are filled in for the planner alone", () => {
-  assert.deepEqual(toDesired(emptyTree), { version: 1, context: {}, models: [], prune: false, allowEmpty: false, suspend: false, rpc: { mode: "single", workers: [] } });
+  assert.deepEqual(toDesired(emptyTree), {
+    version: 1,
+    context: {},
+    models: [],
+    prune: false,
+    allowEmpty: false,
+    suspend: false,
+    rpc: { mode: "single", workers: [] },
+  });
   assert.deepEqual(emptyTree, { version: 1 });
 });
 
@@ -74,24 +110,39 @@ test("edits of different keys both survive", () => {
   check(fc.tuple(tree, tree, tree), ([base, byFile, byCall]) => {
     const fileKeys = listChanges(base, byFile).map((change) => change.path);
     const calls = listChanges(base, byCall).filter((change) => !fileKeys.some((path) => overlaps(path, change.path)));
-    const current = calls.reduce((value, change) => applyMergePatch(value, patchOf(change.path, change.after ?? null)), base as Json) as DocumentTree;
+    const current = calls.reduce(
+      (value, change) => applyMergePatch(value, patchOf(change.path, change.after ?? null)),
+      base as Json,
+    ) as DocumentTree;
     const merged = mergeFile(current, base, byFile);
     for (const { path, after } of calls) {
       const there = valueAt(merged, path);
-      assert.ok(after === undefined ? there === undefined : there !== undefined && equalJson(there, after), `lost ${path.join(".")}`);
+      assert.ok(
+        after === undefined ? there === undefined : there !== undefined && equalJson(there, after),
+        `lost ${path.join(".")}`,
+      );
     }
     for (const { path, after } of listChanges(base, byFile)) {
       const there = valueAt(merged, path);
-      assert.ok(after === undefined ? there === undefined : there !== undefined && contains(there, after), `lost ${path.join(".")}`);
+      assert.ok(
+        after === undefined ? there === undefined : there !== undefined && contains(there, after),
+        `lost ${path.join(".")}`,
+      );
     }
   });
 });
 
 test("what is merged is a document again", () => {
-  check(fc.tuple(tree, tree, tree), ([current, last, file]) => assert.ok(validateDocument(toInput(mergeFile(current, last, file))).ok));
+  check(fc.tuple(tree, tree, tree), ([current, last, file]) =>
+    assert.ok(validateDocument(toInput(mergeFile(current, last, file))).ok),
+  );
 });
 
-const base = toTree({ version: 1, models: [{ id: "acme/a:Q8_0", ctxSize: 1, source: "./a.gguf" }, "acme/b:Q8_0"], prune: false });
+const base = toTree({
+  version: 1,
+  models: [{ id: "acme/a:Q8_0", ctxSize: 1, source: "./a.gguf" }, "acme/b:Q8_0"],
+  prune: false,
+});
 const edits: readonly (readonly [why: string, current: DocumentInput, file: DocumentInput, merged: DocumentInput])[] = [
   [
     "the same key: the file came later",
@@ -99,7 +150,12 @@ const edits: readonly (readonly [why: string, current: DocumentInput, file: Docu
     { ...toInput(base), models: [{ id: "acme/a:Q8_0", ctxSize: 2, source: "./a.gguf" }, "acme/b:Q8_0"] },
     { version: 1, models: [{ id: "acme/a:Q8_0", ctxSize: 2, source: "./a.gguf" }, "acme/b:Q8_0"], prune: true },
   ],
-  ["a call added a model, the file removed another", { ...toInput(base), models: [...(toInput(base).models ?? []), "acme/c:Q8_0"] }, { ...toInput(base), models: [{ id: "acme/a:Q8_0", ctxSize: 1, source: "./a.gguf" }] }, { version: 1, models: [{ id: "acme/a:Q8_0", ctxSize: 1, source: "./a.gguf" }, "acme/c:Q8_0"], prune: false }],
+  [
+    "a call added a model, the file removed another",
+    { ...toInput(base), models: [...(toInput(base).models ?? []), "acme/c:Q8_0"] },
+    { ...toInput(base), models: [{ id: "acme/a:Q8_0", ctxSize: 1, source: "./a.gguf" }] },
+    { version: 1, models: [{ id: "acme/a:Q8_0", ctxSize: 1, source: "./a.gguf" }, "acme/c:Q8_0"], prune: false },
+  ],
   [
     "a model that a call removed and the file then edited comes back whole",
     { version: 1, models: ["acme/b:Q8_0"], prune: false },
@@ -112,22 +168,50 @@ const edits: readonly (readonly [why: string, current: DocumentInput, file: Docu
     { ...toInput(base), models: [{ id: "acme/a:Q8_0", ctxSize: 2, source: "./a.gguf" }, "acme/b:Q8_0"] },
     { version: 1, prune: false, models: [{ id: "acme/a:Q8_0", ctxSize: 2, source: "./a.gguf" }] },
   ],
-  ["the file's list is gone, what a call added goes with it", { ...toInput(base), models: [...(toInput(base).models ?? []), "acme/c:Q8_0"] }, { version: 1, prune: false }, { version: 1, prune: false }],
+  [
+    "the file's list is gone, what a call added goes with it",
+    { ...toInput(base), models: [...(toInput(base).models ?? []), "acme/c:Q8_0"] },
+    { version: 1, prune: false },
+    { version: 1, prune: false },
+  ],
 ];
 
-for (const [why, current, file, merged] of edits) test(why, () => assert.deepEqual(toInput(mergeFile(toTree(current), base, toTree(file))), merged));
+for (const [why, current, file, merged] of edits)
+  test(why, () => assert.deepEqual(toInput(mergeFile(toTree(current), base, toTree(file))), merged));
 
 const patches: readonly (readonly [why: string, patch: { [key: string]: Json }, input: unknown])[] = [
-  ["a model's field", { models: { "acme/b:Q8_0": { ctxSize: 9 } } }, { ...toInput(base), models: [{ id: "acme/a:Q8_0", ctxSize: 1, source: "./a.gguf" }, { id: "acme/b:Q8_0", ctxSize: 9 }] }],
+  [
+    "a model's field",
+    { models: { "acme/b:Q8_0": { ctxSize: 9 } } },
+    {
+      ...toInput(base),
+      models: [
+        { id: "acme/a:Q8_0", ctxSize: 1, source: "./a.gguf" },
+        { id: "acme/b:Q8_0", ctxSize: 9 },
+      ],
+    },
+  ],
   ["null removes a model", { models: { "acme/a:Q8_0": null } }, { ...toInput(base), models: ["acme/b:Q8_0"] }],
   ["null removes the whole list", { models: null }, { version: 1, prune: false }],
   ["a list replaces the list", { models: ["acme/c:Q8_0"] }, { ...toInput(base), models: ["acme/c:Q8_0"] }],
-  ["null removes a field", { models: { "acme/a:Q8_0": { ctxSize: null, source: null } } }, { ...toInput(base), models: ["acme/a:Q8_0", "acme/b:Q8_0"] }],
+  [
+    "null removes a field",
+    { models: { "acme/a:Q8_0": { ctxSize: null, source: null } } },
+    { ...toInput(base), models: ["acme/a:Q8_0", "acme/b:Q8_0"] },
+  ],
 ];
 
-for (const [why, patch, input] of patches) test(`patch: ${why}`, () => assert.deepEqual(patchInput(base, patch), input));
+for (const [why, patch, input] of patches)
+  test(`patch: ${why}`, () => assert.deepEqual(patchInput(base, patch), input));
 
-const nonsense: readonly { readonly [key: string]: Json }[] = [{ models: 5 }, { models: "acme/a:Q8_0" }, { models: { "acme/a:Q8_0": "x" } }, { models: { "acme/a:Q8_0": [1] } }, { models: { "no id": {} } }, { version: 2 }];
+const nonsense: readonly { readonly [key: string]: Json }[] = [
+  { models: 5 },
+  { models: "acme/a:Q8_0" },
+  { models: { "acme/a:Q8_0": "x" } },
+  { models: { "acme/a:Q8_0": [1] } },
+  { models: { "no id": {} } },
+  { version: 2 },
+];
 
 for (const patch of nonsense) {
   test(`patch: ${JSON.stringify(patch)} is found wrong, and said where`, () => {
@@ -137,7 +221,13 @@ for (const patch of nonsense) {
 }
 
 function valueAt(value: Json | undefined, path: readonly string[]): Json | undefined {
-  return path.reduce<Json | undefined>((at, key) => (typeof at === "object" && at !== null && !Array.isArray(at) && Object.hasOwn(at, key) ? (at as { [key: string]: Json })[key] : undefined), value);
+  return path.reduce<Json | undefined>(
+    (at, key) =>
+      typeof at === "object" && at !== null && !Array.isArray(at) && Object.hasOwn(at, key)
+        ? (at as { [key: string]: Json })[key]
+        : undefined,
+    value,
+  );
 }
 
 /** Another's keys may stand beside: the file's author did not speak of them. */

@@ -31,7 +31,12 @@ test("a whole document", () => {
   assert.deepEqual(models, [
     { id: "ggml-org/gemma-3-270m-it-GGUF:Q8_0" },
     { id: "local/starter-GGUF:Q8_0" },
-    { id: "bartowski/Qwen2.5-7B-Instruct-GGUF:Q4_K_M", ctxSize: 16384, preset: { "flash-attn": "on", parallel: 2, "no-mmap": true }, keep: true },
+    {
+      id: "bartowski/Qwen2.5-7B-Instruct-GGUF:Q4_K_M",
+      ctxSize: 16384,
+      preset: { "flash-attn": "on", parallel: 2, "no-mmap": true },
+      keep: true,
+    },
     { id: "acme/a:model with blanks" },
   ]);
 });
@@ -41,54 +46,135 @@ test("lines may end as on Windows, and the file may begin with a byte order mark
   assert.ok(parseSource(`\uFEFF${whole}`).ok);
 });
 
-const at = (line: number, column: number, path: string, message: string): SourceProblem => ({ line, column, path, message });
+const at = (line: number, column: number, path: string, message: string): SourceProblem => ({
+  line,
+  column,
+  path,
+  message,
+});
 const noId = "is not of the form OWNER/NAME:TAG";
 
 const wrong: readonly (readonly [why: string, text: string, problems: readonly SourceProblem[]])[] = [
   ["an unknown key", "version: 1\nmodls: []\n", [at(2, 1, "modls", "unknown key")]],
-  ["an unknown key of a model", "version: 1\nmodels:\n  - id: a/b:c\n    ctx: 5\n", [at(4, 5, "models[0].ctx", "unknown key")]],
+  [
+    "an unknown key of a model",
+    "version: 1\nmodels:\n  - id: a/b:c\n    ctx: 5\n",
+    [at(4, 5, "models[0].ctx", "unknown key")],
+  ],
   ["the version is missing", "models: []\n", [at(1, 1, "", "version is missing")]],
   ["another version", "version: 2\n", [at(1, 10, "version", "must be 1")]],
   ["a model without an id", "version: 1\nmodels:\n  - ctxSize: 5\n", [at(3, 5, "models[0]", "id is missing")]],
   ["a wrong type", "version: 1\nprune: maybe\n", [at(2, 8, "prune", "must be boolean")]],
-  ["a size that is no number", 'version: 1\nmodels:\n  - id: a/b:c\n    ctxSize: "5"\n', [at(4, 14, "models[0].ctxSize", "must be integer")]],
+  [
+    "a size that is no number",
+    'version: 1\nmodels:\n  - id: a/b:c\n    ctxSize: "5"\n',
+    [at(4, 14, "models[0].ctxSize", "must be integer")],
+  ],
   ["a size below one", "version: 1\ncontext: { default: 0 }\n", [at(2, 21, "context.default", "must be >= 1")]],
-  ["a size that is infinite", "version: 1\ncontext: { default: .inf }\n", [at(2, 21, "context.default", "must be integer")]],
+  [
+    "a size that is infinite",
+    "version: 1\ncontext: { default: .inf }\n",
+    [at(2, 21, "context.default", "must be integer")],
+  ],
   ["no list of models", "version: 1\nmodels: a/b:c\n", [at(2, 9, "models", "must be array")]],
   ["an empty list, commented out", "version: 1\nmodels:\n#  - a/b:c\n", [at(2, 8, "models", "must be array")]],
-  ["a model that is a number", "version: 1\nmodels:\n  - 5\n", [at(3, 5, "models[0]", "must be OWNER/NAME:TAG or an object with an id")]],
-  ["a model that is a list", "version: 1\nmodels:\n  - [a/b:c]\n", [at(3, 5, "models[0]", "must be OWNER/NAME:TAG or an object with an id")]],
-  ["a model that is nothing", "version: 1\nmodels:\n  -\n", [at(3, 4, "models[0]", "must be OWNER/NAME:TAG or an object with an id")]],
+  [
+    "a model that is a number",
+    "version: 1\nmodels:\n  - 5\n",
+    [at(3, 5, "models[0]", "must be OWNER/NAME:TAG or an object with an id")],
+  ],
+  [
+    "a model that is a list",
+    "version: 1\nmodels:\n  - [a/b:c]\n",
+    [at(3, 5, "models[0]", "must be OWNER/NAME:TAG or an object with an id")],
+  ],
+  [
+    "a model that is nothing",
+    "version: 1\nmodels:\n  -\n",
+    [at(3, 4, "models[0]", "must be OWNER/NAME:TAG or an object with an id")],
+  ],
   ["a bad id", "version: 1\nmodels:\n  - llama3\n", [at(3, 5, "models[0]", `"llama3" ${noId}`)]],
-  ["a bad id in the long form", "version: 1\nmodels:\n  - { id: a/b, keep: true }\n", [at(3, 11, "models[0].id", `"a/b" ${noId}`)]],
-  ["an id that leaves the cache", "version: 1\nmodels: [a../b:c, a/b--c:d]\n", [at(2, 10, "models[0]", `"a../b:c" ${noId}`), at(2, 19, "models[1]", `"a/b--c:d" ${noId}`)]],
-  ["an id twice, ignoring case", "version: 1\nmodels:\n  - A/b:Q8_0\n  - id: a/B:q8_0\n", [at(4, 5, "models[1]", "a/B:q8_0 is already the model at index 0")]],
-  ["a revision that is none", 'version: 1\nmodels: [{ id: a/b:c, revision: "-x" }]\n', [at(2, 33, "models[0].revision", '"-x" is not of the form a branch, tag or commit')]],
-  ["an empty source", 'version: 1\nmodels: [{ id: a/b:c, source: "" }]\n', [at(2, 31, "models[0].source", "must NOT have fewer than 1 characters")]],
-  ["a preset key with dashes in front", "version: 1\nmodels:\n  - id: a/b:c\n    preset: { --threads: 2 }\n", [at(4, 15, "models[0].preset.--threads", "not a llama-server option (no dashes in front)")]],
-  ["a preset key that is the router's", "version: 1\nmodels:\n  - id: a/b:c\n    preset: { port: 2 }\n", [at(4, 21, "models[0].preset.port", "preset key port cannot be set here: the router owns it")]],
-  ["a preset value that would be cut", 'version: 1\nmodels:\n  - id: a/b:c\n    preset: { threads: "2 # two" }\n', [at(4, 24, "models[0].preset.threads", "preset value of threads has a character that the preset file cannot hold")]],
-  ["a preset value that is nothing", "version: 1\nmodels:\n  - id: a/b:c\n    preset: { threads: }\n", [at(4, 23, "models[0].preset.threads", "must be string or number or boolean")]],
+  [
+    "a bad id in the long form",
+    "version: 1\nmodels:\n  - { id: a/b, keep: true }\n",
+    [at(3, 11, "models[0].id", `"a/b" ${noId}`)],
+  ],
+  [
+    "an id that leaves the cache",
+    "version: 1\nmodels: [a../b:c, a/b--c:d]\n",
+    [at(2, 10, "models[0]", `"a../b:c" ${noId}`), at(2, 19, "models[1]", `"a/b--c:d" ${noId}`)],
+  ],
+  [
+    "an id twice, ignoring case",
+    "version: 1\nmodels:\n  - A/b:Q8_0\n  - id: a/B:q8_0\n",
+    [at(4, 5, "models[1]", "a/B:q8_0 is already the model at index 0")],
+  ],
+  [
+    "a revision that is none",
+    'version: 1\nmodels: [{ id: a/b:c, revision: "-x" }]\n',
+    [at(2, 33, "models[0].revision", '"-x" is not of the form a branch, tag or commit')],
+  ],
+  [
+    "an empty source",
+    'version: 1\nmodels: [{ id: a/b:c, source: "" }]\n',
+    [at(2, 31, "models[0].source", "must NOT have fewer than 1 characters")],
+  ],
+  [
+    "a preset key with dashes in front",
+    "version: 1\nmodels:\n  - id: a/b:c\n    preset: { --threads: 2 }\n",
+    [at(4, 15, "models[0].preset.--threads", "not the long form of a llama-server option, without dashes")],
+  ],
+  [
+    "a preset key that is the router's",
+    "version: 1\nmodels:\n  - id: a/b:c\n    preset: { port: 2 }\n",
+    [at(4, 21, "models[0].preset.port", "preset key port cannot be set here: the router owns it")],
+  ],
+  [
+    "a preset value that would be cut",
+    'version: 1\nmodels:\n  - id: a/b:c\n    preset: { threads: "2 # two" }\n',
+    [at(4, 24, "models[0].preset.threads", "preset value of threads has a character that the preset file cannot hold")],
+  ],
+  [
+    "a preset value that is nothing",
+    "version: 1\nmodels:\n  - id: a/b:c\n    preset: { threads: }\n",
+    [at(4, 24, "models[0].preset.threads", "must be string or number or boolean")],
+  ],
   ["a mode that is none", "version: 1\nrpc: { mode: both }\n", [at(2, 14, "rpc.mode", "must be one of single, rpc")]],
-  ["a worker without a port", "version: 1\nrpc: { workers: [localhost] }\n", [at(2, 18, "rpc.workers[0]", '"localhost" is not of the form HOST:PORT')]],
-  ["a worker's port out of range", 'version: 1\nrpc: { workers: ["h:1", "h:70000", "h:0"] }\n', [at(2, 25, "rpc.workers[1]", "70000 is no port"), at(2, 36, "rpc.workers[2]", "0 is no port")]],
-  ["a worker twice", 'version: 1\nrpc: { workers: ["h:1", "h:1"] }\n', [at(2, 17, "rpc.workers", "must NOT have duplicate items (items ## 1 and 0 are identical)")]],
+  [
+    "a worker without a port",
+    "version: 1\nrpc: { workers: [localhost] }\n",
+    [at(2, 18, "rpc.workers[0]", '"localhost" is not of the form HOST:PORT')],
+  ],
+  [
+    "a worker's port out of range",
+    'version: 1\nrpc: { workers: ["h:1", "h:70000", "h:0"] }\n',
+    [at(2, 25, "rpc.workers[1]", "70000 is no port"), at(2, 36, "rpc.workers[2]", "0 is no port")],
+  ],
+  [
+    "a worker twice",
+    'version: 1\nrpc: { workers: ["h:1", "h:1"] }\n',
+    [at(2, 17, "rpc.workers", "must NOT have duplicate items (items ## 1 and 0 are identical)")],
+  ],
   ["an empty file", "", [at(1, 1, "", "the file is empty")]],
   ["nothing but comments", "# one\n# two\n", [at(1, 1, "", "the file is empty")]],
   ["a file that is a text", "hello\n", [at(1, 1, "", "must be object")]],
   ["a file that is a list", "- a/b:c\n", [at(1, 1, "", "must be object")]],
   ["a key twice", "version: 1\nprune: true\nprune: false\n", [at(3, 1, "", "Map keys must be unique")]],
-  ["two documents", "version: 1\n---\nversion: 1\n", [at(2, 1, "", "Source contains multiple documents; please use YAML.parseAllDocuments()")]],
+  [
+    "two documents",
+    "version: 1\n---\nversion: 1\n",
+    [at(2, 1, "", "Source contains multiple documents; please use YAML.parseAllDocuments()")],
+  ],
   [
     "everything at once, whatever kind it is of",
-    "version: 1\nmodls: 1\nprune: 5\nmodels:\n  - A/b:c\n  - a/b:c\n  - bad\n  - id: a/d:e\n    preset: { port: 1, x: [] }\nrpc:\n  workers: ['h:0', 5]\n",
+    "version: 1\nmodls: 1\nprune: 5\nmodels:\n  - A/b:c\n  - a/b:c\n  - bad\n  - id: a/d:e\n    preset: { port: 1, xy: [] }\nrpc:\n  workers: ['h:0', 5]\n",
     [
       at(2, 1, "modls", "unknown key"),
       at(3, 8, "prune", "must be boolean"),
       at(6, 5, "models[1]", "a/b:c is already the model at index 0"),
       at(7, 5, "models[2]", `"bad" ${noId}`),
       at(9, 21, "models[3].preset.port", "preset key port cannot be set here: the router owns it"),
-      at(9, 27, "models[3].preset.x", "must be string or number or boolean"),
+      at(9, 28, "models[3].preset.xy", "must be string or number or boolean"),
       at(11, 13, "rpc.workers[0]", "0 is no port"),
       at(11, 20, "rpc.workers[1]", "must be string"),
     ],
@@ -99,7 +185,9 @@ for (const [why, text, problems] of wrong) {
   test(`wrong: ${why}`, () => {
     const parsed = parseSource(text);
     assert.ok(!parsed.ok);
-    const found = parsed.problems.toSorted((a, b) => a.line - b.line || a.column - b.column || (a.message < b.message ? -1 : 1));
+    const found = parsed.problems.toSorted(
+      (a, b) => a.line - b.line || a.column - b.column || (a.message < b.message ? -1 : 1),
+    );
     assert.deepEqual(found, problems);
   });
 }
@@ -113,7 +201,10 @@ test("a syntax error has its place", () => {
 });
 
 test("a bomb of aliases is refused, and quickly", () => {
-  const levels = Array.from({ length: 9 }, (_, level) => `x${level + 1}: &x${level + 1} [${Array(9).fill(`*x${level}`).join(",")}]`);
+  const levels = Array.from(
+    { length: 9 },
+    (_, level) => `x${level + 1}: &x${level + 1} [${Array(9).fill(`*x${level}`).join(",")}]`,
+  );
   const parsed = parseSource(["version: 1", "x0: &x0 [a]", ...levels].join("\n"));
   assert.ok(!parsed.ok);
   assert.match(parsed.problems[0]?.message ?? "", /alias/i);
@@ -122,7 +213,9 @@ test("a bomb of aliases is refused, and quickly", () => {
 test("an alias that holds itself is refused", () => assert.ok(!parseSource("version: 1\nmodels: &x [*x]\n").ok));
 
 test("aliases may be used for what they are good for", () => {
-  const parsed = parseSource("version: 1\nmodels:\n  - id: a/b:c\n    preset: &p { threads: 2 }\n  - id: a/b:d\n    preset: *p\n");
+  const parsed = parseSource(
+    "version: 1\nmodels:\n  - id: a/b:c\n    preset: &p { threads: 2 }\n  - id: a/b:d\n    preset: *p\n",
+  );
   assert.ok(parsed.ok);
 });
 
@@ -137,7 +230,13 @@ test("keys named like properties of every object are unknown keys", () => {
 test("no value of any shape is neither taken nor found wrong", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (models, rpc) => {
-      for (const value of [models, { version: 1, models }, { version: 1, models: [models, rpc] }, { version: 1, rpc }, { version: 1, models: [{ id: models, preset: rpc }] }]) {
+      for (const value of [
+        models,
+        { version: 1, models },
+        { version: 1, models: [models, rpc] },
+        { version: 1, rpc },
+        { version: 1, models: [{ id: models, preset: rpc }] },
+      ]) {
         const validation = validateDocument(value);
         assert.ok(validation.ok || validation.problems.length > 0, JSON.stringify(value));
       }

@@ -28,27 +28,93 @@ test("a defect's own words reach no client", () => {
 
 test("an error in mid-stream is a frame of the family", () => {
   const error = new GatewayError("upstream_failed", "two\nlines");
-  assert.equal(errorFrame("compat", error), 'data: {"error":{"message":"two\\nlines","type":"server_error","param":null,"code":"upstream_failed"}}\n\n');
+  assert.equal(
+    errorFrame("compat", error),
+    'data: {"error":{"message":"two\\nlines","type":"server_error","param":null,"code":"upstream_failed"}}\n\n',
+  );
   assert.equal(errorFrame("native", error), '{"error":"two\\nlines"}\n');
 });
 
-const tooLong = { code: 400, message: "request (3226 tokens) exceeds", type: "exceed_context_size_error", n_prompt_tokens: 3226, n_ctx: 1024 };
+const tooLong = {
+  code: 400,
+  message: "request (3226 tokens) exceeds",
+  type: "exceed_context_size_error",
+  n_prompt_tokens: 3226,
+  n_ctx: 1024,
+};
 const engine: readonly (readonly [why: string, status: number, text: string, seen: number, error: object])[] = [
-  ["its further fields are kept", 400, JSON.stringify({ error: tooLong }), 400, { ...tooLong, param: null, code: "context_length_exceeded" }],
-  ["an unknown type", 418, '{"error":{"message":"m","type":"odd"}}', 418, { message: "m", type: "odd", param: null, code: "invalid_request" }],
-  ["a type named like a property of every object", 500, '{"error":{"message":"m","type":"constructor"}}', 500, { message: "m", type: "constructor", param: null, code: "upstream_failed" }],
-  ["no JSON", 500, "proxy error: Failed to read connection", 500, { message: "proxy error: Failed to read connection", type: "server_error", param: null, code: "upstream_failed" }],
-  ["a text for an error", 400, '{"error":"what happened"}', 400, { message: "what happened", type: "server_error", param: null, code: "invalid_request" }],
-  ["nothing", 503, "", 503, { message: "the engine answered 503", type: "server_error", param: null, code: "upstream_failed" }],
-  ["JSON that is no object", 500, "null", 500, { message: "null", type: "server_error", param: null, code: "upstream_failed" }],
-  ["an error that is null", 500, '{"error":null}', 500, { message: '{"error":null}', type: "server_error", param: null, code: "upstream_failed" }],
-  ["our own key is wrong there", 401, '{"error":{"message":"Invalid API Key","type":"authentication_error","code":401}}', 502, { message: "Invalid API Key", type: "authentication_error", param: null, code: "upstream_failed" }],
+  [
+    "its further fields are kept",
+    400,
+    JSON.stringify({ error: tooLong }),
+    400,
+    { ...tooLong, param: null, code: "context_length_exceeded" },
+  ],
+  [
+    "an unknown type",
+    418,
+    '{"error":{"message":"m","type":"odd"}}',
+    418,
+    { message: "m", type: "odd", param: null, code: "invalid_request" },
+  ],
+  [
+    "a type named like a property of every object",
+    500,
+    '{"error":{"message":"m","type":"constructor"}}',
+    500,
+    { message: "m", type: "constructor", param: null, code: "upstream_failed" },
+  ],
+  [
+    "no JSON",
+    500,
+    "proxy error: Failed to read connection",
+    500,
+    { message: "proxy error: Failed to read connection", type: "server_error", param: null, code: "upstream_failed" },
+  ],
+  [
+    "a text for an error",
+    400,
+    '{"error":"what happened"}',
+    400,
+    { message: "what happened", type: "server_error", param: null, code: "invalid_request" },
+  ],
+  [
+    "nothing",
+    503,
+    "",
+    503,
+    { message: "the engine answered 503", type: "server_error", param: null, code: "upstream_failed" },
+  ],
+  [
+    "JSON that is no object",
+    500,
+    "null",
+    500,
+    { message: "null", type: "server_error", param: null, code: "upstream_failed" },
+  ],
+  [
+    "an error that is null",
+    500,
+    '{"error":null}',
+    500,
+    { message: '{"error":null}', type: "server_error", param: null, code: "upstream_failed" },
+  ],
+  [
+    "our own key is wrong there",
+    401,
+    '{"error":{"message":"Invalid API Key","type":"authentication_error","code":401}}',
+    502,
+    { message: "Invalid API Key", type: "authentication_error", param: null, code: "upstream_failed" },
+  ],
 ];
 
 for (const [why, status, text, seen, error] of engine) {
   test(`the engine's error: ${why}`, () => {
     assert.deepEqual(renderEngineError("compat", status, text), { status: seen, body: { error } });
-    assert.deepEqual(renderEngineError("native", status, text), { status: seen, body: { error: (error as { message: string }).message } });
+    assert.deepEqual(renderEngineError("native", status, text), {
+      status: seen,
+      body: { error: (error as { message: string }).message },
+    });
   });
 }
 

@@ -31,7 +31,9 @@ const hosts: readonly (readonly [host: string | undefined, allowed: boolean])[] 
   ["127.0.0.1@evil.example", false],
 ];
 
-for (const [host, allowed] of hosts) test(`host ${host ?? "(none)"} is ${allowed ? "let in" : "refused"}`, () => assert.equal(isAllowedHost(host, further), allowed));
+for (const [host, allowed] of hosts)
+  test(`host ${host ?? "(none)"} is ${allowed ? "let in" : "refused"}`, () =>
+    assert.equal(isAllowedHost(host, further), allowed));
 
 const origins: readonly (readonly [origin: string | undefined, allowed: boolean])[] = [
   [undefined, true],
@@ -51,9 +53,13 @@ const origins: readonly (readonly [origin: string | undefined, allowed: boolean]
   ["chrome-extension://abcdef", false],
 ];
 
-for (const [origin, allowed] of origins) test(`origin ${origin ?? "(none)"} is ${allowed ? "let in" : "refused"}`, () => assert.equal(isAllowedOrigin(origin, further), allowed));
+for (const [origin, allowed] of origins)
+  test(`origin ${origin ?? "(none)"} is ${allowed ? "let in" : "refused"}`, () =>
+    assert.equal(isAllowedOrigin(origin, further), allowed));
 
 test("addresses that only this machine reaches", () => {
-  for (const address of ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost"]) assert.ok(isLoopback(address), address);
-  for (const address of ["0.0.0.0", "::", "10.0.0.1", "localhost.evil.example", "127.0.0.1.evil", ""]) assert.ok(!isLoopback(address), address);
+  for (const address of ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost"])
+    assert.ok(isLoopback(address), address);
+  for (const address of ["0.0.0.0", "::", "10.0.0.1", "localhost.evil.example", "127.0.0.1.evil", ""])
+    assert.ok(!isLoopback(address), address);
 });

@@ -60,7 +60,12 @@ function restsAsDesired(simulated: SimulatedWorld): void {
 }
 
 /** Every model of the document is there, unless its pull failed for good, with the context size that was asked for. */
-function inForce(desired: Desired, { cache, preset, router }: Observed, failed: ReadonlySet<string>, findings: ReadonlyMap<string, string>): void {
+function inForce(
+  desired: Desired,
+  { cache, preset, router }: Observed,
+  failed: ReadonlySet<string>,
+  findings: ReadonlyMap<string, string>,
+): void {
   assert.ok(cache.state === "known" && preset.state === "known" && router.models.state === "known");
   assert.equal(router.loadedPreset, preset.value.text);
   assert.equal(router.loadedCache, cache.value.signature);

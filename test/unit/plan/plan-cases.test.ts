@@ -31,20 +31,46 @@ const names = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
 test("there are cases", () => assert.ok(names.length >= 20));
 
 for (const name of names) {
-  const { why, desired = {}, observed = {}, context = {}, expected } = parse(readFileSync(join(folder, name), "utf8")) as PlanCase;
+  const {
+    why,
+    desired = {},
+    observed = {},
+    context = {},
+    expected,
+  } = parse(readFileSync(join(folder, name), "utf8")) as PlanCase;
   test(`${name}: ${why}`, () => {
     const document = desiredFrom(desired);
-    const backoff = new Map(Object.entries(context.backoff ?? {}).map(([key, entry]) => [key, { ...failedOnce, ...entry }]));
+    const backoff = new Map(
+      Object.entries(context.backoff ?? {}).map(([key, entry]) => [key, { ...failedOnce, ...entry }]),
+    );
     const found = plan(document, world(document, observed), { now: context.now ?? 1_000_000, backoff, silenceLimitMs });
     const { actions = [], held = [], unmanaged = [], findings = {} } = expected;
-    assert.deepEqual(found.actions.map((action, index) => only(action, actions[index])), actions);
-    assert.deepEqual(found.held.map(({ action, why: reason, until }) => ({ kind: action.kind, why: reason, ...(until === null ? {} : { until }) })), held);
+    assert.deepEqual(
+      found.actions.map((action, index) => only(action, actions[index])),
+      actions,
+    );
+    assert.deepEqual(
+      found.held.map(({ action, why: reason, until }) => ({
+        kind: action.kind,
+        why: reason,
+        ...(until === null ? {} : { until }),
+      })),
+      held,
+    );
     assert.deepEqual(found.unmanaged, unmanaged);
     assert.deepEqual(Object.fromEntries(found.findings), findings);
   });
 }
 
-const failedOnce: BackoffEntry = { failures: 1, until: 0, stalled: false, code: "internal", reason: "InternalError", message: "it failed", hint: "" };
+const failedOnce: BackoffEntry = {
+  failures: 1,
+  until: 0,
+  stalled: false,
+  code: "internal",
+  reason: "InternalError",
+  message: "it failed",
+  hint: "",
+};
 
 /** The fields that the expectation names; all of an action that nobody expected. */
 function only(action: object, expected: object | undefined): object {

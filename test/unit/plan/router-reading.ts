@@ -45,9 +45,16 @@ export function readAsRouter(text: string, cached: readonly CachedModel[], loade
   const ids = new Set([...own, ...[...sections.keys()].filter((name) => name !== "*")]);
   return [...ids].sort().map((id) => {
     const section = sections.get(id) ?? new Map<string, string>();
-    if (!own.has(id) && !["hf-repo", "model", "model-url"].some((key) => section.has(key))) throw new Error(`phantom model ${id}`);
+    if (!own.has(id) && !["hf-repo", "model", "model-url"].some((key) => section.has(key)))
+      throw new Error(`phantom model ${id}`);
     const values = new Map([...common, ...section]);
     const args = [...values].flatMap(([key, value]) => [`--${key}`, value]);
-    return { id, value: loaded.has(id) ? "loaded" : "unloaded", failed: false, args: ["llama-server", "--alias", id, ...args], nCtx: loaded.has(id) ? Number(values.get("ctx-size") ?? 0) : null };
+    return {
+      id,
+      value: loaded.has(id) ? "loaded" : "unloaded",
+      failed: false,
+      args: ["llama-server", "--alias", id, ...args],
+      nCtx: loaded.has(id) ? Number(values.get("ctx-size") ?? 0) : null,
+    };
   });
 }

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { holdsFilesOf, findCached, type Observed } from "../../../src/plan/observed.ts";
-import { plan, type PlanContext } from "../../../src/plan/plan.ts";
 import type { Desired } from "../../../src/desired/document.ts";
+import { findCached, holdsFilesOf, type Observed } from "../../../src/plan/observed.ts";
+import { type PlanContext, plan } from "../../../src/plan/plan.ts";
 import { build, hub, randomDesired, randomMoment, runs } from "./random-worlds.ts";
 import { desiredFrom, known, silenceLimitMs, world } from "./world.ts";
 
@@ -19,7 +19,9 @@ function check<T>(arbitrary: fc.Arbitrary<T>, property: (value: T) => void): voi
   fc.assert(fc.property(arbitrary, property), runs);
 }
 
-const moment = fc.tuple(randomMoment, randomDesired).map(([seed, other]) => ({ other, observed: build(seed).observe() }));
+const moment = fc
+  .tuple(randomMoment, randomDesired)
+  .map(([seed, other]) => ({ other, observed: build(seed).observe() }));
 
 test("unknown never destroys: without the cache nothing at all is done", () => {
   check(moment, ({ other, observed }) => assert.deepEqual(kinds(other, { ...observed, cache: unknown }), []));
@@ -27,7 +29,9 @@ test("unknown never destroys: without the cache nothing at all is done", () => {
 
 test("unknown never destroys: without the preset file nothing is written, removed or restarted", () => {
   check(moment, ({ other, observed }) => {
-    const fetches = kinds(other, { ...observed, preset: unknown }).filter((kind) => kind !== "model.pull" && kind !== "model.import");
+    const fetches = kinds(other, { ...observed, preset: unknown }).filter(
+      (kind) => kind !== "model.pull" && kind !== "model.import",
+    );
     assert.deepEqual(fetches, []);
   });
 });
@@ -49,8 +53,13 @@ test("unknown never destroys: a repository's folder that cannot be read changes 
     simulated.drift({ kind: "folder.unreadable", repo });
     const found = simulated.plan();
     // The router may read its cache again, but not what it serves from that folder.
-    const ended = found.actions.flatMap((action) => (action.kind === "router.reload" ? action.disrupts : [action.kind]));
-    assert.deepEqual(ended.filter((id) => !id.startsWith("model/") && (id.startsWith(`${repo}:`) || !id.includes(":"))), []);
+    const ended = found.actions.flatMap((action) =>
+      action.kind === "router.reload" ? action.disrupts : [action.kind],
+    );
+    assert.deepEqual(
+      ended.filter((id) => !id.startsWith("model/") && (id.startsWith(`${repo}:`) || !id.includes(":"))),
+      [],
+    );
   });
 });
 
@@ -67,7 +76,12 @@ test("no action while suspended, and what would be done is held", () => {
     const suspended = plan({ ...other, suspend: true }, observed, context);
     assert.deepEqual(suspended.actions, []);
     const free = plan(other, observed, context);
-    assert.deepEqual(suspended.held.map((held) => held.action), [...free.actions, ...free.held.map((held) => held.action)].filter((action) => suspended.held.some((held) => held.action.key === action.key)));
+    assert.deepEqual(
+      suspended.held.map((held) => held.action),
+      [...free.actions, ...free.held.map((held) => held.action)].filter((action) =>
+        suspended.held.some((held) => held.action.key === action.key),
+      ),
+    );
     assert.equal(suspended.held.length, free.actions.length + free.held.length);
   });
 });
@@ -80,7 +94,9 @@ test("an emptied list prunes nothing without allowEmpty", () => {
 });
 
 test("without prune nothing is removed", () => {
-  check(moment, ({ other, observed }) => assert.ok(!kinds({ ...other, prune: false }, observed).includes("model.remove")));
+  check(moment, ({ other, observed }) =>
+    assert.ok(!kinds({ ...other, prune: false }, observed).includes("model.remove")),
+  );
 });
 
 test("nothing outside the inventory is removed, nor what is kept or named", () => {
@@ -96,7 +112,9 @@ test("nothing outside the inventory is removed, nor what is kept or named", () =
       assert.ok(!cached || holdsFilesOf(entry, cached), "another program's files");
       const named = other.models.map((model) => findCached(models, model.id));
       assert.ok(!cached || !named.includes(cached), "named by the document under another of its names");
-      const kept = observed.inventory.value.filter((candidate) => candidate.keep).map((candidate) => findCached(models, candidate.id));
+      const kept = observed.inventory.value
+        .filter((candidate) => candidate.keep)
+        .map((candidate) => findCached(models, candidate.id));
       assert.ok(!cached || !kept.includes(cached), "kept under another of its names");
     }
   });
@@ -119,7 +137,10 @@ test("sections go before files go", () => {
     const { text } = observed.preset.value;
     for (const { model } of removes) {
       const cached = findCached(observed.cache.value.models, model);
-      assert.ok(!cached || cached.files.every((file) => !text.includes(`model = ${file}\n`)), "its files are named by the preset");
+      assert.ok(
+        !cached || cached.files.every((file) => !text.includes(`model = ${file}\n`)),
+        "its files are named by the preset",
+      );
     }
     assert.ok(!found.some((action) => action.kind === "preset.write"));
     if (observed.router.phase === "ready") assert.equal(observed.router.loadedPreset, text);
@@ -139,4 +160,3 @@ test("the same world gives the same plan", () => {
     assert.deepEqual(plan(other, observed, context), plan(other, observed, context));
   });
 });
-

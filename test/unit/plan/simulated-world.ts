@@ -10,7 +10,17 @@ import { plan } from "../../../src/plan/plan.ts";
 import { parsePreset } from "../../../src/plan/preset-file.ts";
 import { createBackoffBook } from "../../../src/reconcile/backoff-book.ts";
 import { readAsRouter } from "./router-reading.ts";
-import { absolutePath, cacheOf, inventoryEntry, known, mainCommit, otherCommit, restingRouter, silenceLimitMs, type WorldFile } from "./world.ts";
+import {
+  absolutePath,
+  cacheOf,
+  inventoryEntry,
+  known,
+  mainCommit,
+  otherCommit,
+  restingRouter,
+  silenceLimitMs,
+  type WorldFile,
+} from "./world.ts";
 
 /** Paths by repository. */
 export type Hub = Readonly<Record<string, readonly string[]>>;
@@ -57,13 +67,28 @@ export function createSimulatedWorld(options: {
   const restart = (): void => {
     loaded = new Set();
     const models = known(readAsRouter(presetText, cache().models, loaded));
-    router = { ...router, phase: "ready", pid: 1, loadedPreset: presetText, loadedCache: cache().signature, freshlyStarted: true, silentSince: null, models };
+    router = {
+      ...router,
+      phase: "ready",
+      pid: 1,
+      loadedPreset: presetText,
+      loadedCache: cache().signature,
+      freshlyStarted: true,
+      silentSince: null,
+      models,
+    };
   };
 
   const world: SimulatedWorld = {
     desired: options.desired,
     files: () => files,
-    observe: () => ({ cache: known(cache()), preset: known(parsePreset(presetText)), inventory: known(inventory), freeBytes: known(1e12), router }),
+    observe: () => ({
+      cache: known(cache()),
+      preset: known(parsePreset(presetText)),
+      inventory: known(inventory),
+      freeBytes: known(1e12),
+      router,
+    }),
     plan: () => plan(world.desired, world.observe(), { now, backoff: book.entries(), silenceLimitMs }),
     step: ({ actions }) => {
       for (const lane of ["control", "transfer"]) {
@@ -77,13 +102,18 @@ export function createSimulatedWorld(options: {
       for (let rounds = 0; rounds <= bound; rounds++) {
         const found = world.plan();
         if (found.actions.length === 0) {
-          const next = Math.min(...found.held.flatMap((held) => held.until ?? []), (router.silentSince ?? Number.POSITIVE_INFINITY) + silenceLimitMs);
+          const next = Math.min(
+            ...found.held.flatMap((held) => held.until ?? []),
+            (router.silentSince ?? Number.POSITIVE_INFINITY) + silenceLimitMs,
+          );
           if (!Number.isFinite(next)) return { plan: found, rounds };
           now = Math.max(now + 1, next);
         }
         world.step(found);
       }
-      throw new Error(`not settled after ${bound} rounds: ${JSON.stringify(world.plan().actions.map(({ kind, key, reason }) => ({ kind, key, reason })))}`);
+      throw new Error(
+        `not settled after ${bound} rounds: ${JSON.stringify(world.plan().actions.map(({ kind, key, reason }) => ({ kind, key, reason })))}`,
+      );
     },
   };
   return world;
@@ -123,13 +153,22 @@ export function createSimulatedWorld(options: {
     const parsed = parseModelId(id);
     const tree = parsed ? options.hub[repoOf(parsed)] : undefined;
     if (!parsed || !tree) throw new GatewayError("hub_not_found", `${id} is not on the hub`);
-    const { model } = selectFiles(repoOf(parsed), parsed.tag, tree.map((path) => ({ path, size: 1000, oid: "" })));
-    add(id, model.map((file) => file.path), revision === undefined ? mainCommit : otherCommit);
+    const { model } = selectFiles(
+      repoOf(parsed),
+      parsed.tag,
+      tree.map((path) => ({ path, size: 1000, oid: "" })),
+    );
+    add(
+      id,
+      model.map((file) => file.path),
+      revision === undefined ? mainCommit : otherCommit,
+    );
   }
 
   function add(id: string, paths: readonly string[], commit: string): void {
     const repo = id.slice(0, id.indexOf(":"));
-    const isNew = (file: WorldFile): boolean => !(file.repo === repo && file.commit === commit && paths.includes(file.path));
+    const isNew = (file: WorldFile): boolean =>
+      !(file.repo === repo && file.commit === commit && paths.includes(file.path));
     files = [...files.filter(isNew), ...paths.map((path) => ({ repo, path, commit, size: 1000 }))];
     const keep = inventory.find((entry) => entry.id === id)?.keep ?? false;
     inventory = [...inventory.filter((entry) => entry.id !== id), inventoryEntry(id, paths, keep)];
@@ -141,7 +180,8 @@ export function createSimulatedWorld(options: {
     if (entry.keep) throw new Error(`${id} is removed, but kept`);
     const links = findCached(cache().models, id)?.files ?? [];
     for (const file of files.filter((other) => links.includes(absolutePath(other)))) {
-      if (!entry.files.some(({ path }) => path === file.path)) throw new Error(`${file.path} is deleted, but is not ours`);
+      if (!entry.files.some(({ path }) => path === file.path))
+        throw new Error(`${file.path} is deleted, but is not ours`);
     }
     files = files.filter((file) => !links.includes(absolutePath(file)));
     inventory = inventory.filter((other) => other !== entry);
@@ -153,8 +193,10 @@ export function createSimulatedWorld(options: {
       const settings = (args: readonly string[]): string => args.toSorted().join(" ");
       const before = new Map(router.models.value.map((model) => [model.id, settings(model.args)]));
       const listed = readAsRouter(presetText, cache().models, new Set());
-      const stays = (id: string): boolean => listed.some((model) => model.id === id && settings(model.args) === before.get(id));
-      for (const id of loaded) if (!stays(id) && !announced.includes(id)) throw new Error(`the reload ended ${id} unannounced`);
+      const stays = (id: string): boolean =>
+        listed.some((model) => model.id === id && settings(model.args) === before.get(id));
+      for (const id of loaded)
+        if (!stays(id) && !announced.includes(id)) throw new Error(`the reload ended ${id} unannounced`);
       loaded = new Set([...loaded].filter(stays));
       router = { ...router, models: known(readAsRouter(presetText, cache().models, loaded)) };
     }
@@ -169,7 +211,8 @@ export function createSimulatedWorld(options: {
         router = { ...restingRouter, crashes: [...router.crashes, now] };
         return;
       case "hang":
-        if (router.phase === "ready") router = { ...router, silentSince: now, models: { state: "unknown", why: "no answer" } };
+        if (router.phase === "ready")
+          router = { ...router, silentSince: now, models: { state: "unknown", why: "no answer" } };
         return;
       case "file.lost":
         files = files.filter((_, index) => index !== change.nth % Math.max(1, files.length));
@@ -190,7 +233,10 @@ export function createSimulatedWorld(options: {
         const id = router.models.value[change.nth % Math.max(1, router.models.value.length)]?.id;
         if (id === undefined) return;
         loaded.add(id);
-        router = { ...router, models: known(router.models.value.map((model) => (model.id === id ? { ...model, value: "loaded" } : model))) };
+        router = {
+          ...router,
+          models: known(router.models.value.map((model) => (model.id === id ? { ...model, value: "loaded" } : model))),
+        };
         return;
       }
       case "folder.unreadable":

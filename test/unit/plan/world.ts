@@ -3,16 +3,35 @@
 import { type Desired, toDesired } from "../../../src/desired/document.ts";
 import { validateDocument } from "../../../src/desired/validate.ts";
 import { aliasTags, groupModels, type Snapshot } from "../../../src/observe/cache-layout.ts";
-import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable, Observed, RouterSnapshot } from "../../../src/plan/observed.ts";
-import { emptyPreset, parsePreset } from "../../../src/plan/preset-file.ts";
+import type {
+  CachedModel,
+  CacheSnapshot,
+  InventoryEntry,
+  Knowable,
+  Observed,
+  RouterSnapshot,
+} from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
+import { emptyPreset, parsePreset } from "../../../src/plan/preset-file.ts";
 import { readAsRouter } from "./router-reading.ts";
 
 export const mainCommit = "a".repeat(40);
 export const otherCommit = "b".repeat(40);
 export const silenceLimitMs = 20_000;
 export const knownOptions: ReadonlySet<string> = new Set([
-  "c", "ctx-size", "LLAMA_ARG_CTX_SIZE", "m", "model", "hf-repo", "mmproj", "offline", "stop-timeout", "rpc", "threads", "flash-attn", "parallel",
+  "c",
+  "ctx-size",
+  "LLAMA_ARG_CTX_SIZE",
+  "m",
+  "model",
+  "hf-repo",
+  "mmproj",
+  "offline",
+  "stop-timeout",
+  "rpc",
+  "threads",
+  "flash-attn",
+  "parallel",
 ]);
 
 /** A file of the model cache. */
@@ -30,7 +49,12 @@ export function worldFile(text: string): WorldFile {
   const dangles = text.endsWith("!");
   const elsewhere = /@b!?$/.test(text);
   const [owner, name, ...path] = text.replace(/(@b)?!?$/, "").split("/");
-  return { repo: `${owner}/${name}`, path: path.join("/"), commit: elsewhere ? otherCommit : mainCommit, size: dangles ? null : 1000 };
+  return {
+    repo: `${owner}/${name}`,
+    path: path.join("/"),
+    commit: elsewhere ? otherCommit : mainCommit,
+    size: dangles ? null : 1000,
+  };
 }
 
 export function absolutePath({ repo, commit, path }: WorldFile): string {
@@ -40,7 +64,14 @@ export function absolutePath({ repo, commit, path }: WorldFile): string {
 /** What the scanner makes of these files. */
 export function cacheOf(files: readonly WorldFile[], unreadable: readonly string[] = []): CacheSnapshot {
   const repos = [...new Set(files.map((file) => file.repo))].sort();
-  const models = repos.filter((repo) => !unreadable.includes(repo)).flatMap((repo) => modelsOf(repo, files.filter((file) => file.repo === repo)));
+  const models = repos
+    .filter((repo) => !unreadable.includes(repo))
+    .flatMap((repo) =>
+      modelsOf(
+        repo,
+        files.filter((file) => file.repo === repo),
+      ),
+    );
   const seen = files.map((file) => (unreadable.includes(file.repo) ? file.repo : JSON.stringify(file)));
   return { models, signature: [...new Set(seen)].sort().join("\n"), unreadable };
 }
@@ -77,7 +108,16 @@ function modelsOf(repo: string, files: readonly WorldFile[]): CachedModel[] {
 export function inventoryEntry(id: string, paths: readonly string[], keep = false): InventoryEntry {
   const colon = id.indexOf(":");
   const files = paths.map((path) => ({ path, blob: `blob-${path}`, size: 1000 }));
-  return { id, repo: id.slice(0, colon), tag: id.slice(colon + 1), revision: "main", commit: mainCommit, files, addedAt: "2026-01-01T00:00:00.000Z", keep };
+  return {
+    id,
+    repo: id.slice(0, colon),
+    tag: id.slice(colon + 1),
+    revision: "main",
+    commit: mainCommit,
+    files,
+    addedAt: "2026-01-01T00:00:00.000Z",
+    keep,
+  };
 }
 
 export function known<T>(value: T): Knowable<T> {
@@ -114,33 +154,52 @@ export interface WorldInput {
   /** The file's text; absent: as the planner wants it. */
   readonly preset?: string;
   /** By id; the paths in its repository, or those with `keep`. */
-  readonly inventory?: Readonly<Record<string, readonly string[] | { readonly files: readonly string[]; readonly keep: boolean }>>;
+  readonly inventory?: Readonly<
+    Record<string, readonly string[] | { readonly files: readonly string[]; readonly keep: boolean }>
+  >;
   /** Over a router that runs with the preset and the cache as they are. */
-  readonly router?: Partial<RouterSnapshot> & { readonly loaded?: readonly string[]; readonly knows?: readonly string[] };
+  readonly router?: Partial<RouterSnapshot> & {
+    readonly loaded?: readonly string[];
+    readonly knows?: readonly string[];
+  };
 }
 
 /** A snapshot; what the input leaves out is as it would be on a machine where this document is in force. */
 export function world(desired: Desired, input: WorldInput): Observed {
   const cache = cacheOf((input.files ?? []).map(worldFile), input.unreadable ?? []);
-  const inventory = Object.entries(input.inventory ?? {}).map(([id, value]) => ("keep" in value ? inventoryEntry(id, value.files, value.keep) : inventoryEntry(id, value)));
+  const inventory = Object.entries(input.inventory ?? {}).map(([id, value]) =>
+    "keep" in value ? inventoryEntry(id, value.files, value.keep) : inventoryEntry(id, value),
+  );
   const { loaded = [], knows, ...router } = input.router ?? {};
   const options = knows ? new Set(knows) : knownOptions;
   const text = input.preset ?? wantedText(desired, cache, options);
   const running = router.phase === undefined || router.phase === "ready";
   const atRest: Partial<RouterSnapshot> = running
-    ? { phase: "ready", pid: 1, loadedPreset: text, loadedCache: cache.signature, models: known(readAsRouter(text, cache.models, new Set(loaded))) }
+    ? {
+        phase: "ready",
+        pid: 1,
+        loadedPreset: text,
+        loadedCache: cache.signature,
+        models: known(readAsRouter(text, cache.models, new Set(loaded))),
+      }
     : {};
   return {
     cache: input.unknown?.cache === undefined ? known(cache) : { state: "unknown", why: input.unknown.cache },
-    preset: input.unknown?.preset === undefined ? known(parsePreset(text)) : { state: "unknown", why: input.unknown.preset },
-    inventory: input.unknown?.inventory === undefined ? known(inventory) : { state: "unknown", why: input.unknown.inventory },
+    preset:
+      input.unknown?.preset === undefined ? known(parsePreset(text)) : { state: "unknown", why: input.unknown.preset },
+    inventory:
+      input.unknown?.inventory === undefined ? known(inventory) : { state: "unknown", why: input.unknown.inventory },
     freeBytes: known(1e12),
     router: { ...restingRouter, knownOptions: options, ...atRest, ...router },
   };
 }
 
 /** The preset file that the planner writes into an empty folder for this document, with nothing to prune. */
-export function wantedText(desired: Desired, cache: CacheSnapshot, options: ReadonlySet<string> | null = knownOptions): string {
+function wantedText(
+  desired: Desired,
+  cache: CacheSnapshot,
+  options: ReadonlySet<string> | null = knownOptions,
+): string {
   const empty: Observed = {
     cache: known({ ...cache, unreadable: [] }),
     preset: known(emptyPreset),
@@ -153,4 +212,3 @@ export function wantedText(desired: Desired, cache: CacheSnapshot, options: Read
   if (!write) throw new Error("the planner wants no preset file");
   return write.text;
 }
-

@@ -5,22 +5,46 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import type { Action } from "../../../src/plan/actions.ts";
 import { createBackoffBook } from "../../../src/reconcile/backoff-book.ts";
 
-const pull = (model: string): Action => ({ kind: "model.pull", key: `model/${model}`, model, revision: undefined, reason: "ModelAbsent", message: "", disrupts: [] });
-const router = (kind: "router.start" | "router.restart"): Action => ({ kind, key: "router", reason: "RouterStopped", message: "", disrupts: [] });
-const offline = new GatewayError("hub_unreachable", "no network");
+const pull = (model: string): Action => ({
+  kind: "model.pull",
+  key: `model/${model}`,
+  model,
+  revision: undefined,
+  reason: "ModelAbsent",
+  message: "",
+  disrupts: [],
+});
+const router = (kind: "router.start" | "router.restart"): Action => ({
+  kind,
+  key: "router",
+  reason: "RouterStopped",
+  message: "",
+  disrupts: [],
+});
+const offline = new GatewayError("checksum_mismatch", "other bytes");
 
 test("each failure waits twice as long; the fifth is the last", () => {
   const book = createBackoffBook(() => 1_000);
   const entries = Array.from({ length: 5 }, () => book.failed(pull("a/b:c"), offline));
-  assert.deepEqual(entries.map((entry) => [entry.failures, entry.until, entry.stalled]), [
-    [1, 6_000, false],
-    [2, 11_000, false],
-    [3, 21_000, false],
-    [4, 41_000, false],
-    [5, 81_000, true],
-  ]);
+  assert.deepEqual(
+    entries.map((entry) => [entry.failures, entry.until, entry.stalled]),
+    [
+      [1, 6_000, false],
+      [2, 11_000, false],
+      [3, 21_000, false],
+      [4, 41_000, false],
+      [5, 81_000, true],
+    ],
+  );
   assert.deepEqual([...book.entries().keys()], ["model.pull model/a/b:c"]);
-  assert.equal(book.entries().get("model.pull model/a/b:c")?.reason, "HubUnreachable");
+  assert.equal(book.entries().get("model.pull model/a/b:c")?.reason, "ChecksumMismatch");
+});
+
+test("what lies outside is tried for ever, at most three minutes apart", () => {
+  const book = createBackoffBook(() => 0);
+  const entries = Array.from({ length: 9 }, () => book.failed(pull("a/b:c"), new GatewayError("hub_unreachable", "no network")));
+  assert.ok(entries.every((entry) => !entry.stalled));
+  assert.equal(entries.at(-1)?.until, 180_000);
 });
 
 test("what a person must mend is not tried again", () => {
@@ -31,8 +55,14 @@ test("what a person must mend is not tried again", () => {
 
 test("the other side's own wait counts where it is longer", () => {
   const book = createBackoffBook(() => 0);
-  assert.equal(book.failed(pull("a/b:c"), new GatewayError("hub_rate_limited", "slow down", { retryAfterMs: 60_000 })).until, 60_000);
-  assert.equal(book.failed(pull("a/b:d"), new GatewayError("hub_rate_limited", "slow down", { retryAfterMs: 1 })).until, 5_000);
+  assert.equal(
+    book.failed(pull("a/b:c"), new GatewayError("hub_rate_limited", "slow down", { retryAfterMs: 60_000 })).until,
+    60_000,
+  );
+  assert.equal(
+    book.failed(pull("a/b:d"), new GatewayError("hub_rate_limited", "slow down", { retryAfterMs: 1 })).until,
+    5_000,
+  );
 });
 
 test("a success ends what was held against the same thing, and only that", () => {

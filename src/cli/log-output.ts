@@ -1,0 +1,27 @@
+// Where the log goes: JSON lines for programs, and for a person at a terminal one short line each.
+import { Writable } from "node:stream";
+import type { WriteStream } from "node:tty";
+
+const levels: Readonly<Record<number, string>> = { 10: "trace", 20: "debug", 30: "", 40: "warning: ", 50: "error: ", 60: "fatal: " };
+/** Of every line; a person has no use for them. */
+const hidden = new Set(["level", "time", "pid", "hostname", "msg", "what", "err"]);
+
+export function logOutput(stream: WriteStream): WriteStream | Writable {
+  if (!stream.isTTY) return stream;
+  return new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      for (const line of chunk.toString().split("\n")) if (line !== "") stream.write(`${readable(line)}\n`);
+      done();
+    },
+  });
+}
+
+function readable(line: string): string {
+  const entry = JSON.parse(line) as Record<string, unknown>;
+  const time = new Date(Number(entry["time"])).toTimeString().slice(0, 8);
+  const { what, err } = entry as { what?: string; err?: { message?: string } };
+  const fields = Object.entries(entry).filter(([key]) => !hidden.has(key));
+  const rest = fields.map(([key, value]) => `${key}=${typeof value === "object" ? JSON.stringify(value) : String(value)}`);
+  const text = [what ?? entry["msg"], err?.message, ...(what === undefined || Number(entry["level"]) > 30 ? rest : [])];
+  return `${time} ${levels[Number(entry["level"])] ?? ""}${text.filter((part) => part !== undefined && part !== "").join("  ")}`;
+}

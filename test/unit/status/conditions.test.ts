@@ -1,0 +1,181 @@
+// What is said of the gateway, and since when.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  type Condition,
+  gatewayFindings,
+  modelFindings,
+  type StatusInput,
+  toConditions,
+} from "../../../src/status/conditions.ts";
+import { build, randomMoment } from "../plan/random-worlds.ts";
+import {
+  applied,
+  conditionOf,
+  failure,
+  model,
+  pulled,
+  type Situation,
+  stalledPull,
+  statusInput,
+} from "./situations.ts";
+
+const gateway: readonly (readonly [why: string, situation: Situation, conditions: Readonly<Record<string, string>>])[] =
+  [
+    [
+      "at rest",
+      { document: model, machine: pulled },
+      {
+        Ready: "True Serving",
+        SourceValid: "True Applied",
+        Synced: "True AsDesired",
+        Reconciling: "False Idle",
+        Stalled: "False NotStalled",
+        RouterReady: "True Running",
+        DiskRoom: "True Enough",
+        HubReachable: "Unknown NotTried",
+      },
+    ],
+    ["a pull is planned", { document: model }, { Ready: "True Serving", Synced: "False OutOfSync" }],
+    [
+      "a pull is running",
+      { document: model, running: [{ kind: "model.pull", key: "model/acme/a:Q8_0", message: "pull acme/a:Q8_0" }] },
+      { Synced: "False OutOfSync", Reconciling: "True Progressing" },
+    ],
+    [
+      "a pull waits to be tried again",
+      { document: model, backoff: new Map([["model.pull model/acme/a:Q8_0", failure]]) },
+      { Synced: "False OutOfSync", Reconciling: "True ProgressingWithRetry", Stalled: "False NotStalled" },
+    ],
+    [
+      "a pull failed for good",
+      { document: model, backoff: stalledPull },
+      { Ready: "False Stalled", Synced: "False OutOfSync", Reconciling: "False Idle", Stalled: "True QuantNotFound" },
+    ],
+    ["suspended", { document: { ...model, suspend: true } }, { Synced: "False Suspended", Reconciling: "False Idle" }],
+    [
+      "suspended before the router was started",
+      { document: { suspend: true }, machine: { router: { phase: "stopped" } } },
+      { Ready: "False Suspended", RouterReady: "False Suspended" },
+    ],
+    [
+      "the file is broken",
+      { source: { ...applied, valid: false, reason: "ParseError", message: "line 3" } },
+      { Ready: "True ServingLastGood", SourceValid: "False ParseError" },
+    ],
+    [
+      "the file is not read yet",
+      { source: { ...applied, valid: false, reason: "Unread" } },
+      { SourceValid: "Unknown Unread" },
+    ],
+    ["no cache", { machine: { unknown: { cache: "unplugged" } } }, { Synced: "Unknown NotObserved" }],
+    [
+      "no preset file",
+      { machine: { unknown: { preset: "EACCES" }, router: { phase: "stopped" } } },
+      { Ready: "False PresetUnreadable", Synced: "Unknown NotObserved", RouterReady: "False PresetUnreadable" },
+    ],
+    [
+      "a folder of the cache",
+      { document: model, machine: { ...pulled, unreadable: ["acme/a"] } },
+      { Synced: "Unknown NotObserved" },
+    ],
+    [
+      "a setting that cannot be met",
+      { document: { models: [{ id: "acme/a:Q8_0", preset: { "no-such": 1 } }] }, machine: pulled },
+      { Ready: "True Serving", Synced: "False CannotApply" },
+    ],
+    [
+      "the engine is being looked for",
+      { machine: { router: { phase: "stopped", binary: "missing" } } },
+      { Ready: "False NotStarted", RouterReady: "False NotStarted" },
+    ],
+    [
+      "no engine",
+      {
+        machine: { router: { phase: "stopped", binary: "missing" } },
+        engineProblem: { reason: "EngineMissing", message: "x" },
+      },
+      { Ready: "False EngineMissing", RouterReady: "False EngineMissing" },
+    ],
+    [
+      "the engine could not be installed",
+      {
+        machine: { router: { phase: "stopped", binary: "missing" } },
+        engineProblem: { reason: "HubUnreachable", message: "x" },
+      },
+      { RouterReady: "False HubUnreachable" },
+    ],
+    [
+      "the engine is being installed",
+      { machine: { router: { phase: "stopped", binary: "installing" } } },
+      { RouterReady: "False EngineInstalling" },
+    ],
+    ["the router starts", { machine: { router: { phase: "starting" } } }, { RouterReady: "False Starting" }],
+    [
+      "the router cannot start",
+      {
+        machine: { router: { phase: "stopped" } },
+        backoff: new Map([["router.start router", { ...failure, reason: "EngineFailed" }]]),
+      },
+      { Ready: "False EngineFailed", RouterReady: "False EngineFailed" },
+    ],
+    [
+      "the router crashed",
+      { machine: { router: { phase: "stopped", crashes: [999_999], lastWords: "segfault" } } },
+      { RouterReady: "False RouterCrashed" },
+    ],
+    [
+      "the router is silent",
+      { machine: { router: { silentSince: 999_999 } } },
+      { Ready: "False RouterSilent", RouterReady: "False RouterSilent" },
+    ],
+    ["little room", { freeBytes: 1e6 }, { DiskRoom: "False DiskFull" }],
+    ["the hub answers", { hub: { status: "reachable", message: "x" } }, { HubReachable: "True Answered" }],
+    ["the hub does not", { hub: { status: "unreachable", message: "x" } }, { HubReachable: "False HubUnreachable" }],
+  ];
+
+for (const [why, situation, conditions] of gateway) {
+  test(`gateway: ${why}`, () => {
+    const findings = gatewayFindings(statusInput(situation));
+    for (const [type, expected] of Object.entries(conditions))
+      assert.equal(conditionOf(type, findings), expected, type);
+  });
+}
+
+test("whatever the machine is like, each condition is told once, with a reason and a message", () => {
+  fc.assert(
+    fc.property(randomMoment, (seed) => {
+      const simulated = build(seed);
+      const status: StatusInput = {
+        ...statusInput({}),
+        desired: simulated.desired,
+        observed: simulated.observe(),
+        plan: simulated.plan(),
+      };
+      for (const findings of [
+        gatewayFindings(status),
+        ...simulated.desired.models.map(({ id }) => modelFindings(id, status)),
+      ]) {
+        const types = findings.map((finding) => finding.type);
+        assert.deepEqual(types, [...new Set(types)]);
+        for (const { reason, message } of findings)
+          assert.ok(/^([A-Z][A-Za-z0-9]*)$/.test(reason) && message !== "", `${reason}: ${message}`);
+      }
+    }),
+    { seed: 11, numRuns: 200 },
+  );
+});
+
+test("a condition keeps its time until its status changes", () => {
+  const found = (status: "True" | "False", reason: string) => [{ type: "Ready", status, reason, message: "m" }];
+  const at = (conditions: readonly Condition[]): string | undefined => conditions[0]?.lastTransitionTime;
+  const first = toConditions(found("True", "Serving"), [], 1, 0);
+  const second = toConditions(found("True", "ServingLastGood"), first, 2, 5_000);
+  const third = toConditions(found("False", "Stalled"), second, 2, 9_000);
+  assert.deepEqual(
+    [at(first), at(second), at(third)],
+    ["1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:09.000Z"],
+  );
+  assert.deepEqual([second[0]?.reason, second[0]?.observedGeneration], ["ServingLastGood", 2]);
+});

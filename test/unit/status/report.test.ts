@@ -1,0 +1,211 @@
+// The bodies of /status and /api/plan.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type DesiredState, emptyTree } from "../../../src/desired/document.ts";
+import type { Action, Plan, RunningAction } from "../../../src/plan/actions.ts";
+import type { Condition } from "../../../src/status/conditions.ts";
+import { actionBody, modelIds, planBody, type ReportInput, statusReport } from "../../../src/status/report.ts";
+import { desiredFrom } from "../plan/world.ts";
+
+const pull: Action = {
+  kind: "model.pull",
+  key: "model/a/b:c",
+  model: "a/b:c",
+  revision: undefined,
+  reason: "ModelAbsent",
+  message: "pull a/b:c",
+  disrupts: [],
+};
+const write: Action = {
+  kind: "preset.write",
+  key: "preset",
+  text: "[*]",
+  replaces: "",
+  reason: "PresetAbsent",
+  message: "write",
+  disrupts: [],
+};
+const running: RunningAction = {
+  action: pull,
+  lane: "transfer",
+  startedAt: 1_000,
+  progress: { phase: "downloading", completed: 5, total: 10 },
+};
+
+function state(generation: number, document: object = {}): DesiredState {
+  return { generation, tree: emptyTree, document: desiredFrom(document), etag: `"${generation}"` };
+}
+
+function plan(parts: Partial<Plan>): Plan {
+  return { actions: [], held: [], unmanaged: [], findings: new Map(), ...parts };
+}
+
+function conditions(statuses: Readonly<Record<string, Condition["status"]>>): Condition[] {
+  return Object.entries(statuses).map(([type, status]) => ({
+    type,
+    status,
+    reason: "R",
+    message: "m",
+    observedGeneration: 1,
+    lastTransitionTime: "",
+  }));
+}
+
+const atRest: ReportInput = {
+  version: "1.2.3",
+  startedAt: 0,
+  stopping: false,
+  desired: state(3, { rpc: { mode: "rpc", workers: ["h:1"] } }),
+  pass: { desired: state(3), plan: plan({}) },
+  router: { phase: "ready", pid: 7, silentSince: null, crashes: [1, 2] },
+  binary: "/bin/llama-server",
+  source: { path: "/gateway.yaml", valid: true, reason: "Applied", message: "", problems: [] },
+  conditions: conditions({ Ready: "True", Synced: "True", Reconciling: "False", Stalled: "False" }),
+  models: [],
+  running: [],
+  inFlight: new Map([["a/b:c", 2]]),
+};
+
+test("the whole status of a gateway at rest", () => {
+  assert.deepEqual(statusReport(atRest), {
+    gateway: { version: "1.2.3", startedAt: "1970-01-01T00:00:00.000Z", ready: true },
+    router: { connected: true, phase: "ready", pid: 7, binary: "/bin/llama-server", crashes: 2 },
+    rpc: { mode: "rpc", workers: [{ address: "h:1" }] },
+    sync: "Synced",
+    health: "Healthy",
+    generation: 3,
+    observedGeneration: 3,
+    source: { path: "/gateway.yaml", valid: true, problems: [] },
+    conditions: atRest.conditions,
+    models: [],
+    running: [],
+    planned: [],
+    inFlight: { "a/b:c": 2 },
+  });
+});
+
+const variants: readonly (readonly [
+  why: string,
+  change: Partial<ReportInput>,
+  expected: Readonly<Record<string, unknown>>,
+])[] = [
+  [
+    "before the first pass",
+    { pass: null, conditions: [] },
+    { sync: "OutOfSync", health: "Degraded", observedGeneration: 0, planned: [] },
+  ],
+  [
+    "a document that no pass has seen",
+    { pass: { desired: state(2), plan: plan({}) } },
+    { sync: "OutOfSync", observedGeneration: 2 },
+  ],
+  [
+    "what cannot be seen",
+    { conditions: conditions({ Ready: "True", Synced: "Unknown" }) },
+    { sync: "Unknown", health: "Healthy" },
+  ],
+  [
+    "at work",
+    { conditions: conditions({ Ready: "True", Synced: "False", Reconciling: "True" }) },
+    { sync: "OutOfSync", health: "Progressing" },
+  ],
+  [
+    "at work, and not ready",
+    { conditions: conditions({ Ready: "False", Reconciling: "True" }) },
+    { health: "Progressing" },
+  ],
+  [
+    "stuck, though at work on something else",
+    { conditions: conditions({ Ready: "True", Reconciling: "True", Stalled: "True" }) },
+    { health: "Degraded" },
+  ],
+  [
+    "suspended",
+    { desired: state(3, { suspend: true }), conditions: conditions({ Stalled: "True" }) },
+    { health: "Suspended" },
+  ],
+  [
+    "stopping",
+    { stopping: true },
+    { gateway: { version: "1.2.3", startedAt: "1970-01-01T00:00:00.000Z", ready: false } },
+  ],
+  [
+    "a silent router is not connected",
+    { router: { phase: "ready", pid: 7, silentSince: 5, crashes: [] } },
+    { router: { connected: false, phase: "ready", pid: 7, binary: "/bin/llama-server", crashes: 0 } },
+  ],
+  [
+    "what is running",
+    { running: [running] },
+    {
+      running: [
+        { ...actionBody(pull), lane: "transfer", startedAt: "1970-01-01T00:00:01.000Z", progress: running.progress },
+      ],
+    },
+  ],
+  [
+    "what is held",
+    { pass: { desired: state(3), plan: plan({ held: [{ action: pull, why: "backoff", until: 5 }] }) } },
+    { planned: [{ ...actionBody(pull), held: "backoff" }] },
+  ],
+];
+
+for (const [why, change, expected] of variants) {
+  test(`status: ${why}`, () => {
+    const report: Readonly<Record<string, unknown>> = { ...statusReport({ ...atRest, ...change }) };
+    for (const [key, value] of Object.entries(expected)) assert.deepEqual(report[key], value, key);
+  });
+}
+
+test("an action is told without the text that it writes", () => {
+  assert.deepEqual(actionBody(write), {
+    kind: "preset.write",
+    key: "preset",
+    reason: "PresetAbsent",
+    message: "write",
+    disrupts: [],
+  });
+  assert.deepEqual(actionBody(pull), {
+    kind: "model.pull",
+    key: "model/a/b:c",
+    reason: "ModelAbsent",
+    message: "pull a/b:c",
+    disrupts: [],
+    model: "a/b:c",
+  });
+});
+
+test("a plan: what is under way is not told twice", () => {
+  const found = plan({
+    actions: [pull, write],
+    held: [{ action: write, why: "stalled", until: null }],
+    unmanaged: ["x/y:z"],
+    findings: new Map([["a/b:c", "why"]]),
+  });
+  assert.deepEqual(planBody(found, 4, [running]), {
+    generation: 4,
+    converged: false,
+    actions: [actionBody(write)],
+    running: [
+      { ...actionBody(pull), lane: "transfer", startedAt: "1970-01-01T00:00:01.000Z", progress: running.progress },
+    ],
+    held: [{ ...actionBody(write), held: "stalled", until: null }],
+    unmanaged: ["x/y:z"],
+    findings: { "a/b:c": "why" },
+  });
+});
+
+test("converged: nothing planned, held or running", () => {
+  const converged = (found: Plan, under: readonly RunningAction[]): unknown =>
+    (planBody(found, 1, under) as { converged: unknown }).converged;
+  assert.equal(converged(plan({}), []), true);
+  assert.equal(converged(plan({}), [{ ...running, startedAt: null }]), false);
+  assert.equal(converged(plan({ held: [{ action: pull, why: "suspended", until: null }] }), []), false);
+});
+
+test("every model that the document names, then those that only the cache holds", () => {
+  assert.deepEqual(modelIds(state(1, { models: ["a/b:c"] }), ["d/e:f"]), [
+    { id: "a/b:c", desired: true },
+    { id: "d/e:f", desired: false },
+  ]);
+});
