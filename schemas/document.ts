@@ -70,6 +70,7 @@ export const documentSchema = {
     models: {
       type: "array",
       description: "The models to have: missing ones are pulled.",
+      maxItems: 2000,
       items: { anyOf: [modelIdSchema, modelSchema] },
     },
     prune: { type: "boolean", description: "Delete models that this gateway pulled and this document no longer names." },

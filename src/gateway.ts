@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { GatewayError } from "./core/errors.ts";
 import { matchName } from "./core/ids.ts";
+import { removeTemporaries } from "./desired/atomic-file.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
@@ -45,6 +46,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   try {
     const ended = await endLeftovers(settings.stateDir);
     if (ended.length > 0) logger.warn({ pids: ended }, "ended engine processes that an earlier gateway left behind");
+    await removeTemporaries(settings.stateDir);
     const core = await createCore({ settings, logger, onInstallProgress: options.onInstallProgress ?? (() => undefined) });
     await writeFirstDocument(settings.configPath, join(packageRoot, "schemas", "gateway.schema.json"), core.store.hasAppliedFile());
     await removeLeftoverPartials(settings.cacheDir, logger);

@@ -1,7 +1,7 @@
 // Files of the state folder: written whole or not at all.
 import { randomBytes } from "node:crypto";
-import { open, readFile, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 
 /** Writes beside the file, syncs, and renames: a reader or a crash sees the old text or the new one. */
@@ -35,6 +35,11 @@ async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
+}
+
+/** Removes what a writer that was killed left behind. Only for a folder that nobody else writes to. */
+export async function removeTemporaries(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) if (/\.[0-9a-f]{8}\.tmp$/.test(name)) await rm(join(folder, name), { force: true });
 }
 
 /** The file's text, or null where there is none. */

@@ -95,7 +95,8 @@ export function createInstances(warn: (message: string, fields: object) => void)
       const loaded = new Map<string, string>();
       for (const model of models) {
         const port = portOf(model);
-        if (model.value === "loaded" && port !== null) loaded.set(model.id, port);
+        // A sleeping one wakes at the next request.
+        if ((model.value === "loaded" || model.value === "sleeping") && port !== null) loaded.set(model.id, port);
       }
       for (const [id, entry] of current) {
         const port = loaded.get(id);

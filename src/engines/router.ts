@@ -103,6 +103,8 @@ export function createRouter(options: {
     freshlyStarted = true;
     silentSince = null;
     await refresh();
+    // It may have ended in the meantime: then there is nothing that could be ready.
+    if (running !== current) throw new GatewayError("engine_failed", `the router ended while starting: ${started.lastWords()}`);
     void watch(current);
     startPinging(current);
     becomes("ready");

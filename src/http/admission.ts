@@ -50,6 +50,7 @@ export function createAdmission(options: {
   let drainingAll = 0;
   const waiters = new Set<() => void>();
   const loads = new Map<string, Promise<void>>();
+  const wanted = new Map<string, number>();
   let loadQueue: Promise<unknown> = Promise.resolve();
 
   function poke(): void {
@@ -123,8 +124,21 @@ export function createAdmission(options: {
         waitingForRouter = null;
         const instance = router.instances.get(id);
         if (instance) return lease(instance, since);
-        await settledOr(loadOnce(id), signal);
+        await wanting(id, () => settledOr(loadOnce(id), signal));
       }
+    }
+  }
+
+  /** Counts who waits for a model: a load that nobody waits for any more ends nobody's model. */
+  async function wanting(id: string, wait: () => Promise<void>): Promise<void> {
+    wanted.set(id, (wanted.get(id) ?? 0) + 1);
+    try {
+      await wait();
+    } finally {
+      const left = (wanted.get(id) ?? 1) - 1;
+      if (left > 0) wanted.set(id, left);
+      else wanted.delete(id);
+      poke();
     }
   }
 
@@ -145,8 +159,12 @@ export function createAdmission(options: {
   function loadOnce(id: string): Promise<void> {
     const under = loads.get(id);
     if (under) return under;
-    const work = loadQueue.then(() => load(id));
-    loadQueue = work.catch(() => undefined);
+    // Waited for outside the queue: a model that is never listed holds up no other.
+    const work = untilListed(id).then(() => {
+      const mine = loadQueue.then(() => load(id));
+      loadQueue = mine.catch(() => undefined);
+      return mine;
+    });
     loads.set(id, work);
     const forget = (): void => {
       loads.delete(id);
@@ -161,9 +179,7 @@ export function createAdmission(options: {
     const deadline = now() + options.loadTimeoutMs;
     // Whoever drains this model waits for its load: while it is held there is none.
     await makeRoom(id, deadline);
-    if (isHeld(id) || !router.isReady()) return;
-    await untilListed(id);
-    if (isHeld(id) || !router.isReady() || router.instances.get(id)) return;
+    if (!wanted.has(id) || isHeld(id) || !router.isReady() || router.instances.get(id) || !listed(id)) return;
     await router.client().load(id);
     for (;;) {
       await router.refresh();
@@ -205,7 +221,7 @@ export function createAdmission(options: {
     for (;;) {
       await router.refresh();
       const occupied = modelList().filter((model) => model.id !== id && ["loaded", "loading", "sleeping"].includes(model.value));
-      if (occupied.length < options.modelsMax() || isHeld(id) || !router.isReady()) return;
+      if (occupied.length < options.modelsMax() || !wanted.has(id) || isHeld(id) || !router.isReady()) return;
       const idle = occupied.filter((model) => model.value !== "loading" && !leases.has(model.id));
       const [victim] = idle.toSorted((a, b) => (lastUsed.get(a.id) ?? 0) - (lastUsed.get(b.id) ?? 0));
       if (victim) await unloadIdle(victim.id);

@@ -4,6 +4,7 @@ import { matchName } from "../core/ids.ts";
 import type { Router } from "../engines/router.ts";
 import type { CachedModel } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
+import { sectionProblem } from "../plan/wanted-preset.ts";
 import type { Pass } from "../reconcile/loop.ts";
 
 export interface ModelView {
@@ -32,7 +33,8 @@ export function createCatalogue(lastPass: () => Pass | null, router: Router, abs
     const pass = lastPass();
     if (pass && pass !== seen && pass.observed.cache.state === "known") {
       seen = pass;
-      models = pass.observed.cache.value.models.filter((model) => model.complete).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      // What the router cannot be told of is not offered either.
+      models = pass.observed.cache.value.models.filter((model) => model.complete && (model.routerId !== null || sectionProblem(model) === null)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
       exact = new Map(models.map((model) => [model.id, model]));
     }
     return models;
@@ -63,16 +65,19 @@ export function createCatalogue(lastPass: () => Pass | null, router: Router, abs
           model,
           contextLength: inForce(set, model.nCtxTrain, state?.nCtx ?? null),
           status: state?.value ?? "unloaded",
-          loaded: state?.value === "loaded",
+          loaded: state?.value === "loaded" || state?.value === "sleeping",
         };
       });
     },
   };
 }
 
-/** The preset's size, which the engine caps at the trained one; without it what the engine chose, or would. */
+/**
+ * The preset's size, which the engine caps at the trained one and divides where the model's preset asks for parallel slots;
+ * without it what the engine chose, or would.
+ */
 function inForce(set: number | null, trained: number | null, running: number | null): number | null {
   if (set === null) return running ?? trained;
-  return trained === null ? set : Math.min(set, trained);
+  return Math.min(set, trained ?? set, running ?? set);
 }
 

@@ -35,9 +35,10 @@ export async function importModel(options: {
       files.reduce((sum, file) => sum + file.size, 0),
       total,
     );
-    const { sha256 } = await hashFile(source, signal);
     const size = sizes[index] ?? 0;
-    await placeBlob(cacheDir, repo, source, sha256, size);
+    const before = await stampOf(source);
+    const { sha256 } = await hashFile(source, signal);
+    await placeBlob(cacheDir, repo, source, sha256, size, before);
     files.push({ path: fileNameFor(id, source), blob: sha256, size });
   }
   // One snapshot for all local models of a repository: the router lists only the one that refs/main names.
@@ -80,18 +81,26 @@ function fileNameFor(id: ModelId, source: string): string {
  * A copy (reflinked where the filesystem can), not a hard link: a source that its owner overwrites in place would change
  * the blob under its hash.
  */
-async function placeBlob(cacheDir: string, repo: string, source: string, sha256: string, size: number): Promise<void> {
+async function placeBlob(cacheDir: string, repo: string, source: string, sha256: string, size: number, stamp: string): Promise<void> {
   const blob = blobPath(cacheDir, repo, sha256);
   if ((await stat(blob).catch(() => undefined))?.size === size) return;
   const partial = partialPath(cacheDir, repo, sha256);
   try {
     await mkdir(blobsFolder(cacheDir, repo), { recursive: true });
     await copyFile(source, partial, constants.COPYFILE_FICLONE);
+    // What was copied must be what was hashed: a source that is still being written is neither.
+    if ((await stampOf(source)) !== stamp) throw new GatewayError("source_missing", `${source} is still being written`);
     await rename(partial, blob);
   } catch (error) {
     await rm(partial, { force: true });
     throw cacheError(error, basename(source));
   }
+}
+
+/** Changes whenever the file is written to. */
+async function stampOf(source: string): Promise<string> {
+  const { ino, size, mtimeMs } = await stat(source);
+  return `${ino}:${size}:${mtimeMs}`;
 }
 
 /** Folder-relative sources belong to the folder of gateway.yaml. */

@@ -18,19 +18,25 @@ const deepestFolder = 6;
 export function createCacheScanner(cacheDir: string): CacheScanner {
   // By content (blob name; the path of a plain file) with size and time, as a damaged blob is mended under the same name.
   const metadata = new Map<string, GgufMetadata | null>();
-  let seenBefore = false;
+  let seen: { readonly device: number; readonly repos: number } | null = null;
 
   async function scan(): Promise<Knowable<CacheSnapshot>> {
     let entries: string[];
+    let device: number;
     try {
       entries = await readdir(cacheDir);
+      device = (await stat(cacheDir)).dev;
     } catch (error) {
-      if (systemCode(error) === "ENOENT" && !seenBefore) return { state: "known", value: { models: [], signature: "empty", unreadable: [] } };
+      if (systemCode(error) === "ENOENT" && !seen) return { state: "known", value: { models: [], signature: "empty", unreadable: [] } };
       // A cache that was there and is gone is an unplugged disk, not a wish to pull everything again.
       return { state: "unknown", why: `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})` };
     }
-    seenBefore = true;
     const repos = entries.filter((name) => /^models--[^-].*--.+/.test(name)).sort();
+    // So is one whose folder is there, empty, on another filesystem: what is left of an unmounted disk is its mount point.
+    if (seen && seen.repos > 0 && repos.length === 0 && device !== seen.device) {
+      return { state: "unknown", why: `the model cache ${cacheDir} is empty and on another filesystem: its disk seems to be unmounted` };
+    }
+    seen = { device, repos: repos.length };
     const models: CachedModel[] = [];
     const hash = createHash("sha256");
     const unreadable: string[] = [];

@@ -103,11 +103,29 @@ export interface Observed {
 /** The cached model that a desired id means: its own id, or another name of it, or the end of one, ignoring case. */
 export function findCached(models: readonly CachedModel[], id: string): CachedModel | undefined {
   const folded = id.toLowerCase();
-  return (
-    models.find((model) => model.id.toLowerCase() === folded) ??
-    models.find((model) => model.aliases.some((alias) => alias.toLowerCase() === folded)) ??
-    plainestEndingIn(models, id)
-  );
+  const { byId, byAlias } = indexOf(models);
+  return byId.get(folded) ?? byAlias.get(folded) ?? plainestEndingIn(models, id);
+}
+
+interface ModelIndex {
+  readonly byId: ReadonlyMap<string, CachedModel>;
+  readonly byAlias: ReadonlyMap<string, CachedModel>;
+}
+
+/** A snapshot is asked for each model of a document, several times over. */
+const indexes = new WeakMap<readonly CachedModel[], ModelIndex>();
+
+function indexOf(models: readonly CachedModel[]): ModelIndex {
+  const known = indexes.get(models);
+  if (known) return known;
+  // Of several the first counts, so the last is entered first.
+  const reversed = models.toReversed();
+  const index = {
+    byId: new Map(reversed.map((model) => [model.id.toLowerCase(), model])),
+    byAlias: new Map(reversed.flatMap((model) => model.aliases.map((alias): [string, CachedModel] => [alias.toLowerCase(), model]))),
+  };
+  indexes.set(models, index);
+  return index;
 }
 
 /** Whether a model belongs to one of these repositories, ignoring case. */

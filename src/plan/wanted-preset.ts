@@ -66,12 +66,20 @@ function modelSection(
   }
   if (listedByRouter && overrides.size === 0) return [];
   const source = sourceValues(model, listedByRouter);
-  const unfit = [...source.values()].find((value) => /[#;\r\n]|^\s|\s$/.test(value)) ?? (/[[\]#;\r\n]|^\s|\s$/.test(model.upstreamId) ? model.upstreamId : undefined);
-  if (unfit !== undefined) {
-    note(findings, model.id, `the preset file cannot hold the name ${JSON.stringify(unfit)}`);
+  const problem = sectionProblem(model);
+  if (problem !== null) {
+    // Of a model that nobody asked for it is no failing of ours.
+    if (desired) note(findings, model.id, problem);
     return [];
   }
   return [{ name: model.upstreamId, values: new Map([...overrides, ...source]) }];
+}
+
+/** Why the preset file can have no section for a model; without one the router does not know it, unless it lists it by itself. */
+export function sectionProblem(model: CachedModel): string | null {
+  const source = sourceValues(model, model.routerId !== null);
+  const unfit = [...source.values()].find((value) => /[#;\r\n]|^\s|\s$/.test(value)) ?? (/[[\]#;\r\n]|^\s|\s$/.test(model.upstreamId) ? model.upstreamId : undefined);
+  return unfit === undefined ? null : `the preset file cannot hold the name ${JSON.stringify(unfit)}`;
 }
 
 /** A section without a source makes a phantom model that hangs once its files are gone. */

@@ -60,11 +60,15 @@ function prepare(body: Buffer | undefined, catalogue: Catalogue): Prepared {
   return { model: upstreamId, stream: readBoolean(body, stream) ?? false, body: name === id ? body : spliceBody(body, span, JSON.stringify(id)) };
 }
 
+/** How the engine ends a stream that it cannot finish. */
+const errorMark = Buffer.from('data: {"error"');
+
 /** A stream passes as it comes, watched for its end mark; any other answer is kept until it is whole. */
 function passThrough(): Translator {
   const watch = createDoneWatch();
   const kept: Buffer[] = [];
   let streaming = false;
+  let told = false;
   return {
     family: "compat",
     begin: (contentType) => {
@@ -74,6 +78,7 @@ function passThrough(): Translator {
     chunk: (chunk) => {
       if (streaming) {
         watch.push(chunk);
+        told ||= chunk.includes(errorMark);
         return chunk;
       }
       kept.push(chunk);
@@ -82,7 +87,8 @@ function passThrough(): Translator {
     end: () => {
       if (!streaming) return Buffer.concat(kept);
       // Without its end mark a stream was cut, however orderly the connection was closed.
-      return watch.done() ? null : new GatewayError("upstream_failed", "the engine broke off before the answer was whole");
+      // The engine has said why: a second word from us would hide it.
+      return watch.done() || told ? null : new GatewayError("upstream_failed", "the engine broke off before the answer was whole");
     },
   };
 }

@@ -61,7 +61,7 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
     const pass = await settled(request, reply, store.current());
     return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass) };
   });
-  app.get("/api/events", (request, reply) => streamEvents(deps.journal, request, reply));
+  app.get("/api/events", { exposeHeadRoute: false }, (request, reply) => streamEvents(deps.journal, request, reply));
 
   function desiredBody(state: DesiredState): object {
     return { generation: state.generation, document: toInput(state.tree), differsFromFile: store.differencesFromFile() };

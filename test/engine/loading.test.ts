@@ -1,0 +1,65 @@
+// Loads that go another way than straight: nobody waits any more, the model sleeps, its name fits nowhere.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cacheModel, cacheTalker, makeFolders, startTestGateway, streamChat, talkerDocument } from "../support/gateway.ts";
+import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
+
+test("a client that left while it waited for room ends nobody's model", async (t) => {
+  const folders = await makeFolders(t);
+  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const other = await cacheTalker(folders, "acme/other");
+  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument, flags: ["--models-max", "1"] });
+  await gateway.converged();
+  const leaving = new AbortController();
+  let left: Promise<unknown> | null = null;
+  let pieces = 0;
+  const stream = await streamChat(gateway.url, "acme/talker:Q8_0", "long", () => {
+    pieces++;
+    left ??= fetch(`${gateway.url}/beta/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: other, messages: [{ role: "user", content: "hi" }] }),
+      signal: leaving.signal,
+    }).catch(() => null);
+    if (pieces === 30) leaving.abort();
+  });
+  assert.equal(stream.done, true);
+  await left;
+  // Its load would have had its turn by the time that another request for the talker is through.
+  assert.equal(await gateway.ask("acme/talker:Q8_0"), answersOf("talker").hello);
+  const { body } = await gateway.json("/beta/v1/models");
+  assert.deepEqual((body["data"] as { id: string; loaded: boolean }[]).filter((model) => model.loaded).map((model) => model.id), ["acme/talker:Q8_0"]);
+  const unloads = gateway.gateway.journal.since(0).filter((event) => event.type === "model" && JSON.stringify(event.data).includes('"unloaded"'));
+  assert.deepEqual(unloads, []);
+});
+
+test("a sleeping model wakes at the next request, and holds up no other", async (t) => {
+  const folders = await makeFolders(t);
+  const [sleeper, other] = [await cacheTalker(folders, "acme/sleeper"), await cacheTalker(folders, "acme/other")];
+  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [{ id: "${sleeper}", preset: { sleep-idle-seconds: 1 } }]\n` });
+  await gateway.converged();
+  await gateway.ask(sleeper);
+  await gateway.until("asleep", () => gateway.gateway.journal.since(0).some((event) => event.type === "model" && JSON.stringify(event.data).includes("sleeping")));
+  assert.deepEqual(await Promise.all([gateway.ask(sleeper), gateway.ask(other)]), [answersOf("acme/sleeper").hello, answersOf("acme/other").hello]);
+});
+
+test("a file whose name the preset cannot hold is not offered, and is nobody's failure", async (t) => {
+  const folders = await makeFolders(t);
+  const model = await cacheTalker(folders, "acme/plain");
+  await cacheModel(folders, "acme/odd", "we#ird.gguf", modelBytes(talkingModel("odd")));
+  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
+  const status = await gateway.converged();
+  assert.equal(status.health, "Healthy");
+  const { body } = await gateway.json("/beta/v1/models");
+  assert.deepEqual((body["data"] as { id: string }[]).map((entry) => entry.id), [model]);
+});
+
+test("what the model's slots leave of its context is what the list says once that is known", async (t) => {
+  const folders = await makeFolders(t);
+  const model = await cacheTalker(folders, "acme/slots");
+  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [{ id: "${model}", ctxSize: 4096, preset: { parallel: 4 } }]\n` });
+  await gateway.converged();
+  await gateway.ask(model);
+  const { body } = await gateway.json("/beta/v1/models");
+  assert.equal((body["data"] as { context_length: number }[])[0]?.context_length, 1024);
+});
