@@ -33,7 +33,11 @@ export const modelSchema = {
     preset: presetSchema,
     keep: { type: "boolean", description: "Never pruned, also after it has left this list." },
     source: { type: "string", minLength: 1, description: "A local .gguf file, relative to this file's folder." },
-    revision: { type: "string", pattern: "^[\\w][\\w./-]*$", description: "A branch, tag or commit of the repository." },
+    revision: {
+      type: "string",
+      pattern: "^[\\w][\\w./-]*$",
+      description: "A branch, tag or commit of the repository.",
+    },
   },
 } as const;
 
@@ -73,7 +77,10 @@ export const documentSchema = {
       maxItems: 2000,
       items: { anyOf: [modelIdSchema, modelSchema] },
     },
-    prune: { type: "boolean", description: "Delete models that this gateway pulled and this document no longer names." },
+    prune: {
+      type: "boolean",
+      description: "Delete models that this gateway pulled and this document no longer names.",
+    },
     allowEmpty: { type: "boolean", description: "Let an empty list of models prune everything." },
     suspend: { type: "boolean", description: "Observe and plan, but change nothing." },
     rpc: rpcSchema,

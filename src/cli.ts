@@ -30,7 +30,10 @@ async function run(line: CommandLine): Promise<number | null> {
       console.log(version);
       return 0;
     default:
-      throw new GatewayError("invalid_request", `there is no command ${line.command}; \`model-gateway help\` lists them`);
+      throw new GatewayError(
+        "invalid_request",
+        `there is no command ${line.command}; \`model-gateway help\` lists them`,
+      );
   }
 }
 

@@ -9,6 +9,7 @@ import { type FileSource, watchFileSource } from "./desired/file-source.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
 import { type Core, createCore } from "./gateway/core.ts";
+import { writeFirstDocument } from "./gateway/first-start.ts";
 import { buildApp } from "./http/app.ts";
 import { createCatalogue } from "./http/catalogue.ts";
 import { listen, requireLoopback } from "./http/listen.ts";
@@ -16,7 +17,6 @@ import { cleanPartials } from "./hub/partials.ts";
 import { lockState } from "./lifecycle.ts";
 import { plan } from "./plan/plan.ts";
 import { packageRoot, type Settings } from "./settings.ts";
-import { writeFirstDocument } from "./gateway/first-start.ts";
 import type { Journal } from "./status/journal.ts";
 import type { StatusReport } from "./status/report.ts";
 
@@ -47,8 +47,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const ended = await endLeftovers(settings.stateDir);
     if (ended.length > 0) logger.warn({ pids: ended }, "ended engine processes that an earlier gateway left behind");
     await removeTemporaries(settings.stateDir);
-    const core = await createCore({ settings, logger, onInstallProgress: options.onInstallProgress ?? (() => undefined) });
-    await writeFirstDocument(settings.configPath, join(packageRoot, "schemas", "gateway.schema.json"), core.store.hasAppliedFile());
+    const core = await createCore({
+      settings,
+      logger,
+      onInstallProgress: options.onInstallProgress ?? (() => undefined),
+    });
+    await writeFirstDocument(
+      settings.configPath,
+      join(packageRoot, "schemas", "gateway.schema.json"),
+      core.store.hasAppliedFile(),
+    );
     await removeLeftoverPartials(settings.cacheDir, logger);
     return await run(core, settings, logger, lock.release);
   } catch (error) {
@@ -66,7 +74,12 @@ async function removeLeftoverPartials(cacheDir: string, logger: FastifyBaseLogge
   }
 }
 
-async function run(core: Core, settings: Settings, logger: FastifyBaseLogger, unlock: () => Promise<void>): Promise<Gateway> {
+async function run(
+  core: Core,
+  settings: Settings,
+  logger: FastifyBaseLogger,
+  unlock: () => Promise<void>,
+): Promise<Gateway> {
   const { loop, store, admission, journal, router } = core;
   const stopping = new AbortController();
   const cutOff = new AbortController();
@@ -83,15 +96,24 @@ async function run(core: Core, settings: Settings, logger: FastifyBaseLogger, un
     planFor: (change) => {
       const pass = loop.last();
       if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
-      return plan(store.preview(change), pass.observed, { now: Date.now(), backoff: new Map(), silenceLimitMs: settings.silenceLimitMs });
+      return plan(store.preview(change), pass.observed, {
+        now: Date.now(),
+        backoff: new Map(),
+        silenceLimitMs: settings.silenceLimitMs,
+      });
     },
     waitTimeoutMs: settings.waitTimeoutMs,
     logger,
     admission,
     catalogue: createCatalogue(loop.last, router, (name) => {
       const desired = status().models.filter((model) => model.desired);
-      const match = matchName(name, desired.map(({ id }) => ({ id, aliases: [] })));
-      const present = desired.find((model) => match.kind === "found" && model.id === match.id)?.conditions.find((condition) => condition.type === "Present");
+      const match = matchName(
+        name,
+        desired.map(({ id }) => ({ id, aliases: [] })),
+      );
+      const present = desired
+        .find((model) => match.kind === "found" && model.id === match.id)
+        ?.conditions.find((condition) => condition.type === "Present");
       return present && present.status !== "True" ? present.message : null;
     }),
     bodyLimit: settings.bodyLimit,

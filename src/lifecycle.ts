@@ -30,18 +30,28 @@ export async function lockState(stateDir: string): Promise<StateLock> {
   const mine = `${path}.${nonce}`;
   try {
     await mkdir(stateDir, { recursive: true });
-    await writeFile(mine, JSON.stringify({ pid: process.pid, started: (await look(process.pid))?.started ?? "", nonce }));
+    await writeFile(
+      mine,
+      JSON.stringify({ pid: process.pid, started: (await look(process.pid))?.started ?? "", nonce }),
+    );
     for (let attempt = 1; ; attempt++) {
       const holder = await take(path, mine);
       if (holder === null) break;
       if (holder.path === path || attempt === attempts) {
-        throw new GatewayError("invalid_request", `another gateway (process ${holder.pid}) has the state folder ${stateDir}`);
+        throw new GatewayError(
+          "invalid_request",
+          `another gateway (process ${holder.pid}) has the state folder ${stateDir}`,
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   } catch (error) {
     if (error instanceof GatewayError) throw error;
-    throw new GatewayError("invalid_request", `the state folder ${stateDir} cannot be used (${systemCode(error) ?? String(error)})`, { cause: error });
+    throw new GatewayError(
+      "invalid_request",
+      `the state folder ${stateDir} cannot be used (${systemCode(error) ?? String(error)})`,
+      { cause: error },
+    );
   } finally {
     await rm(mine, { force: true }).catch(() => undefined);
   }
@@ -101,7 +111,12 @@ async function readHolder(path: string): Promise<LockHolder | null> {
   const nonce = createHash("sha256").update(text).digest("hex").slice(0, 12);
   if (!isJsonObject(value)) return { pid: 0, started: "", nonce, path };
   const { pid, started } = value;
-  return { pid: Number.isSafeInteger(pid) ? (pid as number) : 0, started: typeof started === "string" ? started : "", nonce, path };
+  return {
+    pid: Number.isSafeInteger(pid) ? (pid as number) : 0,
+    started: typeof started === "string" ? started : "",
+    nonce,
+    path,
+  };
 }
 
 async function isAlive({ pid, started }: LockHolder): Promise<boolean> {

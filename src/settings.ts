@@ -45,32 +45,120 @@ interface SettingRow {
 
 /** Every setting, for the help text, the README and the reader below. */
 export const settingRows = [
-  { flag: "host", variable: "GATEWAY_HOST", fallback: "127.0.0.1", meaning: "Address to listen on. Loopback only in this version: there are no license keys yet." },
+  {
+    flag: "host",
+    variable: "GATEWAY_HOST",
+    fallback: "127.0.0.1",
+    meaning: "Address to listen on. Loopback only in this version: there are no license keys yet.",
+  },
   { flag: "port", variable: "GATEWAY_PORT", fallback: "8484", meaning: "Port to listen on; 0 takes a free one." },
-  { flag: "state", variable: "GATEWAY_STATE", fallback: "./state", meaning: "Folder for the desired document, the preset file and the engines. A global install uses the platform's state folder." },
+  {
+    flag: "state",
+    variable: "GATEWAY_STATE",
+    fallback: "./state",
+    meaning:
+      "Folder for the desired document, the preset file and the engines. A global install uses the platform's state folder.",
+  },
   { flag: "config", variable: "GATEWAY_CONFIG", fallback: "STATE/gateway.yaml", meaning: "The watched document." },
-  { flag: "llama-server", variable: "LLAMA_SERVER", fallback: "PATH, then STATE/engines", meaning: "The engine's executable." },
-  { flag: "install-engine", variable: "GATEWAY_INSTALL_ENGINE", fallback: "true", meaning: "Install the engine at the start when there is none." },
-  { flag: "models-max", variable: "GATEWAY_MODELS_MAX", fallback: "4", meaning: "Models loaded at once; the least recently used idle one makes room." },
+  {
+    flag: "llama-server",
+    variable: "LLAMA_SERVER",
+    fallback: "PATH, then STATE/engines",
+    meaning: "The engine's executable.",
+  },
+  {
+    flag: "install-engine",
+    variable: "GATEWAY_INSTALL_ENGINE",
+    fallback: "true",
+    meaning: "Install the engine at the start when there is none.",
+  },
+  {
+    flag: "models-max",
+    variable: "GATEWAY_MODELS_MAX",
+    fallback: "4",
+    meaning: "Models loaded at once; the least recently used idle one makes room.",
+  },
   { flag: "transfers", variable: "GATEWAY_TRANSFERS", fallback: "1", meaning: "Pulls at once." },
-  { flag: "resync", variable: "GATEWAY_RESYNC", fallback: "60", meaning: "Seconds between two looks at the world without an occasion." },
-  { flag: "drain-timeout", variable: "GATEWAY_DRAIN_TIMEOUT", fallback: "30", meaning: "Seconds to wait for answers in flight before a model is unloaded." },
-  { flag: "load-timeout", variable: "GATEWAY_LOAD_TIMEOUT", fallback: "600", meaning: "Seconds that a model may take to load." },
-  { flag: "start-timeout", variable: "GATEWAY_START_TIMEOUT", fallback: "60", meaning: "Seconds that the router may take to start, and a request waits for it." },
-  { flag: "stop-grace", variable: "GATEWAY_STOP_GRACE", fallback: "10", meaning: "Seconds from asking a process to end to ending it." },
-  { flag: "silence-limit", variable: "GATEWAY_SILENCE_LIMIT", fallback: "20", meaning: "Seconds without an answer after which a running router counts as hanging and is restarted." },
-  { flag: "wait-timeout", variable: "GATEWAY_WAIT_TIMEOUT", fallback: "60", meaning: "Seconds that a call with ?wait=true waits." },
-  { flag: "body-limit", variable: "GATEWAY_BODY_LIMIT", fallback: "67108864", meaning: "Bytes that a request's body may have." },
-  { flag: "allow-host", variable: "GATEWAY_ALLOWED_HOSTS", fallback: "", meaning: "Further Host names to answer to, separated by commas." },
-  { flag: "log-level", variable: "GATEWAY_LOG_LEVEL", fallback: "info", meaning: "trace, debug, info, warn, error or silent." },
+  {
+    flag: "resync",
+    variable: "GATEWAY_RESYNC",
+    fallback: "60",
+    meaning: "Seconds between two looks at the world without an occasion.",
+  },
+  {
+    flag: "drain-timeout",
+    variable: "GATEWAY_DRAIN_TIMEOUT",
+    fallback: "30",
+    meaning: "Seconds to wait for answers in flight before a model is unloaded.",
+  },
+  {
+    flag: "load-timeout",
+    variable: "GATEWAY_LOAD_TIMEOUT",
+    fallback: "600",
+    meaning: "Seconds that a model may take to load.",
+  },
+  {
+    flag: "start-timeout",
+    variable: "GATEWAY_START_TIMEOUT",
+    fallback: "60",
+    meaning: "Seconds that the router may take to start, and a request waits for it.",
+  },
+  {
+    flag: "stop-grace",
+    variable: "GATEWAY_STOP_GRACE",
+    fallback: "10",
+    meaning: "Seconds from asking a process to end to ending it.",
+  },
+  {
+    flag: "silence-limit",
+    variable: "GATEWAY_SILENCE_LIMIT",
+    fallback: "20",
+    meaning: "Seconds without an answer after which a running router counts as hanging and is restarted.",
+  },
+  {
+    flag: "wait-timeout",
+    variable: "GATEWAY_WAIT_TIMEOUT",
+    fallback: "60",
+    meaning: "Seconds that a call with ?wait=true waits.",
+  },
+  {
+    flag: "body-limit",
+    variable: "GATEWAY_BODY_LIMIT",
+    fallback: "67108864",
+    meaning: "Bytes that a request's body may have.",
+  },
+  {
+    flag: "allow-host",
+    variable: "GATEWAY_ALLOWED_HOSTS",
+    fallback: "",
+    meaning: "Further Host names to answer to, separated by commas.",
+  },
+  {
+    flag: "log-level",
+    variable: "GATEWAY_LOG_LEVEL",
+    fallback: "info",
+    meaning: "trace, debug, info, warn, error or silent.",
+  },
 ] as const satisfies readonly SettingRow[];
 
 /** Settings that other programs share; they have no flags. */
 export const sharedVariables = [
-  { variable: "GATEWAY_ENGINE_SOURCE", fallback: "the release, then Debian", meaning: "Where engines are installed from: release or debian." },
+  {
+    variable: "GATEWAY_ENGINE_SOURCE",
+    fallback: "the release, then Debian",
+    meaning: "Where engines are installed from: release or debian.",
+  },
   { variable: "HF_ENDPOINT", fallback: "https://huggingface.co", meaning: "The model hub." },
-  { variable: "HF_TOKEN, HF_TOKEN_PATH", fallback: "HF_HOME/token", meaning: "Access token for gated and private repositories; sent to the hub only." },
-  { variable: "LLAMA_CACHE, HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME", fallback: "~/.cache/huggingface/hub", meaning: "Where the model cache is, the first one set: found as llama.cpp finds it." },
+  {
+    variable: "HF_TOKEN, HF_TOKEN_PATH",
+    fallback: "HF_HOME/token",
+    meaning: "Access token for gated and private repositories; sent to the hub only.",
+  },
+  {
+    variable: "LLAMA_CACHE, HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME",
+    fallback: "~/.cache/huggingface/hub",
+    meaning: "Where the model cache is, the first one set: found as llama.cpp finds it.",
+  },
 ] as const;
 
 type Flag = (typeof settingRows)[number]["flag"];
@@ -103,7 +191,13 @@ export function readSettings(args: readonly string[], environment: Environment =
     const variable = settingRows.find((row) => row.flag === flag)?.variable ?? "";
     return environment[variable] === "" ? undefined : environment[variable];
   };
-  return { command, operands, settings: build(text, environment), json: parsed.values["json"] === true, help: parsed.values["help"] === true };
+  return {
+    command,
+    operands,
+    settings: build(text, environment),
+    json: parsed.values["json"] === true,
+    help: parsed.values["help"] === true,
+  };
 }
 
 function build(text: (flag: Flag) => string | undefined, environment: Environment): Settings {
@@ -111,7 +205,10 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     const value = text(flag) ?? fallbackOf(flag);
     const number = Number(value);
     if (!Number.isFinite(number) || number < least || value.trim() === "") {
-      throw new GatewayError("invalid_request", `${spelt(flag)} must be a number from ${least}, not ${JSON.stringify(value)}`);
+      throw new GatewayError(
+        "invalid_request",
+        `${spelt(flag)} must be a number from ${least}, not ${JSON.stringify(value)}`,
+      );
     }
     return number;
   };
@@ -125,7 +222,10 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
   const oneOf = (flag: Flag, values: readonly string[]): string => {
     const value = text(flag) ?? fallbackOf(flag);
     if (values.includes(value)) return value;
-    throw new GatewayError("invalid_request", `${spelt(flag)} must be one of ${values.join(", ")}, not ${JSON.stringify(value)}`);
+    throw new GatewayError(
+      "invalid_request",
+      `${spelt(flag)} must be one of ${values.join(", ")}, not ${JSON.stringify(value)}`,
+    );
   };
   const stateDir = resolve(text("state") ?? defaultStateDir(environment));
   const port = whole("port", 0);
@@ -150,7 +250,10 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     silenceLimitMs: ms("silence-limit"),
     waitTimeoutMs: ms("wait-timeout"),
     bodyLimit: whole("body-limit", 1024),
-    allowedHosts: (text("allow-host") ?? "").split(",").map((host) => host.trim().toLowerCase()).filter((host) => host !== ""),
+    allowedHosts: (text("allow-host") ?? "")
+      .split(",")
+      .map((host) => host.trim().toLowerCase())
+      .filter((host) => host !== ""),
     logLevel: oneOf("log-level", ["trace", "debug", "info", "warn", "error", "silent"]),
     environment,
   };
@@ -208,7 +311,8 @@ function home(environment: Environment): string {
 /** The folder that holds package.json: three levels above dist/src/settings.js. */
 export const packageRoot = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
-export const version = (JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf8")) as { version: string }).version;
+export const version = (JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf8")) as { version: string })
+  .version;
 
 function defaultStateDir(environment: Environment): string {
   if (!packageRoot.split(sep).includes("node_modules")) return join(packageRoot, "state");

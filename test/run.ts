@@ -12,7 +12,11 @@ import { leftoverProcesses } from "./support/leftover-processes.ts";
 const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(packageRoot, "state", "engines");
 
 async function provideEngine(): Promise<void> {
-  const found = await locateEngine("llama-server", { explicit: undefined, pathVariable: process.env["PATH"] ?? "", enginesDir });
+  const found = await locateEngine("llama-server", {
+    explicit: undefined,
+    pathVariable: process.env["PATH"] ?? "",
+    enginesDir,
+  });
   if (found) return;
   console.log("installing llama-server for the tests");
   let last = "";
@@ -31,12 +35,17 @@ function testFiles(names: readonly string[]): string[] {
   const root = join(packageRoot, "dist", "test");
   // What an earlier build left of a test that is gone or has another name is no test.
   const hasSource = (name: string): boolean => existsSync(join(packageRoot, "test", name.replace(/\.js$/, ".ts")));
-  const all = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".test.js") && hasSource(name));
+  const all = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
+    (name) => name.endsWith(".test.js") && hasSource(name),
+  );
   const chosen = names.length === 0 ? all : all.filter((name) => names.some((part) => name.includes(part)));
   if (chosen.length === 0) throw new Error(`no test file matches ${names.join(" ")}`);
   // The long ones first: the last file to start decides when the run ends.
-  const weight = (name: string): number => ["engine", "contract", "component", "http"].indexOf(name.split("/")[0] ?? "");
-  return chosen.toSorted((a, b) => (weight(a) + 9) % 9 - ((weight(b) + 9) % 9) || (a < b ? -1 : 1)).map((name) => join(root, name));
+  const weight = (name: string): number =>
+    ["engine", "contract", "component", "http"].indexOf(name.split("/")[0] ?? "");
+  return chosen
+    .toSorted((a, b) => ((weight(a) + 9) % 9) - ((weight(b) + 9) % 9) || (a < b ? -1 : 1))
+    .map((name) => join(root, name));
 }
 
 async function run(): Promise<number> {

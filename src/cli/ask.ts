@@ -21,7 +21,12 @@ interface Line {
 
 interface StatusAnswer {
   readonly gateway: { readonly ready: boolean; readonly version: string };
-  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }[];
+  readonly conditions: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly reason: string;
+    readonly message: string;
+  }[];
   readonly models: readonly { readonly id: string; readonly conditions: StatusAnswer["conditions"] }[];
 }
 
@@ -36,7 +41,10 @@ export async function planCommand({ settings, json }: CommandLine): Promise<numb
 async function planWithout(settings: Settings): Promise<object> {
   const holder = await lockHolder(settings.stateDir);
   if (holder !== null) {
-    throw new GatewayError("invalid_request", `the gateway of ${settings.stateDir} (process ${holder}) does not answer on ${origin(settings)}: say where it is with --port`);
+    throw new GatewayError(
+      "invalid_request",
+      `the gateway of ${settings.stateDir} (process ${holder}) does not answer on ${origin(settings)}: say where it is with --port`,
+    );
   }
   return offlinePlan(settings);
 }
@@ -46,12 +54,18 @@ function printPlan({ actions, running, held, unmanaged, converged }: PlanAnswer)
   for (const { kind, message, reason } of actions) console.log(`+ ${kind}: ${message} (${reason})`);
   for (const { kind, message, held: why } of held) console.log(`- ${kind}: ${message} (held: ${why})`);
   for (const id of unmanaged) console.log(`  ${id} is in the cache and not in the document; it is left alone`);
-  console.log(converged ? "Nothing to do." : `Plan: ${actions.length} to do, ${running.length} under way, ${held.length} held.`);
+  console.log(
+    converged ? "Nothing to do." : `Plan: ${actions.length} to do, ${running.length} under way, ${held.length} held.`,
+  );
 }
 
 export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
   const answer = (await ask(settings, "/status")) as StatusAnswer | null;
-  if (!answer) throw new GatewayError("invalid_request", `no gateway answers on ${origin(settings)}; \`npm start\` starts one, --port says where else it is`);
+  if (!answer)
+    throw new GatewayError(
+      "invalid_request",
+      `no gateway answers on ${origin(settings)}; \`npm start\` starts one, --port says where else it is`,
+    );
   if (json) console.log(JSON.stringify(answer, null, 2));
   else printStatus(answer);
   return answer.gateway.ready ? 0 : 2;
@@ -59,10 +73,12 @@ export async function statusCommand({ settings, json }: CommandLine): Promise<nu
 
 function printStatus({ conditions, models, gateway }: StatusAnswer): void {
   console.log(`Model Gateway ${gateway.version}`);
-  for (const { type, status, reason, message } of conditions) console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
+  for (const { type, status, reason, message } of conditions)
+    console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
   for (const model of models) {
     console.log(model.id);
-    for (const { type, status, reason, message } of model.conditions) console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
+    for (const { type, status, reason, message } of model.conditions)
+      console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
   }
 }
 
@@ -75,7 +91,8 @@ async function ask(settings: Settings, path: string): Promise<unknown> {
   try {
     const answer = await request(origin(settings) + path, { headersTimeout: 10_000 });
     const body = (await answer.body.json()) as { error?: { message?: string } };
-    if (answer.statusCode !== 200) throw new GatewayError("router_unavailable", body.error?.message ?? `the gateway answered ${answer.statusCode}`);
+    if (answer.statusCode !== 200)
+      throw new GatewayError("router_unavailable", body.error?.message ?? `the gateway answered ${answer.statusCode}`);
     return body;
   } catch (error) {
     if (systemCode(error) === "ECONNREFUSED") return null;

@@ -7,7 +7,8 @@ import { installProgress } from "./progress.ts";
 
 export async function engineCommand({ operands, settings }: CommandLine): Promise<number> {
   const [verb, name = "llama", ...rest] = operands;
-  if (verb !== "install" || rest.length > 0 || !isEngine(name)) throw new GatewayError("invalid_request", "use `model-gateway engine install [llama|whisper]`");
+  if (verb !== "install" || rest.length > 0 || !isEngine(name))
+    throw new GatewayError("invalid_request", "use `model-gateway engine install [llama|whisper]`");
   const stop = new AbortController();
   process.once("SIGINT", () => stop.abort());
   const installed = await installEngine(name, {

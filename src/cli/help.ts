@@ -2,7 +2,9 @@
 import { settingRows, sharedVariables } from "../settings.ts";
 
 export function helpText(): string {
-  const settings = settingRows.map((row) => `  --${row.flag} (${row.variable}, default ${row.fallback || "none"})\n      ${row.meaning}`);
+  const settings = settingRows.map(
+    (row) => `  --${row.flag} (${row.variable}, default ${row.fallback || "none"})\n      ${row.meaning}`,
+  );
   const shared = sharedVariables.map((row) => `  ${row.variable} (default ${row.fallback})\n      ${row.meaning}`);
   return `Usage: model-gateway [COMMAND] [SETTINGS]
 

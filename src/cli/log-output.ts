@@ -2,7 +2,14 @@
 import { Writable } from "node:stream";
 import type { WriteStream } from "node:tty";
 
-const levels: Readonly<Record<number, string>> = { 10: "trace", 20: "debug", 30: "", 40: "warning: ", 50: "error: ", 60: "fatal: " };
+const levels: Readonly<Record<number, string>> = {
+  10: "trace",
+  20: "debug",
+  30: "",
+  40: "warning: ",
+  50: "error: ",
+  60: "fatal: ",
+};
 /** Of every line; a person has no use for them. */
 const hidden = new Set(["level", "time", "pid", "hostname", "msg", "what", "err"]);
 
@@ -21,7 +28,7 @@ function readable(line: string): string {
   const time = new Date(Number(entry["time"])).toTimeString().slice(0, 8);
   const { what, err } = entry as { what?: string; err?: { message?: string } };
   const fields = Object.entries(entry).filter(([key]) => !hidden.has(key));
-  const rest = fields.map(([key, value]) => `${key}=${typeof value === "object" ? JSON.stringify(value) : String(value)}`);
+  const rest = fields.map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`);
   const text = [what ?? entry["msg"], err?.message, ...(what === undefined || Number(entry["level"]) > 30 ? rest : [])];
   return `${time} ${levels[Number(entry["level"])] ?? ""}${text.filter((part) => part !== undefined && part !== "").join("  ")}`;
 }

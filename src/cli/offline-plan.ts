@@ -42,9 +42,21 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     warn: nothing,
   });
   const inventory = await openInventory(stateDir, nothing);
-  const observer = createObserver({ scanner: createCacheScanner(cacheDir), cacheDir, presetPath, router, inventory: inventory.entries, engine, onNewEngine: nothing });
+  const observer = createObserver({
+    scanner: createCacheScanner(cacheDir),
+    cacheDir,
+    presetPath,
+    router,
+    inventory: inventory.entries,
+    engine,
+    onNewEngine: nothing,
+  });
   const desired = toDesired(await documentNow(settings));
-  const found = plan(desired, await observer.observe(), { now: Date.now(), backoff: new Map(), silenceLimitMs: settings.silenceLimitMs });
+  const found = plan(desired, await observer.observe(), {
+    now: Date.now(),
+    backoff: new Map(),
+    silenceLimitMs: settings.silenceLimitMs,
+  });
   return planBody(found, 0, []);
 
   async function documentNow({ stateDir: folder }: Settings) {
@@ -54,7 +66,10 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     const parsed = parseSource(text);
     if (!parsed.ok) {
       const [first] = parsed.problems;
-      throw new GatewayError("invalid_document", `${configPath}:${first?.line ?? 1}:${first?.column ?? 1}: ${first?.message ?? "invalid"}`);
+      throw new GatewayError(
+        "invalid_document",
+        `${configPath}:${first?.line ?? 1}:${first?.column ?? 1}: ${first?.message ?? "invalid"}`,
+      );
     }
     return mergeFile(saved.tree, saved.applied ?? emptyTree, parsed.tree);
   }

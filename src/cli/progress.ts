@@ -10,7 +10,9 @@ function bar(name: string, stream: WriteStream): (progress: InstallProgress) => 
   return ({ phase, detail, done, total }) => {
     const share = total > 0 ? Math.min(1, done / total) : 0;
     const gauge = total > 0 ? `[${"#".repeat(Math.round(share * 24)).padEnd(24)}] ${Math.floor(share * 100)}% ` : "";
-    stream.write(`\r\u001b[K${`${name}: ${phase} ${gauge}${detail}`.slice(0, Math.max(20, (stream.columns || 80) - 1))}`);
+    stream.write(
+      `\r\u001b[K${`${name}: ${phase} ${gauge}${detail}`.slice(0, Math.max(20, (stream.columns || 80) - 1))}`,
+    );
     if (phase === "check" && share >= 1) stream.write("\n");
   };
 }

@@ -8,7 +8,11 @@ import { installProgress } from "./progress.ts";
 
 export async function serveCommand(settings: Settings): Promise<void> {
   const logger = pino({ level: settings.logLevel, redact: ["req.headers.authorization"] }, logOutput(process.stderr));
-  const gateway = await startGateway({ settings, logger, onInstallProgress: installProgress("llama-server", process.stderr) });
+  const gateway = await startGateway({
+    settings,
+    logger,
+    onInstallProgress: installProgress("llama-server", process.stderr),
+  });
   stopOnSignals(
     () => {
       console.log("Stopping: answers in flight may end first. A second signal stops at once.");
@@ -42,7 +46,11 @@ function tellWhenReady(gateway: Gateway): void {
     if (condition.type !== "Synced" || condition.status !== "True") return;
     stopFollowing();
     const name = gateway.status().models[0]?.id;
-    console.log(name === undefined ? "\nReady. No model yet: add one to the document." : `\nReady. Try it:\n\n  ${tryLine(gateway.url, name)}\n`);
+    console.log(
+      name === undefined
+        ? "\nReady. No model yet: add one to the document."
+        : `\nReady. Try it:\n\n  ${tryLine(gateway.url, name)}\n`,
+    );
   });
 }
 

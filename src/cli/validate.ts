@@ -6,7 +6,9 @@ import { parseSource } from "../desired/parse.ts";
 export async function validateCommand([path]: readonly string[]): Promise<number> {
   if (path === undefined) throw new GatewayError("invalid_request", "validate needs a file");
   const text = await readIfPresent(path).catch((error: unknown) => {
-    throw new GatewayError("invalid_request", `${path} cannot be read (${systemCode(error) ?? String(error)})`, { cause: error });
+    throw new GatewayError("invalid_request", `${path} cannot be read (${systemCode(error) ?? String(error)})`, {
+      cause: error,
+    });
   });
   if (text === null) throw new GatewayError("invalid_request", `there is no ${path}`);
   const parsed = parseSource(text);
@@ -14,6 +16,7 @@ export async function validateCommand([path]: readonly string[]): Promise<number
     console.log(`${path} is valid`);
     return 0;
   }
-  for (const { line, column, path: key, message } of parsed.problems) console.error(`${path}:${line}:${column}: ${key ? `${key}: ` : ""}${message}`);
+  for (const { line, column, path: key, message } of parsed.problems)
+    console.error(`${path}:${line}:${column}: ${key ? `${key}: ` : ""}${message}`);
   return 1;
 }

@@ -100,7 +100,10 @@ export function isProjector(path: string): boolean {
 
 /** A model name as a client sends it, without a trailing `.gguf` or `:latest`. */
 export function normaliseName(name: string): string {
-  return name.trim().replace(/:latest$/, "").replace(/\.gguf$/i, "");
+  return name
+    .trim()
+    .replace(/:latest$/, "")
+    .replace(/\.gguf$/i, "");
 }
 
 /** A model together with the other names it answers to. */

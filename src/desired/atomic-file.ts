@@ -39,7 +39,8 @@ async function syncFolder(path: string): Promise<void> {
 
 /** Removes what a writer that was killed left behind. Only for a folder that nobody else writes to. */
 export async function removeTemporaries(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) if (/\.[0-9a-f]{8}\.tmp$/.test(name)) await rm(join(folder, name), { force: true });
+  for (const name of await readdir(folder))
+    if (/\.[0-9a-f]{8}\.tmp$/.test(name)) await rm(join(folder, name), { force: true });
 }
 
 /** The file's text, or null where there is none. */
@@ -56,9 +57,15 @@ export async function readIfPresent(path: string): Promise<string | null> {
  * A JSON state file's value as `read` understands it, or null where there is no file. One that cannot be understood
  * (`read` answers null) is set aside under another name, so that nothing of it is lost, and reported through `onCorrupt`.
  */
-export async function readJsonState<T>(path: string, read: (value: unknown) => T | null, onCorrupt: (asidePath: string) => void): Promise<T | null> {
+export async function readJsonState<T>(
+  path: string,
+  read: (value: unknown) => T | null,
+  onCorrupt: (asidePath: string) => void,
+): Promise<T | null> {
   const text = await readIfPresent(path).catch((error: unknown) => {
-    throw new GatewayError("state_unwritable", `${path} cannot be read (${systemCode(error) ?? String(error)})`, { cause: error });
+    throw new GatewayError("state_unwritable", `${path} cannot be read (${systemCode(error) ?? String(error)})`, {
+      cause: error,
+    });
   });
   if (text === null) return null;
   const understood = read(parseJson(text));

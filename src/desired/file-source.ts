@@ -51,11 +51,21 @@ export async function watchFileSource(options: {
       const text = await readIfPresent(path);
       if (text !== null) return text;
       seenHash = null;
-      report({ valid: false, reason: "FileMissing", message: `${path} is not there; the last good document stays`, problems: [] });
+      report({
+        valid: false,
+        reason: "FileMissing",
+        message: `${path} is not there; the last good document stays`,
+        problems: [],
+      });
     } catch (error) {
       seenHash = null;
       const why = systemCode(error) ?? String(error);
-      report({ valid: false, reason: "FileUnreadable", message: `${path} cannot be read (${why}); the last good document stays`, problems: [] });
+      report({
+        valid: false,
+        reason: "FileUnreadable",
+        message: `${path} cannot be read (${why}); the last good document stays`,
+        problems: [],
+      });
     }
     return null;
   }
@@ -75,13 +85,23 @@ export async function watchFileSource(options: {
     const more = parsed.problems.length > 1 ? ` (and ${parsed.problems.length - 1} more)` : "";
     const where = first ? `${path}:${first.line}:${first.column}` : path;
     const what = first ? `${first.path ? `${first.path}: ` : ""}${first.message}` : "unreadable";
-    report({ valid: false, reason: "ParseError", message: `${where}: ${what}${more}; the last good document stays`, problems: parsed.problems });
+    report({
+      valid: false,
+      reason: "ParseError",
+      message: `${where}: ${what}${more}; the last good document stays`,
+      problems: parsed.problems,
+    });
   }
 
   function serialized(task: () => Promise<void>): Promise<void> {
     work = work.then(task).catch((error: unknown) => {
       // Each poll tries again, so it is told once.
-      report({ valid: false, reason: "StateUnwritable", message: `the document could not be stored: ${toGatewayError(error).message}`, problems: [] });
+      report({
+        valid: false,
+        reason: "StateUnwritable",
+        message: `the document could not be stored: ${toGatewayError(error).message}`,
+        problems: [],
+      });
       seenHash = null;
     });
     return work;

@@ -1,5 +1,5 @@
 // gateway.yaml's text to a document tree, or to every problem in it with line and column. Reads no file.
-import { isMap, isScalar, LineCounter, parseDocument, type Document } from "yaml";
+import { type Document, isMap, isScalar, LineCounter, parseDocument } from "yaml";
 import type { DocumentTree } from "./document.ts";
 import { type Problem, validateDocument } from "./validate.ts";
 
@@ -42,7 +42,10 @@ export function parseSource(text: string): Parsed {
   try {
     value = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    return { ok: false, problems: [{ line: 1, column: 1, path: "", message: error instanceof Error ? error.message : String(error) }] };
+    return {
+      ok: false,
+      problems: [{ line: 1, column: 1, path: "", message: error instanceof Error ? error.message : String(error) }],
+    };
   }
   // A file that is being written starts empty: no document, rather than one that wants nothing.
   if (value === null || value === undefined) {
@@ -62,7 +65,9 @@ function locate(document: Document, lineCounter: LineCounter, problem: Problem):
 function offsetOf(document: Document, { path, atKey }: Problem): number {
   if (atKey === true) {
     const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
-    const key = isMap(parent) ? parent.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === path.at(-1))?.key : undefined;
+    const key = isMap(parent)
+      ? parent.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === path.at(-1))?.key
+      : undefined;
     if (isScalar(key) && key.range) return key.range[0];
   }
   for (let length = path.length; length > 0; length--) {
@@ -74,5 +79,8 @@ function offsetOf(document: Document, { path, atKey }: Problem): number {
 
 /** `models[2].preset.flash-attn` */
 export function formatPath(path: readonly (string | number)[]): string {
-  return path.map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`)).join("").replace(/^\./, "");
+  return path
+    .map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`))
+    .join("")
+    .replace(/^\./, "");
 }

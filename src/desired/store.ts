@@ -5,7 +5,16 @@ import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type JsonObject, listChanges } from "../core/merge-patch.ts";
 import { parseJson, readIfPresent, readJsonState, writeState } from "./atomic-file.ts";
-import { type Desired, type DesiredState, type DocumentTree, emptyTree, mergeFile, patchInput, toDesired, toInput } from "./document.ts";
+import {
+  type Desired,
+  type DesiredState,
+  type DocumentTree,
+  emptyTree,
+  mergeFile,
+  patchInput,
+  toDesired,
+  toInput,
+} from "./document.ts";
 import { formatPath } from "./parse.ts";
 import { type Problem, validateDocument } from "./validate.ts";
 
@@ -117,7 +126,13 @@ export async function openDesiredStore(options: {
     differencesFromFile: () =>
       listChanges(applied ?? emptyTree, saved.tree).map(({ path, before, after }) => {
         const owner = saved.owners[pathKey(path)];
-        return { path: formatPath(path), file: before ?? null, desired: after ?? null, setBy: owner?.by ?? "unknown", at: owner?.at ?? null };
+        return {
+          path: formatPath(path),
+          file: before ?? null,
+          desired: after ?? null,
+          setBy: owner?.by ?? "unknown",
+          at: owner?.at ?? null,
+        };
       }),
     hasAppliedFile: () => applied !== null,
     onChange: (listener) => void listeners.push(listener),
@@ -139,7 +154,9 @@ function describe(saved: Saved): DesiredState {
 }
 
 /** The document and the file as last applied, as they lie on disk; for a look without a running gateway. */
-export async function readSavedDocument(stateDir: string): Promise<{ readonly tree: DocumentTree; readonly applied: DocumentTree | null }> {
+export async function readSavedDocument(
+  stateDir: string,
+): Promise<{ readonly tree: DocumentTree; readonly applied: DocumentTree | null }> {
   const read = async (name: string): Promise<unknown> => parseJson((await readIfPresent(join(stateDir, name))) ?? "");
   const applied = readTree(await read("last-applied.json"));
   return { tree: (readSaved(await read("desired.json")) ?? startingFrom(applied)).tree, applied };

@@ -1,6 +1,6 @@
 // Says whether a value is a desired document, with every problem at once and the path of each.
 import { Ajv, type ErrorObject } from "ajv";
-import { documentSchema, type DocumentInput, modelSchema, rpcSchema } from "../../schemas/document.ts";
+import { type DocumentInput, documentSchema, modelSchema, rpcSchema } from "../../schemas/document.ts";
 import { parseModelId } from "../core/ids.ts";
 import { presetProblem } from "../core/preset-keys.ts";
 import { type DocumentTree, toTree } from "./document.ts";
@@ -56,8 +56,16 @@ function toProblem(error: ErrorObject): Problem {
     case "pattern": {
       // A key that breaks `propertyNames` is reported at its parent, with the key's name beside it.
       const key = error.propertyName;
-      if (key !== undefined) return { path: [...path, key], message: "not the long form of a llama-server option, without dashes", atKey: true };
-      return { path, message: `${JSON.stringify(error.data)} is not of the form ${forms.get(String(parameters["pattern"])) ?? String(parameters["pattern"])}` };
+      if (key !== undefined)
+        return {
+          path: [...path, key],
+          message: "not the long form of a llama-server option, without dashes",
+          atKey: true,
+        };
+      return {
+        path,
+        message: `${JSON.stringify(error.data)} is not of the form ${forms.get(String(parameters["pattern"])) ?? String(parameters["pattern"])}`,
+      };
     }
     case "const":
       return { path, message: `must be ${JSON.stringify(parameters["allowedValue"])}` };
@@ -66,7 +74,13 @@ function toProblem(error: ErrorObject): Problem {
     case "required":
       return { path, message: `${String(parameters["missingProperty"])} is missing` };
     case "type":
-      return { path, message: path[0] === "models" && path.length === 2 ? "must be OWNER/NAME:TAG or an object with an id" : `must be ${[parameters["type"]].flat().join(" or ")}` };
+      return {
+        path,
+        message:
+          path[0] === "models" && path.length === 2
+            ? "must be OWNER/NAME:TAG or an object with an id"
+            : `must be ${[parameters["type"]].flat().join(" or ")}`,
+      };
     default:
       return { path, message: error.message ?? error.keyword };
   }
@@ -100,9 +114,13 @@ function modelProblems(value: unknown): Problem[] {
     const earlier = first.get(folded);
     if (earlier === undefined) first.set(folded, index);
     const path = ["models", index, ...(isObject(entry) ? ["id"] : [])];
-    const repeated = earlier === undefined ? [] : [{ path: ["models", index], message: `${id} is already the model at index ${earlier}` }];
+    const repeated =
+      earlier === undefined
+        ? []
+        : [{ path: ["models", index], message: `${id} is already the model at index ${earlier}` }];
     // `..`, `--` and a blank at the end fit the schema's pattern, but are no name of a folder or a file.
-    const malformed = parseModelId(id) === null ? [{ path, message: `${JSON.stringify(id)} is not of the form OWNER/NAME:TAG` }] : [];
+    const malformed =
+      parseModelId(id) === null ? [{ path, message: `${JSON.stringify(id)} is not of the form OWNER/NAME:TAG` }] : [];
     return [...repeated, ...malformed, ...presetProblems(entry, index)];
   });
 }

@@ -26,7 +26,11 @@ export function createEngineSource(options: {
   readonly onProgress: (progress: InstallProgress) => void;
   readonly onChange: () => void;
 }): EngineSource {
-  const where = { explicit: options.explicit, pathVariable: options.environment["PATH"] ?? "", enginesDir: options.enginesDir };
+  const where = {
+    explicit: options.explicit,
+    pathVariable: options.environment["PATH"] ?? "",
+    enginesDir: options.enginesDir,
+  };
   let path: string | null = null;
   let binary: BinaryState = "missing";
   let knownOptions: ReadonlySet<string> | null = null;
@@ -64,7 +68,12 @@ export function createEngineSource(options: {
         if (!(await find()) && options.install) {
           binary = "installing";
           options.onChange();
-          await installEngine("llama", { enginesDir: options.enginesDir, environment: options.environment, signal, onProgress: options.onProgress });
+          await installEngine("llama", {
+            enginesDir: options.enginesDir,
+            environment: options.environment,
+            signal,
+            onProgress: options.onProgress,
+          });
           binary = "missing";
           await find();
         }

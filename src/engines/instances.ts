@@ -100,12 +100,16 @@ export function createInstances(warn: (message: string, fields: object) => void)
       }
       for (const [id, entry] of current) {
         const port = loaded.get(id);
-        if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`)) detach(id, entry);
+        if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`))
+          detach(id, entry);
       }
       const added = [...loaded].filter(([id]) => !current.has(id));
       if (added.length === 0) return;
       const asked = epoch;
-      const pipes = await openInputs(routerPid, added.map(([, port]) => port));
+      const pipes = await openInputs(
+        routerPid,
+        added.map(([, port]) => port),
+      );
       if (epoch !== asked) {
         // The router went meanwhile: what is entered now would never be taken out.
         for (const pipe of pipes.values()) closeInput(pipe);
@@ -142,7 +146,8 @@ async function openInputs(routerPid: number, ports: readonly string[]): Promise<
     try {
       const args = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
       const port = args[args.indexOf("--port") + 1] ?? "";
-      if (ports.includes(port)) pipes.set(port, await openFile(`/proc/${pid}/fd/0`, constants.O_WRONLY | constants.O_NONBLOCK));
+      if (ports.includes(port))
+        pipes.set(port, await openFile(`/proc/${pid}/fd/0`, constants.O_WRONLY | constants.O_NONBLOCK));
     } catch (error) {
       // It ended meanwhile, or its input is no pipe: then there is nothing to hold.
       if (systemCode(error) === undefined) throw error;
@@ -154,7 +159,9 @@ async function openInputs(routerPid: number, ports: readonly string[]): Promise<
 async function childrenOf(pid: number): Promise<string[]> {
   try {
     const threads = await readdir(`/proc/${pid}/task`);
-    const lists = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "utf8").catch(() => "")));
+    const lists = await Promise.all(
+      threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "utf8").catch(() => "")),
+    );
     return lists.flatMap((list) => list.split(" ")).filter((child) => child !== "");
   } catch (error) {
     if (["ENOENT", "ESRCH"].includes(systemCode(error) ?? "")) return [];

@@ -6,9 +6,16 @@ import { promisify } from "node:util";
 const presetOnly = ["load-on-startup", "stop-timeout", "dedup-cache-models"];
 
 /** Every spelling without dashes (`ctx-size`, `c`, `LLAMA_ARG_CTX_SIZE`); null where the help text could not be read. */
-export async function readKnownOptions(path: string, environment: Readonly<Record<string, string>>): Promise<ReadonlySet<string> | null> {
+export async function readKnownOptions(
+  path: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<ReadonlySet<string> | null> {
   try {
-    const { stdout } = await promisify(execFile)(path, ["--help"], { env: environment, timeout: 10_000, maxBuffer: 4 << 20 });
+    const { stdout } = await promisify(execFile)(path, ["--help"], {
+      env: environment,
+      timeout: 10_000,
+      maxBuffer: 4 << 20,
+    });
     return parseHelp(stdout);
   } catch {
     return null;

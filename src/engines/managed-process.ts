@@ -106,7 +106,13 @@ function started(child: ChildProcess, path: string): Promise<void> {
       const code = systemCode(error);
       // Of these the machine is to blame and not the file: they pass.
       const passing = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY"].includes(code ?? "");
-      reject(new GatewayError(passing ? "engine_failed" : "engine_missing", `${path} cannot be started (${code ?? error.message})`, { cause: error }));
+      reject(
+        new GatewayError(
+          passing ? "engine_failed" : "engine_missing",
+          `${path} cannot be started (${code ?? error.message})`,
+          { cause: error },
+        ),
+      );
     });
   });
 }

@@ -34,10 +34,21 @@ interface ListedModel {
 
 export function createRouterClient(origin: string, key: string): RouterClient {
   // The router closes its connections after many answers: one connection per call cannot meet a dead one.
-  const pool = new Pool(origin, { connections: 8, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 2_000 } });
+  const pool = new Pool(origin, {
+    connections: 8,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: 2_000 },
+  });
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
 
-  async function call(method: "GET" | "POST", path: string, body: object | undefined, timeoutMs: number): Promise<{ status: number; text: string }> {
+  async function call(
+    method: "GET" | "POST",
+    path: string,
+    body: object | undefined,
+    timeoutMs: number,
+  ): Promise<{ status: number; text: string }> {
     try {
       const answer = await pool.request({
         method,
@@ -50,7 +61,11 @@ export function createRouterClient(origin: string, key: string): RouterClient {
       return { status: answer.statusCode, text: await answer.body.text() };
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      throw new GatewayError("router_unavailable", `the router does not answer ${method} ${path.split("?")[0] ?? ""}: ${message}`, { cause: error });
+      throw new GatewayError(
+        "router_unavailable",
+        `the router does not answer ${method} ${path.split("?")[0] ?? ""}: ${message}`,
+        { cause: error },
+      );
     }
   }
 
@@ -78,7 +93,10 @@ export function createRouterClient(origin: string, key: string): RouterClient {
     reload: async (timeoutMs) => {
       const { status, text } = await call("GET", "/models?reload=1", undefined, timeoutMs);
       if (status === 200) return;
-      throw new GatewayError(status === 500 ? "preset_foreign" : "router_unavailable", `the router refused to reload: ${messageOf(text)}`);
+      throw new GatewayError(
+        status === 500 ? "preset_foreign" : "router_unavailable",
+        `the router refused to reload: ${messageOf(text)}`,
+      );
     },
     load: (id) => management("/models/load", id, "already running"),
     unload: (id) => management("/models/unload", id, "not running"),

@@ -88,7 +88,12 @@ export function createRouter(options: {
       becomes("stopped");
       throw error;
     });
-    const current: Running = { process: started, key, client: createRouterClient(`http://127.0.0.1:${port}`, key), watching: new AbortController() };
+    const current: Running = {
+      process: started,
+      key,
+      client: createRouterClient(`http://127.0.0.1:${port}`, key),
+      watching: new AbortController(),
+    };
     running = current;
     void started.exited.then((exit) => onExit(current, exit));
     try {
@@ -104,7 +109,8 @@ export function createRouter(options: {
     silentSince = null;
     await refresh();
     // It may have ended in the meantime: then there is nothing that could be ready.
-    if (running !== current) throw new GatewayError("engine_failed", `the router ended while starting: ${started.lastWords()}`);
+    if (running !== current)
+      throw new GatewayError("engine_failed", `the router ended while starting: ${started.lastWords()}`);
     void watch(current);
     startPinging(current);
     becomes("ready");
@@ -113,9 +119,14 @@ export function createRouter(options: {
   async function untilHealthy({ process, client }: Running, signal: AbortSignal): Promise<void> {
     const deadline = options.now() + options.startTimeoutMs;
     while (!(await client.healthy())) {
-      if (process.hasExited()) throw new GatewayError("engine_failed", `the router ended while starting: ${process.lastWords()}`);
+      if (process.hasExited())
+        throw new GatewayError("engine_failed", `the router ended while starting: ${process.lastWords()}`);
       if (signal.aborted) throw new GatewayError("shutting_down", "stopped while the router was starting");
-      if (options.now() > deadline) throw new GatewayError("engine_failed", `the router was not ready within ${options.startTimeoutMs} ms: ${process.lastWords()}`);
+      if (options.now() > deadline)
+        throw new GatewayError(
+          "engine_failed",
+          `the router was not ready within ${options.startTimeoutMs} ms: ${process.lastWords()}`,
+        );
       await Promise.race([process.exited, new Promise((resolve) => setTimeout(resolve, 15))]);
     }
   }
@@ -191,7 +202,10 @@ export function createRouter(options: {
     isReady: () => phase === "ready" && silentSince === null,
     complaints: () => {
       const lines = running?.process.lastWords().split("\n") ?? [];
-      return lines.filter((line) => /\b(error|failed|unable|invalid|cannot)\b/i.test(line)).slice(-2).join("; ");
+      return lines
+        .filter((line) => /\b(error|failed|unable|invalid|cannot)\b/i.test(line))
+        .slice(-2)
+        .join("; ");
     },
     client: () => {
       if (!running || phase !== "ready") throw new GatewayError("router_unavailable", `the router is ${phase}`);
@@ -233,7 +247,10 @@ function exitText({ code, signal }: ProcessExit): string {
 
 /** The router's last complaints, without what its models' processes wrote through it. */
 function ownWords(process: ManagedProcess): string {
-  const lines = process.lastWords().split("\n").filter((line) => line.trim() !== "" && !/^\[\d+\] /.test(line) && !/^[\d.]+ I /.test(line));
+  const lines = process
+    .lastWords()
+    .split("\n")
+    .filter((line) => line.trim() !== "" && !/^\[\d+\] /.test(line) && !/^[\d.]+ I /.test(line));
   return lines.length > 0 ? `: ${lines.slice(-3).join("; ")}` : "";
 }
 
@@ -247,5 +264,16 @@ export function isProgress({ data }: RouterEvent): boolean {
  * in use: the router takes a model whose answers go past it for idle and would evict it in mid-answer.
  */
 function routerArguments(port: number, presetPath: string): string[] {
-  return ["--host", "127.0.0.1", "--port", String(port), "--models-preset", presetPath, "--models-max", "0", "--no-models-autoload", "--no-webui"];
+  return [
+    "--host",
+    "127.0.0.1",
+    "--port",
+    String(port),
+    "--models-preset",
+    presetPath,
+    "--models-max",
+    "0",
+    "--no-models-autoload",
+    "--no-webui",
+  ];
 }

@@ -93,7 +93,13 @@ export function createExecutor(options: {
       void settle(task, enqueue(task));
       return true;
     },
-    running: () => [...tasks.values()].map(({ action, startedAt, progress }) => ({ action, lane: laneOf(action.kind), startedAt, progress })),
+    running: () =>
+      [...tasks.values()].map(({ action, startedAt, progress }) => ({
+        action,
+        lane: laneOf(action.kind),
+        startedAt,
+        progress,
+      })),
     cancel: (key) => tasks.get(key)?.abort.abort(new GatewayError("cancelled", "no longer wanted")),
     close: async () => {
       closed = true;

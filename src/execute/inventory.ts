@@ -13,9 +13,15 @@ export interface Inventory {
   noteKept(ids: ReadonlySet<string>, unkept: ReadonlySet<string>): Promise<void>;
 }
 
-export async function openInventory(stateDir: string, warn: (message: string, fields: object) => void): Promise<Inventory> {
+export async function openInventory(
+  stateDir: string,
+  warn: (message: string, fields: object) => void,
+): Promise<Inventory> {
   const path = join(stateDir, "inventory.json");
-  let entries = (await readJsonState(path, readEntries, (aside) => warn("the inventory was unreadable and was set aside", { path: aside }))) ?? [];
+  let entries =
+    (await readJsonState(path, readEntries, (aside) =>
+      warn("the inventory was unreadable and was set aside", { path: aside }),
+    )) ?? [];
   let queue: Promise<unknown> = Promise.resolve();
 
   function save(change: (entries: readonly InventoryEntry[]) => readonly InventoryEntry[]): Promise<void> {
@@ -59,5 +65,10 @@ function isEntry(value: Json): boolean {
 }
 
 function isFile(value: Json): boolean {
-  return isJsonObject(value) && typeof value["path"] === "string" && typeof value["blob"] === "string" && typeof value["size"] === "number";
+  return (
+    isJsonObject(value) &&
+    typeof value["path"] === "string" &&
+    typeof value["blob"] === "string" &&
+    typeof value["size"] === "number"
+  );
 }

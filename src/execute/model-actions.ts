@@ -36,7 +36,16 @@ export function modelHandlers(options: {
   async function record(id: string, pulled: PulledModel): Promise<void> {
     const { repo, tag, revision, commit, files } = pulled;
     const keep = inventory.get(id)?.keep ?? false;
-    await inventory.put({ id, repo, tag, revision, commit, files, addedAt: new Date(options.now()).toISOString(), keep });
+    await inventory.put({
+      id,
+      repo,
+      tag,
+      revision,
+      commit,
+      files,
+      addedAt: new Date(options.now()).toISOString(),
+      keep,
+    });
   }
 
   return {
@@ -82,13 +91,16 @@ export function modelHandlers(options: {
       const cached = findCached(models, model);
       const letIn = await options.drainer.drain(cached ? [cached.upstreamId] : [], signal);
       try {
-        if (cached && options.router.instances.get(cached.upstreamId)) await options.router.client().unload(cached.upstreamId);
+        if (cached && options.router.instances.get(cached.upstreamId))
+          await options.router.client().unload(cached.upstreamId);
         // A projector serves every quant of its repository: it goes with the last of them.
         const alone = !models.some((other) => other.repo === entry.repo && other.id !== cached?.id);
         const files = entry.files.filter((file) => alone || !isProjector(file.path));
         // By the inventory too: after a removal that was cut short the cache shows no model any more.
         const noted = files.map((file) => snapshotPath(cacheDir, entry.repo, entry.commit, file.path));
-        const links = [...new Set([...noted, ...(cached?.files ?? []), ...(alone && cached?.projector ? [cached.projector] : [])])];
+        const links = [
+          ...new Set([...noted, ...(cached?.files ?? []), ...(alone && cached?.projector ? [cached.projector] : [])]),
+        ];
         await removeModel({ cacheDir, repo: entry.repo, links, blobs: files.map((file) => file.blob) });
         await inventory.remove(model);
       } finally {

@@ -20,7 +20,9 @@ export function presetHandlers(presetPath: string): Pick<Handlers, "preset.write
         ours = text;
       } catch (error) {
         const code = systemCode(error) === "ENOSPC" ? "disk_full" : "preset_unwritable";
-        throw new GatewayError(code, `${presetPath} cannot be written (${systemCode(error) ?? String(error)})`, { cause: error });
+        throw new GatewayError(code, `${presetPath} cannot be written (${systemCode(error) ?? String(error)})`, {
+          cause: error,
+        });
       }
     },
   };

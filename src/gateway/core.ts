@@ -125,7 +125,8 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     transfers: settings.transfers,
     now,
     onStarted: (action) => journal.record("action.started", actionBody(action)),
-    onProgress: (action, progress) => journal.record("action.progress", { key: action.key, kind: action.kind, ...progress }),
+    onProgress: (action, progress) =>
+      journal.record("action.progress", { key: action.key, kind: action.kind, ...progress }),
     onSettled: (outcome) => {
       tellOutcome(outcome, logger, journal);
       loop.settled(outcome);
@@ -140,8 +141,17 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     engine,
     onNewEngine: () => loop.retry(),
   });
-  const tracker = createStatusTracker({ now, onChange: (subject, condition) => journal.record("condition", { subject, ...condition }) });
-  let source: SourceStatus = { path: configPath, valid: false, reason: "Unread", message: "not read yet", problems: [] };
+  const tracker = createStatusTracker({
+    now,
+    onChange: (subject, condition) => journal.record("condition", { subject, ...condition }),
+  });
+  let source: SourceStatus = {
+    path: configPath,
+    valid: false,
+    reason: "Unread",
+    message: "not read yet",
+    problems: [],
+  };
   const loop = createLoop({
     desired: store.current,
     observer,
@@ -227,8 +237,13 @@ function tellOutcome({ action, ms, error }: Outcome, logger: FastifyBaseLogger, 
 }
 
 /** What the document once marked `keep` stays when it leaves the list. */
-async function noteKept(inventory: Inventory, { desired: { document } }: Pass, warn: (message: string, fields: object) => void): Promise<void> {
-  const named = (keep: boolean): Set<string> => new Set(document.models.filter((model) => (model.keep ?? false) === keep).map((model) => model.id));
+async function noteKept(
+  inventory: Inventory,
+  { desired: { document } }: Pass,
+  warn: (message: string, fields: object) => void,
+): Promise<void> {
+  const named = (keep: boolean): Set<string> =>
+    new Set(document.models.filter((model) => (model.keep ?? false) === keep).map((model) => model.id));
   try {
     await inventory.noteKept(named(true), named(false));
   } catch (error) {

@@ -7,7 +7,11 @@ import { firstDocument } from "../starter/first-document.ts";
 import { starterFileName, starterModel } from "../starter/starter-model.ts";
 
 /** A file that was applied once and is gone is not written again: it vanished, and that is told. */
-export async function writeFirstDocument(configPath: string, schemaPath: string, appliedBefore: boolean): Promise<void> {
+export async function writeFirstDocument(
+  configPath: string,
+  schemaPath: string,
+  appliedBefore: boolean,
+): Promise<void> {
   const exists = await access(configPath).then(
     () => true,
     (error: unknown) => systemCode(error) !== "ENOENT",

@@ -118,7 +118,8 @@ export function createAdmission(options: {
         const missing = options.engineProblem();
         if (missing) throw missing;
         waitingForRouter ??= now();
-        if (now() - waitingForRouter > options.routerWaitMs) throw new GatewayError("router_unavailable", "the router is not running");
+        if (now() - waitingForRouter > options.routerWaitMs)
+          throw new GatewayError("router_unavailable", "the router is not running");
         await change(signal);
       } else {
         waitingForRouter = null;
@@ -187,9 +188,13 @@ export function createAdmission(options: {
       const model = listed(id);
       if (!model) throw new GatewayError("model_not_found", `${id} went away while it was being loaded`);
       if (model.value === "unloaded") {
-        throw new GatewayError("model_load_failed", `${id} could not be loaded: ${router.complaints() || "the engine ended while loading it"}`);
+        throw new GatewayError(
+          "model_load_failed",
+          `${id} could not be loaded: ${router.complaints() || "the engine ended while loading it"}`,
+        );
       }
-      if (now() > deadline) throw new GatewayError("model_load_failed", `${id} was not loaded within ${options.loadTimeoutMs} ms`);
+      if (now() > deadline)
+        throw new GatewayError("model_load_failed", `${id} was not loaded within ${options.loadTimeoutMs} ms`);
       await change(never);
     }
   }
@@ -220,13 +225,19 @@ export function createAdmission(options: {
     const never = new AbortController().signal;
     for (;;) {
       await router.refresh();
-      const occupied = modelList().filter((model) => model.id !== id && ["loaded", "loading", "sleeping"].includes(model.value));
+      const occupied = modelList().filter(
+        (model) => model.id !== id && ["loaded", "loading", "sleeping"].includes(model.value),
+      );
       if (occupied.length < options.modelsMax() || !wanted.has(id) || isHeld(id) || !router.isReady()) return;
       const idle = occupied.filter((model) => model.value !== "loading" && !leases.has(model.id));
       const [victim] = idle.toSorted((a, b) => (lastUsed.get(a.id) ?? 0) - (lastUsed.get(b.id) ?? 0));
       if (victim) await unloadIdle(victim.id);
       else await change(never);
-      if (now() > deadline) throw new GatewayError("model_load_failed", `no room for ${id}: ${occupied.length} models are loaded and in use`);
+      if (now() > deadline)
+        throw new GatewayError(
+          "model_load_failed",
+          `no room for ${id}: ${occupied.length} models are loaded and in use`,
+        );
     }
   }
 
@@ -273,7 +284,8 @@ export function createAdmission(options: {
   async function drain(models: readonly string[] | "all", signal: AbortSignal): Promise<() => void> {
     const letIn = hold(models);
     const deadline = now() + options.drainMs;
-    const busy = (): boolean => (models === "all" ? leases.size + loads.size > 0 : models.some((id) => leases.has(id) || loads.has(id)));
+    const busy = (): boolean =>
+      models === "all" ? leases.size + loads.size > 0 : models.some((id) => leases.has(id) || loads.has(id));
     while (busy() && now() < deadline && !signal.aborted) await change(signal, Math.max(1, deadline - now()));
     return letIn;
   }
@@ -285,7 +297,8 @@ export function createAdmission(options: {
     replace: async (instance) => {
       await router.refresh();
       // A process that lost its listener but lives stays "loaded" in the router's eyes for ever; unloading cures it.
-      if (router.instances.get(instance.id) === instance && router.isReady()) await endInstance(instance.id, new AbortController().signal);
+      if (router.instances.get(instance.id) === instance && router.isReady())
+        await endInstance(instance.id, new AbortController().signal);
     },
     inFlight: () => leases,
     unload: async (id, signal) => {

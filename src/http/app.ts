@@ -7,7 +7,7 @@ import { compatRoutes } from "./compat/routes.ts";
 import type { Family } from "./errors.ts";
 import type { ExchangeDeps } from "./exchange.ts";
 import { sendError } from "./family.ts";
-import { gatewayRoutes, type GatewayRoutesDeps } from "./gateway/routes.ts";
+import { type GatewayRoutesDeps, gatewayRoutes } from "./gateway/routes.ts";
 import { isAllowedHost, isAllowedOrigin } from "./guards.ts";
 import { nativeRoutes } from "./native/routes.ts";
 import { createUpstream } from "./upstream.ts";
@@ -46,12 +46,23 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.addHook("onClose", () => upstream.close());
   app.addHook("onRequest", (request, _reply, done) => {
     if (!isAllowedHost(request.headers.host, deps.allowedHosts)) {
-      return done(new GatewayError("forbidden_origin", `this gateway does not answer to the host name ${request.headers.host ?? "(none)"}`));
+      return done(
+        new GatewayError(
+          "forbidden_origin",
+          `this gateway does not answer to the host name ${request.headers.host ?? "(none)"}`,
+        ),
+      );
     }
     if (!isAllowedOrigin(request.headers.origin, deps.allowedHosts)) {
-      return done(new GatewayError("forbidden_origin", `pages of ${request.headers.origin ?? "an unknown origin"} may not call this gateway`));
+      return done(
+        new GatewayError(
+          "forbidden_origin",
+          `pages of ${request.headers.origin ?? "an unknown origin"} may not call this gateway`,
+        ),
+      );
     }
-    if (deps.stopping.aborted && request.method !== "GET") return done(new GatewayError("shutting_down", "the gateway is stopping"));
+    if (deps.stopping.aborted && request.method !== "GET")
+      return done(new GatewayError("shutting_down", "the gateway is stopping"));
     done();
   });
 
@@ -62,29 +73,48 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     onFailure: (error, model) => deps.logger.warn({ err: error, model, code: error.code }, "a generation failed"),
   };
   for (const prefix of compatPrefixes) {
-    void app.register((scope, _options, done) => {
-      compatRoutes(scope, { ...exchange, catalogue: deps.catalogue });
-      done();
-    }, { prefix });
+    void app.register(
+      (scope, _options, done) => {
+        compatRoutes(scope, { ...exchange, catalogue: deps.catalogue });
+        done();
+      },
+      { prefix },
+    );
   }
   for (const prefix of nativePrefixes) {
-    void app.register((scope, _options, done) => {
-      nativeRoutes(scope, { ...exchange, catalogue: deps.catalogue });
-      done();
-    }, { prefix });
+    void app.register(
+      (scope, _options, done) => {
+        nativeRoutes(scope, { ...exchange, catalogue: deps.catalogue });
+        done();
+      },
+      { prefix },
+    );
   }
   void app.register((scope, _options, done) => {
     gatewayRoutes(scope, deps);
     done();
   });
-  app.route({ method: ["GET", "HEAD"], url: "/", handler: (_request, reply) => reply.type("text/plain").send("Ollama is running: this is Model Gateway, which speaks its API too.\n") });
+  app.route({
+    method: ["GET", "HEAD"],
+    url: "/",
+    handler: (_request, reply) =>
+      reply.type("text/plain").send("Ollama is running: this is Model Gateway, which speaks its API too.\n"),
+  });
   app.setErrorHandler((error, request, reply) => sendError(familyOf(request.url), error, request, reply));
   app.setNotFoundHandler((request, reply) => {
-    const allowed = ["GET", "POST", "PUT", "PATCH", "DELETE"].filter((method) => app.hasRoute({ method, url: request.url.split("?")[0] ?? "" }));
+    const allowed = ["GET", "POST", "PUT", "PATCH", "DELETE"].filter((method) =>
+      app.hasRoute({ method, url: request.url.split("?")[0] ?? "" }),
+    );
     const path = request.url.split("?")[0] ?? "";
-    if (allowed.length === 0) return sendError(familyOf(request.url), new GatewayError("not_found", `there is no ${path}`), request, reply);
+    if (allowed.length === 0)
+      return sendError(familyOf(request.url), new GatewayError("not_found", `there is no ${path}`), request, reply);
     void reply.header("allow", allowed.join(", "));
-    sendError(familyOf(request.url), new GatewayError("method_not_allowed", `${path} does not take ${request.method}`), request, reply);
+    sendError(
+      familyOf(request.url),
+      new GatewayError("method_not_allowed", `${path} does not take ${request.method}`),
+      request,
+      reply,
+    );
   });
   return app;
 }

@@ -23,7 +23,11 @@ export interface Catalogue {
 }
 
 /** `absentReason`: why a model that the document names is not in the cache; null for one that it does not name. */
-export function createCatalogue(lastPass: () => Pass | null, router: Router, absentReason: (name: string) => string | null): Catalogue {
+export function createCatalogue(
+  lastPass: () => Pass | null,
+  router: Router,
+  absentReason: (name: string) => string | null,
+): Catalogue {
   // While the cache cannot be read, what it held a moment ago is the best that anybody knows.
   let models: readonly CachedModel[] = [];
   let exact = new Map<string, CachedModel>();
@@ -34,7 +38,9 @@ export function createCatalogue(lastPass: () => Pass | null, router: Router, abs
     if (pass && pass !== seen && pass.observed.cache.state === "known") {
       seen = pass;
       // What the router cannot be told of is not offered either.
-      models = pass.observed.cache.value.models.filter((model) => model.complete && (model.routerId !== null || sectionProblem(model) === null)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      models = pass.observed.cache.value.models
+        .filter((model) => model.complete && (model.routerId !== null || sectionProblem(model) === null))
+        .toSorted((a, b) => (a.id < b.id ? -1 : 1));
       exact = new Map(models.map((model) => [model.id, model]));
     }
     return models;
@@ -49,8 +55,10 @@ export function createCatalogue(lastPass: () => Pass | null, router: Router, abs
       const found = match.kind === "found" ? exact.get(match.id) : undefined;
       if (found) return found;
       const absent = absentReason(name);
-      if (absent !== null) throw new GatewayError("model_not_found", `model '${name}' is in the document but not here yet: ${absent}`);
-      const nearest = match.kind === "missing" && match.nearest.length > 0 ? `; did you mean ${match.nearest.join(" or ")}?` : "";
+      if (absent !== null)
+        throw new GatewayError("model_not_found", `model '${name}' is in the document but not here yet: ${absent}`);
+      const nearest =
+        match.kind === "missing" && match.nearest.length > 0 ? `; did you mean ${match.nearest.join(" or ")}?` : "";
       throw new GatewayError("model_not_found", `model '${name}' not found${nearest}`);
     },
     list: () => {
@@ -80,4 +88,3 @@ function inForce(set: number | null, trained: number | null, running: number | n
   if (set === null) return running ?? trained;
   return Math.min(set, trained ?? set, running ?? set);
 }
-

@@ -20,7 +20,14 @@ function errorBody(family: Family, error: GatewayError, message: string): object
     case "gateway":
       return { error: { code: error.code, message, hint: error.hint } };
     case "compat":
-      return { error: { message, type: error.status < 500 ? "invalid_request_error" : "server_error", param: null, code: error.code } };
+      return {
+        error: {
+          message,
+          type: error.status < 500 ? "invalid_request_error" : "server_error",
+          param: null,
+          code: error.code,
+        },
+      };
     case "native":
       return { error: message };
     default:
@@ -52,12 +59,24 @@ const engineCodes: ReadonlyMap<string, string> = new Map([
 /** An error answer of the engine in the family's shape; its other fields (`n_ctx`, …) are kept. */
 export function renderEngineError(family: "compat" | "native", status: number, text: string): RenderedError {
   const error = parseEngineError(text);
-  const message = typeof error?.message === "string" ? error.message : text.slice(0, 500) || `the engine answered ${status}`;
+  const message =
+    typeof error?.message === "string" ? error.message : text.slice(0, 500) || `the engine answered ${status}`;
   const type = typeof error?.type === "string" ? error.type : "server_error";
   // Our own key is wrong there: the client's is not the matter.
   const seen = status === 401 || status === 403 ? 502 : status;
   if (family === "native") return { status: seen, body: { error: message } };
-  return { status: seen, body: { error: { ...error, message, type, param: null, code: engineCodes.get(type) ?? (seen < 500 ? "invalid_request" : "upstream_failed") } } };
+  return {
+    status: seen,
+    body: {
+      error: {
+        ...error,
+        message,
+        type,
+        param: null,
+        code: engineCodes.get(type) ?? (seen < 500 ? "invalid_request" : "upstream_failed"),
+      },
+    },
+  };
 }
 
 function parseEngineError(text: string): EngineError["error"] | undefined {

@@ -50,7 +50,8 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
       if ((await exchange(deps, lease, raw, left.signal, generation)) === "done") return;
       // Its process ended between our looking and our asking: nothing was answered, so the next instance is asked.
       lease.release();
-      if (attempt === attempts) throw new GatewayError("upstream_failed", `${generation.model} does not accept requests`);
+      if (attempt === attempts)
+        throw new GatewayError("upstream_failed", `${generation.model} does not accept requests`);
       await deps.admission.replace(lease.instance);
     }
   } catch (error) {
@@ -63,7 +64,13 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   }
 }
 
-function exchange({ upstream, cutOff }: ExchangeDeps, lease: Lease, raw: RawReply, left: AbortSignal, generation: Generation): Promise<"done" | "refused"> {
+function exchange(
+  { upstream, cutOff }: ExchangeDeps,
+  lease: Lease,
+  raw: RawReply,
+  left: AbortSignal,
+  generation: Generation,
+): Promise<"done" | "refused"> {
   const { translator } = generation;
   return new Promise((resolve) => {
     let status = 0;
@@ -128,9 +135,17 @@ function fail(raw: RawReply, { family }: Translator, error: GatewayError): void 
   }
 }
 
-function answer(raw: RawReply, { status, body }: { readonly status: number; readonly body: object | string }, headers: Record<string, string> = {}): void {
+function answer(
+  raw: RawReply,
+  { status, body }: { readonly status: number; readonly body: object | string },
+  headers: Record<string, string> = {},
+): void {
   const bytes = body instanceof Uint8Array ? body : Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
-  raw.head(status, { "content-type": "application/json; charset=utf-8", "content-length": String(bytes.length), ...headers });
+  raw.head(status, {
+    "content-type": "application/json; charset=utf-8",
+    "content-length": String(bytes.length),
+    ...headers,
+  });
   raw.write(bytes);
   raw.end();
 }

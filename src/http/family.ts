@@ -12,13 +12,22 @@ export function installFamily(app: FastifyInstance, family: Family): void {
     app.removeAllContentTypeParsers();
     // Ollama's own clients send JSON under any type or none; for the gateway's own routes the type is what keeps a
     // web page's plain form post out.
-    app.addContentTypeParser(family === "native" ? "*" : ["application/json", "application/merge-patch+json"], { parseAs: "string" }, (_request, body, done) => {
-      try {
-        done(null, body === "" ? undefined : JSON.parse(String(body)));
-      } catch (error) {
-        done(new GatewayError("invalid_request", `the body is no JSON: ${error instanceof Error ? error.message : "unreadable"}`));
-      }
-    });
+    app.addContentTypeParser(
+      family === "native" ? "*" : ["application/json", "application/merge-patch+json"],
+      { parseAs: "string" },
+      (_request, body, done) => {
+        try {
+          done(null, body === "" ? undefined : JSON.parse(String(body)));
+        } catch (error) {
+          done(
+            new GatewayError(
+              "invalid_request",
+              `the body is no JSON: ${error instanceof Error ? error.message : "unreadable"}`,
+            ),
+          );
+        }
+      },
+    );
   }
   app.setErrorHandler((error, request, reply) => sendError(family, error, request, reply));
 }
@@ -33,7 +42,8 @@ export function sendError(family: Family, thrown: unknown, request: FastifyReque
 /** Fastify's own refusals in our catalogue. */
 function fromFramework(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
-  if (thrown instanceof RangeError) return new GatewayError("invalid_request", "the body is nested too deeply", { cause: thrown });
+  if (thrown instanceof RangeError)
+    return new GatewayError("invalid_request", "the body is nested too deeply", { cause: thrown });
   const code = (thrown as Partial<FastifyError> | null)?.code ?? "";
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   switch (code) {

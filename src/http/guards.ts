@@ -6,7 +6,13 @@ const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 export function isAllowedHost(host: string | undefined, further: readonly string[]): boolean {
   if (host === undefined) return false;
   const name = host.toLowerCase().replace(/:\d+$/, "");
-  return loopbackNames.includes(name) || /^127\.\d+\.\d+\.\d+$/.test(name) || name.endsWith(".localhost") || further.includes(name) || further.includes(host.toLowerCase());
+  return (
+    loopbackNames.includes(name) ||
+    /^127\.\d+\.\d+\.\d+$/.test(name) ||
+    name.endsWith(".localhost") ||
+    further.includes(name) ||
+    further.includes(host.toLowerCase())
+  );
 }
 
 /** Browsers name the page's origin; other clients send none. */

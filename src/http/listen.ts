@@ -7,7 +7,10 @@ import { isLoopback } from "./guards.ts";
 /** Without license keys everybody who can connect may do everything: then only this machine may connect. */
 export function requireLoopback(host: string): void {
   if (isLoopback(host)) return;
-  throw new GatewayError("invalid_request", `--host ${host} is open to other machines, and this version has no license keys to keep them out: use 127.0.0.1`);
+  throw new GatewayError(
+    "invalid_request",
+    `--host ${host} is open to other machines, and this version has no license keys to keep them out: use 127.0.0.1`,
+  );
 }
 
 /** Answers with the address, `http://HOST:PORT`. Errors: `invalid_request` for a port that is taken or an address that is none. */

@@ -22,7 +22,11 @@ export interface Exchange {
 }
 
 export interface Upstream {
-  send(instance: Instance, request: { readonly path: string; readonly body: Uint8Array; readonly stream: boolean }, sink: AnswerSink): Exchange;
+  send(
+    instance: Instance,
+    request: { readonly path: string; readonly body: Uint8Array; readonly stream: boolean },
+    sink: AnswerSink,
+  ): Exchange;
   close(): Promise<void>;
 }
 
@@ -46,7 +50,8 @@ export function createUpstream({ probeAfterMs }: { readonly probeAfterMs: number
 
       async function probe(): Promise<void> {
         if (over || Date.now() - lastByte < probeAfterMs || (await isAlive(agent, instance, probeAfterMs))) return;
-        if (!over && Date.now() - lastByte >= probeAfterMs) controller?.abort(new GatewayError("upstream_failed", silentMessage));
+        if (!over && Date.now() - lastByte >= probeAfterMs)
+          controller?.abort(new GatewayError("upstream_failed", silentMessage));
       }
 
       function finish(tell: () => void): void {
@@ -113,7 +118,13 @@ const silentMessage = "the engine does not answer any more";
 
 async function isAlive(agent: Agent, instance: Instance, withinMs: number): Promise<boolean> {
   try {
-    const answer = await agent.request({ origin: instance.origin, path: "/health", method: "GET", reset: true, signal: AbortSignal.timeout(withinMs) });
+    const answer = await agent.request({
+      origin: instance.origin,
+      path: "/health",
+      method: "GET",
+      reset: true,
+      signal: AbortSignal.timeout(withinMs),
+    });
     await answer.body.dump();
     return answer.statusCode === 200;
   } catch {
@@ -123,10 +134,14 @@ async function isAlive(agent: Agent, instance: Instance, withinMs: number): Prom
 
 /** Nothing was answered, and the process takes no requests: another instance may. */
 export function isRefusal(error: GatewayError): boolean {
-  return error.code === "upstream_failed" && (systemCode(error.cause) === "ECONNREFUSED" || error.message === silentMessage);
+  return (
+    error.code === "upstream_failed" && (systemCode(error.cause) === "ECONNREFUSED" || error.message === silentMessage)
+  );
 }
 
 function brokenOff(error: Error): GatewayError {
   if (error instanceof GatewayError) return error;
-  return new GatewayError("upstream_failed", `the engine broke off (${systemCode(error) ?? error.message})`, { cause: error });
+  return new GatewayError("upstream_failed", `the engine broke off (${systemCode(error) ?? error.message})`, {
+    cause: error,
+  });
 }

@@ -7,9 +7,9 @@ import { GatewayError, systemCode } from "../core/errors.ts";
 import { inferTag, type ModelId, repoOf, shardOf } from "../core/ids.ts";
 import { hashFile } from "./download.ts";
 import { cacheError } from "./errors.ts";
+import { hasGgufMagic } from "./gguf-metadata.ts";
 import { blobPath, blobsFolder, type CachedFile, partialPath } from "./layout.ts";
 import { linkSnapshot, readRef, writeRef } from "./link.ts";
-import { hasGgufMagic } from "./gguf-metadata.ts";
 import type { PulledModel } from "./pull.ts";
 
 /** Throws `source_missing`, `disk_full`, `cache_unwritable`, `cancelled`. A sharded model is imported by its first shard. */
@@ -81,7 +81,14 @@ function fileNameFor(id: ModelId, source: string): string {
  * A copy (reflinked where the filesystem can), not a hard link: a source that its owner overwrites in place would change
  * the blob under its hash.
  */
-async function placeBlob(cacheDir: string, repo: string, source: string, sha256: string, size: number, stamp: string): Promise<void> {
+async function placeBlob(
+  cacheDir: string,
+  repo: string,
+  source: string,
+  sha256: string,
+  size: number,
+  stamp: string,
+): Promise<void> {
   const blob = blobPath(cacheDir, repo, sha256);
   if ((await stat(blob).catch(() => undefined))?.size === size) return;
   const partial = partialPath(cacheDir, repo, sha256);

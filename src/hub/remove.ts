@@ -59,7 +59,10 @@ async function inEverySnapshot(snapshots: string, links: readonly string[]): Pro
 }
 
 /** A link that somebody made to a file outside the cache is ours to remove, and the file is not. */
-async function targetOf(path: string, blobs: string): Promise<"absent" | "plain" | "foreign" | { readonly blob: string }> {
+async function targetOf(
+  path: string,
+  blobs: string,
+): Promise<"absent" | "plain" | "foreign" | { readonly blob: string }> {
   try {
     const target = resolve(dirname(path), await readlink(path));
     const blob = basename(target);

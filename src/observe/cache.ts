@@ -27,14 +27,21 @@ export function createCacheScanner(cacheDir: string): CacheScanner {
       entries = await readdir(cacheDir);
       device = (await stat(cacheDir)).dev;
     } catch (error) {
-      if (systemCode(error) === "ENOENT" && !seen) return { state: "known", value: { models: [], signature: "empty", unreadable: [] } };
+      if (systemCode(error) === "ENOENT" && !seen)
+        return { state: "known", value: { models: [], signature: "empty", unreadable: [] } };
       // A cache that was there and is gone is an unplugged disk, not a wish to pull everything again.
-      return { state: "unknown", why: `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})` };
+      return {
+        state: "unknown",
+        why: `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})`,
+      };
     }
     const repos = entries.filter((name) => /^models--[^-].*--.+/.test(name)).sort();
     // So is one whose folder is there, empty, on another filesystem: what is left of an unmounted disk is its mount point.
     if (seen && seen.repos > 0 && repos.length === 0 && device !== seen.device) {
-      return { state: "unknown", why: `the model cache ${cacheDir} is empty and on another filesystem: its disk seems to be unmounted` };
+      return {
+        state: "unknown",
+        why: `the model cache ${cacheDir} is empty and on another filesystem: its disk seems to be unmounted`,
+      };
     }
     seen = { device, repos: repos.length };
     const models: CachedModel[] = [];
@@ -54,12 +61,20 @@ export function createCacheScanner(cacheDir: string): CacheScanner {
     return { state: "known", value: { models, signature: hash.digest("hex").slice(0, 16), unreadable } };
   }
 
-  async function readRepo(root: string, repo: string, used: Set<string>): Promise<{ models: CachedModel[]; signature: string } | null> {
+  async function readRepo(
+    root: string,
+    repo: string,
+    used: Set<string>,
+  ): Promise<{ models: CachedModel[]; signature: string } | null> {
     try {
       const main = await readRef(join(root, "refs", "main"));
       const commits = await listFolders(join(root, "snapshots"));
-      const snapshots = await Promise.all(commits.map((commit) => readSnapshot(join(root, "snapshots", commit), commit)));
-      const ordered = snapshots.toSorted((a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a));
+      const snapshots = await Promise.all(
+        commits.map((commit) => readSnapshot(join(root, "snapshots", commit), commit)),
+      );
+      const ordered = snapshots.toSorted(
+        (a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a),
+      );
       const groups = groupModels(ordered, main);
       const models = await Promise.all(groups.map((group) => describe(root, repo, group, used)));
       return { models, signature: JSON.stringify([repo, main, ordered]) };

@@ -6,7 +6,7 @@ import { readIfPresent } from "../desired/atomic-file.ts";
 import type { EngineSource } from "../engines/engine-source.ts";
 import type { Router } from "../engines/router.ts";
 import type { InventoryEntry, Knowable, Observed } from "../plan/observed.ts";
-import { emptyPreset, parsePreset, type PresetFile } from "../plan/preset-file.ts";
+import { emptyPreset, type PresetFile, parsePreset } from "../plan/preset-file.ts";
 import type { CacheScanner } from "./cache.ts";
 
 export interface Observer {
@@ -35,7 +35,12 @@ export function createObserver(options: {
       const inventory = options.inventory();
       const vanished = cache.state === "known" && cache.value.signature === "empty" && inventory.length > 0;
       return {
-        cache: vanished ? { state: "unknown", why: `the model cache ${options.cacheDir} is gone, with models in it that this gateway put there` } : cache,
+        cache: vanished
+          ? {
+              state: "unknown",
+              why: `the model cache ${options.cacheDir} is gone, with models in it that this gateway put there`,
+            }
+          : cache,
         preset,
         freeBytes,
         inventory: { state: "known", value: inventory },

@@ -122,7 +122,9 @@ function indexOf(models: readonly CachedModel[]): ModelIndex {
   const reversed = models.toReversed();
   const index = {
     byId: new Map(reversed.map((model) => [model.id.toLowerCase(), model])),
-    byAlias: new Map(reversed.flatMap((model) => model.aliases.map((alias): [string, CachedModel] => [alias.toLowerCase(), model]))),
+    byAlias: new Map(
+      reversed.flatMap((model) => model.aliases.map((alias): [string, CachedModel] => [alias.toLowerCase(), model])),
+    ),
   };
   indexes.set(models, index);
   return index;

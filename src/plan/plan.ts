@@ -3,8 +3,16 @@
 import { restartAfterCrash } from "../core/backoff.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type Action, type BackoffEntry, backoffKey, type HeldAction, type Plan } from "./actions.ts";
-import { type CachedModel, type CacheSnapshot, findCached, holdsFilesOf, type InventoryEntry, isOfRepo, type Observed } from "./observed.ts";
-import { effectiveValues, hasSource, parsePreset, type PresetFile } from "./preset-file.ts";
+import {
+  type CachedModel,
+  type CacheSnapshot,
+  findCached,
+  holdsFilesOf,
+  type InventoryEntry,
+  isOfRepo,
+  type Observed,
+} from "./observed.ts";
+import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
 import { renderPreset } from "./render-preset.ts";
 import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
 
@@ -80,18 +88,41 @@ function planEngine(
   if (cache.state === "unknown" || preset.state === "unknown") return [];
   const kept = cache.value.models.filter((model) => !removals.some(({ cached }) => cached === model));
   const wanted = wantedSections(desired, kept, router.knownOptions, findings);
-  const text = renderPreset(preset.value, wanted, router.knownOptions, (name) => isOfRepo(name, cache.value.unreadable));
+  const text = renderPreset(preset.value, wanted, router.knownOptions, (name) =>
+    isOfRepo(name, cache.value.unreadable),
+  );
   if (text !== preset.value.text) {
     const reason = preset.value.text === "" ? "PresetAbsent" : "PresetDiffers";
-    return [now({ kind: "preset.write", key: "preset", text, replaces: preset.value.text, reason, message: "write router.preset.ini", disrupts: [] })];
+    return [
+      now({
+        kind: "preset.write",
+        key: "preset",
+        text,
+        replaces: preset.value.text,
+        reason,
+        message: "write router.preset.ini",
+        disrupts: [],
+      }),
+    ];
   }
   if (router.binary !== "present") return [];
-  const listedByItself = kept.filter((model) => model.complete && model.routerId !== null).map((model) => model.upstreamId);
-  const expected = new Set([...wanted.map((section) => section.name).filter((name) => name !== "*"), ...listedByItself]);
+  const listedByItself = kept
+    .filter((model) => model.complete && model.routerId !== null)
+    .map((model) => model.upstreamId);
+  const expected = new Set([
+    ...wanted.map((section) => section.name).filter((name) => name !== "*"),
+    ...listedByItself,
+  ]);
   return planRouter(observed, preset.value, cache.value, [...expected], context);
 }
 
-function planRouter(observed: Observed, preset: PresetFile, cache: CacheSnapshot, expected: readonly string[], context: PlanContext): Candidate[] {
+function planRouter(
+  observed: Observed,
+  preset: PresetFile,
+  cache: CacheSnapshot,
+  expected: readonly string[],
+  context: PlanContext,
+): Candidate[] {
   const { router } = observed;
   if (router.phase === "stopped") {
     const reason = router.crashes.length > 0 ? "RouterCrashed" : "RouterStopped";
@@ -100,7 +131,13 @@ function planRouter(observed: Observed, preset: PresetFile, cache: CacheSnapshot
   }
   if (router.phase !== "ready") return [];
   if (router.silentSince !== null) {
-    const action: Action = { kind: "router.restart", key: "router", reason: "RouterHung", message: "restart the router, which does not answer", disrupts: loadedModels(observed) };
+    const action: Action = {
+      kind: "router.restart",
+      key: "router",
+      reason: "RouterHung",
+      message: "restart the router, which does not answer",
+      disrupts: loadedModels(observed),
+    };
     return context.now - router.silentSince >= context.silenceLimitMs ? [now(action)] : [];
   }
   if (router.loadedPreset !== preset.text || router.loadedCache !== cache.signature) {
@@ -109,9 +146,21 @@ function planRouter(observed: Observed, preset: PresetFile, cache: CacheSnapshot
     const mayWait = router.loadedPreset === preset.text && action.disrupts.some((id) => isOfRepo(id, cache.unreadable));
     return mayWait ? [] : [now(action)];
   }
-  if (router.models.state === "known" && !router.freshlyStarted && !reloadTookEffect(router.models.value, preset, expected)) {
+  if (
+    router.models.state === "known" &&
+    !router.freshlyStarted &&
+    !reloadTookEffect(router.models.value, preset, expected)
+  ) {
     const message = "restart the router, whose reload did not take the new settings";
-    return [now({ kind: "router.restart", key: "router", reason: "ReloadHadNoEffect", message, disrupts: loadedModels(observed) })];
+    return [
+      now({
+        kind: "router.restart",
+        key: "router",
+        reason: "ReloadHadNoEffect",
+        message,
+        disrupts: loadedModels(observed),
+      }),
+    ];
   }
   return [];
 }
@@ -123,7 +172,9 @@ function reloadAction(observed: Observed, preset: PresetFile, cache: CacheSnapsh
   const served = new Set(cache.models.map((model) => model.upstreamId));
   const listed = router.models.state === "known" ? router.models.value.map((model) => model.id) : [];
   const changes = [...new Set([...served, ...listed])].filter(
-    (id) => !(served.has(id) || hasSource(preset, id)) || !sameValues(effectiveValues(before, id), effectiveValues(preset, id)),
+    (id) =>
+      !(served.has(id) || hasSource(preset, id)) ||
+      !sameValues(effectiveValues(before, id), effectiveValues(preset, id)),
   );
   const presetChanged = router.loadedPreset !== preset.text;
   return {
@@ -142,7 +193,9 @@ function sameValues(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, strin
 
 function loadedModels({ router }: Observed): string[] {
   if (router.models.state === "unknown") return [];
-  return router.models.value.filter((model) => model.value !== "unloaded" && model.value !== "downloading").map((model) => model.id);
+  return router.models.value
+    .filter((model) => model.value !== "unloaded" && model.value !== "downloading")
+    .map((model) => model.id);
 }
 
 interface Removal {
@@ -160,8 +213,15 @@ function modelsToRemove(desired: Desired, observed: Observed): Removal[] {
   const entries = observed.inventory.value;
   const idOf = (name: string): string => (findCached(models, name)?.id ?? name).toLowerCase();
   // The document may name a cached model by another of its names, and two entries may mean one model.
-  const stays = new Set([...desired.models.map((model) => model.id), ...entries.filter((entry) => entry.keep).map((entry) => entry.id)].flatMap((name) => [name.toLowerCase(), idOf(name)]));
-  const fetched = desired.models.filter((model) => !isPresent(models, model)).map((model) => model.id.slice(0, model.id.indexOf(":")));
+  const stays = new Set(
+    [
+      ...desired.models.map((model) => model.id),
+      ...entries.filter((entry) => entry.keep).map((entry) => entry.id),
+    ].flatMap((name) => [name.toLowerCase(), idOf(name)]),
+  );
+  const fetched = desired.models
+    .filter((model) => !isPresent(models, model))
+    .map((model) => model.id.slice(0, model.id.indexOf(":")));
   return entries.flatMap((entry): Removal[] => {
     if (stays.has(entry.id.toLowerCase()) || stays.has(idOf(entry.id)) || isOfRepo(entry.id, unreadable)) return [];
     const cached = findCached(models, entry.id);
@@ -173,14 +233,25 @@ function modelsToRemove(desired: Desired, observed: Observed): Removal[] {
 }
 
 /** Sections go before files go: a section whose model has vanished would become a phantom that hangs. */
-function planRemovals(removals: readonly Removal[], { preset, router }: Observed, engine: readonly Candidate[]): Candidate[] {
+function planRemovals(
+  removals: readonly Removal[],
+  { preset, router }: Observed,
+  engine: readonly Candidate[],
+): Candidate[] {
   if (removals.length === 0 || preset.state === "unknown") return [];
   const settled = router.phase === "stopped" || (router.phase === "ready" && router.loadedPreset === preset.value.text);
   const waits = !settled || engine.some(({ action }) => action.kind === "preset.write");
   return removals.map(({ entry: { id }, cached }) => {
     const message = `delete ${id}, which the document no longer names`;
     const disrupts = cached ? [cached.upstreamId] : [];
-    const action: Action = { kind: "model.remove", key: `model/${id}`, model: id, reason: "NoLongerDesired", message, disrupts };
+    const action: Action = {
+      kind: "model.remove",
+      key: `model/${id}`,
+      model: id,
+      reason: "NoLongerDesired",
+      message,
+      disrupts,
+    };
     return { action, notBefore: 0, waits };
   });
 }

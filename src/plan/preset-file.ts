@@ -25,7 +25,10 @@ export const emptyPreset: PresetFile = { text: "", sections: [{ name: null, line
 export function parsePreset(text: string): PresetFile {
   const sections: { name: string | null; lines: string[] }[] = [{ name: null, lines: [] }];
   // The router refuses the whole file for a byte order mark, and for bytes that are no UTF-8, read here as U+FFFD.
-  const lines = text.replace(/^\uFEFF/, "").replaceAll("\uFFFD", "?").split(/\r\n|[\r\n]/);
+  const lines = text
+    .replace(/^\uFEFF/, "")
+    .replaceAll("\uFFFD", "?")
+    .split(/\r\n|[\r\n]/);
   if (lines.at(-1) === "") lines.pop();
   for (const line of lines) {
     const header = headerPattern.exec(line);

@@ -1,6 +1,15 @@
 // The text that router.preset.ini should have: our sections and keys in place, everything else as people wrote it. Pure.
 import { parseModelId } from "../core/ids.ts";
-import { isMarker, isReadable, markedKeys, markerFor, type PresetFile, type PresetSection, readEntry, sameSection } from "./preset-file.ts";
+import {
+  isMarker,
+  isReadable,
+  markedKeys,
+  markerFor,
+  type PresetFile,
+  type PresetSection,
+  readEntry,
+  sameSection,
+} from "./preset-file.ts";
 
 /** A section of ours: the keys that it must have. */
 export interface WantedSection {
@@ -30,15 +39,23 @@ export function renderPreset(
   isUnknown: (name: string) => boolean = () => false,
 ): string {
   const effective = current.sections.filter(
-    (section, index) => section.name === null || !current.sections.slice(index + 1).some((later) => later.name !== null && sameSection(later.name, section.name ?? "")),
+    (section, index) =>
+      section.name === null ||
+      !current.sections
+        .slice(index + 1)
+        .some((later) => later.name !== null && sameSection(later.name, section.name ?? "")),
   );
   const drafts = current.sections.map((section, index): Draft | null => {
     if (section.name === null) return index === 0 ? preamble(section) : commentOut(section, null);
     if (!effective.includes(section)) return commentOut(section, "replaced by the later section of the same name");
-    const ours = isUnknown(section.name) ? asItStands(section, knownKeys) : wanted.find((entry) => sameSection(entry.name, section.name ?? ""));
+    const ours = isUnknown(section.name)
+      ? asItStands(section, knownKeys)
+      : wanted.find((entry) => sameSection(entry.name, section.name ?? ""));
     return mergeSection(section, ours, knownKeys);
   });
-  const missing = wanted.filter((entry) => !effective.some((section) => section.name !== null && sameSection(section.name, entry.name)));
+  const missing = wanted.filter(
+    (entry) => !effective.some((section) => section.name !== null && sameSection(section.name, entry.name)),
+  );
   const added = missing.map((entry): Draft => ({ name: entry.name, lines: ourLines(entry.values) }));
   return format([...drafts.filter((draft) => draft !== null), ...added]);
 }
@@ -62,7 +79,11 @@ function preamble(section: PresetSection): Draft {
   return { name: null, lines: lines.some((line) => line.trim() !== "") ? lines : introduction };
 }
 
-function mergeSection(section: PresetSection, ours: WantedSection | undefined, knownKeys: ReadonlySet<string> | null): Draft | null {
+function mergeSection(
+  section: PresetSection,
+  ours: WantedSection | undefined,
+  knownKeys: ReadonlySet<string> | null,
+): Draft | null {
   const marked = markedKeys(section);
   const values = new Map(ours?.values);
   // Of a section that is not ours any more only what people wrote remains.
@@ -90,7 +111,9 @@ function ourLines(values: ReadonlyMap<string, string>): string[] {
 
 function commentOut(section: PresetSection, why: string | null): Draft {
   // A marker would give the keys of the section above to the gateway.
-  const lines = section.lines.filter((line) => !isMarker(line)).map((line) => (/^[ \t]*(?:[;#]|$)/.test(line) ? line : commented(line)));
+  const lines = section.lines
+    .filter((line) => !isMarker(line))
+    .map((line) => (/^[ \t]*(?:[;#]|$)/.test(line) ? line : commented(line)));
   return { name: null, lines: [...(why === null ? [] : [`; ${why}:`, `; [${section.name}]`]), ...lines] };
 }
 
@@ -110,7 +133,9 @@ function format(drafts: readonly Draft[]): string {
     // What has no header will be read as part of the section above: it is laid out as such.
     blocks.push(above ? { name: above.name, lines: [...trimBlank(above.lines), "", ...draft.lines] } : draft);
   }
-  const texts = blocks.map(({ name, lines }) => [...(name === null ? [] : [`[${name}]`]), ...trimBlank(lines)].join("\n"));
+  const texts = blocks.map(({ name, lines }) =>
+    [...(name === null ? [] : [`[${name}]`]), ...trimBlank(lines)].join("\n"),
+  );
   return `${texts.filter((text) => text !== "").join("\n\n")}\n`;
 }
 

@@ -1,7 +1,7 @@
 // Which sections router.preset.ini should have, and whether the router took them. Pure.
 import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type CachedModel, findCached, type RouterModel } from "./observed.ts";
-import { presetCtxSize, type PresetFile } from "./preset-file.ts";
+import { type PresetFile, presetCtxSize } from "./preset-file.ts";
 import type { WantedSection } from "./render-preset.ts";
 
 /** Seconds until the router kills a model that does not end by itself; its own default of 10 blocks a reload as long. */
@@ -19,7 +19,12 @@ export function wantedSections(
     const cached = findCached(models, model.id);
     if (!cached) continue;
     const other = byId.get(cached.id);
-    if (other && settingsOf(other) !== settingsOf(model)) note(findings, cached.id, `the document names it as ${other.id} and as ${model.id}, with other settings; the last counts`);
+    if (other && settingsOf(other) !== settingsOf(model))
+      note(
+        findings,
+        cached.id,
+        `the document names it as ${other.id} and as ${model.id}, with other settings; the last counts`,
+      );
     byId.set(cached.id, model);
   }
   const sections = models
@@ -38,14 +43,19 @@ function settingsOf({ ctxSize, preset }: DesiredModel): string {
   return JSON.stringify([ctxSize, Object.entries(preset ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
-function globalValues(desired: Desired, knownOptions: ReadonlySet<string> | null, findings: Map<string, string>): Map<string, string> {
+function globalValues(
+  desired: Desired,
+  knownOptions: ReadonlySet<string> | null,
+  findings: Map<string, string>,
+): Map<string, string> {
   const values = new Map<string, string>();
   if (desired.context.default !== undefined) values.set("ctx-size", String(desired.context.default));
   // Otherwise each load asks the hub, and a newer commit is pulled behind our back.
   values.set("offline", "true");
   values.set("stop-timeout", String(stopTimeoutSeconds));
   if (desired.rpc.mode === "rpc" && desired.rpc.workers.length > 0) {
-    if (knownOptions && !knownOptions.has("rpc")) note(findings, "rpc", "the engine was built without RPC: the workers are left out");
+    if (knownOptions && !knownOptions.has("rpc"))
+      note(findings, "rpc", "the engine was built without RPC: the workers are left out");
     else values.set("rpc", desired.rpc.workers.join(","));
   }
   return values;
@@ -61,7 +71,8 @@ function modelSection(
   const overrides = new Map<string, string>();
   if (desired?.ctxSize !== undefined) overrides.set("ctx-size", String(desired.ctxSize));
   for (const [key, value] of Object.entries(desired?.preset ?? {})) {
-    if (knownOptions && !knownOptions.has(key)) note(findings, model.id, `the engine does not know the preset key ${key}; it is left out`);
+    if (knownOptions && !knownOptions.has(key))
+      note(findings, model.id, `the engine does not know the preset key ${key}; it is left out`);
     else overrides.set(key, String(value));
   }
   if (listedByRouter && overrides.size === 0) return [];
@@ -78,7 +89,9 @@ function modelSection(
 /** Why the preset file can have no section for a model; without one the router does not know it, unless it lists it by itself. */
 export function sectionProblem(model: CachedModel): string | null {
   const source = sourceValues(model, model.routerId !== null);
-  const unfit = [...source.values()].find((value) => /[#;\r\n]|^\s|\s$/.test(value)) ?? (/[[\]#;\r\n]|^\s|\s$/.test(model.upstreamId) ? model.upstreamId : undefined);
+  const unfit =
+    [...source.values()].find((value) => /[#;\r\n]|^\s|\s$/.test(value)) ??
+    (/[[\]#;\r\n]|^\s|\s$/.test(model.upstreamId) ? model.upstreamId : undefined);
   return unfit === undefined ? null : `the preset file cannot hold the name ${JSON.stringify(unfit)}`;
 }
 

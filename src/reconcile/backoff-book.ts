@@ -21,7 +21,15 @@ export function createBackoffBook(now: () => number): BackoffBook {
       const failures = (entries.get(backoffKey(action))?.failures ?? 0) + 1;
       const stalled = error.reaction === "stall" || (error.reaction === "retry" && failures >= actionBackoff.tries);
       const delay = Math.max(backoffDelay(failures, actionBackoff), error.retryAfterMs ?? 0);
-      const entry = { failures, until: now() + delay, stalled, code: error.code, reason: error.reason, message: error.message, hint: error.hint };
+      const entry = {
+        failures,
+        until: now() + delay,
+        stalled,
+        code: error.code,
+        reason: error.reason,
+        message: error.message,
+        hint: error.hint,
+      };
       entries.set(backoffKey(action), entry);
       return entry;
     },
@@ -31,7 +39,9 @@ export function createBackoffBook(now: () => number): BackoffBook {
     },
     forgive: () => entries.clear(),
     nextTry: (at) => {
-      const times = [...entries.values()].filter((entry) => !entry.stalled && entry.until > at).map((entry) => entry.until);
+      const times = [...entries.values()]
+        .filter((entry) => !entry.stalled && entry.until > at)
+        .map((entry) => entry.until);
       return times.length > 0 ? Math.min(...times) : null;
     },
   };

@@ -6,8 +6,8 @@ import type { DesiredState } from "../desired/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
 import { type Action, type BackoffEntry, backoffKey, type Plan, type RunningAction } from "../plan/actions.ts";
-import { plan } from "../plan/plan.ts";
 import type { Observed } from "../plan/observed.ts";
+import { plan } from "../plan/plan.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
 
 /** What a pass found. */
@@ -34,7 +34,12 @@ export interface Loop {
    * Resolves with the first pass that has seen the generation and satisfies the test.
    * Errors: `wait_timeout`, `shutting_down`, and whatever the test throws.
    */
-  waitFor(options: { generation: number; timeoutMs: number; signal?: AbortSignal; test: (pass: Pass) => boolean }): Promise<Pass>;
+  waitFor(options: {
+    generation: number;
+    timeoutMs: number;
+    signal?: AbortSignal;
+    test: (pass: Pass) => boolean;
+  }): Promise<Pass>;
   stop(): Promise<void>;
 }
 
@@ -115,10 +120,21 @@ export function createLoop(options: {
       dirty = true;
       return;
     }
-    const found = plan(desired.document, observed, { now: options.now(), backoff: backoff.entries(), silenceLimitMs: options.silenceLimitMs });
+    const found = plan(desired.document, observed, {
+      now: options.now(),
+      backoff: backoff.entries(),
+      silenceLimitMs: options.silenceLimitMs,
+    });
     cancelUnwanted(desired, found);
     for (const action of found.actions) options.executor().submit(action);
-    last = { number: ++count, at: options.now(), desired, observed, plan: found, running: options.executor().running() };
+    last = {
+      number: ++count,
+      at: options.now(),
+      desired,
+      observed,
+      plan: found,
+      running: options.executor().running(),
+    };
     options.onPass(last);
     for (const waiter of waiters) waiter.check(last);
   }
@@ -129,7 +145,9 @@ export function createLoop(options: {
    */
   function cancelUnwanted({ document }: DesiredState, found: Plan): void {
     const named = new Set(document.models.map(({ id }) => id));
-    const planned = new Map([...found.held.map((held) => held.action), ...found.actions].map((action) => [action.key, action]));
+    const planned = new Map(
+      [...found.held.map((held) => held.action), ...found.actions].map((action) => [action.key, action]),
+    );
     for (const { action, lane } of options.executor().running()) {
       if (lane !== "transfer" || !("model" in action)) continue;
       const instead = planned.get(action.key);
@@ -141,11 +159,17 @@ export function createLoop(options: {
     if (timer) clearTimeout(timer);
     if (stopped) return;
     const now = options.now();
-    const heldUntil = (last?.plan.held ?? []).map((held) => held.until).filter((until) => until !== null && until > now) as number[];
+    const heldUntil = (last?.plan.held ?? [])
+      .map((held) => held.until)
+      .filter((until) => until !== null && until > now) as number[];
     // A router that has gone silent is looked at again soon: it may have to be restarted.
     if (typeof last?.observed.router.silentSince === "number") heldUntil.push(now + options.silenceLimitMs / 4);
     if (failed) heldUntil.push(now + soonMs);
-    const next = Math.min(now + jittered(options.resyncMs, options.random()), backoff.nextTry(now) ?? Number.POSITIVE_INFINITY, ...heldUntil);
+    const next = Math.min(
+      now + jittered(options.resyncMs, options.random()),
+      backoff.nextTry(now) ?? Number.POSITIVE_INFINITY,
+      ...heldUntil,
+    );
     timer = setTimeout(wake, timerMs(Math.max(1, next - now)));
     timer.unref();
   }
@@ -170,7 +194,10 @@ export function createLoop(options: {
     backoff: backoff.entries,
     waitFor: ({ generation, timeoutMs, signal, test }) =>
       new Promise((resolve, reject) => {
-        const deadline = setTimeout(() => waiter.fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`)), timerMs(timeoutMs));
+        const deadline = setTimeout(
+          () => waiter.fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`)),
+          timerMs(timeoutMs),
+        );
         const onAbort = (): void => waiter.fail(new GatewayError("cancelled", "the client left"));
         function leave(): void {
           clearTimeout(deadline);
@@ -218,7 +245,9 @@ function isSameTransfer(a: Action, b: Action): boolean {
 
 /** Nothing left that will be done: what the document asks for and cannot be had does not count as left. */
 export function isSettled({ plan: found, running, observed }: Pass): boolean {
-  return found.actions.length === 0 && found.held.length === 0 && running.length === 0 && observed.router.phase === "ready";
+  return (
+    found.actions.length === 0 && found.held.length === 0 && running.length === 0 && observed.router.phase === "ready"
+  );
 }
 
 /** Everything is as the document says. */
@@ -229,7 +258,9 @@ export function isConverged(pass: Pass): boolean {
 /** What is still open and why, in one sentence for a person. */
 export function openMatters({ plan: found, running }: Pass, backoff: ReadonlyMap<string, BackoffEntry>): string {
   const actions = [...running.map((entry) => entry.action), ...found.actions, ...found.held.map((held) => held.action)];
-  const matters = new Map(actions.map((action) => [action.key, `${action.message}${because(backoff.get(backoffKey(action)))}`]));
+  const matters = new Map(
+    actions.map((action) => [action.key, `${action.message}${because(backoff.get(backoffKey(action)))}`]),
+  );
   return [...matters.values(), ...found.findings.values()].join("; ") || "the router is not running";
 }
 

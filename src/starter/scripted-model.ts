@@ -1,7 +1,7 @@
 // Models that say what they are told: a GGUF whose weights are computed, run by the real engine like any other.
 // One layer of zeros leaves the residual stream equal to the last token's embedding, so the model is a table of
 // successors. Pure: no file, no clock, no randomness but from the model's name.
-import { type GgufImage, ggufImage, type GgufTensor, type GgufValue, wholeImage } from "./gguf-writer.ts";
+import { type GgufImage, type GgufTensor, type GgufValue, ggufImage, wholeImage } from "./gguf-writer.ts";
 import { cutIntoPieces } from "./pieces.ts";
 
 /** When a script is spoken. `tool`: a tool of that name is offered. `word`: the last user message contains it. */

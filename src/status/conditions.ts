@@ -44,7 +44,15 @@ export interface StatusInput {
 const lowDiskBytes = 512 * 1024 * 1024;
 
 export function gatewayFindings(input: StatusInput): Finding[] {
-  const parts = [source(input), synced(input), reconciling(input), stalled(input), routerReady(input), diskRoom(input), hubReachable(input)];
+  const parts = [
+    source(input),
+    synced(input),
+    reconciling(input),
+    stalled(input),
+    routerReady(input),
+    diskRoom(input),
+    hubReachable(input),
+  ];
   return [ready(parts), ...parts];
 }
 
@@ -78,17 +86,27 @@ function synced({ plan, observed, running, desired }: StatusInput): Finding {
     if (observed.router.phase !== "ready") return finding("Synced", "False", "OutOfSync", "the router is not running");
     const hidden = observed.cache.state === "known" ? observed.cache.value.unreadable : [];
     const unseen = desired.models.find((model) => isOfRepo(model.id, hidden));
-    if (unseen) return finding("Synced", "Unknown", "NotObserved", `the folder of ${unseen.id} in the model cache cannot be read`);
+    if (unseen)
+      return finding(
+        "Synced",
+        "Unknown",
+        "NotObserved",
+        `the folder of ${unseen.id} in the model cache cannot be read`,
+      );
     return finding("Synced", "True", "AsDesired", "everything is as the document says");
   }
-  const what = [...new Set([...pending.map((action) => action.message), ...running.map((action) => action.message)])].join("; ");
+  const what = [
+    ...new Set([...pending.map((action) => action.message), ...running.map((action) => action.message)]),
+  ].join("; ");
   return finding("Synced", "False", desired.suspend ? "Suspended" : "OutOfSync", what);
 }
 
 function reconciling({ running, plan }: StatusInput): Finding {
-  if (running.length > 0) return finding("Reconciling", "True", "Progressing", running.map((action) => action.message).join("; "));
+  if (running.length > 0)
+    return finding("Reconciling", "True", "Progressing", running.map((action) => action.message).join("; "));
   const retry = plan.held.find((held) => held.why === "backoff");
-  if (retry) return finding("Reconciling", "True", "ProgressingWithRetry", `${retry.action.message}: waiting to try again`);
+  if (retry)
+    return finding("Reconciling", "True", "ProgressingWithRetry", `${retry.action.message}: waiting to try again`);
   return finding("Reconciling", "False", "Idle", "nothing is under way");
 }
 
@@ -108,13 +126,20 @@ function explain({ message, hint }: BackoffEntry): string {
 
 function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): Finding {
   const { router, preset } = observed;
-  if (router.binary === "installing") return finding("RouterReady", "False", "EngineInstalling", "llama-server is being installed");
+  if (router.binary === "installing")
+    return finding("RouterReady", "False", "EngineInstalling", "llama-server is being installed");
   if (router.binary === "missing") {
     if (!engineProblem) return finding("RouterReady", "False", "NotStarted", "llama-server is being looked for");
     return finding("RouterReady", "False", engineProblem.reason, engineProblem.message);
   }
   if (router.phase === "ready") {
-    if (router.silentSince !== null) return finding("RouterReady", "False", "RouterSilent", "the router does not answer; it is restarted if that lasts");
+    if (router.silentSince !== null)
+      return finding(
+        "RouterReady",
+        "False",
+        "RouterSilent",
+        "the router does not answer; it is restarted if that lasts",
+      );
     return finding("RouterReady", "True", "Running", `the router runs as process ${router.pid ?? 0}`);
   }
   const failure = backoff.get("router.start router") ?? backoff.get("router.restart router");
@@ -126,19 +151,29 @@ function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): F
   if (plan.held.some((held) => held.why === "suspended" && held.action.kind === "router.start")) {
     return finding("RouterReady", "False", "Suspended", "the document says suspend: the router is not started");
   }
-  if (router.crashes.length > 0) return finding("RouterReady", "False", "RouterCrashed", `the router ended by itself; it is started again. Its last words: ${router.lastWords}`);
+  if (router.crashes.length > 0)
+    return finding(
+      "RouterReady",
+      "False",
+      "RouterCrashed",
+      `the router ended by itself; it is started again. Its last words: ${router.lastWords}`,
+    );
   return finding("RouterReady", "False", "NotStarted", "the router is not running yet");
 }
 
 function diskRoom({ observed: { freeBytes } }: StatusInput): Finding {
   if (freeBytes.state === "unknown") return finding("DiskRoom", "Unknown", "NotObserved", freeBytes.why);
   const free = `${Math.floor(freeBytes.value / 1e6)} MB free where the models live`;
-  return freeBytes.value < lowDiskBytes ? finding("DiskRoom", "False", "DiskFull", `${free}: too little for a pull; delete something`) : finding("DiskRoom", "True", "Enough", free);
+  return freeBytes.value < lowDiskBytes
+    ? finding("DiskRoom", "False", "DiskFull", `${free}: too little for a pull; delete something`)
+    : finding("DiskRoom", "True", "Enough", free);
 }
 
 function hubReachable({ hub }: StatusInput): Finding {
   if (hub.status === "unknown") return finding("HubReachable", "Unknown", "NotTried", "the hub was not needed yet");
-  return hub.status === "reachable" ? finding("HubReachable", "True", "Answered", hub.message) : finding("HubReachable", "False", "HubUnreachable", hub.message);
+  return hub.status === "reachable"
+    ? finding("HubReachable", "True", "Answered", hub.message)
+    : finding("HubReachable", "False", "HubUnreachable", hub.message);
 }
 
 /** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds. */
@@ -149,13 +184,17 @@ export function modelFindings(id: string, input: StatusInput): Finding[] {
 
   function present(model: string, { observed: { cache } }: StatusInput, found: CachedModel | undefined): Finding {
     if (cache.state === "unknown") return finding("Present", "Unknown", "NotObserved", cache.why);
-    if (!found && isOfRepo(model, cache.value.unreadable)) return finding("Present", "Unknown", "NotObserved", "its folder in the model cache cannot be read");
-    if (found?.complete) return finding("Present", "True", "Cached", `${found.files.length} file(s), ${found.bytes} bytes`);
+    if (!found && isOfRepo(model, cache.value.unreadable))
+      return finding("Present", "Unknown", "NotObserved", "its folder in the model cache cannot be read");
+    if (found?.complete)
+      return finding("Present", "True", "Cached", `${found.files.length} file(s), ${found.bytes} bytes`);
     const active = running.find((action) => action.key === `model/${model}`);
     if (active) return finding("Present", "False", "Pulling", active.message);
     const failure = backoff.get(`model.pull model/${model}`) ?? backoff.get(`model.import model/${model}`);
     if (failure) return finding("Present", "False", failure.reason, `${explain(failure)}`);
-    const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find((action) => action.key === `model/${model}`);
+    const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find(
+      (action) => action.key === `model/${model}`,
+    );
     return finding("Present", "False", found ? "Incomplete" : "Absent", planned?.message ?? "not in the model cache");
   }
 }
@@ -176,30 +215,49 @@ function applied(id: string, { desired, observed, plan }: StatusInput, cached: C
     return finding("Applied", "Unknown", "NotObserved", "the router or its preset cannot be read");
   }
   const preset = observed.preset.value;
-  const wanted = desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize ?? presetCtxSize(preset, cached.upstreamId);
+  const wanted =
+    desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize ??
+    presetCtxSize(preset, cached.upstreamId);
   const listed = observed.router.models.value.find((model) => model.id === cached.upstreamId);
   if (!listed) return finding("Applied", "False", "NotListed", "the router does not list it yet");
   const current = observed.router.loadedPreset === preset.text && registeredCtxSize(listed) === wanted;
   const size = wanted === null ? "the router's own context size" : `a context of ${wanted} tokens`;
   const trained = cached.nCtxTrain;
-  const capped = wanted !== null && trained !== null && wanted > trained ? `; the model was trained for ${trained} and gets no more` : "";
-  return current ? finding("Applied", "True", "InForce", `${size} is in force${capped}`) : finding("Applied", "False", "Pending", `${size} is not in force yet`);
+  const capped =
+    wanted !== null && trained !== null && wanted > trained
+      ? `; the model was trained for ${trained} and gets no more`
+      : "";
+  return current
+    ? finding("Applied", "True", "InForce", `${size} is in force${capped}`)
+    : finding("Applied", "False", "Pending", `${size} is not in force yet`);
 }
 
 function loaded({ router }: Observed, cached: CachedModel | undefined): Finding {
   if (router.models.state === "unknown") return finding("Loaded", "Unknown", "NotObserved", router.models.why);
   const listed = router.models.value.find((model) => cached !== undefined && model.id === cached.upstreamId);
   if (!listed) return finding("Loaded", "False", "NotListed", "the router does not list it");
-  if (listed.value === "loaded") return finding("Loaded", "True", "Loaded", `with ${listed.nCtx ?? "unknown"} tokens of context`);
+  if (listed.value === "loaded")
+    return finding("Loaded", "True", "Loaded", `with ${listed.nCtx ?? "unknown"} tokens of context`);
   if (listed.failed) return finding("Loaded", "False", "LoadFailed", "its last load failed");
-  return finding("Loaded", "False", listed.value === "loading" ? "Loading" : "Unloaded", `the router says: ${listed.value}`);
+  return finding(
+    "Loaded",
+    "False",
+    listed.value === "loading" ? "Loading" : "Unloaded",
+    `the router says: ${listed.value}`,
+  );
 }
 
 /** Gives findings their times: one that had the same status before keeps its own. */
-export function toConditions(findings: readonly Finding[], before: readonly Condition[], generation: number, now: number): Condition[] {
+export function toConditions(
+  findings: readonly Finding[],
+  before: readonly Condition[],
+  generation: number,
+  now: number,
+): Condition[] {
   return findings.map((found) => {
     const earlier = before.find((condition) => condition.type === found.type);
-    const lastTransitionTime = earlier?.status === found.status ? earlier.lastTransitionTime : new Date(now).toISOString();
+    const lastTransitionTime =
+      earlier?.status === found.status ? earlier.lastTransitionTime : new Date(now).toISOString();
     return { ...found, observedGeneration: generation, lastTransitionTime };
   });
 }

@@ -1,7 +1,7 @@
 // The bodies of /status and /api/plan from what the loop found. Pure.
 import type { DesiredState } from "../desired/document.ts";
-import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
 import type { SourceStatus } from "../desired/parse.ts";
+import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot } from "../plan/observed.ts";
 import type { Condition } from "./conditions.ts";
 
@@ -62,7 +62,11 @@ export function statusReport(input: ReportInput): StatusReport {
   const isObserved = pass?.desired.generation === desired.generation;
   const isReady = conditions.some((condition) => condition.type === "Ready" && condition.status === "True");
   return {
-    gateway: { version: input.version, startedAt: new Date(input.startedAt).toISOString(), ready: isReady && !input.stopping },
+    gateway: {
+      version: input.version,
+      startedAt: new Date(input.startedAt).toISOString(),
+      ready: isReady && !input.stopping,
+    },
     router: {
       connected: router.phase === "ready" && router.silentSince === null,
       phase: router.phase,
@@ -89,7 +93,12 @@ function heldBody({ action, why, until }: HeldAction): object {
 }
 
 function runningBody({ action, lane, startedAt, progress }: RunningAction): object {
-  return { ...actionBody(action), lane, startedAt: startedAt === null ? null : new Date(startedAt).toISOString(), progress };
+  return {
+    ...actionBody(action),
+    lane,
+    startedAt: startedAt === null ? null : new Date(startedAt).toISOString(),
+    progress,
+  };
 }
 
 export function planBody(plan: Plan, generation: number, running: readonly RunningAction[]): object {
@@ -121,6 +130,12 @@ function healthOf(conditions: readonly Condition[], suspended: boolean): StatusR
 }
 
 /** Every model that the document names or the cache holds, by the id under which clients ask for it. */
-export function modelIds(desired: DesiredState, unmanaged: readonly string[]): { readonly id: string; readonly desired: boolean }[] {
-  return [...desired.document.models.map((model) => ({ id: model.id, desired: true })), ...unmanaged.map((id) => ({ id, desired: false }))];
+export function modelIds(
+  desired: DesiredState,
+  unmanaged: readonly string[],
+): { readonly id: string; readonly desired: boolean }[] {
+  return [
+    ...desired.document.models.map((model) => ({ id: model.id, desired: true })),
+    ...unmanaged.map((id) => ({ id, desired: false })),
+  ];
 }

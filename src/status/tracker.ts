@@ -1,7 +1,7 @@
 // Keeps the conditions from pass to pass, so that each knows since when it holds, and tells when one changes.
 import type { Pass } from "../reconcile/loop.ts";
 import { type Condition, gatewayFindings, modelFindings, type StatusInput, toConditions } from "./conditions.ts";
-import { modelIds, type ModelStatus } from "./report.ts";
+import { type ModelStatus, modelIds } from "./report.ts";
 
 export interface StatusTracker {
   update(pass: Pass, input: StatusInput): void;
@@ -9,14 +9,20 @@ export interface StatusTracker {
   models(): readonly ModelStatus[];
 }
 
-export function createStatusTracker(options: { readonly now: () => number; readonly onChange: (subject: string, condition: Condition) => void }): StatusTracker {
+export function createStatusTracker(options: {
+  readonly now: () => number;
+  readonly onChange: (subject: string, condition: Condition) => void;
+}): StatusTracker {
   let conditions: readonly Condition[] = [];
   let models: readonly ModelStatus[] = [];
 
   return {
     update: (pass, input) => {
       const { generation } = pass.desired;
-      const before = new Map([["gateway", conditions], ...models.map((model): [string, readonly Condition[]] => [model.id, model.conditions])]);
+      const before = new Map([
+        ["gateway", conditions],
+        ...models.map((model): [string, readonly Condition[]] => [model.id, model.conditions]),
+      ]);
       const since = (subject: string): readonly Condition[] => before.get(subject) ?? [];
       conditions = toConditions(gatewayFindings(input), since("gateway"), generation, options.now());
       models = modelIds(pass.desired, pass.plan.unmanaged).map(({ id, desired }) => ({
@@ -25,10 +31,14 @@ export function createStatusTracker(options: { readonly now: () => number; reado
         conditions: toConditions(modelFindings(id, input), since(id), generation, options.now()),
       }));
       // Told only when all of it is in place: whoever is told looks at once.
-      for (const [subject, after] of [["gateway", conditions] as const, ...models.map((model) => [model.id, model.conditions] as const)]) {
+      for (const [subject, after] of [
+        ["gateway", conditions] as const,
+        ...models.map((model) => [model.id, model.conditions] as const),
+      ]) {
         for (const condition of after) {
           const earlier = since(subject).find((other) => other.type === condition.type);
-          if (earlier?.status !== condition.status || earlier.reason !== condition.reason) options.onChange(subject, condition);
+          if (earlier?.status !== condition.status || earlier.reason !== condition.reason)
+            options.onChange(subject, condition);
         }
       }
     },

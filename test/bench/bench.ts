@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pino from "pino";
 import { Agent, type Dispatcher } from "undici";
+import { findLeftovers } from "../../src/engines/leftovers.ts";
 import { startGateway } from "../../src/gateway.ts";
 import { readSettings } from "../../src/settings.ts";
 import { llamaServer } from "../support/engine.ts";
 import { cacheTalker } from "../support/gateway.ts";
-import { findLeftovers } from "../../src/engines/leftovers.ts";
 
 interface Target {
   readonly name: string;
@@ -80,11 +80,63 @@ const short = { model: "acme/bench:Q8_0", messages: message("hi"), max_tokens: 1
 const long = { model: "acme/bench:Q8_0", messages: message("long"), stream: true };
 
 const scenarios: readonly Scenario[] = [
-  { name: "one token, no stream, 1 connection, p50", body: short, stream: false, count: 100, parallel: 1, unit: "ms", figure: (samples) => quantile(samples.map((s) => s.total), 0.5) },
-  { name: "one token, no stream, 8 connections", body: short, stream: false, count: 200, parallel: 8, unit: "req/s", figure: (samples, ms) => (samples.length / ms) * 1000 },
-  { name: "stream, first byte, 1 at a time, p50", body: long, stream: true, count: 10, parallel: 1, unit: "ms", figure: (samples) => quantile(samples.map((s) => s.firstByte), 0.5) },
-  { name: "stream of 150 tokens, 1 at a time, p50", body: long, stream: true, count: 10, parallel: 1, unit: "ms", figure: (samples) => quantile(samples.map((s) => s.total), 0.5) },
-  { name: "streams of 150 tokens, 4 at a time", body: long, stream: true, count: 20, parallel: 4, unit: "MB/s", figure: (samples, ms) => samples.reduce((sum, s) => sum + s.bytes, 0) / ms / 1000 },
+  {
+    name: "one token, no stream, 1 connection, p50",
+    body: short,
+    stream: false,
+    count: 100,
+    parallel: 1,
+    unit: "ms",
+    figure: (samples) =>
+      quantile(
+        samples.map((s) => s.total),
+        0.5,
+      ),
+  },
+  {
+    name: "one token, no stream, 8 connections",
+    body: short,
+    stream: false,
+    count: 200,
+    parallel: 8,
+    unit: "req/s",
+    figure: (samples, ms) => (samples.length / ms) * 1000,
+  },
+  {
+    name: "stream, first byte, 1 at a time, p50",
+    body: long,
+    stream: true,
+    count: 10,
+    parallel: 1,
+    unit: "ms",
+    figure: (samples) =>
+      quantile(
+        samples.map((s) => s.firstByte),
+        0.5,
+      ),
+  },
+  {
+    name: "stream of 150 tokens, 1 at a time, p50",
+    body: long,
+    stream: true,
+    count: 10,
+    parallel: 1,
+    unit: "ms",
+    figure: (samples) =>
+      quantile(
+        samples.map((s) => s.total),
+        0.5,
+      ),
+  },
+  {
+    name: "streams of 150 tokens, 4 at a time",
+    body: long,
+    stream: true,
+    count: 20,
+    parallel: 4,
+    unit: "MB/s",
+    figure: (samples, ms) => samples.reduce((sum, s) => sum + s.bytes, 0) / ms / 1000,
+  },
 ];
 
 async function cpuMs(pid: number): Promise<number> {
@@ -99,11 +151,15 @@ async function run(): Promise<void> {
   await mkdir(stateDir);
   const model = await cacheTalker({ cacheDir }, "acme/bench");
   await writeFile(join(stateDir, "gateway.yaml"), "version: 1\n");
-  const settings = readSettings(["serve", "--port", "0", "--state", stateDir, "--llama-server", await llamaServer(), "--log-level", "silent"], { PATH: process.env["PATH"], HF_HUB_CACHE: cacheDir });
+  const settings = readSettings(
+    ["serve", "--port", "0", "--state", stateDir, "--llama-server", await llamaServer(), "--log-level", "silent"],
+    { PATH: process.env["PATH"], HF_HUB_CACHE: cacheDir },
+  );
   const gateway = await startGateway({ settings: settings.settings, logger: pino({ level: "silent" }) });
   try {
     const through: Target = { name: "gateway", origin: gateway.url, path: "/beta/v1/chat/completions", headers: {} };
-    for (let tries = 0; gateway.status().sync !== "Synced" && tries < 200; tries++) await new Promise((resolve) => setTimeout(resolve, 50));
+    for (let tries = 0; gateway.status().sync !== "Synced" && tries < 200; tries++)
+      await new Promise((resolve) => setTimeout(resolve, 50));
     await once(through, short, false);
     const direct = await modelProcess(stateDir, model);
     console.log(`| | direct | gateway | ratio (range over ${repetitions}) |\n|---|---:|---:|---:|`);
@@ -111,7 +167,10 @@ async function run(): Promise<void> {
       const rounds: { direct: number; gateway: number }[] = [];
       for (let round = 0; round < repetitions; round++) {
         const figures = { direct: 0, gateway: 0 };
-        for (const [name, target] of [["direct", direct], ["gateway", through]] as const) {
+        for (const [name, target] of [
+          ["direct", direct],
+          ["gateway", through],
+        ] as const) {
           const began = performance.now();
           const samples = await many(target, scenario.body, scenario.stream, scenario.count, scenario.parallel);
           figures[name] = scenario.figure(samples, performance.now() - began);
@@ -119,10 +178,18 @@ async function run(): Promise<void> {
         rounds.push(figures);
       }
       const ratios = rounds.map((figures) => figures.gateway / figures.direct);
-      const middle = (name: "direct" | "gateway"): string => quantile(rounds.map((figures) => figures[name]), 0.5).toFixed(2);
-      console.log(`| ${scenario.name} | ${middle("direct")} ${scenario.unit} | ${middle("gateway")} ${scenario.unit} | ${quantile(ratios, 0.5).toFixed(2)} (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}) |`);
+      const middle = (name: "direct" | "gateway"): string =>
+        quantile(
+          rounds.map((figures) => figures[name]),
+          0.5,
+        ).toFixed(2);
+      console.log(
+        `| ${scenario.name} | ${middle("direct")} ${scenario.unit} | ${middle("gateway")} ${scenario.unit} | ${quantile(ratios, 0.5).toFixed(2)} (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}) |`,
+      );
     }
-    console.log(`\ngateway and client together: ${Math.round(process.memoryUsage().rss / 1e6)} MB, ${await cpuMs(process.pid)} ms of CPU`);
+    console.log(
+      `\ngateway and client together: ${Math.round(process.memoryUsage().rss / 1e6)} MB, ${await cpuMs(process.pid)} ms of CPU`,
+    );
   } finally {
     await gateway.stop();
     await agent.close();
@@ -137,7 +204,12 @@ async function modelProcess(stateDir: string, model: string): Promise<Target> {
     if (!args.includes(model)) continue;
     const environment = (await readFile(`/proc/${pid}/environ`, "utf8")).split("\0");
     const key = environment.find((entry) => entry.startsWith("LLAMA_API_KEY="))?.slice("LLAMA_API_KEY=".length) ?? "";
-    return { name: "direct", origin: `http://127.0.0.1:${args[args.indexOf("--port") + 1] ?? ""}`, path: "/v1/chat/completions", headers: { authorization: `Bearer ${key}` } };
+    return {
+      name: "direct",
+      origin: `http://127.0.0.1:${args[args.indexOf("--port") + 1] ?? ""}`,
+      path: "/v1/chat/completions",
+      headers: { authorization: `Bearer ${key}` },
+    };
   }
   throw new Error("the model's process was not found");
 }

@@ -11,7 +11,9 @@ import { scratchFolder } from "../support/scratch.ts";
 
 const mayMount = process.platform === "linux" && process.getuid?.() === 0;
 
-test("an unmounted cache is unknown, and known again once it is back", { skip: mayMount ? false : "mounting needs root on Linux" }, async (t) => {
+test("an unmounted cache is unknown, and known again once it is back", {
+  skip: mayMount ? false : "mounting needs root on Linux",
+}, async (t) => {
   const cacheDir = join(await scratchFolder(t), "hub");
   await mkdir(cacheDir);
   const mount = (): unknown => execFileSync("mount", ["-t", "tmpfs", "-o", "size=8m", "tmpfs", cacheDir]);

@@ -4,11 +4,11 @@ import { execFileSync } from "node:child_process";
 import { mkdtemp, open, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test, type TestContext } from "node:test";
+import { type TestContext, test } from "node:test";
 import { readGgufMetadata } from "../../src/hub/gguf-metadata.ts";
-import { ggufBytes, type GgufFile, type GgufValue } from "../../src/starter/gguf-writer.ts";
+import { type GgufFile, type GgufValue, ggufBytes } from "../../src/starter/gguf-writer.ts";
 import { starterModel } from "../../src/starter/starter-model.ts";
-import { slowModel, talkingModel, modelBytes, writeModelFile } from "../support/models.ts";
+import { modelBytes, slowModel, talkingModel, writeModelFile } from "../support/models.ts";
 
 type Pair = readonly [string, GgufValue];
 

@@ -22,7 +22,11 @@ test("chat, streams, tools, thinking, list and ps", async (t) => {
   await t.test("a stream", async () => {
     let text = "";
     let done = false;
-    for await (const part of await client.chat({ model, messages: [{ role: "user", content: "long" }], stream: true })) {
+    for await (const part of await client.chat({
+      model,
+      messages: [{ role: "user", content: "long" }],
+      stream: true,
+    })) {
       text += part.message.content;
       done = part.done;
     }
@@ -30,8 +34,15 @@ test("chat, streams, tools, thinking, list and ps", async (t) => {
   });
   await t.test("a tool call, and the answer after it", async () => {
     const answer = await client.chat({ model, messages, tools: [weatherTool as never] });
-    assert.deepEqual(answer.message.tool_calls?.map((call) => [call.function.name, call.function.arguments]), [["get_weather", weatherArguments]]);
-    const after = await client.chat({ model, tools: [weatherTool as never], messages: [...messages, answer.message, { role: "tool", content: "sunny", tool_name: "get_weather" }] });
+    assert.deepEqual(
+      answer.message.tool_calls?.map((call) => [call.function.name, call.function.arguments]),
+      [["get_weather", weatherArguments]],
+    );
+    const after = await client.chat({
+      model,
+      tools: [weatherTool as never],
+      messages: [...messages, answer.message, { role: "tool", content: "sunny", tool_name: "get_weather" }],
+    });
     assert.equal(after.message.content, says.afterTool);
   });
   await t.test("thinking", async () => {
@@ -40,9 +51,15 @@ test("chat, streams, tools, thinking, list and ps", async (t) => {
   });
   await t.test("list and ps", async () => {
     const { models } = await client.list();
-    assert.deepEqual(models.map((entry) => [entry.name, entry.details.format, entry.details.quantization_level]), [[model, "gguf", "Q8_0"]]);
+    assert.deepEqual(
+      models.map((entry) => [entry.name, entry.details.format, entry.details.quantization_level]),
+      [[model, "gguf", "Q8_0"]],
+    );
     const running = await client.ps();
-    assert.deepEqual(running.models.map((entry) => entry.name), [model]);
+    assert.deepEqual(
+      running.models.map((entry) => entry.name),
+      [model],
+    );
     assert.ok(new Date(running.models[0]?.expires_at ?? "").getTime() > Date.now());
   });
   await t.test("an unknown model", async () => {

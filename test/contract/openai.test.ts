@@ -8,7 +8,10 @@ import { answersOf, weatherArguments, weatherTool } from "../support/models.ts";
 test("chat, streams, tools, models and errors", async (t) => {
   const folders = await makeFolders(t);
   const model = await cacheTalker(folders, "acme/alpha");
-  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [{ id: "${model}", ctxSize: 2048 }]\n` });
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels: [{ id: "${model}", ctxSize: 2048 }]\n`,
+  });
   await gateway.converged();
   const says = answersOf("acme/alpha");
   for (const prefix of ["/beta/v1", "/v1"]) {
@@ -25,7 +28,12 @@ test("chat, streams, tools, models and errors", async (t) => {
       await t.test("a stream with usage", async () => {
         let text = "";
         let usage: unknown = null;
-        for await (const chunk of await client.chat.completions.create({ model: `${model}.gguf`, messages, stream: true, stream_options: { include_usage: true } })) {
+        for await (const chunk of await client.chat.completions.create({
+          model: `${model}.gguf`,
+          messages,
+          stream: true,
+          stream_options: { include_usage: true },
+        })) {
           text += chunk.choices[0]?.delta.content ?? "";
           usage = chunk.usage ?? usage;
         }
@@ -45,13 +53,20 @@ test("chat, streams, tools, models and errors", async (t) => {
         const after = await client.chat.completions.create({
           model,
           tools,
-          messages: [...messages, { role: "assistant", tool_calls: [call] }, { role: "tool", tool_call_id: call.id, content: "sunny" }],
+          messages: [
+            ...messages,
+            { role: "assistant", tool_calls: [call] },
+            { role: "tool", tool_call_id: call.id, content: "sunny" },
+          ],
         });
         assert.equal(after.choices[0]?.message.content, says.afterTool);
       });
       await t.test("models", async () => {
         const list = await client.models.list();
-        assert.deepEqual(list.data.map((entry) => entry.id), [model]);
+        assert.deepEqual(
+          list.data.map((entry) => entry.id),
+          [model],
+        );
         const [entry] = list.data as unknown as { context_length: number; n_ctx_train: number; loaded: boolean }[];
         assert.deepEqual([entry?.context_length, entry?.n_ctx_train, entry?.loaded], [2048, 8192, true]);
         assert.equal((await client.models.retrieve(model)).id, model);
@@ -66,7 +81,11 @@ test("chat, streams, tools, models and errors", async (t) => {
         await assert.rejects(client.chat.completions.create({ messages } as never), OpenAI.BadRequestError);
       });
       await t.test("an aborted stream", async () => {
-        const stream = await client.chat.completions.create({ model, messages: [{ role: "user", content: "long" }], stream: true });
+        const stream = await client.chat.completions.create({
+          model,
+          messages: [{ role: "user", content: "long" }],
+          stream: true,
+        });
         for await (const _ of stream) break;
         stream.controller.abort();
         await gateway.until("released", (status) => Object.keys(status.inFlight).length === 0);

@@ -1,11 +1,23 @@
 // Chat through the gateway to the real engine: cancelled when the client leaves, loaded on demand, room made when full.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheModel, cacheTalker, makeFolders, startTestGateway, streamChat, talkerDocument, type TestGateway } from "../support/gateway.ts";
+import {
+  cacheModel,
+  cacheTalker,
+  makeFolders,
+  startTestGateway,
+  streamChat,
+  type TestGateway,
+  talkerDocument,
+} from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
 
 function chat(model: string, content: string, rest: object = {}): RequestInit {
-  return { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ model, messages: [{ role: "user", content }], ...rest }) };
+  return {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content }], ...rest }),
+  };
 }
 
 async function loadedIds(gateway: TestGateway): Promise<string[]> {
@@ -20,11 +32,17 @@ for (const stream of [true, false]) {
     const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
     await gateway.converged();
     const leaving = new AbortController();
-    const request = fetch(`${gateway.url}/beta/v1/chat/completions`, { ...chat("acme/talker:Q8_0", "forever", { stream }), signal: leaving.signal });
+    const request = fetch(`${gateway.url}/beta/v1/chat/completions`, {
+      ...chat("acme/talker:Q8_0", "forever", { stream }),
+      signal: leaving.signal,
+    });
     await gateway.until("in flight", (status) => status.inFlight["acme/talker:Q8_0"] === 1);
     // The slow model would go on for minutes: that the next answer comes at all shows that it stopped.
     leaving.abort();
-    await assert.rejects(request.then((response) => response.text()), { name: "AbortError" });
+    await assert.rejects(
+      request.then((response) => response.text()),
+      { name: "AbortError" },
+    );
     await gateway.until("released", (status) => Object.keys(status.inFlight).length === 0, 5_000);
     const started = Date.now();
     assert.equal(await gateway.ask("acme/talker:Q8_0"), answersOf("talker").hello);
@@ -44,7 +62,11 @@ test("beyond the limit the least recently used idle model makes room, and one th
     others ??= Promise.all([gateway.ask(second), gateway.ask(first), gateway.ask(second)]);
   });
   assert.deepEqual(stream, { text: answersOf("talker").long, done: true, error: null });
-  assert.deepEqual(await others, [answersOf("acme/second").hello, answersOf("acme/first").hello, answersOf("acme/second").hello]);
+  assert.deepEqual(await others, [
+    answersOf("acme/second").hello,
+    answersOf("acme/first").hello,
+    answersOf("acme/second").hello,
+  ]);
   const loaded = await loadedIds(gateway);
   assert.equal(loaded.length, 2);
   assert.ok(loaded.includes("acme/talker:Q8_0"));
@@ -57,19 +79,32 @@ test("many first requests for one model load it once", async (t) => {
   await gateway.converged();
   const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.ask(alpha)));
   assert.deepEqual(new Set(answers), new Set([answersOf("acme/alpha").hello]));
-  const loads = gateway.gateway.journal.since(0).filter((event) => event.type === "model" && JSON.stringify(event.data).includes('"status":"loading"') && (event.data as { event: string }).event === "model_status");
+  const loads = gateway.gateway.journal
+    .since(0)
+    .filter(
+      (event) =>
+        event.type === "model" &&
+        JSON.stringify(event.data).includes('"status":"loading"') &&
+        (event.data as { event: string }).event === "model_status",
+    );
   assert.ok(loads.length <= 1, `${loads.length} loads`);
 });
 
 test("what the engine refuses comes in the family's shape", async (t) => {
   const folders = await makeFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
-  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 256 }]\n` });
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 256 }]\n`,
+  });
   await gateway.converged();
   const long = "many words ".repeat(400);
   const compat = await gateway.json("/beta/v1/chat/completions", chat(alpha, long, { stream: true }));
   const error = compat.body["error"] as Record<string, unknown>;
-  assert.deepEqual([compat.status, error["code"], error["type"], error["param"], error["n_ctx"]], [400, "context_length_exceeded", "exceed_context_size_error", null, 256]);
+  assert.deepEqual(
+    [compat.status, error["code"], error["type"], error["param"], error["n_ctx"]],
+    [400, "context_length_exceeded", "exceed_context_size_error", null, 256],
+  );
   const native = await gateway.json("/alpha/api/chat", chat(alpha, long));
   assert.equal(native.status, 400);
   assert.match(String(native.body["error"]), /exceeds the available context size/);
@@ -80,12 +115,21 @@ test("the model's own keep_alive: 0 and empty messages load and unload as in Oll
   const alpha = await cacheTalker(folders, "acme/alpha");
   const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
   await gateway.converged();
-  const load = await gateway.json("/alpha/api/chat", { method: "POST", body: JSON.stringify({ model: alpha, messages: [] }) });
+  const load = await gateway.json("/alpha/api/chat", {
+    method: "POST",
+    body: JSON.stringify({ model: alpha, messages: [] }),
+  });
   assert.deepEqual([load.body["done"], load.body["done_reason"]], [true, "load"]);
   assert.deepEqual(await loadedIds(gateway), [alpha]);
   const ps = await gateway.json("/alpha/api/ps");
-  assert.deepEqual((ps.body["models"] as { name: string }[]).map((model) => model.name), [alpha]);
-  const unload = await gateway.json("/alpha/api/chat", { method: "POST", body: JSON.stringify({ model: alpha, messages: [], keep_alive: 0 }) });
+  assert.deepEqual(
+    (ps.body["models"] as { name: string }[]).map((model) => model.name),
+    [alpha],
+  );
+  const unload = await gateway.json("/alpha/api/chat", {
+    method: "POST",
+    body: JSON.stringify({ model: alpha, messages: [], keep_alive: 0 }),
+  });
   assert.deepEqual([unload.body["done"], unload.body["done_reason"]], [true, "unload"]);
   assert.deepEqual(await loadedIds(gateway), []);
 });

@@ -9,21 +9,27 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { findLeftovers } from "../../src/engines/leftovers.ts";
 import { starterSentence } from "../../src/starter/starter-model.ts";
+import { cleanUp } from "../support/clean-up.ts";
 import { runCommand, startCommand } from "../support/command.ts";
 import { cacheModel, cacheTalker, makeFolders, streamChat, talkerDocument } from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
 import { isRunning } from "../support/processes.ts";
-import { cleanUp } from "../support/clean-up.ts";
 
 test("a first start writes the starter and its document, and the curl line that it prints answers", async (t) => {
   const folders = await makeFolders(t);
   const serve = await startCommand(t, folders, ["serve"]);
   const [, line] = await serve.output(/^ {2}(curl .*)$/m);
   const { stdout } = await promisify(execFile)("sh", ["-c", line ?? ""]);
-  const said = [...stdout.matchAll(/^data: (\{.*\})$/gm)].map((match) => (JSON.parse(match[1] ?? "") as { choices: { delta: { content?: string } }[] }).choices[0]?.delta.content ?? "");
+  const said = [...stdout.matchAll(/^data: (\{.*\})$/gm)].map(
+    (match) =>
+      (JSON.parse(match[1] ?? "") as { choices: { delta: { content?: string } }[] }).choices[0]?.delta.content ?? "",
+  );
   assert.equal(said.join(""), starterSentence);
   assert.match(stdout, /data: \[DONE\]/);
-  assert.match(await readFile(folders.configPath, "utf8"), /^# yaml-language-server: .*\n[\s\S]*local\/starter-GGUF:Q8_0/);
+  assert.match(
+    await readFile(folders.configPath, "utf8"),
+    /^# yaml-language-server: .*\n[\s\S]*local\/starter-GGUF:Q8_0/,
+  );
 
   serve.process.kill("SIGTERM");
   assert.equal((await serve.exited).code, 0);
@@ -83,7 +89,12 @@ test("a port that is taken and flags that are none end with a clear word and exi
   assert.equal(taken.code, 1);
   assert.match(taken.stderr, new RegExp(`port ${port} is taken`));
   await assert.rejects(access(join(folders.stateDir, "gateway.lock")));
-  for (const args of [["serve", "--prot", "1"], ["serve", "--port", "many"], ["nothing"], ["serve", "--host", "0.0.0.0"]]) {
+  for (const args of [
+    ["serve", "--prot", "1"],
+    ["serve", "--port", "many"],
+    ["nothing"],
+    ["serve", "--host", "0.0.0.0"],
+  ]) {
     const { code, stderr } = await runCommand(t, folders, args);
     assert.equal(code, 1, args.join(" "));
     assert.match(stderr, /^model-gateway: /m, args.join(" "));
@@ -104,7 +115,11 @@ test("after kill -9 of the gateway the next start ends what is left, and only th
   const first = await startCommand(t, folders, ["serve"]);
   const [, url = ""] = await first.output(/listens on (\S+);/);
   await first.output(/curl/);
-  await fetch(`${url}/api/desired`, { method: "PATCH", headers: { "content-type": "application/json" }, body: JSON.stringify({ models: { [model]: { ctxSize: 1024 } } }) });
+  await fetch(`${url}/api/desired`, {
+    method: "PATCH",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ models: { [model]: { ctxSize: 1024 } } }),
+  });
   await streamChat(url, model, "hi");
   first.process.kill("SIGKILL");
   await first.exited;
@@ -133,7 +148,10 @@ test("TERM lets answers in flight end; what is still running after the grace end
   const asked = (): void => {
     if (++pieces === 10) serve.process.kill("SIGTERM");
   };
-  const [whole, endless] = await Promise.all([streamChat(url, "acme/talker:Q8_0", "hi", asked), streamChat(url, "acme/talker:Q8_0", "forever", asked)]);
+  const [whole, endless] = await Promise.all([
+    streamChat(url, "acme/talker:Q8_0", "hi", asked),
+    streamChat(url, "acme/talker:Q8_0", "forever", asked),
+  ]);
   assert.deepEqual(whole, { text: answersOf("talker").hello, done: true, error: null });
   assert.deepEqual([endless.done, endless.error], [false, "the gateway is stopping"]);
   assert.equal((await serve.exited).code, 0);
@@ -144,7 +162,12 @@ test("a child gets neither the hub's token nor what else is secret", async (t) =
   const folders = await makeFolders(t);
   const model = await cacheTalker(folders, "acme/alpha");
   await folders.writeConfig("version: 1\n");
-  const secrets = { HF_TOKEN: "hf_verysecretverysecret", GATEWAY_LICENSE_KEY: "license-secret", AWS_SECRET_ACCESS_KEY: "aws-secret", LLAMA_ARG_CTX_SIZE: "333" };
+  const secrets = {
+    HF_TOKEN: "hf_verysecretverysecret",
+    GATEWAY_LICENSE_KEY: "license-secret",
+    AWS_SECRET_ACCESS_KEY: "aws-secret",
+    LLAMA_ARG_CTX_SIZE: "333",
+  };
   const serve = await startCommand(t, folders, ["serve", "--log-level", "trace"], secrets);
   const [, url = ""] = await serve.output(/listens on (\S+);/);
   await serve.output(/curl/);
@@ -154,10 +177,12 @@ test("a child gets neither the hub's token nor what else is secret", async (t) =
   for (const pid of pids) {
     const environment = await readFile(`/proc/${pid}/environ`, "utf8");
     const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8");
-    for (const secret of Object.values(secrets)) assert.ok(!environment.includes(secret) && !commandLine.includes(secret), secret);
+    for (const secret of Object.values(secrets))
+      assert.ok(!environment.includes(secret) && !commandLine.includes(secret), secret);
     assert.doesNotMatch(commandLine, /api-key|ctx-size/);
   }
   serve.process.kill("SIGTERM");
   const { stderr, stdout } = await serve.exited;
-  for (const secret of Object.values(secrets).slice(0, 3)) assert.ok(!stderr.includes(secret) && !stdout.includes(secret), secret);
+  for (const secret of Object.values(secrets).slice(0, 3))
+    assert.ok(!stderr.includes(secret) && !stdout.includes(secret), secret);
 });

@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cacheModel, cacheTalker, eventsOf, makeFolders, startTestGateway, streamChat, talkerDocument, type TestGateway } from "../support/gateway.ts";
+import {
+  cacheModel,
+  cacheTalker,
+  eventsOf,
+  makeFolders,
+  startTestGateway,
+  streamChat,
+  type TestGateway,
+  talkerDocument,
+} from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
 
 function patch(body: object): RequestInit {
@@ -12,7 +21,9 @@ function patch(body: object): RequestInit {
 
 async function contextLengths(gateway: TestGateway): Promise<Record<string, unknown>> {
   const { body } = await gateway.json("/beta/v1/models");
-  return Object.fromEntries((body["data"] as { id: string; context_length?: number }[]).map((model) => [model.id, model.context_length]));
+  return Object.fromEntries(
+    (body["data"] as { id: string; context_length?: number }[]).map((model) => [model.id, model.context_length]),
+  );
 }
 
 /** What the engine itself says, once the model is loaded. */
@@ -24,7 +35,10 @@ function loadedContext(gateway: TestGateway, id: string): string | undefined {
 test("a default and a model's own size are in force when the call answers", async (t) => {
   const folders = await makeFolders(t);
   const [alpha, beta] = [await cacheTalker(folders, "acme/alpha"), await cacheTalker(folders, "acme/beta")];
-  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\ncontext: { default: 2048 }\nmodels: [${alpha}]\n` });
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\ncontext: { default: 2048 }\nmodels: [${alpha}]\n`,
+  });
   await gateway.converged();
   assert.deepEqual(await contextLengths(gateway), { [alpha]: 2048, [beta]: 2048 });
 
@@ -33,7 +47,12 @@ test("a default and a model's own size are in force when the call answers", asyn
   assert.deepEqual(await contextLengths(gateway), { [alpha]: 2048, [beta]: 1024 });
   await gateway.ask(alpha);
   await gateway.ask(beta);
-  await gateway.until("loaded", () => loadedContext(gateway, beta) === "with 1024 tokens of context" && loadedContext(gateway, alpha) === "with 2048 tokens of context");
+  await gateway.until(
+    "loaded",
+    () =>
+      loadedContext(gateway, beta) === "with 1024 tokens of context" &&
+      loadedContext(gateway, alpha) === "with 2048 tokens of context",
+  );
 
   await gateway.json("/api/desired?wait=true", patch({ context: null, models: { [beta]: null } }));
   assert.deepEqual(await contextLengths(gateway), { [alpha]: 8192, [beta]: 8192 });
@@ -56,9 +75,16 @@ test("a change to one model leaves the others loaded and their streams whole, an
   assert.equal((await (answered as Promise<{ status: number }> | null))?.status, 200);
   assert.deepEqual(stream, { text: answersOf("talker").long, done: true, error: null });
   assert.equal(gateway.gateway.status().router.pid, pid);
-  assert.deepEqual(eventsOf(gateway.gateway, "action.finished").filter((event) => JSON.stringify(event.data).includes("router.restart")), []);
+  assert.deepEqual(
+    eventsOf(gateway.gateway, "action.finished").filter((event) =>
+      JSON.stringify(event.data).includes("router.restart"),
+    ),
+    [],
+  );
   const { body } = await gateway.json("/beta/v1/models");
-  const loaded = (body["data"] as { id: string; loaded: boolean }[]).filter((model) => model.loaded).map((model) => model.id);
+  const loaded = (body["data"] as { id: string; loaded: boolean }[])
+    .filter((model) => model.loaded)
+    .map((model) => model.id);
   assert.deepEqual(loaded, [idle, "acme/talker:Q8_0"]);
 });
 
@@ -73,7 +99,10 @@ test("a change to a model waits for its own stream, and a request that comes mea
   let pieces = 0;
   const stream = await streamChat(gateway.url, "acme/talker:Q8_0", "long", () => {
     pieces++;
-    if (pieces === 10) change = gateway.json("/api/desired?wait=true", patch({ models: { "acme/talker:Q8_0": { ctxSize: 768 } } })).then(() => order.push("changed"));
+    if (pieces === 10)
+      change = gateway
+        .json("/api/desired?wait=true", patch({ models: { "acme/talker:Q8_0": { ctxSize: 768 } } }))
+        .then(() => order.push("changed"));
     if (pieces === 100) {
       second = gateway.ask("acme/talker:Q8_0", "hi").then((text) => {
         assert.equal(text, answersOf("talker").hello);
@@ -94,11 +123,26 @@ test("people's own sections, keys and comments survive, and what would end the r
   const folders = await makeFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
   const presetPath = join(folders.stateDir, "router.preset.ini");
-  await writeFile(presetPath, `; mine\n[*]\nparallel = 1 ; one slot\nno-such-key = 1\n\n[${alpha}]\n# keep this\nalias = al\nthis is no line\n[acme/gone:Q8_0]\nctx-size = 512\n`);
-  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels:\n  - { id: "${alpha}", ctxSize: 1024 }\n` });
+  await writeFile(
+    presetPath,
+    `; mine\n[*]\nparallel = 1 ; one slot\nno-such-key = 1\n\n[${alpha}]\n# keep this\nalias = al\nthis is no line\n[acme/gone:Q8_0]\nctx-size = 512\n`,
+  );
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels:\n  - { id: "${alpha}", ctxSize: 1024 }\n`,
+  });
   await gateway.converged();
   const text = await readFile(presetPath, "utf8");
-  for (const line of ["; mine", "parallel = 1 ; one slot", "; no-such-key = 1", "# keep this", "alias = al", "; this is no line", "ctx-size = 1024", "hf-repo = acme/gone:Q8_0"]) {
+  for (const line of [
+    "; mine",
+    "parallel = 1 ; one slot",
+    "; no-such-key = 1",
+    "# keep this",
+    "alias = al",
+    "; this is no line",
+    "ctx-size = 1024",
+    "hf-repo = acme/gone:Q8_0",
+  ]) {
     assert.ok(text.split("\n").includes(line), `${line} in\n${text}`);
   }
   assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);

@@ -4,7 +4,14 @@ import { chmod, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { llamaServer } from "../support/engine.ts";
-import { cacheModel, cacheTalker, makeFolders, startTestGateway, streamChat, talkerDocument } from "../support/gateway.ts";
+import {
+  cacheModel,
+  cacheTalker,
+  makeFolders,
+  startTestGateway,
+  streamChat,
+  talkerDocument,
+} from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
 import { childrenOf } from "../support/processes.ts";
 
@@ -40,10 +47,18 @@ test("a model's process that lost its listener but lives is replaced", async (t)
 test("a router that hangs is restarted", async (t) => {
   const folders = await makeFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
-  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n", flags: ["--silence-limit", "1", "--resync", "0.2", "--stop-grace", "0.5"] });
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: "version: 1\n",
+    flags: ["--silence-limit", "1", "--resync", "0.2", "--stop-grace", "0.5"],
+  });
   const { router } = await gateway.converged();
   process.kill(router.pid ?? 0, "SIGSTOP");
-  await gateway.until("another router", (status) => status.router.pid !== null && status.router.pid !== router.pid && status.sync === "Synced", 30_000);
+  await gateway.until(
+    "another router",
+    (status) => status.router.pid !== null && status.router.pid !== router.pid && status.sync === "Synced",
+    30_000,
+  );
   assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
 });
 
@@ -62,7 +77,15 @@ test("a file that is no model fails with the reason, and the others are served",
   assert.equal((body["error"] as { code: string }).code, "model_load_failed");
   assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
   // Asked again it fails again, at once: no state is left behind.
-  assert.equal((await gateway.json("/alpha/api/chat", { method: "POST", body: JSON.stringify({ model: "acme/broken:Q8_0", messages: [{ role: "user", content: "hi" }] }) })).status, 500);
+  assert.equal(
+    (
+      await gateway.json("/alpha/api/chat", {
+        method: "POST",
+        body: JSON.stringify({ model: "acme/broken:Q8_0", messages: [{ role: "user", content: "hi" }] }),
+      })
+    ).status,
+    500,
+  );
 });
 
 test("an engine that cannot start is said with its last words, and mended when it can", async (t) => {
@@ -70,8 +93,14 @@ test("an engine that cannot start is said with its last words, and mended when i
   const path = join(folders.root, "llama-server");
   await writeFile(path, "#!/bin/sh\necho 'error while loading shared libraries: libcuda.so' >&2\nexit 127\n");
   await chmod(path, 0o755);
-  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n", flags: ["--llama-server", path, "--resync", "0.3"] });
-  const status = await gateway.until("failed", (now) => now.conditions.some((condition) => condition.type === "RouterReady" && condition.reason === "EngineFailed"));
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: "version: 1\n",
+    flags: ["--llama-server", path, "--resync", "0.3"],
+  });
+  const status = await gateway.until("failed", (now) =>
+    now.conditions.some((condition) => condition.type === "RouterReady" && condition.reason === "EngineFailed"),
+  );
   const condition = status.conditions.find((entry) => entry.type === "RouterReady");
   assert.match(condition?.message ?? "", /libcuda\.so/);
   assert.equal((await gateway.json("/readyz")).status, 503);
@@ -85,8 +114,14 @@ test("an engine that cannot start is said with its last words, and mended when i
 
 test("a missing engine is said with what to do, and everything else works", async (t) => {
   const folders = await makeFolders(t);
-  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n", flags: ["--llama-server", "/nowhere/llama-server"] });
-  const status = await gateway.until("said", (now) => now.conditions.some((condition) => condition.type === "RouterReady" && condition.reason === "EngineMissing"));
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: "version: 1\n",
+    flags: ["--llama-server", "/nowhere/llama-server"],
+  });
+  const status = await gateway.until("said", (now) =>
+    now.conditions.some((condition) => condition.type === "RouterReady" && condition.reason === "EngineMissing"),
+  );
   assert.match(status.conditions.find((entry) => entry.type === "RouterReady")?.message ?? "", /engine install/);
   assert.equal((await gateway.json("/api/desired")).status, 200);
   assert.equal((await gateway.json("/livez")).status, 200);
@@ -101,7 +136,8 @@ test("a crashing engine is started more and more slowly, not in a busy loop", as
     killedAt.push(Date.now());
     process.kill(pid ?? 0, "SIGKILL");
     const before = pid;
-    pid = (await gateway.until("restarted", (status) => status.router.connected && status.router.pid !== before)).router.pid;
+    pid = (await gateway.until("restarted", (status) => status.router.connected && status.router.pid !== before)).router
+      .pid;
     killedAt.push(Date.now());
   }
   const waits = [0, 1, 2].map((round) => (killedAt[2 * round + 1] ?? 0) - (killedAt[2 * round] ?? 0));

@@ -10,7 +10,10 @@ import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 test("a preset section that is deleted by hand comes back and is in force", async (t) => {
   const folders = await makeFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
-  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 1024 }]\n` });
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 1024 }]\n`,
+  });
   await gateway.converged();
   const presetPath = join(folders.stateDir, "router.preset.ini");
   const before = await readFile(presetPath, "utf8");
@@ -65,13 +68,27 @@ test("a removed snapshot link comes back without the network, a removed blob is 
 test("suspend observes and plans but mends nothing until it is lifted", async (t) => {
   const folders = await makeFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
-  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 1024 }]\n` });
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 1024 }]\n`,
+  });
   await gateway.converged();
-  await gateway.json("/api/desired", { method: "PATCH", headers: { "content-type": "application/json" }, body: JSON.stringify({ suspend: true, models: { [alpha]: { ctxSize: 2048 } } }) });
+  await gateway.json("/api/desired", {
+    method: "PATCH",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ suspend: true, models: { [alpha]: { ctxSize: 2048 } } }),
+  });
   const status = await gateway.until("suspended", (now) => now.observedGeneration === 2);
   assert.equal(status.health, "Suspended");
-  assert.deepEqual(status.planned.map((action) => (action as { kind: string; held: string }).kind), ["preset.write"]);
+  assert.deepEqual(
+    status.planned.map((action) => (action as { kind: string; held: string }).kind),
+    ["preset.write"],
+  );
   assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 1024/);
-  await gateway.json("/api/desired?wait=true", { method: "PATCH", headers: { "content-type": "application/json" }, body: JSON.stringify({ suspend: null }) });
+  await gateway.json("/api/desired?wait=true", {
+    method: "PATCH",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ suspend: null }),
+  });
   assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 2048/);
 });

@@ -1,7 +1,14 @@
 // Loads that go another way than straight: nobody waits any more, the model sleeps, its name fits nowhere.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheModel, cacheTalker, makeFolders, startTestGateway, streamChat, talkerDocument } from "../support/gateway.ts";
+import {
+  cacheModel,
+  cacheTalker,
+  makeFolders,
+  startTestGateway,
+  streamChat,
+  talkerDocument,
+} from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
 
 test("a client that left while it waited for room ends nobody's model", async (t) => {
@@ -28,19 +35,34 @@ test("a client that left while it waited for room ends nobody's model", async (t
   // Its load would have had its turn by the time that another request for the talker is through.
   assert.equal(await gateway.ask("acme/talker:Q8_0"), answersOf("talker").hello);
   const { body } = await gateway.json("/beta/v1/models");
-  assert.deepEqual((body["data"] as { id: string; loaded: boolean }[]).filter((model) => model.loaded).map((model) => model.id), ["acme/talker:Q8_0"]);
-  const unloads = gateway.gateway.journal.since(0).filter((event) => event.type === "model" && JSON.stringify(event.data).includes('"unloaded"'));
+  assert.deepEqual(
+    (body["data"] as { id: string; loaded: boolean }[]).filter((model) => model.loaded).map((model) => model.id),
+    ["acme/talker:Q8_0"],
+  );
+  const unloads = gateway.gateway.journal
+    .since(0)
+    .filter((event) => event.type === "model" && JSON.stringify(event.data).includes('"unloaded"'));
   assert.deepEqual(unloads, []);
 });
 
 test("a sleeping model wakes at the next request, and holds up no other", async (t) => {
   const folders = await makeFolders(t);
   const [sleeper, other] = [await cacheTalker(folders, "acme/sleeper"), await cacheTalker(folders, "acme/other")];
-  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [{ id: "${sleeper}", preset: { sleep-idle-seconds: 1 } }]\n` });
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels: [{ id: "${sleeper}", preset: { sleep-idle-seconds: 1 } }]\n`,
+  });
   await gateway.converged();
   await gateway.ask(sleeper);
-  await gateway.until("asleep", () => gateway.gateway.journal.since(0).some((event) => event.type === "model" && JSON.stringify(event.data).includes("sleeping")));
-  assert.deepEqual(await Promise.all([gateway.ask(sleeper), gateway.ask(other)]), [answersOf("acme/sleeper").hello, answersOf("acme/other").hello]);
+  await gateway.until("asleep", () =>
+    gateway.gateway.journal
+      .since(0)
+      .some((event) => event.type === "model" && JSON.stringify(event.data).includes("sleeping")),
+  );
+  assert.deepEqual(await Promise.all([gateway.ask(sleeper), gateway.ask(other)]), [
+    answersOf("acme/sleeper").hello,
+    answersOf("acme/other").hello,
+  ]);
 });
 
 test("a file whose name the preset cannot hold is not offered, and is nobody's failure", async (t) => {
@@ -51,13 +73,19 @@ test("a file whose name the preset cannot hold is not offered, and is nobody's f
   const status = await gateway.converged();
   assert.equal(status.health, "Healthy");
   const { body } = await gateway.json("/beta/v1/models");
-  assert.deepEqual((body["data"] as { id: string }[]).map((entry) => entry.id), [model]);
+  assert.deepEqual(
+    (body["data"] as { id: string }[]).map((entry) => entry.id),
+    [model],
+  );
 });
 
 test("what the model's slots leave of its context is what the list says once that is known", async (t) => {
   const folders = await makeFolders(t);
   const model = await cacheTalker(folders, "acme/slots");
-  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [{ id: "${model}", ctxSize: 4096, preset: { parallel: 4 } }]\n` });
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels: [{ id: "${model}", ctxSize: 4096, preset: { parallel: 4 } }]\n`,
+  });
   await gateway.converged();
   await gateway.ask(model);
   const { body } = await gateway.json("/beta/v1/models");

@@ -8,11 +8,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, it, type TestContext } from "node:test";
+import { cleanUp } from "../support/clean-up.ts";
 import { llamaServer } from "../support/engine.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
 import { startPulling } from "../support/pulling.ts";
-import { cleanUp } from "../support/clean-up.ts";
 
 const token = "hf_abcdefghijklmnopqrstuvwxyz0123456789";
 

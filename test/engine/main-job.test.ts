@@ -56,10 +56,16 @@ models:
   assert.ok(killed);
   assert.deepEqual(answer, { text: answersOf("talker").long, done: true, error: null });
 
-  const status = await gateway.until("as written", (now) => now.generation === 2 && now.sync === "Synced" && now.router.pid !== firstRouter);
+  const status = await gateway.until(
+    "as written",
+    (now) => now.generation === 2 && now.sync === "Synced" && now.router.pid !== firstRouter,
+  );
   assert.equal(status.router.crashes, 1);
   const { body } = await gateway.json("/beta/v1/models");
-  const models = (body["data"] as { id: string; context_length: number }[]).map(({ id, context_length }) => [id, context_length]);
+  const models = (body["data"] as { id: string; context_length: number }[]).map(({ id, context_length }) => [
+    id,
+    context_length,
+  ]);
   assert.deepEqual(models, [
     ["acme/added:Q4_K_M", 8192],
     ["acme/resized:Q8_0", 1536],
@@ -73,5 +79,9 @@ models:
 });
 
 function chat(model: string): RequestInit {
-  return { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }) };
+  return {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }),
+  };
 }

@@ -2,15 +2,16 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { test } from "node:test";
+import { cleanUp } from "../support/clean-up.ts";
 import { startCommand } from "../support/command.ts";
 import { cacheTalker, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
-import { cleanUp } from "../support/clean-up.ts";
 
 function condition(gateway: TestGateway, subject: string, type: string): string | undefined {
   const status = gateway.gateway.status();
-  const list = subject === "gateway" ? status.conditions : status.models.find((model) => model.id === subject)?.conditions;
+  const list =
+    subject === "gateway" ? status.conditions : status.models.find((model) => model.id === subject)?.conditions;
   const found = list?.find((entry) => entry.type === type);
   return found && `${found.status} ${found.reason}`;
 }
@@ -33,19 +34,28 @@ test("short tags, a second quant, an odd name: each is pulled, listed and answer
       "README.md": Buffer.from("read me"),
     },
   });
-  const gateway = await startTestGateway(t, { yaml: "version: 1\nmodels: [acme/many-GGUF:Q4_K_M]\n", environment: { HF_ENDPOINT: hub.endpoint } });
+  const gateway = await startTestGateway(t, {
+    yaml: "version: 1\nmodels: [acme/many-GGUF:Q4_K_M]\n",
+    environment: { HF_ENDPOINT: hub.endpoint },
+  });
   await gateway.converged();
   assert.equal(await gateway.ask("acme/many-GGUF:Q4_K_M"), answersOf("four").hello);
-  const { body } = await gateway.json("/api/desired?wait=true", patch({ models: { "acme/many-GGUF:Q8_0": {}, "acme/many-GGUF:Q6_K": { ctxSize: 1024 } } }));
+  const { body } = await gateway.json(
+    "/api/desired?wait=true",
+    patch({ models: { "acme/many-GGUF:Q8_0": {}, "acme/many-GGUF:Q6_K": { ctxSize: 1024 } } }),
+  );
   assert.equal(body["converged"], true);
   assert.equal(await gateway.ask("acme/many-GGUF:Q8_0"), answersOf("eight").hello);
   assert.equal(await gateway.ask("acme/many-GGUF:Q6_K"), answersOf("six").hello);
   const models = (await gateway.json("/beta/v1/models")).body["data"] as { id: string; context_length: number }[];
-  assert.deepEqual(models.map((model) => [model.id, model.context_length]), [
-    ["acme/many-GGUF:Q4_K_M", 8192],
-    ["acme/many-GGUF:Q8_0", 8192],
-    ["acme/many-GGUF:many-Q6_K", 1024],
-  ]);
+  assert.deepEqual(
+    models.map((model) => [model.id, model.context_length]),
+    [
+      ["acme/many-GGUF:Q4_K_M", 8192],
+      ["acme/many-GGUF:Q8_0", 8192],
+      ["acme/many-GGUF:many-Q6_K", 1024],
+    ],
+  );
   assert.equal(condition(gateway, "acme/many-GGUF:Q6_K", "Applied"), "True InForce");
   assert.deepEqual(await partials(gateway.cacheDir), []);
 });
@@ -58,14 +68,22 @@ test("what cannot be pulled is said by its cause, stalls nothing else, and is tr
     yaml: "version: 1\nmodels: [acme/gated:Q8_0, acme/missing:Q8_0, acme/other:Q2_K, acme/other:Q8_0]\n",
     environment: { HF_ENDPOINT: hub.endpoint },
   });
-  await gateway.until("the good one", () => condition(gateway, "acme/other:Q8_0", "Applied") === "True InForce" && condition(gateway, "gateway", "Stalled") === "True HubDenied");
+  await gateway.until(
+    "the good one",
+    () =>
+      condition(gateway, "acme/other:Q8_0", "Applied") === "True InForce" &&
+      condition(gateway, "gateway", "Stalled") === "True HubDenied",
+  );
   assert.equal(await gateway.ask("acme/other:Q8_0"), answersOf("other").hello);
   assert.equal(condition(gateway, "acme/gated:Q8_0", "Present"), "False HubDenied");
   assert.equal(condition(gateway, "acme/missing:Q8_0", "Present"), "False HubNotFound");
   assert.equal(condition(gateway, "acme/other:Q2_K", "Present"), "False QuantNotFound");
   const { status, body } = await gateway.json("/api/reconcile?wait=true", { method: "POST" });
   assert.equal(status, 403, JSON.stringify(body));
-  const fixed = await gateway.json("/api/desired?wait=true", patch({ models: { "acme/gated:Q8_0": null, "acme/missing:Q8_0": null, "acme/other:Q2_K": null } }));
+  const fixed = await gateway.json(
+    "/api/desired?wait=true",
+    patch({ models: { "acme/gated:Q8_0": null, "acme/missing:Q8_0": null, "acme/other:Q2_K": null } }),
+  );
   assert.deepEqual([fixed.status, fixed.body["converged"]], [200, true]);
   assert.equal(condition(gateway, "gateway", "Ready"), "True Serving");
 });
@@ -74,8 +92,16 @@ test("a hub that is away is said, and the pull goes on when it is back", async (
   const hub = await startLoopbackHub(t);
   hub.addRepo("acme/late", { files: { "late-Q8_0.gguf": modelBytes(talkingModel("late")) } });
   hub.failNext({ status: 503, times: 1 });
-  const gateway = await startTestGateway(t, { yaml: "version: 1\nmodels: [acme/late:Q8_0]\n", environment: { HF_ENDPOINT: hub.endpoint } });
-  await gateway.until("unreachable", () => condition(gateway, "gateway", "HubReachable") === "False HubUnreachable" && condition(gateway, "gateway", "Reconciling") === "True ProgressingWithRetry");
+  const gateway = await startTestGateway(t, {
+    yaml: "version: 1\nmodels: [acme/late:Q8_0]\n",
+    environment: { HF_ENDPOINT: hub.endpoint },
+  });
+  await gateway.until(
+    "unreachable",
+    () =>
+      condition(gateway, "gateway", "HubReachable") === "False HubUnreachable" &&
+      condition(gateway, "gateway", "Reconciling") === "True ProgressingWithRetry",
+  );
   await gateway.json("/api/reconcile?wait=true", { method: "POST" });
   assert.equal(condition(gateway, "gateway", "HubReachable"), "True Answered");
   assert.equal(await gateway.ask("acme/late:Q8_0"), answersOf("late").hello);
@@ -85,9 +111,14 @@ test("wrong bytes are never linked", async (t) => {
   const hub = await startLoopbackHub(t);
   hub.addRepo("acme/bad", { files: { "bad-Q8_0.gguf": modelBytes(talkingModel("bad")) } });
   hub.corrupt("bad-Q8_0.gguf");
-  const gateway = await startTestGateway(t, { yaml: "version: 1\nmodels: [acme/bad:Q8_0]\n", environment: { HF_ENDPOINT: hub.endpoint } });
+  const gateway = await startTestGateway(t, {
+    yaml: "version: 1\nmodels: [acme/bad:Q8_0]\n",
+    environment: { HF_ENDPOINT: hub.endpoint },
+  });
   await gateway.until("refused", () => condition(gateway, "acme/bad:Q8_0", "Present") === "False ChecksumMismatch");
-  const files = (await readdir(gateway.cacheDir, { recursive: true })).filter((name) => name.includes("bad-Q8_0") || name.endsWith(".incomplete"));
+  const files = (await readdir(gateway.cacheDir, { recursive: true })).filter(
+    (name) => name.includes("bad-Q8_0") || name.endsWith(".incomplete"),
+  );
   assert.deepEqual(files, []);
 });
 
@@ -97,14 +128,25 @@ test("a pull that the document no longer wants is given up, and leaves nothing; 
   hub.addRepo("acme/small", { files: { "small-Q8_0.gguf": modelBytes(talkingModel("small")) } });
   const held = hub.throttle("big-Q8_0.gguf", 100_000);
   cleanUp(t, () => held.release());
-  const gateway = await startTestGateway(t, { yaml: "version: 1\nmodels: [acme/small:Q8_0]\n", environment: { HF_ENDPOINT: hub.endpoint } });
+  const gateway = await startTestGateway(t, {
+    yaml: "version: 1\nmodels: [acme/small:Q8_0]\n",
+    environment: { HF_ENDPOINT: hub.endpoint },
+  });
   await gateway.converged();
   await gateway.json("/api/desired", patch({ models: { "acme/big:Q8_0": {} } }));
   await held.reached;
   await gateway.json("/api/desired", patch({ models: { "acme/small:Q8_0": { ctxSize: 1024 } } }));
-  await gateway.until("in force beside the pull", () => condition(gateway, "acme/small:Q8_0", "Applied") === "True InForce" && gateway.gateway.status().observedGeneration === 3);
+  await gateway.until(
+    "in force beside the pull",
+    () =>
+      condition(gateway, "acme/small:Q8_0", "Applied") === "True InForce" &&
+      gateway.gateway.status().observedGeneration === 3,
+  );
   const { running } = gateway.gateway.status();
-  assert.deepEqual(running.map((action) => (action as { kind: string }).kind), ["model.pull"]);
+  assert.deepEqual(
+    running.map((action) => (action as { kind: string }).kind),
+    ["model.pull"],
+  );
   while ((await partials(gateway.cacheDir)).length === 0) await new Promise(setImmediate);
   await gateway.json("/api/desired?wait=true", patch({ models: { "acme/big:Q8_0": null } }));
   assert.deepEqual(await partials(gateway.cacheDir), []);
@@ -144,12 +186,22 @@ test("prune deletes what this gateway pulled and nothing else, and an emptied li
   });
   await gateway.converged();
   await gateway.writeConfig("version: 1\nprune: true\nmodels: []\n");
-  const emptied = await gateway.until("applied", (status) => status.observedGeneration === 2 && status.sync === "Synced");
-  assert.deepEqual(emptied.models.map((model) => model.id).sort(), ["acme/foreign:Q8_0", "acme/kept:Q8_0", "acme/pulled:Q8_0"]);
+  const emptied = await gateway.until(
+    "applied",
+    (status) => status.observedGeneration === 2 && status.sync === "Synced",
+  );
+  assert.deepEqual(emptied.models.map((model) => model.id).sort(), [
+    "acme/foreign:Q8_0",
+    "acme/kept:Q8_0",
+    "acme/pulled:Q8_0",
+  ]);
   await gateway.writeConfig(`version: 1\nprune: true\nallowEmpty: true\nmodels: []\n`);
   const pruned = await gateway.until("pruned", (status) => status.observedGeneration === 3 && status.sync === "Synced");
   assert.deepEqual(pruned.models.map((model) => model.id).sort(), ["acme/foreign:Q8_0", "acme/kept:Q8_0"]);
   assert.ok(!(await readdir(gateway.cacheDir)).includes("models--acme--pulled"));
   const models = (await gateway.json("/beta/v1/models")).body["data"] as { id: string }[];
-  assert.deepEqual(models.map((model) => model.id), ["acme/foreign:Q8_0", "acme/kept:Q8_0"]);
+  assert.deepEqual(
+    models.map((model) => model.id),
+    ["acme/foreign:Q8_0", "acme/kept:Q8_0"],
+  );
 });

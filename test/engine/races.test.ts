@@ -16,7 +16,11 @@ test("chats and context changes on the same models, all at once", async (t) => {
       work.push(gateway.ask(id).then((text) => assert.equal(text, answersOf(id.slice(0, id.indexOf(":"))).hello)));
       if ((round + ids.indexOf(id)) % 2 === 0) continue;
       const body = JSON.stringify({ models: { [id]: { ctxSize: size } } });
-      work.push(gateway.json("/api/desired?wait=true", { method: "PATCH", headers: { "content-type": "application/json" }, body }).then(({ status }) => assert.equal(status, 200)));
+      work.push(
+        gateway
+          .json("/api/desired?wait=true", { method: "PATCH", headers: { "content-type": "application/json" }, body })
+          .then(({ status }) => assert.equal(status, 200)),
+      );
     }
     // The next round arrives while this one is being worked on.
     await work[work.length - 2];
@@ -24,7 +28,10 @@ test("chats and context changes on the same models, all at once", async (t) => {
   await Promise.all(work);
   await gateway.converged();
   const { body } = await gateway.json("/beta/v1/models");
-  assert.deepEqual((body["data"] as { context_length: number }[]).map((model) => model.context_length), [1280, 1536, 1280]);
+  assert.deepEqual(
+    (body["data"] as { context_length: number }[]).map((model) => model.context_length),
+    [1280, 1536, 1280],
+  );
   assert.equal(gateway.gateway.status().router.crashes, 0);
 });
 
@@ -34,12 +41,19 @@ test("a hundred changes in one breath cost few reloads, and the last one is in f
   const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
   await gateway.converged();
   const change = (size: number): Promise<unknown> =>
-    gateway.json("/api/desired", { method: "PATCH", headers: { "content-type": "application/json" }, body: JSON.stringify({ models: { [id]: { ctxSize: size } } }) });
-  for (let batch = 0; batch < 10; batch++) await Promise.all(Array.from({ length: 10 }, (_, index) => change(512 + batch * 10 + index)));
+    gateway.json("/api/desired", {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ models: { [id]: { ctxSize: size } } }),
+    });
+  for (let batch = 0; batch < 10; batch++)
+    await Promise.all(Array.from({ length: 10 }, (_, index) => change(512 + batch * 10 + index)));
   await change(2048);
   await gateway.until("in force", (status) => status.generation >= 1 && status.sync === "Synced");
   const { body } = await gateway.json("/beta/v1/models");
   assert.equal((body["data"] as { context_length: number }[])[0]?.context_length, 2048);
-  const reloads = gateway.gateway.journal.since(0).filter((event) => event.type === "action.finished" && JSON.stringify(event.data).includes("router.reload"));
+  const reloads = gateway.gateway.journal
+    .since(0)
+    .filter((event) => event.type === "action.finished" && JSON.stringify(event.data).includes("router.reload"));
   assert.ok(reloads.length <= 20, `${reloads.length} reloads`);
 });

@@ -4,8 +4,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createCacheScanner } from "../../src/observe/cache.ts";
-import { cacheModel, makeFolders, startTestGateway } from "../support/gateway.ts";
 import { startLlamaServer } from "../support/engine.ts";
+import { cacheModel, makeFolders, startTestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
 /** Files of many shapes; what each says is its own name. */
@@ -91,7 +91,9 @@ test("the router lists by itself exactly what the scan says it does", async (t) 
   await cacheModel(folders, "acme/vision", "mmproj-F16.gguf", Buffer.from("GGUF projector"));
   await strayFiles(folders.cacheDir);
   const server = await startLlamaServer(t, [], { HF_HUB_CACHE: folders.cacheDir });
-  const listed = ((await (await fetch(`${server.url}/models`)).json()) as { data: { id: string }[] }).data.map((model) => model.id);
+  const listed = ((await (await fetch(`${server.url}/models`)).json()) as { data: { id: string }[] }).data.map(
+    (model) => model.id,
+  );
   const scan = await createCacheScanner(folders.cacheDir).scan();
   assert.equal(scan.state, "known");
   const ours = scan.state === "known" ? scan.value.models.flatMap((model) => model.routerId ?? []) : [];

@@ -2,19 +2,22 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { connect } from "node:net";
 import { readFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { join } from "node:path";
-import { test, type TestContext } from "node:test";
+import { type TestContext, test } from "node:test";
 import { freePort } from "../../src/engines/free-port.ts";
+import { cleanUp } from "../support/clean-up.ts";
 import { rpcServer } from "../support/engine.ts";
 import { cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
-import { cleanUp } from "../support/clean-up.ts";
 
 async function startWorker(t: TestContext): Promise<string> {
   const port = await freePort();
-  const worker = spawn(await rpcServer(), ["-H", "127.0.0.1", "-p", String(port)], { stdio: ["ignore", "ignore", "ignore"], env: { PATH: process.env["PATH"] ?? "", TMPDIR: process.env["TMPDIR"] ?? "" } });
+  const worker = spawn(await rpcServer(), ["-H", "127.0.0.1", "-p", String(port)], {
+    stdio: ["ignore", "ignore", "ignore"],
+    env: { PATH: process.env["PATH"] ?? "", TMPDIR: process.env["TMPDIR"] ?? "" },
+  });
   const exited = once(worker, "exit");
   cleanUp(t, async () => {
     worker.kill("SIGKILL");
@@ -37,14 +40,23 @@ test("models run with the workers, one at a time, and without them again", async
   const folders = await makeFolders(t);
   const [first, second] = [await cacheTalker(folders, "acme/first"), await cacheTalker(folders, "acme/second")];
   const worker = await startWorker(t);
-  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nrpc: { mode: rpc, workers: ["${worker}"] }\n` });
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nrpc: { mode: rpc, workers: ["${worker}"] }\n`,
+  });
   const { rpc, router } = await gateway.converged();
   assert.deepEqual(rpc, { mode: "rpc", workers: [{ address: worker }] });
-  assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), new RegExp(`^rpc = ${worker}$`, "m"));
+  assert.match(
+    await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"),
+    new RegExp(`^rpc = ${worker}$`, "m"),
+  );
   assert.equal(await gateway.ask(first), answersOf("acme/first").hello);
   assert.equal(await gateway.ask(second), answersOf("acme/second").hello);
   const { body } = await gateway.json("/beta/v1/models");
-  assert.deepEqual((body["data"] as { id: string; loaded: boolean }[]).filter((model) => model.loaded).map((model) => model.id), [second]);
+  assert.deepEqual(
+    (body["data"] as { id: string; loaded: boolean }[]).filter((model) => model.loaded).map((model) => model.id),
+    [second],
+  );
 
   await gateway.writeConfig("version: 1\n");
   const single = await gateway.until("single", (status) => status.rpc.mode === "single" && status.sync === "Synced");

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test, type TestContext } from "node:test";
+import { type TestContext, test } from "node:test";
 import { starterFileName, starterId, starterModel, starterSentence } from "../../src/starter/starter-model.ts";
+import { cleanUp } from "../support/clean-up.ts";
 import { startLlamaServer } from "../support/engine.ts";
 import {
   answersOf,
@@ -14,7 +15,6 @@ import {
   weatherTool,
   writeModelFile,
 } from "../support/models.ts";
-import { cleanUp } from "../support/clean-up.ts";
 
 interface ToolCall {
   readonly id?: string;

@@ -1,8 +1,8 @@
 // The gateway's own routes and what they refuse, on a running gateway.
 import assert from "node:assert/strict";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { test } from "node:test";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { cacheTalker, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
 
 interface Answer {
@@ -11,7 +11,11 @@ interface Answer {
 }
 
 function send(method: string, body: unknown, headers: Record<string, string> = {}): RequestInit {
-  return { method, headers: { "content-type": "application/json", ...headers }, body: typeof body === "string" ? body : JSON.stringify(body) };
+  return {
+    method,
+    headers: { "content-type": "application/json", ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  };
 }
 
 /** With a Host header of our choice, which fetch does not allow. */
@@ -22,14 +26,20 @@ function rawGet(gateway: TestGateway, path: string, headers: Record<string, stri
       response.on("data", (chunk: Buffer) => {
         text += chunk.toString();
       });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as Record<string, unknown> }));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as Record<string, unknown> }),
+      );
     })
       .on("error", reject)
       .end();
   });
 }
 
-function errorOf({ body }: { readonly body: Record<string, unknown> }): { code?: string; message?: string; hint?: string } {
+function errorOf({ body }: { readonly body: Record<string, unknown> }): {
+  code?: string;
+  message?: string;
+  hint?: string;
+} {
   return body["error"] as object;
 }
 
@@ -44,25 +54,46 @@ test("the document over HTTP", async (t) => {
     const etag = first.headers.get("etag") ?? "";
     assert.deepEqual(first.body["document"], { version: 1, models: [model] });
     const same = await gateway.json("/api/desired", send("PUT", first.body["document"]));
-    assert.deepEqual([same.status, same.headers.get("etag"), same.body["generation"]], [200, etag, first.body["generation"]]);
-    const changed = await gateway.json("/api/desired", send("PATCH", { context: { default: 2048 } }, { "if-match": etag }));
+    assert.deepEqual(
+      [same.status, same.headers.get("etag"), same.body["generation"]],
+      [200, etag, first.body["generation"]],
+    );
+    const changed = await gateway.json(
+      "/api/desired",
+      send("PATCH", { context: { default: 2048 } }, { "if-match": etag }),
+    );
     assert.equal(changed.status, 200);
     assert.notEqual(changed.headers.get("etag"), etag);
-    const stale = await gateway.json("/api/desired", send("PATCH", { context: { default: 4096 } }, { "if-match": etag }));
+    const stale = await gateway.json(
+      "/api/desired",
+      send("PATCH", { context: { default: 4096 } }, { "if-match": etag }),
+    );
     assert.deepEqual([stale.status, errorOf(stale).code], [412, "precondition_failed"]);
-    assert.deepEqual((await gateway.json("/api/desired")).body["document"], { version: 1, models: [model], context: { default: 2048 } });
+    assert.deepEqual((await gateway.json("/api/desired")).body["document"], {
+      version: 1,
+      models: [model],
+      context: { default: 2048 },
+    });
   });
 
   await t.test("GET shows who set what differs from the file", async () => {
     const { body } = await gateway.json("/api/desired");
     const [difference] = body["differsFromFile"] as { path: string; setBy: string; desired: unknown; file: unknown }[];
-    assert.deepEqual([difference?.path, difference?.file, difference?.desired, difference?.setBy], ["context", null, { default: 2048 }, "http:PATCH /api/desired"]);
+    assert.deepEqual(
+      [difference?.path, difference?.file, difference?.desired, difference?.setBy],
+      ["context", null, { default: 2048 }, "http:PATCH /api/desired"],
+    );
   });
 
   await t.test("an edit of the file elsewhere keeps what the API set; of two on one key the later wins", async () => {
     await gateway.writeConfig(`version: 1\nsuspend: false\nmodels: [{ id: "${model}", ctxSize: 512 }]\n`);
     await gateway.until("applied", (status) => status.generation === 3 && status.sync === "Synced");
-    assert.deepEqual((await gateway.json("/api/desired")).body["document"], { version: 1, models: [{ id: model, ctxSize: 512 }], context: { default: 2048 }, suspend: false });
+    assert.deepEqual((await gateway.json("/api/desired")).body["document"], {
+      version: 1,
+      models: [{ id: model, ctxSize: 512 }],
+      context: { default: 2048 },
+      suspend: false,
+    });
     await gateway.json("/api/desired", send("PATCH", { models: { [model]: { ctxSize: 768 } } }));
     await gateway.writeConfig(`version: 1\nsuspend: false\nmodels: [{ id: "${model}", ctxSize: 1024 }]\n`);
     await gateway.until("applied", (status) => status.generation === 5 && status.sync === "Synced");
@@ -72,21 +103,35 @@ test("the document over HTTP", async (t) => {
 
   await t.test("?dryRun=true answers with the plan and changes nothing", async () => {
     const before = await gateway.json("/api/desired");
-    const { status, body } = await gateway.json("/api/desired?dryRun=true", send("PATCH", { models: { [model]: { ctxSize: 256 }, "acme/new:Q8_0": {} } }));
+    const { status, body } = await gateway.json(
+      "/api/desired?dryRun=true",
+      send("PATCH", { models: { [model]: { ctxSize: 256 }, "acme/new:Q8_0": {} } }),
+    );
     assert.equal(status, 200);
-    assert.deepEqual((body["actions"] as { kind: string }[]).map((action) => action.kind), ["model.pull", "preset.write"]);
+    assert.deepEqual(
+      (body["actions"] as { kind: string }[]).map((action) => action.kind),
+      ["model.pull", "preset.write"],
+    );
     assert.deepEqual((await gateway.json("/api/desired")).body, before.body);
   });
 
   await t.test("an invalid document is refused whole, with every problem", async () => {
     const before = await gateway.json("/api/desired");
-    const answer = await gateway.json("/api/desired", send("PUT", { version: 1, modles: [], models: ["nonsense", { id: model, ctxSize: -1 }] }));
+    const answer = await gateway.json(
+      "/api/desired",
+      send("PUT", { version: 1, modles: [], models: ["nonsense", { id: model, ctxSize: -1 }] }),
+    );
     assert.equal(answer.status, 400);
     assert.equal(errorOf(answer).code, "invalid_document");
-    for (const part of ["modles", "models[0]", "models[1].ctxSize"]) assert.ok(errorOf(answer).message?.includes(part), part);
+    for (const part of ["modles", "models[0]", "models[1].ctxSize"])
+      assert.ok(errorOf(answer).message?.includes(part), part);
     assert.equal((await gateway.json("/api/desired", send("PUT", "{ broken"))).status, 400);
     assert.equal((await gateway.json("/api/desired", send("PUT", "[]"))).status, 400);
-    assert.equal((await gateway.json("/api/desired", { method: "PUT", headers: { "content-type": "text/plain" }, body: "{}" })).status, 415);
+    assert.equal(
+      (await gateway.json("/api/desired", { method: "PUT", headers: { "content-type": "text/plain" }, body: "{}" }))
+        .status,
+      415,
+    );
     assert.equal((await gateway.json("/api/desired?wait=true&timeout=never", send("PATCH", {}))).status, 400);
     assert.deepEqual((await gateway.json("/api/desired")).body["document"], before.body["document"]);
   });
@@ -94,8 +139,13 @@ test("the document over HTTP", async (t) => {
   await t.test("a broken, a missing and a mended file", async () => {
     const good = await readFile(folders.configPath, "utf8");
     await gateway.writeConfig("version: 1\nmodels: [oops\n");
-    const broken = await gateway.until("said", (status) => status.conditions.some((entry) => entry.reason === "ParseError"));
-    assert.match(broken.conditions.find((entry) => entry.type === "SourceValid")?.message ?? "", /gateway\.yaml:\d+:\d+: /);
+    const broken = await gateway.until("said", (status) =>
+      status.conditions.some((entry) => entry.reason === "ParseError"),
+    );
+    assert.match(
+      broken.conditions.find((entry) => entry.type === "SourceValid")?.message ?? "",
+      /gateway\.yaml:\d+:\d+: /,
+    );
     assert.equal(broken.conditions.find((entry) => entry.type === "Ready")?.status, "True");
     assert.equal((await gateway.json("/beta/v1/models")).status, 200);
     await rm(folders.configPath);
@@ -118,7 +168,10 @@ test("status, plan, health, events, and what is refused", async (t) => {
     assert.equal((await gateway.json("/readyz")).status, 200);
     assert.equal((await gateway.json("/api/plan")).body["converged"], true);
     const { body } = await gateway.json("/status");
-    assert.deepEqual([body["sync"], body["health"], (body["rpc"] as { mode: string }).mode], ["Synced", "Healthy", "single"]);
+    assert.deepEqual(
+      [body["sync"], body["health"], (body["rpc"] as { mode: string }).mode],
+      ["Synced", "Healthy", "single"],
+    );
   });
 
   await t.test("events tell what a change set off, and can be taken up again", async () => {
@@ -133,9 +186,15 @@ test("status, plan, health, events, and what is refused", async (t) => {
     }
     following.abort();
     const ids = [...text.matchAll(/^id: (\d+)$/gm)].map((match) => Number(match[1]));
-    assert.deepEqual(ids, ids.map((_, index) => (ids[0] ?? 0) + index));
+    assert.deepEqual(
+      ids,
+      ids.map((_, index) => (ids[0] ?? 0) + index),
+    );
     const again = new AbortController();
-    const replay = await fetch(`${gateway.url}/api/events`, { signal: again.signal, headers: { "last-event-id": String((ids[0] ?? 1) - 1) } });
+    const replay = await fetch(`${gateway.url}/api/events`, {
+      signal: again.signal,
+      headers: { "last-event-id": String((ids[0] ?? 1) - 1) },
+    });
     let replayed = "";
     for await (const chunk of replay.body ?? []) {
       replayed += Buffer.from(chunk).toString();
@@ -153,7 +212,10 @@ test("status, plan, health, events, and what is refused", async (t) => {
     const native = await gateway.json("/alpha/api/nothing");
     assert.deepEqual([native.status, typeof native.body["error"]], [404, "string"]);
     const wrong = await gateway.json("/status", { method: "DELETE" });
-    assert.deepEqual([wrong.status, wrong.headers.get("allow"), errorOf(wrong).code], [405, "GET", "method_not_allowed"]);
+    assert.deepEqual(
+      [wrong.status, wrong.headers.get("allow"), errorOf(wrong).code],
+      [405, "GET", "method_not_allowed"],
+    );
     assert.equal((await gateway.json("/beta/v1/chat/completions")).status, 405);
   });
 
@@ -163,7 +225,16 @@ test("status, plan, health, events, and what is refused", async (t) => {
     assert.match(errorOf(bad).message ?? "", /byte \d+/);
     assert.equal((await gateway.json("/beta/v1/chat/completions", send("POST", ""))).status, 400);
     assert.equal((await gateway.json("/beta/v1/chat/completions", send("POST", { messages: [] }))).status, 400);
-    assert.equal((await gateway.json("/beta/v1/chat/completions", { method: "POST", headers: { "content-type": "text/plain" }, body: "hi" })).status, 415);
+    assert.equal(
+      (
+        await gateway.json("/beta/v1/chat/completions", {
+          method: "POST",
+          headers: { "content-type": "text/plain" },
+          body: "hi",
+        })
+      ).status,
+      415,
+    );
     const native = await gateway.json("/alpha/api/chat", send("POST", "nope"));
     assert.deepEqual([native.status, typeof native.body["error"]], [400, "string"]);
   });
@@ -171,7 +242,10 @@ test("status, plan, health, events, and what is refused", async (t) => {
   await t.test("other hosts and other origins", async () => {
     const rebound = await rawGet(gateway, "/status", { host: "evil.example" });
     assert.deepEqual([rebound.status, errorOf(rebound).code], [403, "forbidden_origin"]);
-    const crossSite = await gateway.json("/api/desired", send("PATCH", { prune: true }, { origin: "https://evil.example" }));
+    const crossSite = await gateway.json(
+      "/api/desired",
+      send("PATCH", { prune: true }, { origin: "https://evil.example" }),
+    );
     assert.equal(crossSite.status, 403);
     assert.equal((await gateway.json("/status", { headers: { origin: "http://localhost:3000" } })).status, 200);
     assert.equal((await rawGet(gateway, "/status", { host: `localhost:${new URL(gateway.url).port}` })).status, 200);
@@ -180,6 +254,9 @@ test("status, plan, health, events, and what is refused", async (t) => {
 
 test("a body over the limit", async (t) => {
   const gateway = await startTestGateway(t, { yaml: "version: 1\n", flags: ["--body-limit", "2000"] });
-  const { status, body } = await gateway.json("/beta/v1/chat/completions", send("POST", { model: "x", messages: [{ role: "user", content: "y".repeat(3000) }] }));
+  const { status, body } = await gateway.json(
+    "/beta/v1/chat/completions",
+    send("POST", { model: "x", messages: [{ role: "user", content: "y".repeat(3000) }] }),
+  );
   assert.deepEqual([status, (body["error"] as { code: string }).code], [413, "body_too_large"]);
 });

@@ -61,7 +61,10 @@ test("its conditions and reasons are those of the source, both ways", () => {
   const conditions = readProjectFile("src/status/conditions.ts");
   const source = readProjectFile("src/desired/file-source.ts");
   const engine = readProjectFile("src/engines/engine-source.ts");
-  const literals = [...conditions.matchAll(/"([A-Z][a-z]\w+)"/g), ...`${source}${engine}`.matchAll(/reason: "([A-Z]\w+)"/g)];
+  const literals = [
+    ...conditions.matchAll(/"([A-Z][a-z]\w+)"/g),
+    ...`${source}${engine}`.matchAll(/reason: "([A-Z]\w+)"/g),
+  ];
   const used = new Set(literals.map((match) => match[1] ?? ""));
   for (const truth of ["True", "False", "Unknown"]) used.delete(truth);
   const listed = new Set(codeWords("conditions").filter((word) => /^[A-Z][a-z]+[A-Za-z]*$/.test(word)));

@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { packageRoot } from "../../src/settings.ts";
+import { cleanUp } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
 import type { GatewayFolders } from "./gateway.ts";
-import { cleanUp } from "./clean-up.ts";
 
 export interface CommandResult {
   readonly code: number | null;
@@ -34,9 +34,17 @@ function environmentOf(folders: GatewayFolders, extra: Readonly<Record<string, s
 }
 
 /** Starts the command; what is left of it ends with the test, by KILL. */
-export async function startCommand(t: TestContext, folders: GatewayFolders, args: readonly string[], extra: Readonly<Record<string, string>> = {}): Promise<RunningCommand> {
+export async function startCommand(
+  t: TestContext,
+  folders: GatewayFolders,
+  args: readonly string[],
+  extra: Readonly<Record<string, string>> = {},
+): Promise<RunningCommand> {
   const environment = environmentOf(folders, { LLAMA_SERVER: await llamaServer(), ...extra });
-  const child = spawn(process.execPath, ["--enable-source-maps", join(packageRoot, "dist", "src", "cli.js"), ...args], { env: environment, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, ["--enable-source-maps", join(packageRoot, "dist", "src", "cli.js"), ...args], {
+    env: environment,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let stdout = "";
   let stderr = "";
   const watchers = new Set<() => void>();
@@ -47,7 +55,9 @@ export async function startCommand(t: TestContext, folders: GatewayFolders, args
   child.stderr.on("data", (text: Buffer) => {
     stderr += text.toString();
   });
-  const exited = new Promise<CommandResult>((resolve) => child.once("close", (code) => resolve({ code, stdout, stderr })));
+  const exited = new Promise<CommandResult>((resolve) =>
+    child.once("close", (code) => resolve({ code, stdout, stderr })),
+  );
   cleanUp(t, async () => {
     // Not yet asked to end: in good order, so that its engines end too.
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
@@ -71,6 +81,11 @@ export async function startCommand(t: TestContext, folders: GatewayFolders, args
   };
 }
 
-export async function runCommand(t: TestContext, folders: GatewayFolders, args: readonly string[], extra: Readonly<Record<string, string>> = {}): Promise<CommandResult> {
+export async function runCommand(
+  t: TestContext,
+  folders: GatewayFolders,
+  args: readonly string[],
+  extra: Readonly<Record<string, string>> = {},
+): Promise<CommandResult> {
   return (await startCommand(t, folders, args, extra)).exited;
 }

@@ -1,5 +1,6 @@
 // A whole gateway for a test, on the real engine, in folders of its own; everything it starts ends with the test.
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,15 +8,14 @@ import type { TestContext } from "node:test";
 import pino from "pino";
 import { inferTag } from "../../src/core/ids.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
-import { linkSnapshot, writeRef } from "../../src/hub/link.ts";
 import { blobPath } from "../../src/hub/layout.ts";
+import { linkSnapshot, writeRef } from "../../src/hub/link.ts";
 import { readSettings, type Settings } from "../../src/settings.ts";
 import type { JournalEvent } from "../../src/status/journal.ts";
 import type { StatusReport } from "../../src/status/report.ts";
-import { createHash } from "node:crypto";
+import { cleanUp } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
 import { modelBytes, talkingModel } from "./models.ts";
-import { cleanUp } from "./clean-up.ts";
 
 export interface GatewayFolders {
   readonly root: string;
@@ -37,7 +37,12 @@ export async function makeFolders(t: TestContext): Promise<GatewayFolders> {
 }
 
 /** Puts a model file into the cache in the hub's layout, as another tool would have; answers with its path there. */
-export async function cacheModel(folders: Pick<GatewayFolders, "cacheDir">, repo: string, file: string, bytes: Uint8Array): Promise<string> {
+export async function cacheModel(
+  folders: Pick<GatewayFolders, "cacheDir">,
+  repo: string,
+  file: string,
+  bytes: Uint8Array,
+): Promise<string> {
   const { cacheDir } = folders;
   const blob = createHash("sha256").update(bytes).digest("hex");
   const commit = createHash("sha1").update(repo).digest("hex");
@@ -50,7 +55,12 @@ export async function cacheModel(folders: Pick<GatewayFolders, "cacheDir">, repo
 }
 
 /** A talking model in the cache, named as its repository; answers with its id. */
-export async function cacheTalker(folders: Pick<GatewayFolders, "cacheDir">, repo: string, name = repo, file = "model-Q8_0.gguf"): Promise<string> {
+export async function cacheTalker(
+  folders: Pick<GatewayFolders, "cacheDir">,
+  repo: string,
+  name = repo,
+  file = "model-Q8_0.gguf",
+): Promise<string> {
   await cacheModel(folders, repo, file, modelBytes(talkingModel(name)));
   return `${repo}:${inferTag(file)}`;
 }
@@ -82,9 +92,32 @@ export interface TestGatewayOptions {
 }
 
 /** The settings of a test's gateway: any port, its own folders, the engine that the tests use. */
-async function testSettings(folders: GatewayFolders, { environment = {}, flags = [] }: TestGatewayOptions = {}): Promise<Settings> {
-  const args = ["serve", "--port", "0", "--state", folders.stateDir, "--config", folders.configPath, "--llama-server", await llamaServer(), "--log-level", process.env["TEST_LOG_LEVEL"] ?? "silent", ...flags];
-  return readSettings(args, { PATH: process.env["PATH"], HOME: folders.root, TMPDIR: process.env["TMPDIR"], HF_HUB_CACHE: folders.cacheDir, HF_ENDPOINT: "http://127.0.0.1:9", ...environment }).settings;
+async function testSettings(
+  folders: GatewayFolders,
+  { environment = {}, flags = [] }: TestGatewayOptions = {},
+): Promise<Settings> {
+  const args = [
+    "serve",
+    "--port",
+    "0",
+    "--state",
+    folders.stateDir,
+    "--config",
+    folders.configPath,
+    "--llama-server",
+    await llamaServer(),
+    "--log-level",
+    process.env["TEST_LOG_LEVEL"] ?? "silent",
+    ...flags,
+  ];
+  return readSettings(args, {
+    PATH: process.env["PATH"],
+    HOME: folders.root,
+    TMPDIR: process.env["TMPDIR"],
+    HF_HUB_CACHE: folders.cacheDir,
+    HF_ENDPOINT: "http://127.0.0.1:9",
+    ...environment,
+  }).settings;
 }
 
 export async function startTestGateway(t: TestContext, options: TestGatewayOptions = {}): Promise<TestGateway> {
@@ -100,10 +133,20 @@ export async function startTestGateway(t: TestContext, options: TestGatewayOptio
     url: gateway.url,
     settings,
     until,
-    converged: (timeoutMs) => until("converged", (status) => status.sync === "Synced" && status.running.length === 0 && status.observedGeneration === status.generation, timeoutMs),
+    converged: (timeoutMs) =>
+      until(
+        "converged",
+        (status) =>
+          status.sync === "Synced" && status.running.length === 0 && status.observedGeneration === status.generation,
+        timeoutMs,
+      ),
     json: async (path, init) => {
       const response = await fetch(gateway.url + path, init);
-      return { status: response.status, body: (await response.json()) as Record<string, unknown>, headers: response.headers };
+      return {
+        status: response.status,
+        body: (await response.json()) as Record<string, unknown>,
+        headers: response.headers,
+      };
     },
     ask: async (model, content = "hi") => {
       const response = await fetch(`${gateway.url}/beta/v1/chat/completions`, {
@@ -119,7 +162,12 @@ export async function startTestGateway(t: TestContext, options: TestGatewayOptio
 }
 
 /** Looks after each event of the journal: nothing that changes the status goes unrecorded. */
-function untilStatus(gateway: Gateway, what: string, test: (status: StatusReport) => boolean, timeoutMs: number): Promise<StatusReport> {
+function untilStatus(
+  gateway: Gateway,
+  what: string,
+  test: (status: StatusReport) => boolean,
+  timeoutMs: number,
+): Promise<StatusReport> {
   return new Promise((resolve, reject) => {
     const look = (): boolean => {
       const status = gateway.status();
@@ -150,7 +198,12 @@ export function eventsOf(gateway: Gateway, type: string): readonly JournalEvent[
 }
 
 /** Reads an SSE chat stream; `onText` sees each piece. Answers with the text, and whether it ended with its end mark. */
-export async function streamChat(url: string, model: string, content: string, onText: (text: string) => void = () => undefined): Promise<{ text: string; done: boolean; error: string | null }> {
+export async function streamChat(
+  url: string,
+  model: string,
+  content: string,
+  onText: (text: string) => void = () => undefined,
+): Promise<{ text: string; done: boolean; error: string | null }> {
   const response = await fetch(`${url}/beta/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -168,7 +221,10 @@ export async function streamChat(url: string, model: string, content: string, on
     for (const line of lines) {
       if (line === "data: [DONE]") done = true;
       else if (line.startsWith("data: ")) {
-        const event = JSON.parse(line.slice(6)) as { error?: { message: string }; choices?: { delta?: { content?: string | null } }[] };
+        const event = JSON.parse(line.slice(6)) as {
+          error?: { message: string };
+          choices?: { delta?: { content?: string | null } }[];
+        };
         if (event.error) error = event.error.message;
         const piece = event.choices?.[0]?.delta?.content ?? "";
         if (piece === "") continue;

@@ -15,7 +15,10 @@ export async function leftoverProcesses(temporaryFolder: string): Promise<Leftov
     try {
       const environment = (await readFile(`/proc/${name}/environ`, "utf8")).split("\0");
       if (!environment.includes(`TMPDIR=${temporaryFolder}`)) continue;
-      found.push({ pid: Number(name), command: (await readFile(`/proc/${name}/cmdline`, "utf8")).replaceAll("\0", " ") });
+      found.push({
+        pid: Number(name),
+        command: (await readFile(`/proc/${name}/cmdline`, "utf8")).replaceAll("\0", " "),
+      });
     } catch {
       // It has ended meanwhile, or belongs to somebody else.
     }

@@ -2,6 +2,7 @@
 // Checked against real clients in test/component/hub-stand-in.test.ts and test/engine/loopback-hub.test.ts.
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { cleanUp } from "./clean-up.ts";
 import { createByteSender, type Troubles } from "./loopback-hub-bytes.ts";
 import { type Reply, refuse, sendJson, sendPage } from "./loopback-hub-replies.ts";
 import {
@@ -16,7 +17,6 @@ import {
   storeCommit,
   treeEntries,
 } from "./loopback-hub-repos.ts";
-import { cleanUp } from "./clean-up.ts";
 
 export interface HubRequest {
   readonly origin: "hub" | "storage";

@@ -1,7 +1,7 @@
 // The models of the tests: each names itself in what it says, so a test knows from the text which one answered and
 // whether the answer is whole. Run by the real engine.
 import { open } from "node:fs/promises";
-import { scriptedModel, type ScriptedModel, scriptedModelImage } from "../../src/starter/scripted-model.ts";
+import { type ScriptedModel, scriptedModel, scriptedModelImage } from "../../src/starter/scripted-model.ts";
 
 /** The only tool that the models call, always with these arguments. Offer it under this name with one string `city`. */
 export const weatherTool = {

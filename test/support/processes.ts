@@ -3,8 +3,14 @@ import { readdir, readFile } from "node:fs/promises";
 
 /** Direct children of a process. */
 export async function childrenOf(pid: number): Promise<number[]> {
-  const lists = await Promise.all((await readdir(`/proc/${pid}/task`)).map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "utf8")));
-  return lists.join(" ").split(/\s+/).filter((text) => text !== "").map(Number);
+  const lists = await Promise.all(
+    (await readdir(`/proc/${pid}/task`)).map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "utf8")),
+  );
+  return lists
+    .join(" ")
+    .split(/\s+/)
+    .filter((text) => text !== "")
+    .map(Number);
 }
 
 /** Whether a process is there and no zombie. */

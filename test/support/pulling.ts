@@ -7,8 +7,8 @@ import { GatewayError } from "../../src/core/errors.ts";
 import { parseModelId } from "../../src/core/ids.ts";
 import { createHubClient, type HubClient } from "../../src/hub/client.ts";
 import { type PullOptions, type PullProgress, type PullResult, pullModel } from "../../src/hub/pull.ts";
-import { type LoopbackHub, type LoopbackHubOptions, startLoopbackHub } from "./loopback-hub.ts";
 import { cleanUp } from "./clean-up.ts";
+import { type LoopbackHub, type LoopbackHubOptions, startLoopbackHub } from "./loopback-hub.ts";
 
 export interface Pulling {
   readonly hub: LoopbackHub;

@@ -113,7 +113,7 @@ function collect(stream: Readable): () => string {
 }
 
 /** The last lines of a tool's output on one line, without credentials that a mirror's address may carry. */
-export function lastLines(output: string): string {
+function lastLines(output: string): string {
   return output
     .split(/[\r\n]+/)
     .map((line) => line.trim())

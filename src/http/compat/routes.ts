@@ -48,16 +48,24 @@ interface Prepared {
 }
 
 function prepare(body: Buffer | undefined, catalogue: Catalogue): Prepared {
-  if (!body || body.length === 0) throw new GatewayError("invalid_request", "the body is empty; a JSON object is expected");
+  if (!body || body.length === 0)
+    throw new GatewayError("invalid_request", "the body is empty; a JSON object is expected");
   const scan = scanBody(body, ["model", "stream"]);
-  if (!scan.ok) throw new GatewayError("invalid_request", `the body is no JSON object: it goes wrong at byte ${scan.position}`);
+  if (!scan.ok)
+    throw new GatewayError("invalid_request", `the body is no JSON object: it goes wrong at byte ${scan.position}`);
   const span = scan.members.get("model");
   const name = readString(body, span);
-  if (span === undefined || name === undefined || name === "") throw new GatewayError("invalid_request", "model is missing or no string");
+  if (span === undefined || name === undefined || name === "")
+    throw new GatewayError("invalid_request", "model is missing or no string");
   const stream = scan.members.get("stream");
-  if (stream && stream.kind !== "boolean" && stream.kind !== "null") throw new GatewayError("invalid_request", "stream must be true or false");
+  if (stream && stream.kind !== "boolean" && stream.kind !== "null")
+    throw new GatewayError("invalid_request", "stream must be true or false");
   const { id, upstreamId } = catalogue.resolve(name);
-  return { model: upstreamId, stream: readBoolean(body, stream) ?? false, body: name === id ? body : spliceBody(body, span, JSON.stringify(id)) };
+  return {
+    model: upstreamId,
+    stream: readBoolean(body, stream) ?? false,
+    body: name === id ? body : spliceBody(body, span, JSON.stringify(id)),
+  };
 }
 
 /** How the engine ends a stream that it cannot finish. */
@@ -73,7 +81,9 @@ function passThrough(): Translator {
     family: "compat",
     begin: (contentType) => {
       streaming = contentType.startsWith("text/event-stream");
-      return streaming ? { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "x-accel-buffering": "no" } : null;
+      return streaming
+        ? { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "x-accel-buffering": "no" }
+        : null;
     },
     chunk: (chunk) => {
       if (streaming) {
@@ -88,7 +98,9 @@ function passThrough(): Translator {
       if (!streaming) return Buffer.concat(kept);
       // Without its end mark a stream was cut, however orderly the connection was closed.
       // The engine has said why: a second word from us would hide it.
-      return watch.done() || told ? null : new GatewayError("upstream_failed", "the engine broke off before the answer was whole");
+      return watch.done() || told
+        ? null
+        : new GatewayError("upstream_failed", "the engine broke off before the answer was whole");
     },
   };
 }

@@ -11,7 +11,11 @@ const mostBuffered = 1 << 20;
 export function streamEvents(journal: Journal, request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
   const response = reply.raw;
-  response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "x-accel-buffering": "no" });
+  response.writeHead(200, {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    "x-accel-buffering": "no",
+  });
   const { since } = request.query as { since?: string };
   const from = Number(request.headers["last-event-id"] ?? since ?? Number.NaN);
   response.write(`: from ${journal.lastId()}\n\n`);

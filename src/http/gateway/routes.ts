@@ -38,7 +38,11 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
     const { gateway, conditions } = deps.status();
     const ready = conditions.find((condition) => condition.type === "Ready");
     void reply.code(gateway.ready ? 200 : 503);
-    return { status: gateway.ready ? "ok" : "unready", reason: ready?.reason ?? "Starting", message: ready?.message ?? "the first look at the world is under way" };
+    return {
+      status: gateway.ready ? "ok" : "unready",
+      reason: ready?.reason ?? "Starting",
+      message: ready?.message ?? "the first look at the world is under way",
+    };
   });
 
   app.get("/api/desired", (_request, reply) => {
@@ -46,8 +50,12 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
     void reply.header("etag", state.etag);
     return desiredBody(state);
   });
-  app.put<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) => change(request, reply, { kind: "put", input: request.body }));
-  app.patch<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) => change(request, reply, { kind: "patch", patch: request.body }));
+  app.put<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) =>
+    change(request, reply, { kind: "put", input: request.body }),
+  );
+  app.patch<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) =>
+    change(request, reply, { kind: "patch", patch: request.body }),
+  );
 
   app.get("/api/plan", () => {
     const pass = loop.last();
@@ -64,10 +72,18 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
   app.get("/api/events", { exposeHeadRoute: false }, (request, reply) => streamEvents(deps.journal, request, reply));
 
   function desiredBody(state: DesiredState): object {
-    return { generation: state.generation, document: toInput(state.tree), differsFromFile: store.differencesFromFile() };
+    return {
+      generation: state.generation,
+      document: toInput(state.tree),
+      differsFromFile: store.differencesFromFile(),
+    };
   }
 
-  async function change(request: FastifyRequest<{ Querystring: ChangeQuery }>, reply: FastifyReply, wanted: DocumentChange): Promise<object> {
+  async function change(
+    request: FastifyRequest<{ Querystring: ChangeQuery }>,
+    reply: FastifyReply,
+    wanted: DocumentChange,
+  ): Promise<object> {
     checkQuery(request.query, ["dryRun", "wait", "timeout"]);
     if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
     if (isYes(request.query.dryRun)) {
@@ -83,7 +99,11 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
   }
 
   /** Waits until everything is as the document says, or until what is left will not happen by itself. */
-  async function settled(request: FastifyRequest<{ Querystring: ChangeQuery }>, reply: FastifyReply, state: DesiredState): Promise<Pass> {
+  async function settled(
+    request: FastifyRequest<{ Querystring: ChangeQuery }>,
+    reply: FastifyReply,
+    state: DesiredState,
+  ): Promise<Pass> {
     try {
       return await loop.waitFor({
         generation: state.generation,
@@ -116,12 +136,17 @@ function isYes(value: string | undefined): boolean {
 /** A mistyped `dryRun` must not become the real thing. */
 function checkQuery(query: object, known: readonly string[]): void {
   const unknown = Object.keys(query).filter((key) => !known.includes(key));
-  if (unknown.length > 0) throw new GatewayError("invalid_request", `unknown query parameter ${unknown.join(", ")}: ${known.join(", ")} are known here`);
+  if (unknown.length > 0)
+    throw new GatewayError(
+      "invalid_request",
+      `unknown query parameter ${unknown.join(", ")}: ${known.join(", ")} are known here`,
+    );
 }
 
 function timeoutOf(text: string | undefined, fallback: number): number {
   if (text === undefined) return fallback;
   const seconds = Number(text);
-  if (!Number.isFinite(seconds) || seconds <= 0 || seconds > 86_400) throw new GatewayError("invalid_request", "timeout must be seconds from 0 to 86400");
+  if (!Number.isFinite(seconds) || seconds <= 0 || seconds > 86_400)
+    throw new GatewayError("invalid_request", "timeout must be seconds from 0 to 86400");
   return seconds * 1000;
 }

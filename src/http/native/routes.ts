@@ -1,8 +1,9 @@
 // The family wire-compatible with Ollama's API, on top of the engine's chat completions.
+
+import { createHash } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
-import { createHash } from "node:crypto";
 import type { Catalogue, ModelView } from "../catalogue.ts";
 import { clientLeft } from "../client-left.ts";
 import { type ExchangeDeps, runGeneration, type Translator } from "../exchange.ts";
@@ -32,7 +33,13 @@ export function nativeRoutes(app: FastifyInstance, deps: ExchangeDeps & { readon
     }
     const body = Buffer.from(JSON.stringify({ ...chat.upstream, model: id }));
     const translator = chat.stream ? streamed(chat.model) : whole(chat.model);
-    await runGeneration(deps, reply, { model: upstreamId, stream: true, body, path: "/v1/chat/completions", translator });
+    await runGeneration(deps, reply, {
+      model: upstreamId,
+      stream: true,
+      body,
+      path: "/v1/chat/completions",
+      translator,
+    });
     return reply;
   });
   app.get("/tags", () => tagsBody(deps.catalogue.list().map(factsOf)));
@@ -69,7 +76,8 @@ function recordsFor(model: string): { parse(chunk: Buffer): ChatRecord[]; end():
 
 function streamed(model: string): Translator {
   const records = recordsFor(model);
-  const lines = (list: readonly ChatRecord[]): string | null => (list.length === 0 ? null : list.map((record) => `${JSON.stringify(record)}\n`).join(""));
+  const lines = (list: readonly ChatRecord[]): string | null =>
+    list.length === 0 ? null : list.map((record) => `${JSON.stringify(record)}\n`).join("");
   return {
     family: "native",
     begin: () => ({ "content-type": "application/x-ndjson", "cache-control": "no-cache", "x-accel-buffering": "no" }),
@@ -101,7 +109,11 @@ function factsOf({ model, contextLength, loaded }: ModelView): ModelFacts {
     size: model.bytes,
     modifiedAt: model.modifiedAt,
     // A plain file has no content hash at hand; what is needed is a stable name for this content.
-    digest: model.digest ?? createHash("sha256").update(`${model.files[0] ?? ""}:${model.bytes}:${model.modifiedAt}`).digest("hex"),
+    digest:
+      model.digest ??
+      createHash("sha256")
+        .update(`${model.files[0] ?? ""}:${model.bytes}:${model.modifiedAt}`)
+        .digest("hex"),
     ...(model.architecture === null ? {} : { family: model.architecture }),
     quantization: model.tag,
     ...(contextLength === null ? {} : { contextLength }),

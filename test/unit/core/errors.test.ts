@@ -29,8 +29,10 @@ test("every error has a status that says whose it is, and tells what to do", () 
 test("what a person must mend is not tried again by itself", () => {
   for (const code of ["invalid_document", "hub_denied", "hub_not_found", "quant_ambiguous", "preset_foreign"] as const)
     assert.equal(errorCatalogue[code].reaction, "stall");
-  for (const code of ["engine_failed", "checksum_mismatch"] as const) assert.equal(errorCatalogue[code].reaction, "retry");
-  for (const code of ["hub_unreachable", "disk_full", "source_missing"] as const) assert.equal(errorCatalogue[code].reaction, "wait");
+  for (const code of ["engine_failed", "checksum_mismatch"] as const)
+    assert.equal(errorCatalogue[code].reaction, "retry");
+  for (const code of ["hub_unreachable", "disk_full", "source_missing"] as const)
+    assert.equal(errorCatalogue[code].reaction, "wait");
 });
 
 test("anything thrown becomes an error of the catalogue, with its cause", () => {

@@ -42,7 +42,9 @@ test("each failure waits twice as long; the fifth is the last", () => {
 
 test("what lies outside is tried for ever, at most three minutes apart", () => {
   const book = createBackoffBook(() => 0);
-  const entries = Array.from({ length: 9 }, () => book.failed(pull("a/b:c"), new GatewayError("hub_unreachable", "no network")));
+  const entries = Array.from({ length: 9 }, () =>
+    book.failed(pull("a/b:c"), new GatewayError("hub_unreachable", "no network")),
+  );
   assert.ok(entries.every((entry) => !entry.stalled));
   assert.equal(entries.at(-1)?.until, 180_000);
 });
