@@ -42,7 +42,7 @@ export function sendError(family: Family, thrown: unknown, request: FastifyReque
 /** Fastify's own refusals in our catalogue. */
 function fromFramework(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
-  if (thrown instanceof RangeError)
+  if (thrown instanceof RangeError && !("code" in thrown))
     return new GatewayError("invalid_request", "the body is nested too deeply", { cause: thrown });
   const code = (thrown as Partial<FastifyError> | null)?.code ?? "";
   const message = thrown instanceof Error ? thrown.message : String(thrown);
