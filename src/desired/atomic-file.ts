@@ -25,7 +25,7 @@ export async function writeAtomic(path: string, text: string | Uint8Array, mode 
 }
 
 /** Makes a rename survive a power cut. Some filesystems and Windows cannot sync a folder; there the rename stands alone. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r").catch(() => null);
   if (!folder) return;
   try {

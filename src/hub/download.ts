@@ -5,6 +5,7 @@ import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { GatewayError } from "../core/errors.ts";
+import { syncFolder } from "../desired/atomic-file.ts";
 import type { HubClient } from "./client.ts";
 import { cacheError, cancelled, transferError } from "./errors.ts";
 import { blobPath, partialPath } from "./layout.ts";
@@ -201,14 +202,4 @@ async function settledOrAborted(work: Promise<unknown>, signal: AbortSignal): Pr
     if (signal.aborted) done();
   });
   if (signal.aborted) throw cancelled("a file that another pull is downloading");
-}
-
-/** A rename is on disk only once its folder is; not every platform can flush a folder, and then it is not needed. */
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r").catch(() => undefined);
-  try {
-    await handle?.sync().catch(() => undefined);
-  } finally {
-    await handle?.close();
-  }
 }

@@ -18,7 +18,8 @@ import {
 } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { blobName, digestsMatch, hashFile, syncFolder } from "./download.ts";
+import { syncFolder } from "../desired/atomic-file.ts";
+import { blobName, digestsMatch, hashFile } from "./download.ts";
 import { cacheError } from "./errors.ts";
 import {
   blobPath,

@@ -4,26 +4,14 @@ import { test } from "node:test";
 import {
   cacheModel,
   cacheTalker,
+  chatWith,
+  loadedIds,
   makeFolders,
   startTestGateway,
   streamChat,
-  type TestGateway,
   talkerDocument,
 } from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
-
-function chat(model: string, content: string, rest: object = {}): RequestInit {
-  return {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model, messages: [{ role: "user", content }], ...rest }),
-  };
-}
-
-async function loadedIds(gateway: TestGateway): Promise<string[]> {
-  const { body } = await gateway.json("/beta/v1/models");
-  return (body["data"] as { id: string; loaded: boolean }[]).filter((model) => model.loaded).map((model) => model.id);
-}
 
 for (const stream of [true, false]) {
   test(`a client that leaves ends the generation (${stream ? "stream" : "no stream"})`, async (t) => {
@@ -33,7 +21,7 @@ for (const stream of [true, false]) {
     await gateway.converged();
     const leaving = new AbortController();
     const request = fetch(`${gateway.url}/beta/v1/chat/completions`, {
-      ...chat("acme/talker:Q8_0", "forever", { stream }),
+      ...chatWith("acme/talker:Q8_0", "forever", { stream }),
       signal: leaving.signal,
     });
     await gateway.until("in flight", (status) => status.inFlight["acme/talker:Q8_0"] === 1);
@@ -99,13 +87,13 @@ test("what the engine refuses comes in the family's shape", async (t) => {
   });
   await gateway.converged();
   const long = "many words ".repeat(400);
-  const compat = await gateway.json("/beta/v1/chat/completions", chat(alpha, long, { stream: true }));
+  const compat = await gateway.json("/beta/v1/chat/completions", chatWith(alpha, long, { stream: true }));
   const error = compat.body["error"] as Record<string, unknown>;
   assert.deepEqual(
     [compat.status, error["code"], error["type"], error["param"], error["n_ctx"]],
     [400, "context_length_exceeded", "exceed_context_size_error", null, 256],
   );
-  const native = await gateway.json("/alpha/api/chat", chat(alpha, long));
+  const native = await gateway.json("/alpha/api/chat", chatWith(alpha, long));
   assert.equal(native.status, 400);
   assert.match(String(native.body["error"]), /exceeds the available context size/);
 });

@@ -8,16 +8,13 @@ import {
   cacheTalker,
   eventsOf,
   makeFolders,
+  patchWith,
   startTestGateway,
   streamChat,
   type TestGateway,
   talkerDocument,
 } from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
-
-function patch(body: object): RequestInit {
-  return { method: "PATCH", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-}
 
 async function contextLengths(gateway: TestGateway): Promise<Record<string, unknown>> {
   const { body } = await gateway.json("/beta/v1/models");
@@ -42,7 +39,7 @@ test("a default and a model's own size are in force when the call answers", asyn
   await gateway.converged();
   assert.deepEqual(await contextLengths(gateway), { [alpha]: 2048, [beta]: 2048 });
 
-  const { status } = await gateway.json("/api/desired?wait=true", patch({ models: { [beta]: { ctxSize: 1024 } } }));
+  const { status } = await gateway.json("/api/desired?wait=true", patchWith({ models: { [beta]: { ctxSize: 1024 } } }));
   assert.equal(status, 200);
   assert.deepEqual(await contextLengths(gateway), { [alpha]: 2048, [beta]: 1024 });
   await gateway.ask(alpha);
@@ -54,7 +51,7 @@ test("a default and a model's own size are in force when the call answers", asyn
       loadedContext(gateway, alpha) === "with 2048 tokens of context",
   );
 
-  await gateway.json("/api/desired?wait=true", patch({ context: null, models: { [beta]: null } }));
+  await gateway.json("/api/desired?wait=true", patchWith({ context: null, models: { [beta]: null } }));
   assert.deepEqual(await contextLengths(gateway), { [alpha]: 8192, [beta]: 8192 });
   assert.doesNotMatch(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size/);
 });
@@ -70,7 +67,7 @@ test("a change to one model leaves the others loaded and their streams whole, an
   const pid = gateway.gateway.status().router.pid;
   let answered: Promise<{ status: number }> | null = null;
   const stream = await streamChat(gateway.url, "acme/talker:Q8_0", "long", () => {
-    answered ??= gateway.json("/api/desired?wait=true", patch({ models: { [changed]: { ctxSize: 512 } } }));
+    answered ??= gateway.json("/api/desired?wait=true", patchWith({ models: { [changed]: { ctxSize: 512 } } }));
   });
   assert.equal((await (answered as Promise<{ status: number }> | null))?.status, 200);
   assert.deepEqual(stream, { text: answersOf("talker").long, done: true, error: null });
@@ -101,7 +98,7 @@ test("a change to a model waits for its own stream, and a request that comes mea
     pieces++;
     if (pieces === 10)
       change = gateway
-        .json("/api/desired?wait=true", patch({ models: { "acme/talker:Q8_0": { ctxSize: 768 } } }))
+        .json("/api/desired?wait=true", patchWith({ models: { "acme/talker:Q8_0": { ctxSize: 768 } } }))
         .then(() => order.push("changed"));
     if (pieces === 100) {
       second = gateway.ask("acme/talker:Q8_0", "hi").then((text) => {

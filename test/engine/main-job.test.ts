@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cacheModel, makeFolders, startTestGateway, streamChat } from "../support/gateway.ts";
+import { cacheModel, chatWith, makeFolders, startTestGateway, streamChat } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
 
@@ -73,15 +73,7 @@ models:
   ]);
   assert.equal(await gateway.ask("acme/added:Q4_K_M"), answersOf("added").hello);
   assert.equal(await gateway.ask("acme/resized:Q8_0"), answersOf("resized").hello);
-  assert.equal((await gateway.json("/beta/v1/chat/completions", chat("acme/leaving:Q8_0"))).status, 404);
+  assert.equal((await gateway.json("/beta/v1/chat/completions", chatWith("acme/leaving:Q8_0"))).status, 404);
   const preset = await readFile(join(folders.stateDir, "router.preset.ini"), "utf8");
   assert.match(preset, /\[acme\/resized:Q8_0\]\n.*\nctx-size = 1536\nhf-repo = acme\/resized:Q8_0\n/);
 });
-
-function chat(model: string): RequestInit {
-  return {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }),
-  };
-}

@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
 import { startCommand } from "../support/command.ts";
-import { cacheTalker, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders, patchWith, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
@@ -14,10 +14,6 @@ function condition(gateway: TestGateway, subject: string, type: string): string 
     subject === "gateway" ? status.conditions : status.models.find((model) => model.id === subject)?.conditions;
   const found = list?.find((entry) => entry.type === type);
   return found && `${found.status} ${found.reason}`;
-}
-
-function patch(body: object): RequestInit {
-  return { method: "PATCH", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
 }
 
 async function partials(cacheDir: string): Promise<string[]> {
@@ -42,7 +38,7 @@ test("short tags, a second quant, an odd name: each is pulled, listed and answer
   assert.equal(await gateway.ask("acme/many-GGUF:Q4_K_M"), answersOf("four").hello);
   const { body } = await gateway.json(
     "/api/desired?wait=true",
-    patch({ models: { "acme/many-GGUF:Q8_0": {}, "acme/many-GGUF:Q6_K": { ctxSize: 1024 } } }),
+    patchWith({ models: { "acme/many-GGUF:Q8_0": {}, "acme/many-GGUF:Q6_K": { ctxSize: 1024 } } }),
   );
   assert.equal(body["converged"], true);
   assert.equal(await gateway.ask("acme/many-GGUF:Q8_0"), answersOf("eight").hello);
@@ -82,7 +78,7 @@ test("what cannot be pulled is said by its cause, stalls nothing else, and is tr
   assert.equal(status, 403, JSON.stringify(body));
   const fixed = await gateway.json(
     "/api/desired?wait=true",
-    patch({ models: { "acme/gated:Q8_0": null, "acme/missing:Q8_0": null, "acme/other:Q2_K": null } }),
+    patchWith({ models: { "acme/gated:Q8_0": null, "acme/missing:Q8_0": null, "acme/other:Q2_K": null } }),
   );
   assert.deepEqual([fixed.status, fixed.body["converged"]], [200, true]);
   assert.equal(condition(gateway, "gateway", "Ready"), "True Serving");
@@ -133,9 +129,9 @@ test("a pull that the document no longer wants is given up, and leaves nothing; 
     environment: { HF_ENDPOINT: hub.endpoint },
   });
   await gateway.converged();
-  await gateway.json("/api/desired", patch({ models: { "acme/big:Q8_0": {} } }));
+  await gateway.json("/api/desired", patchWith({ models: { "acme/big:Q8_0": {} } }));
   await held.reached;
-  await gateway.json("/api/desired", patch({ models: { "acme/small:Q8_0": { ctxSize: 1024 } } }));
+  await gateway.json("/api/desired", patchWith({ models: { "acme/small:Q8_0": { ctxSize: 1024 } } }));
   await gateway.until(
     "in force beside the pull",
     () =>
@@ -148,7 +144,7 @@ test("a pull that the document no longer wants is given up, and leaves nothing; 
     ["model.pull"],
   );
   while ((await partials(gateway.cacheDir)).length === 0) await new Promise(setImmediate);
-  await gateway.json("/api/desired?wait=true", patch({ models: { "acme/big:Q8_0": null } }));
+  await gateway.json("/api/desired?wait=true", patchWith({ models: { "acme/big:Q8_0": null } }));
   assert.deepEqual(await partials(gateway.cacheDir), []);
   assert.deepEqual(gateway.gateway.status().running, []);
 });

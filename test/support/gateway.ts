@@ -84,6 +84,26 @@ export interface TestGateway extends GatewayFolders {
   ask(model: string, content?: string): Promise<string>;
 }
 
+/** A PATCH of the document. */
+export function patchWith(body: object): RequestInit {
+  return { method: "PATCH", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+}
+
+/** A chat with one message. */
+export function chatWith(model: string, content = "hi", rest: object = {}): RequestInit {
+  return {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content }], ...rest }),
+  };
+}
+
+/** The ids of the loaded models. */
+export async function loadedIds(gateway: TestGateway): Promise<string[]> {
+  const { body } = await gateway.json("/beta/v1/models");
+  return (body["data"] as { id: string; loaded: boolean }[]).filter((model) => model.loaded).map((model) => model.id);
+}
+
 export interface TestGatewayOptions {
   readonly folders?: GatewayFolders;
   readonly yaml?: string;
