@@ -150,7 +150,7 @@ async function run(): Promise<void> {
   const stateDir = join(root, "state");
   await mkdir(stateDir);
   const model = await cacheTalker({ cacheDir }, "acme/bench");
-  await writeFile(join(stateDir, "gateway.yaml"), "version: 1\n");
+  await writeFile(join(stateDir, "gateway.yaml"), `version: 1\nmodels: [{ id: "${model}", preset: { threads: 1 } }]\n`);
   const settings = readSettings(
     ["serve", "--port", "0", "--state", stateDir, "--llama-server", await llamaServer(), "--log-level", "silent"],
     { PATH: process.env["PATH"], HF_HUB_CACHE: cacheDir },

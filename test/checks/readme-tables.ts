@@ -35,7 +35,7 @@ function errorsTable(): string {
     code(name),
     String(status),
     code(reason),
-    reaction === "retry" ? "by itself" : "after a change",
+    { retry: "five times", wait: "for ever", stall: "after a change" }[reaction],
     hint,
   ]);
   return table(["code", "HTTP status", "reason in conditions", "tried again", "what to do"], rows);

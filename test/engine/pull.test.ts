@@ -1,8 +1,9 @@
 // Pulls that the document asks for, end to end: the router serves what was pulled with no one restarting anything.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { test } from "node:test";
-import { cleanUp } from "../support/clean-up.ts";
+import { cleanUp, cleanUp } from "../support/clean-up.ts";
 import { startCommand } from "../support/command.ts";
 import { cacheTalker, makeFolders, patchWith, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
@@ -200,4 +201,30 @@ test("prune deletes what this gateway pulled and nothing else, and an emptied li
     models.map((model) => model.id),
     ["acme/foreign:Q8_0", "acme/kept:Q8_0"],
   );
+});
+
+test("a pull that does not fit is refused before its first byte, and says how much is missing", {
+  skip: process.platform === "linux" && process.getuid?.() === 0 ? false : "a small disk is mounted as root on Linux",
+}, async (t) => {
+  const hub = await startLoopbackHub(t);
+  hub.addRepo("acme/big", { files: { "big-Q8_0.gguf": modelBytes(talkingModel("big")) } });
+  const folders = await makeFolders(t);
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", folders.cacheDir], { stdio: "ignore" });
+  } catch {
+    t.skip("this sandbox does not mount");
+    return;
+  }
+  cleanUp(t, () => void execFileSync("umount", [folders.cacheDir]));
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: "version: 1\nmodels: [acme/big:Q8_0]\n",
+    environment: { HF_ENDPOINT: hub.endpoint },
+  });
+  await gateway.until("refused", () => condition(gateway, "acme/big:Q8_0", "Present") === "False DiskFull");
+  assert.equal(condition(gateway, "gateway", "DiskRoom"), "False DiskFull");
+  const present = gateway.gateway.status().models[0]?.conditions.find((entry) => entry.type === "Present");
+  assert.match(present?.message ?? "", /missing/);
+  assert.ok(!hub.requests.some((request) => request.path.includes("/resolve/")));
+  assert.deepEqual(await partials(gateway.cacheDir), []);
 });
