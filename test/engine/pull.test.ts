@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { test } from "node:test";
-import { cleanUp, cleanUp } from "../support/clean-up.ts";
+import { cleanUp } from "../support/clean-up.ts";
 import { startCommand } from "../support/command.ts";
 import { cacheTalker, makeFolders, patchWith, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
