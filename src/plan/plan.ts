@@ -213,17 +213,12 @@ function modelsToRemove(desired: Desired, observed: Observed): Removal[] {
   const entries = observed.inventory.value;
   const idOf = (name: string): string => (findCached(models, name)?.id ?? name).toLowerCase();
   // The document may name a cached model by another of its names, and two entries may mean one model.
-  const stays = new Set(
-    [
-      ...desired.models.map((model) => model.id),
-      ...entries.filter((entry) => entry.keep).map((entry) => entry.id),
-    ].flatMap((name) => [name.toLowerCase(), idOf(name)]),
-  );
+  const stays = new Set([...desired.models, ...entries.filter((entry) => entry.keep)].map(({ id }) => idOf(id)));
   const fetched = desired.models
     .filter((model) => !isPresent(models, model))
     .map((model) => model.id.slice(0, model.id.indexOf(":")));
   return entries.flatMap((entry): Removal[] => {
-    if (stays.has(entry.id.toLowerCase()) || stays.has(idOf(entry.id)) || isOfRepo(entry.id, unreadable)) return [];
+    if (stays.has(idOf(entry.id)) || isOfRepo(entry.id, unreadable)) return [];
     const cached = findCached(models, entry.id);
     // Another program's file may have taken the id: what is deleted must be what was put there.
     if (cached !== models.find((model) => holdsFilesOf(entry, model))) return [];

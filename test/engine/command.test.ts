@@ -166,7 +166,7 @@ test("a child gets neither the hub's token nor what else is secret", async (t) =
     HF_TOKEN: "hf_verysecretverysecret",
     GATEWAY_LICENSE_KEY: "license-secret",
     AWS_SECRET_ACCESS_KEY: "aws-secret",
-    LLAMA_ARG_CTX_SIZE: "333",
+    LLAMA_ARG_CTX_SIZE: "98765432101",
   };
   const serve = await startCommand(t, folders, ["serve", "--log-level", "trace"], secrets);
   const [, url = ""] = await serve.output(/listens on (\S+);/);
