@@ -17,7 +17,8 @@ export function logOutput(stream: WriteStream): WriteStream | Writable {
   if (!stream.isTTY) return stream;
   return new Writable({
     write: (chunk: Buffer, _encoding, done) => {
-      for (const line of chunk.toString().split("\n")) if (line !== "") stream.write(`${readable(line)}\n`);
+      // A progress bar may stand on the line.
+      for (const line of chunk.toString().split("\n")) if (line !== "") stream.write(`\r\u001b[K${readable(line)}\n`);
       done();
     },
   });
