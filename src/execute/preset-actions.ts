@@ -7,7 +7,11 @@ import type { Handlers } from "./executor.ts";
 /** An editor that saves in place writes in pieces: a text that is not ours counts once it stood still for so long. */
 const settleMs = 120;
 
-export function presetHandlers(presetPath: string): Pick<Handlers, "preset.write"> {
+/** `onDisabled` gets the lines of other people that became comments, because the router could not have read them. */
+export function presetHandlers(
+  presetPath: string,
+  onDisabled: (lines: readonly string[]) => void,
+): Pick<Handlers, "preset.write"> {
   let ours: string | null = null;
   return {
     "preset.write": async ({ text, replaces }) => {
@@ -18,6 +22,8 @@ export function presetHandlers(presetPath: string): Pick<Handlers, "preset.write
         if (((await readIfPresent(presetPath)) ?? "") !== replaces) return;
         await writeAtomic(presetPath, text);
         ours = text;
+        const disabled = disabledLines(replaces, text);
+        if (disabled.length > 0) onDisabled(disabled);
       } catch (error) {
         const code = systemCode(error) === "ENOSPC" ? "disk_full" : "preset_unwritable";
         throw new GatewayError(code, `${presetPath} cannot be written (${systemCode(error) ?? String(error)})`, {
@@ -26,4 +32,12 @@ export function presetHandlers(presetPath: string): Pick<Handlers, "preset.write
       }
     },
   };
+}
+
+function disabledLines(before: string, after: string): string[] {
+  const lines = new Set(after.split("\n"));
+  return before
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !/^[;#]/.test(line) && !lines.has(line) && lines.has(`; ${line}`));
 }

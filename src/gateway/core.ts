@@ -110,7 +110,10 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
         now,
         cachedModels: async () => (await cacheNow()).models,
       }),
-      ...presetHandlers(presetPath),
+      ...presetHandlers(presetPath, (lines) => {
+        warn("lines of router.preset.ini that the router cannot read are comments now", { lines });
+        journal.record("preset", { disabled: lines });
+      }),
       ...routerHandlers({
         router,
         drainer: admission,

@@ -87,10 +87,10 @@ describe("the preset file", () => {
       disrupts: [],
     } as const;
     const run = { signal: new AbortController().signal, report: ignore };
-    await presetHandlers(join(folder, "p.ini"))["preset.write"](action, run);
+    await presetHandlers(join(folder, "p.ini"), ignore)["preset.write"](action, run);
     assert.equal(await readFile(join(folder, "p.ini"), "utf8"), "[*]\n");
     await rename(join(folder, "p.ini"), join(folder, "plain"));
-    const error = await refusal(presetHandlers(join(folder, "plain", "p.ini"))["preset.write"](action, run));
+    const error = await refusal(presetHandlers(join(folder, "plain", "p.ini"), ignore)["preset.write"](action, run));
     assert.equal(error.code, "preset_unwritable");
     assert.match(error.message, /ENOTDIR/);
   });
@@ -101,7 +101,8 @@ describe("the preset file under an editor that saves in place", () => {
     const path = join(await scratchFolder(t), "p.ini");
     const base = { kind: "preset.write", key: "preset", reason: "", message: "", disrupts: [] } as const;
     const run = { signal: new AbortController().signal, report: ignore };
-    const write = presetHandlers(path)["preset.write"];
+    const disabled: string[] = [];
+    const write = presetHandlers(path, (lines) => disabled.push(...lines))["preset.write"];
     for (const half of ["", "; mine\n"]) {
       await writeFile(path, half);
       const writing = write({ ...base, text: "[*]\n", replaces: half }, run);
@@ -111,6 +112,11 @@ describe("the preset file under an editor that saves in place", () => {
     }
     await write({ ...base, text: "[*]\n", replaces: "; mine\n[*]\nparallel = 1\n" }, run);
     assert.equal(await readFile(path, "utf8"), "[*]\n");
+    assert.deepEqual(disabled, []);
+    await write({ ...base, text: "[*]\n; rubbish\n", replaces: "[*]\n" }, run);
+    await writeFile(path, "[*]\n; rubbish\n  no-such = 1\n");
+    await write({ ...base, text: "[*]\n; rubbish\n; no-such = 1\n", replaces: "[*]\n; rubbish\n  no-such = 1\n" }, run);
+    assert.deepEqual(disabled, ["no-such = 1"]);
   });
 });
 
