@@ -19,6 +19,8 @@ export interface FileSource {
 
 /** An editor's save comes in pieces: a text counts when a second look after this time finds it unchanged. */
 const settleMs = 120;
+/** A text that was applied is looked at once more after this time. */
+const recheckMs = 400;
 
 export async function watchFileSource(options: {
   readonly path: string;
@@ -125,6 +127,7 @@ export async function watchFileSource(options: {
       return;
     }
     looking = true;
+    if (timer) clearTimeout(timer);
     lookAfter(settleMs / 2, null);
   }
 
@@ -137,7 +140,11 @@ export async function watchFileSource(options: {
     const text = await read();
     if (!closed && text !== null && text !== before && hashOf(text) !== seenHash) return lookAfter(settleMs, text);
     looking = false;
-    if (!closed && text !== null && text === before) await apply(text);
+    if (!closed && text !== null && text === before) {
+      await apply(text);
+      // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file.
+      if (!closed) timer = setTimeout(settle, recheckMs);
+    }
     if (again) settle();
   }
 

@@ -169,11 +169,11 @@ function planRouter(
 function reloadAction(observed: Observed, preset: PresetFile, cache: CacheSnapshot): Action {
   const { router } = observed;
   const before = parsePreset(router.loadedPreset ?? "");
-  const served = new Set(cache.models.map((model) => model.upstreamId));
+  const byItself = new Set(cache.models.flatMap((model) => model.routerId ?? []));
   const listed = router.models.state === "known" ? router.models.value.map((model) => model.id) : [];
-  const changes = [...new Set([...served, ...listed])].filter(
+  const changes = [...new Set([...cache.models.map((model) => model.upstreamId), ...listed])].filter(
     (id) =>
-      !(served.has(id) || hasSource(preset, id)) ||
+      !(byItself.has(id) || hasSource(preset, id)) ||
       !sameValues(effectiveValues(before, id), effectiveValues(preset, id)),
   );
   const presetChanged = router.loadedPreset !== preset.text;
