@@ -9,7 +9,7 @@ import { importModel, resolveSource } from "../hub/import.ts";
 import { snapshotPath } from "../hub/layout.ts";
 import { type PulledModel, pullModel } from "../hub/pull.ts";
 import { removeModel } from "../hub/remove.ts";
-import { type CachedModel, findCached } from "../plan/observed.ts";
+import { type CachedModel, findCached, holdsFilesOf } from "../plan/observed.ts";
 import type { Handlers } from "./executor.ts";
 import type { Inventory } from "./inventory.ts";
 import type { Drainer } from "./router-actions.ts";
@@ -88,7 +88,9 @@ export function modelHandlers(options: {
       const entry = inventory.get(model);
       if (!entry) throw new GatewayError("model_not_found", `${model} is not in the inventory`);
       const models = await options.cachedModels();
-      const cached = findCached(models, model);
+      const found = findCached(models, model);
+      // Another program's file may have taken the name since the plan was made: it is not ours to delete.
+      const cached = found && holdsFilesOf(entry, found) ? found : undefined;
       const letIn = await options.drainer.drain(cached ? [cached.upstreamId] : [], signal);
       try {
         if (cached && options.router.instances.get(cached.upstreamId))
