@@ -147,6 +147,11 @@ function foldedAlias(model: NamedModel, name: string): boolean {
   return model.aliases.some((alias) => alias.toLowerCase() === name.toLowerCase());
 }
 
+/** Whether a name ends in a word, set off from what is before it, ignoring case. */
+export function endsInWord(name: string, word: string): boolean {
+  return /[-._]/.test(name.at(-word.length - 1) ?? "") && name.toLowerCase().endsWith(word.toLowerCase());
+}
+
 /**
  * Of a repository's models whose names end in the id's tag as a word of its own, the one with the plainest name: what a pull
  * of that id selects (`UD-Q4_K_XL` is the file `foo-UD-Q4_K_XL`), so that it is found again under the id it was pulled by.
@@ -155,13 +160,10 @@ export function plainestEndingIn<T extends NamedModel>(models: readonly T[], id:
   const colon = id.indexOf(":");
   if (colon < 0 || colon === id.length - 1) return undefined;
   const repo = id.slice(0, colon + 1).toLowerCase();
-  const tag = id.slice(colon + 1).toLowerCase();
-  const endsInTag = (name: string): boolean => {
-    const folded = name.toLowerCase();
-    return folded.startsWith(repo) && folded.endsWith(tag) && /[-._]/.test(folded.at(-tag.length - 1) ?? "");
-  };
+  const tag = id.slice(colon + 1);
+  const isMeant = (name: string): boolean => name.toLowerCase().startsWith(repo) && endsInWord(name, tag);
   return models
-    .filter((model) => [model.id, ...model.aliases].some(endsInTag))
+    .filter((model) => [model.id, ...model.aliases].some(isMeant))
     .toSorted((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1))[0];
 }
 

@@ -8,8 +8,6 @@ import { readIfPresent } from "./atomic-file.ts";
 import { parseSource, type SourceStatus } from "./parse.ts";
 import type { DesiredStore } from "./store.ts";
 
-export type { SourceStatus } from "./parse.ts";
-
 export interface FileSource {
   status(): SourceStatus;
   /** Reads the file now; resolves when it is applied or found wrong. */

@@ -4,7 +4,16 @@
 //   3. the router's tag of the file                                         4. the file's name ends in `-<tag>`
 // Where several files match, the plain name wins (`foo-Q4_K_M` before `foo-UD-Q4_K_M`), else the tag is ambiguous.
 import { GatewayError } from "../core/errors.ts";
-import { fileStem, inferTag, isAuxiliary, isProjector, routerTag, shardOf, shortTagIn } from "../core/ids.ts";
+import {
+  endsInWord,
+  fileStem,
+  inferTag,
+  isAuxiliary,
+  isProjector,
+  routerTag,
+  shardOf,
+  shortTagIn,
+} from "../core/ids.ts";
 
 /** A file that the hub lists. */
 export interface HubFile {
@@ -85,7 +94,7 @@ function firstMatches(candidates: readonly Candidate[], wanted: string): Candida
     (candidate) => names(candidate).some((name) => name.toLowerCase() === folded),
     (candidate) => inferTag(candidate.stem).toLowerCase() === folded,
     (candidate) => routerTag(`${candidate.stem}.gguf`)?.toLowerCase() === folded,
-    (candidate) => endsInTag(candidate.stem, wanted),
+    (candidate) => endsInWord(candidate.stem, wanted),
   ];
   for (const rule of rules) {
     const hits = candidates.filter(rule);
@@ -108,7 +117,7 @@ function choose(repo: string, wanted: string, candidates: readonly Candidate[]):
 function plainNamed(repo: string, wanted: string, candidates: readonly Candidate[]): readonly Candidate[] | undefined {
   const name = repo.slice(repo.indexOf("/") + 1).replace(/[-._]gguf$/i, "");
   const hits = candidates.filter(({ stem }) => {
-    return endsInTag(stem, wanted) && stem.slice(0, -wanted.length - 1).toLowerCase() === name.toLowerCase();
+    return endsInWord(stem, wanted) && stem.slice(0, -wanted.length - 1).toLowerCase() === name.toLowerCase();
   });
   return hits.length > 0 ? hits : undefined;
 }
@@ -171,11 +180,6 @@ function tagList(candidates: readonly Candidate[]): string[] {
 function describe(candidate: Candidate): string {
   const name = candidate.folder === "" ? candidate.stem : `${candidate.folder}/${candidate.stem}`;
   return candidate.shards > 0 ? `${name} (${candidate.shards} shards)` : name;
-}
-
-/** Whether a stem ends in the tag as a word of its own, ignoring case. */
-function endsInTag(stem: string, tag: string): boolean {
-  return /[-._]/.test(stem.at(-tag.length - 1) ?? "") && stem.toLowerCase().endsWith(tag.toLowerCase());
 }
 
 function folderOf(path: string): string {

@@ -11,7 +11,7 @@ import { findLeftovers } from "../../src/engines/leftovers.ts";
 import { starterSentence } from "../../src/starter/starter-model.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { runCommand, startCommand } from "../support/command.ts";
-import { cacheModel, cacheTalker, makeFolders, streamChat, talkerDocument } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders, patchWith, streamChat, talkerDocument } from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
 import { isRunning } from "../support/processes.ts";
 
@@ -115,11 +115,7 @@ test("after kill -9 of the gateway the next start ends what is left, and only th
   const first = await startCommand(t, folders, ["serve"]);
   const [, url = ""] = await first.output(/listens on (\S+);/);
   await first.output(/curl/);
-  await fetch(`${url}/api/desired`, {
-    method: "PATCH",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ models: { [model]: { ctxSize: 1024 } } }),
-  });
+  await fetch(`${url}/api/desired`, patchWith({ models: { [model]: { ctxSize: 1024 } } }));
   await streamChat(url, model, "hi");
   first.process.kill("SIGKILL");
   await first.exited;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
@@ -73,11 +73,7 @@ test("suspend observes and plans but mends nothing until it is lifted", async (t
     yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 1024 }]\n`,
   });
   await gateway.converged();
-  await gateway.json("/api/desired", {
-    method: "PATCH",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ suspend: true, models: { [alpha]: { ctxSize: 2048 } } }),
-  });
+  await gateway.json("/api/desired", patchWith({ suspend: true, models: { [alpha]: { ctxSize: 2048 } } }));
   const status = await gateway.until("suspended", (now) => now.observedGeneration === 2);
   assert.equal(status.health, "Suspended");
   assert.deepEqual(
@@ -85,10 +81,6 @@ test("suspend observes and plans but mends nothing until it is lifted", async (t
     ["preset.write"],
   );
   assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 1024/);
-  await gateway.json("/api/desired?wait=true", {
-    method: "PATCH",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ suspend: null }),
-  });
+  await gateway.json("/api/desired?wait=true", patchWith({ suspend: null }));
   assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 2048/);
 });

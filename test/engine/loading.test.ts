@@ -4,6 +4,8 @@ import { test } from "node:test";
 import {
   cacheModel,
   cacheTalker,
+  chatWith,
+  loadedIds,
   makeFolders,
   startTestGateway,
   streamChat,
@@ -22,23 +24,16 @@ test("a client that left while it waited for room ends nobody's model", async (t
   let pieces = 0;
   const stream = await streamChat(gateway.url, "acme/talker:Q8_0", "long", () => {
     pieces++;
-    left ??= fetch(`${gateway.url}/beta/v1/chat/completions`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ model: other, messages: [{ role: "user", content: "hi" }] }),
-      signal: leaving.signal,
-    }).catch(() => null);
+    left ??= fetch(`${gateway.url}/beta/v1/chat/completions`, { ...chatWith(other), signal: leaving.signal }).catch(
+      () => null,
+    );
     if (pieces === 30) leaving.abort();
   });
   assert.equal(stream.done, true);
   await left;
   // Its load would have had its turn by the time that another request for the talker is through.
   assert.equal(await gateway.ask("acme/talker:Q8_0"), answersOf("talker").hello);
-  const { body } = await gateway.json("/beta/v1/models");
-  assert.deepEqual(
-    (body["data"] as { id: string; loaded: boolean }[]).filter((model) => model.loaded).map((model) => model.id),
-    ["acme/talker:Q8_0"],
-  );
+  assert.deepEqual(await loadedIds(gateway), ["acme/talker:Q8_0"]);
   const unloads = gateway.gateway.journal
     .since(0)
     .filter((event) => event.type === "model" && JSON.stringify(event.data).includes('"unloaded"'));

@@ -1,7 +1,7 @@
 // Changes and requests at the same moment: every answer is whole, every change is in force.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 
 test("chats and context changes on the same models, all at once", async (t) => {
@@ -15,12 +15,8 @@ test("chats and context changes on the same models, all at once", async (t) => {
     for (const id of ids) {
       work.push(gateway.ask(id).then((text) => assert.equal(text, answersOf(id.slice(0, id.indexOf(":"))).hello)));
       if ((round + ids.indexOf(id)) % 2 === 0) continue;
-      const body = JSON.stringify({ models: { [id]: { ctxSize: size } } });
-      work.push(
-        gateway
-          .json("/api/desired?wait=true", { method: "PATCH", headers: { "content-type": "application/json" }, body })
-          .then(({ status }) => assert.equal(status, 200)),
-      );
+      const change = patchWith({ models: { [id]: { ctxSize: size } } });
+      work.push(gateway.json("/api/desired?wait=true", change).then(({ status }) => assert.equal(status, 200)));
     }
     // The next round arrives while this one is being worked on.
     await work[work.length - 2];
@@ -41,11 +37,7 @@ test("a hundred changes in one breath cost few reloads, and the last one is in f
   const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
   await gateway.converged();
   const change = (size: number): Promise<unknown> =>
-    gateway.json("/api/desired", {
-      method: "PATCH",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ models: { [id]: { ctxSize: size } } }),
-    });
+    gateway.json("/api/desired", patchWith({ models: { [id]: { ctxSize: size } } }));
   for (let batch = 0; batch < 10; batch++)
     await Promise.all(Array.from({ length: 10 }, (_, index) => change(512 + batch * 10 + index)));
   await change(2048);

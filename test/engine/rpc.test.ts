@@ -9,7 +9,7 @@ import { type TestContext, test } from "node:test";
 import { freePort } from "../../src/engines/free-port.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { rpcServer } from "../support/engine.ts";
-import { cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, loadedIds, makeFolders, startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 
 async function startWorker(t: TestContext): Promise<string> {
@@ -52,11 +52,7 @@ test("models run with the workers, one at a time, and without them again", async
   );
   assert.equal(await gateway.ask(first), answersOf("acme/first").hello);
   assert.equal(await gateway.ask(second), answersOf("acme/second").hello);
-  const { body } = await gateway.json("/beta/v1/models");
-  assert.deepEqual(
-    (body["data"] as { id: string; loaded: boolean }[]).filter((model) => model.loaded).map((model) => model.id),
-    [second],
-  );
+  assert.deepEqual(await loadedIds(gateway), [second]);
 
   await gateway.writeConfig("version: 1\n");
   const single = await gateway.until("single", (status) => status.rpc.mode === "single" && status.sync === "Synced");

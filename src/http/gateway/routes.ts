@@ -87,7 +87,6 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
     checkQuery(request.query, ["dryRun", "wait", "timeout"]);
     if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
     if (isYes(request.query.dryRun)) {
-      store.preview(wanted);
       return { dryRun: true, ...planBody(deps.planFor(wanted), store.current().generation, []) };
     }
     const state = await store.change(wanted, `http:${request.method} /api/desired`, request.headers["if-match"]);
