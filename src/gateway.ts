@@ -12,7 +12,13 @@ import { type Core, createCore } from "./gateway/core.ts";
 import { writeFirstDocument } from "./gateway/first-start.ts";
 import { buildApp } from "./http/app.ts";
 import { createCatalogue } from "./http/catalogue.ts";
-import { listen, requireLoopback } from "./http/listen.ts";
+import { createChatContext } from "./http/chat-context.ts";
+import { createEdits } from "./http/edits/create.ts";
+import { isLoopback } from "./http/guards.ts";
+import { createIdleUnload } from "./http/idle.ts";
+import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
+import { listen, requireKeys } from "./http/listen.ts";
+import { createUpstream } from "./http/upstream.ts";
 import { cleanPartials } from "./hub/partials.ts";
 import { lockState } from "./lifecycle.ts";
 import { plan } from "./plan/plan.ts";
@@ -41,7 +47,13 @@ const filePollMs = 2_000;
 /** Starts a gateway. Errors: `invalid_request` for settings that cannot work (port taken, state folder in use). */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { settings, logger } = options;
-  requireLoopback(settings.host);
+  const keys = openLicenseKeys({
+    path: join(settings.stateDir, "license-keys.json"),
+    single: settings.licenseKey,
+    now: Date.now,
+    warn: (message, fields) => logger.warn(fields, message),
+  });
+  requireKeys(settings.host, keys);
   const lock = await lockState(settings.stateDir);
   try {
     const ended = await endLeftovers(settings.stateDir);
@@ -58,7 +70,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       core.store.hasAppliedFile(),
     );
     await removeLeftoverPartials(settings.cacheDir, logger);
-    return await run(core, settings, logger, lock.release);
+    return await run(core, keys, settings, logger, lock.release);
   } catch (error) {
     await lock.release();
     throw error;
@@ -76,49 +88,56 @@ async function removeLeftoverPartials(cacheDir: string, logger: FastifyBaseLogge
 
 async function run(
   core: Core,
+  keys: LicenseKeys,
   settings: Settings,
   logger: FastifyBaseLogger,
   unlock: () => Promise<void>,
 ): Promise<Gateway> {
   const { loop, store, admission, journal, router } = core;
+  const warn = (message: string, fields: object): void => logger.warn(fields, message);
   const stopping = new AbortController();
   const cutOff = new AbortController();
   // Each answer in flight listens to it.
   setMaxListeners(0, cutOff.signal);
   const status = (): StatusReport => core.status(stopping.signal.aborted);
+  const catalogue = createCatalogue(loop.last, router, (name) => absentReason(status(), name));
+  const edits = createEdits({ store, loop, admission, catalogue, status, waitTimeoutMs: settings.waitTimeoutMs });
+  const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: Date.now, warn });
   const app: FastifyInstance = buildApp({
-    stopping: stopping.signal,
-    cutOff: cutOff.signal,
-    store,
-    loop,
-    journal,
-    status,
-    planFor: (change) => {
-      const pass = loop.last();
-      if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
-      return plan(store.preview(change), pass.observed, {
-        now: Date.now(),
-        backoff: new Map(),
-        silenceLimitMs: settings.silenceLimitMs,
-      });
-    },
-    waitTimeoutMs: settings.waitTimeoutMs,
     logger,
-    admission,
-    catalogue: createCatalogue(loop.last, router, (name) => {
-      const desired = status().models.filter((model) => model.desired);
-      const match = matchName(
-        name,
-        desired.map(({ id }) => ({ id, aliases: [] })),
-      );
-      const present = desired
-        .find((model) => match.kind === "found" && model.id === match.id)
-        ?.conditions.find((condition) => condition.type === "Present");
-      return present && present.status !== "True" ? present.message : null;
-    }),
-    bodyLimit: settings.bodyLimit,
-    allowedHosts: settings.allowedHosts,
-    probeAfterMs: Math.min(5_000, settings.silenceLimitMs),
+    settings,
+    stopping: stopping.signal,
+    loopback: isLoopback(settings.host),
+    keys,
+    own: {
+      store,
+      loop,
+      journal,
+      status,
+      edits,
+      hub: core.hub,
+      planFor: (change) => {
+        const pass = loop.last();
+        if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
+        return plan(store.preview(change), pass.observed, {
+          now: Date.now(),
+          backoff: new Map(),
+          silenceLimitMs: settings.silenceLimitMs,
+        });
+      },
+      waitTimeoutMs: settings.waitTimeoutMs,
+    },
+    families: {
+      catalogue,
+      edits,
+      admission,
+      idle,
+      upstream: createUpstream({ probeAfterMs: Math.min(5_000, settings.silenceLimitMs) }),
+      chatContext: createChatContext({ mode: settings.chatContext, catalogue, edits }),
+      routerReady: router.isReady,
+      cutOff: cutOff.signal,
+      onFailure: (error, model) => logger.warn({ err: error, model, code: error.code }, "a generation failed"),
+    },
   });
   let files: FileSource | null = null;
   let stopped: Promise<void> | null = null;
@@ -129,6 +148,7 @@ async function run(
     await files?.close();
     await loop.stop();
     await core.executor.close();
+    idle.stop();
     await admission.drain("all", AbortSignal.timeout(settings.stopGraceMs));
     cutOff.abort();
     await app.close();
@@ -145,7 +165,7 @@ async function run(
       others: [core.presetPath],
       onOther: () => loop.wake("preset file"),
       onStatus: core.noteSource,
-      warn: (message, fields) => logger.warn(fields, message),
+      warn,
       pollMs: filePollMs,
     });
     await files.check();
@@ -157,4 +177,18 @@ async function run(
     await shutDown();
     throw error;
   }
+}
+
+/** Why a model that the document names is not in the cache; null for one that it does not name. */
+function absentReason({ models }: StatusReport, name: string): string | null {
+  const desired = models.filter((model) => model.desired);
+  const match = matchName(
+    name,
+    desired.map(({ id }) => ({ id, aliases: [] })),
+  );
+  if (match.kind !== "found") return null;
+  const present = desired
+    .find((model) => model.id === match.id)
+    ?.conditions.find((condition) => condition.type === "Present");
+  return present && present.status !== "True" ? present.message : null;
 }

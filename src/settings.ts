@@ -5,6 +5,9 @@ import { dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { GatewayError } from "./core/errors.ts";
+import { parseKeepAlive } from "./core/keep-alive.ts";
+import type { ChatContextMode } from "./http/chat-context.ts";
+import { settingRows } from "./settings-table.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -29,137 +32,22 @@ export interface Settings {
   readonly waitTimeoutMs: number;
   readonly bodyLimit: number;
   readonly allowedHosts: readonly string[];
+  /** Origins whose pages may call the gateway, `https://HOST[:PORT]`. */
+  readonly corsOrigins: readonly string[];
+  /** A single license key from the environment. */
+  readonly licenseKey: string | undefined;
+  /** Where the family compatible with Ollama's API is served, without a trailing slash. */
+  readonly nativePrefix: string;
+  /** Where the family compatible with OpenAI's API is served, without a trailing slash. */
+  readonly compatPrefix: string;
+  /** What a chat that carries a context size may do. */
+  readonly chatContext: ChatContextMode;
+  /** ms that an idle model stays loaded where no request says; null: until its place is needed. */
+  readonly keepAliveMs: number | null;
   readonly logLevel: string;
   /** For the engines' own environment, which takes from it what it needs. */
   readonly environment: Environment;
 }
-
-interface SettingRow {
-  /** Without dashes. */
-  readonly flag: string;
-  readonly variable: string;
-  /** As the README shows it. */
-  readonly fallback: string;
-  readonly meaning: string;
-}
-
-/** Every setting, for the help text, the README and the reader below. */
-export const settingRows = [
-  {
-    flag: "host",
-    variable: "GATEWAY_HOST",
-    fallback: "127.0.0.1",
-    meaning: "Address to listen on. Loopback only in this version: there are no license keys yet.",
-  },
-  { flag: "port", variable: "GATEWAY_PORT", fallback: "8484", meaning: "Port to listen on; 0 takes a free one." },
-  {
-    flag: "state",
-    variable: "GATEWAY_STATE",
-    fallback: "./state",
-    meaning:
-      "Folder for the desired document, the preset file and the engines. A global install uses the platform's state folder.",
-  },
-  { flag: "config", variable: "GATEWAY_CONFIG", fallback: "STATE/gateway.yaml", meaning: "The watched document." },
-  {
-    flag: "llama-server",
-    variable: "LLAMA_SERVER",
-    fallback: "PATH, then STATE/engines",
-    meaning: "The engine's executable.",
-  },
-  {
-    flag: "install-engine",
-    variable: "GATEWAY_INSTALL_ENGINE",
-    fallback: "true",
-    meaning: "Install the engine at the start when there is none.",
-  },
-  {
-    flag: "models-max",
-    variable: "GATEWAY_MODELS_MAX",
-    fallback: "4",
-    meaning: "Models loaded at once; the least recently used idle one makes room.",
-  },
-  { flag: "transfers", variable: "GATEWAY_TRANSFERS", fallback: "1", meaning: "Pulls at once." },
-  {
-    flag: "resync",
-    variable: "GATEWAY_RESYNC",
-    fallback: "60",
-    meaning: "Seconds between two looks at the world without an occasion.",
-  },
-  {
-    flag: "drain-timeout",
-    variable: "GATEWAY_DRAIN_TIMEOUT",
-    fallback: "30",
-    meaning: "Seconds to wait for answers in flight before a model is unloaded.",
-  },
-  {
-    flag: "load-timeout",
-    variable: "GATEWAY_LOAD_TIMEOUT",
-    fallback: "600",
-    meaning: "Seconds that a model may take to load.",
-  },
-  {
-    flag: "start-timeout",
-    variable: "GATEWAY_START_TIMEOUT",
-    fallback: "60",
-    meaning: "Seconds that the router may take to start, and a request waits for it.",
-  },
-  {
-    flag: "stop-grace",
-    variable: "GATEWAY_STOP_GRACE",
-    fallback: "10",
-    meaning: "Seconds from asking a process to end to ending it.",
-  },
-  {
-    flag: "silence-limit",
-    variable: "GATEWAY_SILENCE_LIMIT",
-    fallback: "20",
-    meaning: "Seconds without an answer after which a running router counts as hanging and is restarted.",
-  },
-  {
-    flag: "wait-timeout",
-    variable: "GATEWAY_WAIT_TIMEOUT",
-    fallback: "60",
-    meaning: "Seconds that a call with ?wait=true waits.",
-  },
-  {
-    flag: "body-limit",
-    variable: "GATEWAY_BODY_LIMIT",
-    fallback: "67108864",
-    meaning: "Bytes that a request's body may have.",
-  },
-  {
-    flag: "allow-host",
-    variable: "GATEWAY_ALLOWED_HOSTS",
-    fallback: "",
-    meaning: "Further Host names to answer to, separated by commas.",
-  },
-  {
-    flag: "log-level",
-    variable: "GATEWAY_LOG_LEVEL",
-    fallback: "info",
-    meaning: "trace, debug, info, warn, error or silent.",
-  },
-] as const satisfies readonly SettingRow[];
-
-/** Settings that other programs share; they have no flags. */
-export const sharedVariables = [
-  {
-    variable: "GATEWAY_ENGINE_SOURCE",
-    fallback: "the release, then Debian",
-    meaning: "Where engines are installed from: release or debian.",
-  },
-  { variable: "HF_ENDPOINT", fallback: "https://huggingface.co", meaning: "The model hub." },
-  {
-    variable: "HF_TOKEN, HF_TOKEN_PATH",
-    fallback: "HF_HOME/token",
-    meaning: "Access token for gated and private repositories; sent to the hub only.",
-  },
-  {
-    variable: "LLAMA_CACHE, HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME",
-    fallback: "~/.cache/huggingface/hub",
-    meaning: "Where the model cache is, the first one set: found as llama.cpp finds it.",
-  },
-] as const;
 
 type Flag = (typeof settingRows)[number]["flag"];
 
@@ -250,16 +138,46 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     silenceLimitMs: ms("silence-limit"),
     waitTimeoutMs: ms("wait-timeout"),
     bodyLimit: whole("body-limit", 1024),
-    allowedHosts: (text("allow-host") ?? "")
-      .split(",")
-      .map((host) => host.trim().toLowerCase())
-      .filter((host) => host !== ""),
+    allowedHosts: listOf(text("allow-host")),
+    corsOrigins: listOf(text("cors-origin")).map((origin) => originOf(origin)),
+    licenseKey: environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined,
+    nativePrefix: prefixOf("native-prefix", text("native-prefix")),
+    compatPrefix: prefixOf("compat-prefix", text("compat-prefix")),
+    chatContext: oneOf("chat-context", ["apply", "grow", "ignore"]) as ChatContextMode,
+    keepAliveMs: keepAliveOf(text("keep-alive")),
     logLevel: oneOf("log-level", ["trace", "debug", "info", "warn", "error", "silent"]),
     environment,
   };
 }
 
 const longestTimerMs = 2 ** 31 - 1;
+
+function listOf(text: string | undefined): string[] {
+  return (text ?? "")
+    .split(",")
+    .map((entry) => entry.trim().toLowerCase())
+    .filter((entry) => entry !== "");
+}
+
+function originOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url && url.origin !== "null" && text.replace(/\/$/, "") === url.origin) return url.origin;
+  throw new GatewayError("invalid_request", `${spelt("cors-origin")} must list origins such as https://chat.example`);
+}
+
+function prefixOf(flag: "native-prefix" | "compat-prefix", given: string | undefined): string {
+  const text = (given ?? fallbackOf(flag)).replace(/\/+$/, "");
+  if (/^(?:\/[\w.-]+)+$/.test(text) && !/^\/k(?:\/|$)/.test(text)) return text;
+  throw new GatewayError("invalid_request", `${spelt(flag)} must be a path such as ${fallbackOf(flag)}, and not /k`);
+}
+
+function keepAliveOf(given: string | undefined): number | null {
+  const text = given ?? fallbackOf("keep-alive");
+  const keepAlive = parseKeepAlive(/^-?[\d.]+$/.test(text) ? Number(text) : text);
+  if (keepAlive === null || keepAlive.kind === "default")
+    throw new GatewayError("invalid_request", `${spelt("keep-alive")} must be seconds or a duration such as 5m`);
+  return keepAlive.kind === "forever" ? null : keepAlive.seconds * 1000;
+}
 
 /** Both spellings, as it is not known here which of them was used. */
 function spelt(flag: Flag): string {

@@ -1,5 +1,5 @@
 // The help text, from the same table that the settings are read by.
-import { settingRows, sharedVariables } from "../settings.ts";
+import { settingRows, sharedVariables } from "../settings-table.ts";
 
 export function helpText(): string {
   const settings = settingRows.map(

@@ -30,6 +30,12 @@ export const errorCatalogue = {
     reason: "InvalidDocument",
     hint: "Correct the keys that the message lists; nothing was changed.",
   },
+  unauthorized: {
+    status: 401,
+    reaction: "stall",
+    reason: "Unauthorized",
+    hint: "Send a license key: Authorization: Bearer KEY, X-License-Key or x-api-key, or /k/KEY before the path.",
+  },
   forbidden_origin: {
     status: 403,
     reaction: "stall",
@@ -43,11 +49,23 @@ export const errorCatalogue = {
     reason: "ModelNotFound",
     hint: "GET /beta/v1/models lists the models; add the missing one to gateway.yaml to have it pulled.",
   },
+  not_capable: {
+    status: 400,
+    reaction: "stall",
+    reason: "NotCapable",
+    hint: "The model cannot do that; POST /api/show lists what it can.",
+  },
   method_not_allowed: {
     status: 405,
     reaction: "stall",
     reason: "MethodNotAllowed",
     hint: "The Allow header names the methods of this path.",
+  },
+  suspended: {
+    status: 409,
+    reaction: "stall",
+    reason: "Suspended",
+    hint: "The document says `suspend: true`: the change is noted, and made when that is taken out.",
   },
   precondition_failed: {
     status: 412,
@@ -91,6 +109,12 @@ export const errorCatalogue = {
     reaction: "retry",
     reason: "RouterUnavailable",
     hint: "The router is starting or failing: GET /status says which.",
+  },
+  speech_off: {
+    status: 503,
+    reaction: "stall",
+    reason: "SpeechOff",
+    hint: "Speech is off in this gateway.",
   },
   engine_missing: {
     status: 503,

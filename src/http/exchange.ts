@@ -2,8 +2,12 @@
 // translator, and ends in the family's error frame where the engine breaks off.
 import type { FastifyReply } from "fastify";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
+import type { KeepAlive } from "../core/keep-alive.ts";
+import type { CachedModel } from "../plan/observed.ts";
 import type { Admission, Lease } from "./admission.ts";
+import type { ChatContext } from "./chat-context.ts";
 import { errorFrame, renderEngineError, renderError } from "./errors.ts";
+import type { IdleUnload } from "./idle.ts";
 import { createRawReply, type RawReply } from "./raw-reply.ts";
 import { isRefusal, type Upstream } from "./upstream.ts";
 
@@ -19,17 +23,23 @@ export interface Translator {
 }
 
 export interface Generation {
-  readonly model: string;
+  readonly model: CachedModel;
   readonly path: string;
   readonly body: Uint8Array;
   /** Whether the engine is asked for a stream. */
   readonly stream: boolean;
   readonly translator: Translator;
+  /** The context size that the request carries. */
+  readonly contextSize?: number;
+  /** How long the model stays loaded after it. */
+  readonly keepAlive?: KeepAlive;
 }
 
 export interface ExchangeDeps {
   readonly admission: Admission;
   readonly upstream: Upstream;
+  readonly chatContext: ChatContext;
+  readonly idle: IdleUnload;
   /** The gateway stops: answers still in flight end in an error frame. */
   readonly cutOff: AbortSignal;
   readonly onFailure: (error: GatewayError, model: string) => void;
@@ -45,19 +55,22 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   raw.onLeave(() => left.abort());
   let lease: Lease | null = null;
   try {
+    const contextSize = await deps.chatContext.apply(generation.model, generation.contextSize, left.signal);
+    const headers = contextSize === null ? {} : { "x-context-size": String(contextSize) };
     for (let attempt = 1; ; attempt++) {
-      lease = await deps.admission.acquire(generation.model, left.signal);
-      if ((await exchange(deps, lease, raw, left.signal, generation)) === "done") return;
+      lease = await deps.admission.acquire(generation.model.upstreamId, left.signal);
+      deps.idle.keep(generation.model.upstreamId, generation.keepAlive ?? { kind: "default" });
+      if ((await exchange(deps, lease, raw, left.signal, generation, headers)) === "done") return;
       // Its process ended between our looking and our asking: nothing was answered, so the next instance is asked.
       lease.release();
       if (attempt === attempts)
-        throw new GatewayError("upstream_failed", `${generation.model} does not accept requests`);
+        throw new GatewayError("upstream_failed", `${generation.model.id} does not accept requests`);
       await deps.admission.replace(lease.instance);
     }
   } catch (error) {
     if (left.signal.aborted) return;
     const failure = toGatewayError(error);
-    if (failure.status >= 500) deps.onFailure(failure, generation.model);
+    if (failure.status >= 500) deps.onFailure(failure, generation.model.id);
     fail(raw, generation.translator, failure);
   } finally {
     lease?.release();
@@ -70,6 +83,7 @@ function exchange(
   raw: RawReply,
   left: AbortSignal,
   generation: Generation,
+  headers: Readonly<Record<string, string>>,
 ): Promise<"done" | "refused"> {
   const { translator } = generation;
   return new Promise((resolve) => {
@@ -81,11 +95,11 @@ function exchange(
       resolve(outcome);
     };
     const current = upstream.send(lease.instance, generation, {
-      start: (code, headers) => {
+      start: (code, answered) => {
         status = code;
         if (code !== 200) return;
-        const streamHeaders = translator.begin(String(headers["content-type"] ?? ""));
-        if (streamHeaders) raw.head(200, streamHeaders);
+        const streamHeaders = translator.begin(String(answered["content-type"] ?? ""));
+        if (streamHeaders) raw.head(200, { ...streamHeaders, ...headers });
       },
       data: (chunk) => {
         if (status !== 200) {
@@ -96,7 +110,7 @@ function exchange(
         return text === null ? true : raw.write(text);
       },
       end: () => {
-        if (status === 200) finish(raw, translator);
+        if (status === 200) finish(raw, translator, headers);
         else answer(raw, renderEngineError(translator.family, status, Buffer.concat(errorText).toString("utf8")));
         settle("done");
       },
@@ -118,10 +132,10 @@ function exchange(
   });
 }
 
-function finish(raw: RawReply, translator: Translator): void {
+function finish(raw: RawReply, translator: Translator, headers: Readonly<Record<string, string>>): void {
   const last = translator.end();
   if (last instanceof GatewayError) return fail(raw, translator, last);
-  if (!raw.headersSent()) return answer(raw, { status: 200, body: last ?? "" });
+  if (!raw.headersSent()) return answer(raw, { status: 200, body: last ?? "" }, headers);
   if (last !== null) raw.write(last);
   raw.end();
 }
@@ -138,7 +152,7 @@ function fail(raw: RawReply, { family }: Translator, error: GatewayError): void 
 function answer(
   raw: RawReply,
   { status, body }: { readonly status: number; readonly body: object | string },
-  headers: Record<string, string> = {},
+  headers: Readonly<Record<string, string>> = {},
 ): void {
   const bytes = body instanceof Uint8Array ? body : Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
   raw.head(status, {

@@ -3,13 +3,15 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { isLoopback } from "./guards.ts";
+import type { LicenseKeys } from "./keys/license-keys.ts";
 
 /** Without license keys everybody who can connect may do everything: then only this machine may connect. */
-export function requireLoopback(host: string): void {
-  if (isLoopback(host)) return;
+export function requireKeys(host: string, keys: LicenseKeys): void {
+  if (isLoopback(host) || keys.areRequired()) return;
   throw new GatewayError(
     "invalid_request",
-    `--host ${host} is open to other machines, and this version has no license keys to keep them out: use 127.0.0.1`,
+    `--host ${host} is open to other machines, and there is no license key to keep strangers out: ` +
+      "make one with `model-gateway key create NAME`, or use 127.0.0.1",
   );
 }
 

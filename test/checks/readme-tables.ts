@@ -1,6 +1,6 @@
 // The tables of README.md that follow from the source: rendered here, put between `<!-- name -->` and `<!-- /name -->`.
 import { errorCatalogue } from "../../src/core/errors.ts";
-import { settingRows, sharedVariables } from "../../src/settings.ts";
+import { settingRows, sharedVariables } from "../../src/settings-table.ts";
 
 /** The README with its tables as the source has them. Throws where a mark is missing. */
 export function withTables(readme: string): string {

@@ -49,6 +49,12 @@ describe("settings", () => {
       waitTimeoutMs: 60_000,
       bodyLimit: 67_108_864,
       allowedHosts: [],
+      corsOrigins: [],
+      licenseKey: undefined,
+      nativePrefix: "/alpha/api",
+      compatPrefix: "/beta/v1",
+      chatContext: "apply",
+      keepAliveMs: null,
       logLevel: "info",
     });
   });

@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { helpText } from "../../src/cli/help.ts";
 import { errorCatalogue } from "../../src/core/errors.ts";
 import { presetProblem } from "../../src/core/preset-keys.ts";
-import { packageRoot, settingRows, sharedVariables } from "../../src/settings.ts";
+import { packageRoot } from "../../src/settings.ts";
+import { settingRows, sharedVariables } from "../../src/settings-table.ts";
 import { withTables } from "../checks/readme-tables.ts";
 import { readProjectFile } from "../support/project-files.ts";
 

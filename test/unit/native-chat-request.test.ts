@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type NativeChat, parseChatRequest, parseKeepAlive } from "../../src/http/native/chat-request.ts";
+import { parseKeepAlive } from "../../src/core/keep-alive.ts";
+import { type NativeChat, parseChatRequest } from "../../src/http/native/chat-request.ts";
 
 const hello = [{ role: "user", content: "hello" }];
 

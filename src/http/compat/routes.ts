@@ -1,8 +1,10 @@
 // The family compatible with OpenAI's chat completions: bodies and answers pass through untouched but for the model's name.
 import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
+import type { CachedModel } from "../../plan/observed.ts";
 import { readBoolean, readString, scanBody, spliceBody } from "../body-scan.ts";
 import type { Catalogue, ModelView } from "../catalogue.ts";
+import type { Edits } from "../edits/edits.ts";
 import { type ExchangeDeps, runGeneration, type Translator } from "../exchange.ts";
 import { installFamily } from "../family.ts";
 import { createDoneWatch } from "../sse.ts";
@@ -10,7 +12,14 @@ import { createDoneWatch } from "../sse.ts";
 /** Routes whose stream ends in `data: [DONE]`. */
 const generationPaths = ["/chat/completions", "/completions"] as const;
 
-export function compatRoutes(app: FastifyInstance, deps: ExchangeDeps & { readonly catalogue: Catalogue }): void {
+export interface CompatRoutesDeps extends ExchangeDeps {
+  readonly catalogue: Catalogue;
+  readonly edits: Edits;
+  /** What `/props` tells of the router. */
+  readonly routerReady: () => boolean;
+}
+
+export function compatRoutes(app: FastifyInstance, deps: CompatRoutesDeps): void {
   installFamily(app, "compat");
   for (const path of generationPaths) {
     app.post<{ Body: Buffer }>(path, (request, reply) => {
@@ -42,7 +51,7 @@ function modelEntry({ model, contextLength, loaded, status }: ModelView): object
 }
 
 interface Prepared {
-  readonly model: string;
+  readonly model: CachedModel;
   readonly stream: boolean;
   readonly body: Uint8Array;
 }
@@ -60,9 +69,10 @@ function prepare(body: Buffer | undefined, catalogue: Catalogue): Prepared {
   const stream = scan.members.get("stream");
   if (stream && stream.kind !== "boolean" && stream.kind !== "null")
     throw new GatewayError("invalid_request", "stream must be true or false");
-  const { id, upstreamId } = catalogue.resolve(name);
+  const model = catalogue.resolve(name);
+  const { id } = model;
   return {
-    model: upstreamId,
+    model,
     stream: readBoolean(body, stream) ?? false,
     body: name === id ? body : spliceBody(body, span, JSON.stringify(id)),
   };

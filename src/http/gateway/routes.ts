@@ -4,11 +4,13 @@ import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
 import { type DesiredState, toInput } from "../../desired/document.ts";
 import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
+import type { HubClient } from "../../hub/client.ts";
 import { backoffKey, type Plan } from "../../plan/actions.ts";
 import { isConverged, isSettled, type Loop, openMatters, type Pass } from "../../reconcile/loop.ts";
 import type { Journal } from "../../status/journal.ts";
 import { planBody, type StatusReport } from "../../status/report.ts";
 import { clientLeft } from "../client-left.ts";
+import type { Edits } from "../edits/edits.ts";
 import { installFamily } from "../family.ts";
 import { streamEvents } from "./events.ts";
 
@@ -20,6 +22,8 @@ export interface GatewayRoutesDeps {
   /** What would be done for another document, with the world as it was last seen. */
   readonly planFor: (change: DocumentChange) => Plan;
   readonly waitTimeoutMs: number;
+  readonly edits: Edits;
+  readonly hub: HubClient;
 }
 
 interface ChangeQuery {

@@ -1,13 +1,9 @@
 // Translates the body of Ollama's POST /api/chat into a chat completion request for llama-server.
 // Pure; which model it is, whether it is loaded and how the answer goes back is the business of others.
 
-export type JsonObject = Readonly<Record<string, unknown>>;
+import { type KeepAlive, parseKeepAlive } from "../../core/keep-alive.ts";
 
-/** How long the model stays loaded after the answer; `seconds: 0` is not at all. */
-export type KeepAlive =
-  | { readonly kind: "default" }
-  | { readonly kind: "seconds"; readonly seconds: number }
-  | { readonly kind: "forever" };
+export type JsonObject = Readonly<Record<string, unknown>>;
 
 export type Think = boolean | "low" | "medium" | "high" | "max";
 
@@ -87,24 +83,6 @@ function booleanOf(value: unknown, field: string): boolean {
 
 function listOf(value: unknown, field: string): readonly unknown[] {
   return Array.isArray(value) ? value : refuse(field, "must be an array");
-}
-
-const unitSeconds: Record<string, number> = { ns: 1e-9, us: 1e-6, µs: 1e-6, μs: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 };
-const durationPattern = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/;
-
-/** Ollama's `keep_alive`: seconds as a number, or a Go duration ("5m", "1h30m"); negative is for ever. null: neither. */
-export function parseKeepAlive(value: unknown): KeepAlive | null {
-  if (value === undefined || value === null) return { kind: "default" };
-  let seconds = value;
-  if (typeof value === "string") {
-    if (!durationPattern.test(value) && !/^[+-]?0$/.test(value)) return null;
-    let total = 0;
-    for (const [, count, unit] of value.matchAll(/([\d.]+)([^\d.]+)/g))
-      total += Number(count) * (unitSeconds[unit ?? ""] ?? 0);
-    seconds = value.startsWith("-") ? -total : total;
-  }
-  if (typeof seconds !== "number" || !Number.isFinite(seconds)) return null;
-  return seconds < 0 ? { kind: "forever" } : { kind: "seconds", seconds: Math.abs(seconds) };
 }
 
 /** The first characters of the base64 text of the formats that vision models take. */

@@ -6,6 +6,7 @@ import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import type { Catalogue, ModelView } from "../catalogue.ts";
 import { clientLeft } from "../client-left.ts";
+import type { Edits } from "../edits/edits.ts";
 import { type ExchangeDeps, runGeneration, type Translator } from "../exchange.ts";
 import { installFamily } from "../family.ts";
 import { createSseParser } from "../sse.ts";
@@ -16,12 +17,18 @@ import { type ModelFacts, psBody, tagsBody } from "./model-records.ts";
 /** The version of Ollama's API that is spoken here; clients refuse to talk to one below 0.6.4. */
 const apiVersion = "0.20.0";
 
-export function nativeRoutes(app: FastifyInstance, deps: ExchangeDeps & { readonly catalogue: Catalogue }): void {
+export interface NativeRoutesDeps extends ExchangeDeps {
+  readonly catalogue: Catalogue;
+  readonly edits: Edits;
+}
+
+export function nativeRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
   installFamily(app, "native");
   app.post("/chat", async (request, reply) => {
     const chat = parseChatRequest(request.body);
     if (!chat.ok) throw new GatewayError("invalid_request", chat.message);
-    const { id, upstreamId } = deps.catalogue.resolve(chat.model);
+    const model = deps.catalogue.resolve(chat.model);
+    const { id, upstreamId } = model;
     if (chat.purpose === "unload") {
       await deps.admission.unload(upstreamId, new AbortController().signal);
       return chatEnd(chat.model, rfc3339(), "unload");
@@ -34,11 +41,13 @@ export function nativeRoutes(app: FastifyInstance, deps: ExchangeDeps & { readon
     const body = Buffer.from(JSON.stringify({ ...chat.upstream, model: id }));
     const translator = chat.stream ? streamed(chat.model) : whole(chat.model);
     await runGeneration(deps, reply, {
-      model: upstreamId,
+      model,
       stream: true,
       body,
       path: "/v1/chat/completions",
       translator,
+      keepAlive: chat.keepAlive,
+      ...(chat.numCtx === undefined ? {} : { contextSize: chat.numCtx }),
     });
     return reply;
   });

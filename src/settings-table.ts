@@ -1,0 +1,163 @@
+// Every setting as data: for the help text, the README and the reader in settings.ts.
+
+interface SettingRow {
+  /** Without dashes. */
+  readonly flag: string;
+  readonly variable: string;
+  /** As the README shows it. */
+  readonly fallback: string;
+  readonly meaning: string;
+}
+
+export const settingRows = [
+  {
+    flag: "host",
+    variable: "GATEWAY_HOST",
+    fallback: "127.0.0.1",
+    meaning: "Address to listen on. Loopback only in this version: there are no license keys yet.",
+  },
+  { flag: "port", variable: "GATEWAY_PORT", fallback: "8484", meaning: "Port to listen on; 0 takes a free one." },
+  {
+    flag: "state",
+    variable: "GATEWAY_STATE",
+    fallback: "./state",
+    meaning:
+      "Folder for the desired document, the preset file and the engines. A global install uses the platform's state folder.",
+  },
+  { flag: "config", variable: "GATEWAY_CONFIG", fallback: "STATE/gateway.yaml", meaning: "The watched document." },
+  {
+    flag: "llama-server",
+    variable: "LLAMA_SERVER",
+    fallback: "PATH, then STATE/engines",
+    meaning: "The engine's executable.",
+  },
+  {
+    flag: "install-engine",
+    variable: "GATEWAY_INSTALL_ENGINE",
+    fallback: "true",
+    meaning: "Install the engine at the start when there is none.",
+  },
+  {
+    flag: "models-max",
+    variable: "GATEWAY_MODELS_MAX",
+    fallback: "4",
+    meaning: "Models loaded at once; the least recently used idle one makes room.",
+  },
+  { flag: "transfers", variable: "GATEWAY_TRANSFERS", fallback: "1", meaning: "Pulls at once." },
+  {
+    flag: "resync",
+    variable: "GATEWAY_RESYNC",
+    fallback: "60",
+    meaning: "Seconds between two looks at the world without an occasion.",
+  },
+  {
+    flag: "drain-timeout",
+    variable: "GATEWAY_DRAIN_TIMEOUT",
+    fallback: "30",
+    meaning: "Seconds to wait for answers in flight before a model is unloaded.",
+  },
+  {
+    flag: "load-timeout",
+    variable: "GATEWAY_LOAD_TIMEOUT",
+    fallback: "600",
+    meaning: "Seconds that a model may take to load.",
+  },
+  {
+    flag: "start-timeout",
+    variable: "GATEWAY_START_TIMEOUT",
+    fallback: "60",
+    meaning: "Seconds that the router may take to start, and a request waits for it.",
+  },
+  {
+    flag: "stop-grace",
+    variable: "GATEWAY_STOP_GRACE",
+    fallback: "10",
+    meaning: "Seconds from asking a process to end to ending it.",
+  },
+  {
+    flag: "silence-limit",
+    variable: "GATEWAY_SILENCE_LIMIT",
+    fallback: "20",
+    meaning: "Seconds without an answer after which a running router counts as hanging and is restarted.",
+  },
+  {
+    flag: "wait-timeout",
+    variable: "GATEWAY_WAIT_TIMEOUT",
+    fallback: "60",
+    meaning: "Seconds that a call with ?wait=true waits.",
+  },
+  {
+    flag: "body-limit",
+    variable: "GATEWAY_BODY_LIMIT",
+    fallback: "67108864",
+    meaning: "Bytes that a request's body may have.",
+  },
+  {
+    flag: "allow-host",
+    variable: "GATEWAY_ALLOWED_HOSTS",
+    fallback: "",
+    meaning: "Further Host names to answer to, separated by commas.",
+  },
+  {
+    flag: "cors-origin",
+    variable: "GATEWAY_CORS_ORIGINS",
+    fallback: "",
+    meaning: "Origins (https://HOST) whose web pages may call the gateway, separated by commas.",
+  },
+  {
+    flag: "native-prefix",
+    variable: "GATEWAY_NATIVE_PREFIX",
+    fallback: "/alpha/api",
+    meaning: "Path of the family that speaks Ollama's API; it is at /api too.",
+  },
+  {
+    flag: "compat-prefix",
+    variable: "GATEWAY_COMPAT_PREFIX",
+    fallback: "/beta/v1",
+    meaning: "Path of the family that speaks OpenAI's API; it is at /v1 too.",
+  },
+  {
+    flag: "chat-context",
+    variable: "GATEWAY_CHAT_CONTEXT",
+    fallback: "apply",
+    meaning: "What a chat's own context size does: apply it, grow only, or ignore.",
+  },
+  {
+    flag: "keep-alive",
+    variable: "GATEWAY_KEEP_ALIVE",
+    fallback: "-1",
+    meaning:
+      "How long an idle model stays loaded where no request says: 5m, 1h30m, seconds; -1 is until its place is needed.",
+  },
+  {
+    flag: "log-level",
+    variable: "GATEWAY_LOG_LEVEL",
+    fallback: "info",
+    meaning: "trace, debug, info, warn, error or silent.",
+  },
+] as const satisfies readonly SettingRow[];
+
+/** Settings that other programs share; they have no flags. */
+export const sharedVariables = [
+  {
+    variable: "GATEWAY_ENGINE_SOURCE",
+    fallback: "the release, then Debian",
+    meaning: "Where engines are installed from: release or debian.",
+  },
+  {
+    variable: "GATEWAY_LICENSE_KEY",
+    fallback: "",
+    meaning: "A license key, beside those of STATE/license-keys.json.",
+  },
+  { variable: "HF_ENDPOINT", fallback: "https://huggingface.co", meaning: "The model hub." },
+  {
+    variable: "HF_TOKEN, HF_TOKEN_PATH",
+    fallback: "HF_HOME/token",
+    meaning: "Access token for gated and private repositories; sent to the hub only.",
+  },
+  {
+    variable: "LLAMA_CACHE, HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME",
+    fallback: "~/.cache/huggingface/hub",
+    meaning: "Where the model cache is, the first one set: found as llama.cpp finds it.",
+  },
+] as const;
