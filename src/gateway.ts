@@ -16,6 +16,7 @@ import { createChatContext } from "./http/chat-context.ts";
 import { createEdits } from "./http/edits/create.ts";
 import { isLoopback } from "./http/guards.ts";
 import { createIdleUnload } from "./http/idle.ts";
+import { keyFileName } from "./http/keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
 import { listen, requireKeys } from "./http/listen.ts";
 import { createUpstream } from "./http/upstream.ts";
@@ -31,6 +32,8 @@ export interface Gateway {
   readonly url: string;
   readonly journal: Journal;
   status(): StatusReport;
+  /** Whether a request needs a license key. */
+  needsKey(): boolean;
   /** Ends everything that was started; safe to call twice. */
   stop(): Promise<void>;
 }
@@ -48,7 +51,7 @@ const filePollMs = 2_000;
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { settings, logger } = options;
   const keys = openLicenseKeys({
-    path: join(settings.stateDir, "license-keys.json"),
+    path: join(settings.stateDir, keyFileName),
     single: settings.licenseKey,
     now: Date.now,
     warn: (message, fields) => logger.warn(fields, message),
@@ -100,8 +103,23 @@ async function run(
   // Each answer in flight listens to it.
   setMaxListeners(0, cutOff.signal);
   const status = (): StatusReport => core.status(stopping.signal.aborted);
-  const catalogue = createCatalogue(loop.last, router, (name) => absentReason(status(), name));
-  const edits = createEdits({ store, loop, admission, catalogue, status, waitTimeoutMs: settings.waitTimeoutMs });
+  const catalogue = createCatalogue(
+    loop.last,
+    router,
+    (name) => absentReason(status(), name),
+    () => store.current().document,
+  );
+  const edits = createEdits({
+    store,
+    loop,
+    admission,
+    catalogue,
+    executor: core.executor,
+    hub: core.hub,
+    status,
+    waitTimeoutMs: settings.waitTimeoutMs,
+    now: Date.now,
+  });
   const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: Date.now, warn });
   const app: FastifyInstance = buildApp({
     logger,
@@ -172,7 +190,8 @@ async function run(
     loop.start();
     await loop.waitFor({ generation: 0, timeoutMs: settings.startTimeoutMs, test: () => true });
     void core.engine.prepare(stopping.signal);
-    return { url, journal, status, stop: () => (stopped ??= shutDown()) };
+    const needsKey = (): boolean => !isLoopback(settings.host) || keys.areRequired();
+    return { url, journal, status, needsKey, stop: () => (stopped ??= shutDown()) };
   } catch (error) {
     await shutDown();
     throw error;

@@ -57,6 +57,8 @@ export interface CommandLine {
   readonly settings: Settings;
   readonly json: boolean;
   readonly help: boolean;
+  /** `key create --expires`, as given. */
+  readonly expires: string | undefined;
 }
 
 /** Errors: `invalid_request` for an unknown flag or a value that is none. */
@@ -67,7 +69,12 @@ export function readSettings(args: readonly string[], environment: Environment =
     parsed = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { ...options, json: { type: "boolean" }, help: { type: "boolean", short: "h" } },
+      options: {
+        ...options,
+        expires: { type: "string" },
+        json: { type: "boolean" },
+        help: { type: "boolean", short: "h" },
+      },
     });
   } catch (error) {
     throw new GatewayError("invalid_request", error instanceof Error ? error.message : String(error), { cause: error });
@@ -79,12 +86,14 @@ export function readSettings(args: readonly string[], environment: Environment =
     const variable = settingRows.find((row) => row.flag === flag)?.variable ?? "";
     return environment[variable] === "" ? undefined : environment[variable];
   };
+  const { expires } = parsed.values;
   return {
     command,
     operands,
     settings: build(text, environment),
     json: parsed.values["json"] === true,
     help: parsed.values["help"] === true,
+    expires: typeof expires === "string" ? expires : undefined,
   };
 }
 
@@ -160,8 +169,11 @@ function listOf(text: string | undefined): string[] {
 }
 
 function originOf(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url && url.origin !== "null" && text.replace(/\/$/, "") === url.origin) return url.origin;
+  const bare = text.replace(/\/$/, "");
+  const url = URL.canParse(bare) ? new URL(bare) : null;
+  // URL knows no origin of a browser extension's scheme; browsers send one.
+  if (url && (url.origin === bare || (url.origin === "null" && /^[a-z][a-z0-9+.-]*:\/\/[\w.-]+$/.test(bare))))
+    return bare;
   throw new GatewayError("invalid_request", `${spelt("cors-origin")} must list origins such as https://chat.example`);
 }
 
