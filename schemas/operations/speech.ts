@@ -48,7 +48,7 @@ export const speechOperations: readonly Operation[] = [
     path: "/api/tts/voices/cached",
     summary: "The downloaded voices",
     responses: [ok("Their ids.", json(cachedVoicesSchema))],
-    errors: ["speech_off"],
+    errors: ["invalid_request", "speech_off"],
   },
   {
     ...common,
@@ -69,7 +69,7 @@ export const speechOperations: readonly Operation[] = [
     path: "/api/stt/models/cached",
     summary: "The downloaded transcription models",
     responses: [ok("The names of their files.", json(cachedTranscriptionModelsSchema))],
-    errors: ["speech_off"],
+    errors: ["invalid_request", "speech_off"],
   },
   {
     ...common,

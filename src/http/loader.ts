@@ -98,7 +98,8 @@ export function createLoader(options: {
       const model = listed(id);
       if (!model) throw new GatewayError("model_not_found", `${id} went away while it was being loaded`);
       if (model.value === "unloaded") {
-        if (!options.isCached(id)) throw new GatewayError("model_not_found", `${id} was removed while it was being loaded`);
+        if (!options.isCached(id))
+          throw new GatewayError("model_not_found", `${id} was removed while it was being loaded`);
         const why = router.complaints() || "the engine ended while loading it";
         throw new GatewayError("model_load_failed", `${id} could not be loaded: ${why}`);
       }

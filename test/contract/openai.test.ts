@@ -180,10 +180,10 @@ test("interface 4, Chat and model list: the openai client", async (t) => {
         });
         const content = "many words ".repeat(2_000);
         for (const request of [
-          client.chat.completions.create({ model, messages: [{ role: "user", content }] }),
-          client.responses.create({ model, input: content, stream: true }),
+          () => client.chat.completions.create({ model, messages: [{ role: "user", content }] }),
+          () => client.responses.create({ model, input: content, stream: true }),
         ]) {
-          await assert.rejects(request, (error: unknown) => {
+          await assert.rejects(request(), (error: unknown) => {
             assert.ok(error instanceof OpenAI.BadRequestError);
             assert.equal(error.code, "context_length_exceeded");
             return true;

@@ -19,7 +19,8 @@ export function llamaRoutes(app: FastifyInstance, deps: CompatRoutesDeps): void 
   app.get<{ Querystring: { model?: string | string[] } }>("/props", async (request, reply) => {
     const { model } = request.query;
     if (model === undefined || model === "") return routerProps;
-    if (typeof model !== "string") throw new GatewayError("invalid_request", "model is given twice", { param: "model" });
+    if (typeof model !== "string")
+      throw new GatewayError("invalid_request", "model is given twice", { param: "model" });
     const text = await readProps(deps, deps.catalogue.resolve(model), clientLeft(reply));
     return reply.type("application/json; charset=utf-8").send(text);
   });

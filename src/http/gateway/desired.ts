@@ -3,13 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
 import { type DesiredState, toInput } from "../../desired/document.ts";
-import type { DocumentChange } from "../../desired/store.ts";
-import { backoffKey } from "../../plan/actions.ts";
+import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
+import { backoffKey, type Plan } from "../../plan/actions.ts";
 import { isConverged, isSettled, type Pass } from "../../reconcile/loop.ts";
 import { planBody, removalBody } from "../../status/report.ts";
-import { waitFor } from "../edits/in-force.ts";
+import { type WaitDeps, waitFor } from "../edits/in-force.ts";
 import { callOf } from "./call.ts";
-import type { GatewayRoutesDeps } from "./routes.ts";
 
 interface ChangeQuery {
   readonly dryRun?: string;
@@ -17,7 +16,11 @@ interface ChangeQuery {
   readonly timeout?: string;
 }
 
-type DesiredRoutesDeps = Pick<GatewayRoutesDeps, "store" | "loop" | "status" | "planFor" | "waitTimeoutMs">;
+export interface DesiredRoutesDeps extends WaitDeps {
+  readonly store: DesiredStore;
+  /** What would be done for another document, with the world as it was last seen. */
+  readonly planFor: (change: DocumentChange) => Plan;
+}
 
 export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): void {
   const { store, loop } = deps;
