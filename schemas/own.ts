@@ -136,7 +136,7 @@ export const hubSearchQuerySchema = {
   required: ["q"],
   properties: {
     q: { type: "string", minLength: 1, maxLength: 200, pattern: "\\S", description: "What to look for." },
-    limit: { type: "integer", minimum: 1, maximum: 100, default: 20, description: "At most so many." },
+    limit: { type: "integer", minimum: 1, maximum: 1000, default: 20, description: "At most so many." },
   },
 } as const;
 

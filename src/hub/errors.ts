@@ -39,7 +39,7 @@ export function answerError(answer: RefusedAnswer): GatewayError {
   }
   // The hub answers 401 for a repository that does not exist, so as not to tell which private ones do.
   if (status === 404 || (status === 401 && errorCode === "RepoNotFound")) {
-    return new GatewayError("hub_not_found", `The hub has no ${what}, or does not show it (${said}; ${sent}).`);
+    return new GatewayError("hub_not_found", `The hub does not have ${what}, or does not show it (${said}; ${sent}).`);
   }
   if (status === 401 || status === 403) {
     const cure =

@@ -7,40 +7,11 @@ import { cacheTalker, makeFolders, patchWith, startTestGateway, type TestGateway
 import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { postWith } from "../support/own-calls.ts";
+import { type PullRecord, streamPull } from "../support/pull-stream.ts";
 import { until } from "../support/scratch.ts";
-
-interface PullRecord {
-  readonly status?: string;
-  readonly error?: string;
-}
 
 function pull(gateway: TestGateway, model: string): Promise<{ status: number; body: Record<string, unknown> }> {
   return gateway.json("/alpha/api/pull", postWith({ model, stream: false }));
-}
-
-/** The records of a streamed pull; `onRecord` sees each as it comes. */
-async function streamPull(
-  gateway: TestGateway,
-  model: string,
-  options: { readonly signal?: AbortSignal; readonly onRecord?: (record: PullRecord) => void } = {},
-): Promise<PullRecord[]> {
-  const response = await fetch(`${gateway.url}/alpha/api/pull`, {
-    ...postWith({ model }),
-    ...(options.signal ? { signal: options.signal } : {}),
-  });
-  const records: PullRecord[] = [];
-  let rest = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of response.body ?? []) {
-    const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      const record = JSON.parse(line) as PullRecord;
-      records.push(record);
-      options.onRecord?.(record);
-    }
-  }
-  return records;
 }
 
 async function documentModels(gateway: TestGateway): Promise<unknown> {

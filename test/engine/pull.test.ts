@@ -21,7 +21,7 @@ async function partials(cacheDir: string): Promise<string[]> {
   return (await readdir(cacheDir, { recursive: true })).filter((name) => name.endsWith(".incomplete"));
 }
 
-test("short tags, a second quant, an odd name: each is pulled, listed and answers", async (t) => {
+test("interface 2, Model identifier: short tags, a second quant, an odd name: each is pulled, listed and answers", async (t) => {
   const hub = await startLoopbackHub(t);
   hub.addRepo("acme/many-GGUF", {
     files: {

@@ -99,7 +99,7 @@ test("requests of the compatible family", async (t) => {
     });
     assert.equal(status, 200, JSON.stringify(body));
   });
-  await t.test("interface 3, keep_alive 0: the model is unloaded once it has answered", async () => {
+  await t.test("keep_alive 0: the model is unloaded once it has answered", async () => {
     const { body } = await gateway.json("/v1/chat/completions", chatWith(alpha, "hi", { keep_alive: 0 }));
     const [choice] = body["choices"] as { message: { content: string } }[];
     assert.equal(choice?.message.content, answersOf("acme/alpha").hello);

@@ -144,7 +144,7 @@ test("the hub, for clients that have no access of their own", async (t) => {
       ["/api/hf/search?q=%20", /^q " " is not/],
       [`/api/hf/search?q=${"x".repeat(201)}`, /200 characters/],
       ["/api/hf/search?q=a&limit=0", "limit must be >= 1"],
-      ["/api/hf/search?q=a&limit=101", "limit must be <= 100"],
+      ["/api/hf/search?q=a&limit=1001", "limit must be <= 1000"],
       ["/api/hf/search?q=a&limit=many", "limit must be an integer"],
       ["/api/hf/search?q=a&sort=likes", "unknown query parameter sort: q, limit are known here"],
       ["/api/hf/search?q=a&q=b", "q must be a string"],
