@@ -3,9 +3,10 @@ import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { GatewayError } from "./core/errors.ts";
-import { matchName } from "./core/ids.ts";
+import { matchName, normaliseName } from "./core/ids.ts";
 import { removeTemporaries } from "./desired/atomic-file.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
+import type { DesiredStore } from "./desired/store.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
 import { type Core, createCore } from "./gateway/core.ts";
@@ -67,11 +68,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       logger,
       onInstallProgress: options.onInstallProgress ?? (() => undefined),
     });
-    await writeFirstDocument(
+    const isFirst = await writeFirstDocument(
       settings.configPath,
       join(packageRoot, "schemas", "gateway.schema.json"),
       core.store.hasAppliedFile(),
     );
+    if (isFirst) logger.info({ path: settings.configPath }, "wrote a first document, with a starter model");
     await removeLeftoverPartials(settings.cacheDir, logger);
     return await run(core, keys, settings, logger, lock.release);
   } catch (error) {
@@ -106,7 +108,7 @@ async function run(
   const catalogue = createCatalogue(
     loop.last,
     router,
-    (name) => absentReason(status(), name),
+    (name) => absentReason(status(), name) ?? takenOut(store, name),
     () => store.current().document,
   );
   const edits = createEdits({
@@ -198,7 +200,7 @@ async function run(
   }
 }
 
-/** Why a model that the document names is not in the cache; null for one that it does not name. */
+/** What is the matter with a model that the document names and the cache lacks; null for one that it does not name. */
 function absentReason({ models }: StatusReport, name: string): string | null {
   const desired = models.filter((model) => model.desired);
   const match = matchName(
@@ -209,5 +211,15 @@ function absentReason({ models }: StatusReport, name: string): string | null {
   const present = desired
     .find((model) => model.id === match.id)
     ?.conditions.find((condition) => condition.type === "Present");
-  return present && present.status !== "True" ? present.message : null;
+  return present && present.status !== "True" ? `is in the document but not here yet: ${present.message}` : null;
+}
+
+/** That a call took a model out which the file still names: an edit of the file elsewhere does not bring it back. */
+function takenOut(store: DesiredStore, name: string): string | null {
+  const id = normaliseName(name);
+  const named = store.current().document.models.some((model) => model.id === id);
+  if (named || !store.isInFile(id)) return null;
+  const difference = store.differencesFromFile().find(({ path, desired }) => desired === null && path.includes(id));
+  const by = difference?.setBy ?? "a call of the API";
+  return `is in gateway.yaml, but was taken out of the document by ${by}; POST /api/pull brings it back`;
 }

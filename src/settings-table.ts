@@ -146,7 +146,7 @@ export const sharedVariables = [
   },
   {
     variable: "GATEWAY_LICENSE_KEY",
-    fallback: "",
+    fallback: "none",
     meaning: "A license key, beside those of STATE/license-keys.json; `plan` and `status` present it.",
   },
   { variable: "HF_ENDPOINT", fallback: "https://huggingface.co", meaning: "The model hub." },

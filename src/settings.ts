@@ -74,12 +74,15 @@ export function readSettings(args: readonly string[], environment: Environment =
         expires: { type: "string" },
         json: { type: "boolean" },
         help: { type: "boolean", short: "h" },
+        version: { type: "boolean", short: "v" },
       },
     });
   } catch (error) {
-    throw new GatewayError("invalid_request", error instanceof Error ? error.message : String(error), { cause: error });
+    // What follows is advice on how to pass a dash as a word.
+    const [why = ""] = (error instanceof Error ? error.message : String(error)).split(". ");
+    throw new GatewayError("invalid_request", `${why}; \`model-gateway help\` lists what there is`, { cause: error });
   }
-  const [command = "serve", ...operands] = parsed.positionals;
+  const [command = parsed.values["version"] === true ? "version" : "serve", ...operands] = parsed.positionals;
   const text = (flag: Flag): string | undefined => {
     const given = parsed.values[flag];
     if (typeof given === "string") return given;
@@ -187,7 +190,10 @@ function keepAliveOf(given: string | undefined): number | null {
   const text = given ?? fallbackOf("keep-alive");
   const keepAlive = parseKeepAlive(/^-?[\d.]+$/.test(text) ? Number(text) : text);
   if (keepAlive === null || keepAlive.kind === "default")
-    throw new GatewayError("invalid_request", `${spelt("keep-alive")} must be seconds or a duration such as 5m`);
+    throw new GatewayError(
+      "invalid_request",
+      `${spelt("keep-alive")} must be seconds, a duration such as 5m, 0, or -1 for ever, not ${JSON.stringify(text)}`,
+    );
   return keepAlive.kind === "forever" ? null : keepAlive.seconds * 1000;
 }
 

@@ -65,5 +65,5 @@ function tellWhenReady(gateway: Gateway): void {
 function tryLine({ url, needsKey }: Gateway, model: string): string {
   const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: "Who are you?" }] });
   const key = needsKey() ? " -H 'Authorization: Bearer LICENSE_KEY'" : "";
-  return `curl -N ${url}/beta/v1/chat/completions${key} -H 'Content-Type: application/json' -d '${body}'`;
+  return `curl -N ${url}/v1/chat/completions${key} -H 'Content-Type: application/json' -d '${body}'`;
 }

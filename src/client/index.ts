@@ -56,6 +56,7 @@ export interface GatewayClient {
 }
 
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
+  if (typeof options?.baseUrl !== "string") throw new TypeError("baseUrl is missing: http://HOST:PORT of the gateway");
   const transport = createTransport(options);
   // The paths below the root are there whatever the prefixes are set to.
   const post = <T>(path: string, json: unknown, { signal }: CallOptions = {}): Promise<T> =>

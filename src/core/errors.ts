@@ -47,7 +47,7 @@ export const errorCatalogue = {
     status: 404,
     reaction: "stall",
     reason: "ModelNotFound",
-    hint: "GET /beta/v1/models lists the models; add the missing one to gateway.yaml to have it pulled.",
+    hint: "GET /v1/models lists the models; add the missing one to gateway.yaml to have it pulled.",
   },
   not_capable: {
     status: 400,

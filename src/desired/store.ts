@@ -177,7 +177,7 @@ export async function openDesiredStore(options: {
       }),
     differencesFromFile: () =>
       listChanges(applied ?? emptyTree, saved.tree).map(({ path, before, after }) => {
-        const owner = saved.owners[pathKey(path)];
+        const owner = lastOwner(saved.owners, path);
         return {
           path: formatPath(path),
           file: before ?? null,
@@ -189,6 +189,15 @@ export async function openDesiredStore(options: {
     hasAppliedFile: () => applied !== null,
     onChange: (listener) => void listeners.push(listener),
   };
+}
+
+/** Who wrote last in a field, around it or below it: the difference may be told of more than one write touched. */
+function lastOwner(owners: Saved["owners"], path: readonly string[]): FieldOwner | undefined {
+  const touching = Object.entries(owners).filter(([key]) => {
+    const other = JSON.parse(key) as readonly string[];
+    return other.slice(0, path.length).every((part, index) => part === path[index]);
+  });
+  return touching.map(([, owner]) => owner).toSorted((a, b) => (a.at < b.at ? 1 : -1))[0];
 }
 
 function pathKey(path: readonly string[]): string {

@@ -31,7 +31,7 @@ export interface Catalogue {
   view(id: string): ModelView | undefined;
 }
 
-/** `absentReason`: why a model that the document names is not in the cache; null for one that it does not name. */
+/** `absentReason`: what is the matter with a model that is named but not here; null where nobody names it. */
 export function createCatalogue(
   lastPass: () => Pass | null,
   router: Router,
@@ -89,8 +89,7 @@ export function createCatalogue(
       const found = match.kind === "found" ? exact.get(match.id) : undefined;
       if (found) return found;
       const absent = absentReason(aliases.desired(name) ?? name);
-      if (absent !== null)
-        throw new GatewayError("model_not_found", `model '${name}' is in the document but not here yet: ${absent}`);
+      if (absent !== null) throw new GatewayError("model_not_found", `model '${name}' ${absent}`);
       const nearest =
         match.kind === "missing" && match.nearest.length > 0 ? `; did you mean ${match.nearest.join(" or ")}?` : "";
       throw new GatewayError("model_not_found", `model '${name}' not found${nearest}`);

@@ -5,7 +5,7 @@ import { chatTemplate, marker, type Script, type TemplateKind } from "./chat-tem
 import { type GgufImage, type GgufTensor, type GgufValue, ggufImage, wholeImage } from "./gguf-writer.ts";
 import { cutIntoPieces } from "./pieces.ts";
 
-export type { Cue, Script } from "./chat-template.ts";
+export type { Script } from "./chat-template.ts";
 
 export interface ScriptedModel {
   readonly name: string;

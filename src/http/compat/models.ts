@@ -44,7 +44,7 @@ export function modelRoute(app: FastifyInstance, { catalogue }: CompatRoutesDeps
 }
 
 /** The OpenAI fields, the interface's own, and those of llama.cpp's that web front ends read. */
-function modelEntry({ model, contextLength, loaded, status }: ModelView): object {
+function modelEntry({ model, aliases, contextLength, loaded, status }: ModelView): object {
   const meta = {
     ...(model.nCtxTrain === null ? {} : { n_ctx_train: model.nCtxTrain }),
     ...(contextLength === null ? {} : { n_ctx: contextLength }),
@@ -57,7 +57,7 @@ function modelEntry({ model, contextLength, loaded, status }: ModelView): object
     ...(contextLength === null ? {} : { context_length: contextLength }),
     ...(model.nCtxTrain === null ? {} : { n_ctx_train: model.nCtxTrain }),
     loaded,
-    aliases: model.aliases,
+    aliases: [...new Set([...aliases, ...model.aliases])],
     status: { value: status },
     meta,
   };

@@ -24,16 +24,17 @@ export interface DesiredRoutesDeps extends WaitDeps {
 
 export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): void {
   const { store, loop } = deps;
+  const changing = { config: { query: ["dryRun", "wait", "timeout"] } };
 
   app.get("/api/desired", (_request, reply) => {
     const state = store.current();
     void reply.header("etag", state.etag);
     return desiredBody(state);
   });
-  app.put<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) =>
+  app.put<{ Querystring: ChangeQuery }>("/api/desired", changing, (request, reply) =>
     change(request, reply, { kind: "put", input: request.body }),
   );
-  app.patch<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) =>
+  app.patch<{ Querystring: ChangeQuery }>("/api/desired", changing, (request, reply) =>
     change(request, reply, { kind: "patch", patch: request.body }),
   );
 
@@ -42,13 +43,16 @@ export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): vo
     if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
     return planBody(pass.plan, pass.desired.generation, pass.running);
   });
-  app.post<{ Querystring: ChangeQuery }>("/api/reconcile", async (request, reply) => {
-    checkQuery(request.query, ["wait", "timeout"]);
-    loop.retry();
-    if (!isYes(request.query.wait)) return { ok: true, generation: store.current().generation };
-    const pass = await settled(request, reply, store.current());
-    return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass) };
-  });
+  app.post<{ Querystring: ChangeQuery }>(
+    "/api/reconcile",
+    { config: { query: ["wait", "timeout"] } },
+    async (request, reply) => {
+      loop.retry();
+      if (!isYes(request.query.wait)) return { ok: true, generation: store.current().generation };
+      const pass = await settled(request, reply, store.current());
+      return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass) };
+    },
+  );
 
   function desiredBody(state: DesiredState): object {
     return {
@@ -64,7 +68,6 @@ export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): vo
     reply: FastifyReply,
     wanted: DocumentChange,
   ): Promise<object> {
-    checkQuery(request.query, ["dryRun", "wait", "timeout"]);
     if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
     if (isYes(request.query.dryRun)) {
       return { dryRun: true, ...planBody(deps.planFor(wanted), store.current().generation, []) };
@@ -104,16 +107,6 @@ function outcomeOf(pass: Pass): object {
 
 function isYes(value: string | undefined): boolean {
   return value !== undefined && value !== "false" && value !== "0";
-}
-
-/** A mistyped `dryRun` must not become the real thing. */
-function checkQuery(query: object, known: readonly string[]): void {
-  const unknown = Object.keys(query).filter((key) => !known.includes(key));
-  if (unknown.length > 0)
-    throw new GatewayError(
-      "invalid_request",
-      `unknown query parameter ${unknown.join(", ")}: ${known.join(", ")} are known here`,
-    );
 }
 
 function timeoutOf(text: string | undefined, fallback: number): number {

@@ -7,6 +7,7 @@ import { installFamily } from "../family.ts";
 import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
 import { hubRoutes } from "./hub.ts";
 import { modelRoutes } from "./models.ts";
+import { refuseUnknownQueries } from "./query.ts";
 import { rpcRoutes } from "./rpc.ts";
 import { statusRoutes } from "./status.ts";
 
@@ -18,6 +19,7 @@ export interface GatewayRoutesDeps extends DesiredRoutesDeps {
 
 export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): void {
   installFamily(app, "gateway");
+  refuseUnknownQueries(app);
   statusRoutes(app, deps);
   desiredRoutes(app, deps);
   modelRoutes(app, deps.edits);

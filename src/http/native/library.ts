@@ -14,7 +14,16 @@ import { showBody } from "./show-body.ts";
 export function libraryRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
   const { catalogue, edits, idle } = deps;
 
-  app.get("/tags", async () => tagsBody(await Promise.all(catalogue.list().map(factsOf))));
+  // A name that somebody gave it by `copy` is an entry of its own, as with Ollama: pickers offer nothing else.
+  app.get("/tags", async () => {
+    const facts = await Promise.all(
+      catalogue.list().map(async (view) => {
+        const own = await factsOf(view);
+        return [own, ...view.aliases.map((id) => ({ ...own, id }))];
+      }),
+    );
+    return tagsBody(facts.flat());
+  });
   app.get("/ps", async () => {
     const loaded = catalogue.list().filter((view) => view.loaded);
     return psBody(
