@@ -8,7 +8,7 @@ const pure = [
   "^src/status/(conditions|report)\\.ts$",
   "^src/desired/(document|parse|validate)\\.ts$",
   "^src/observe/cache-layout\\.ts$",
-  "^src/hub/(select|layout|capabilities)\\.ts$",
+  "^src/hub/(select|layout|capabilities|extents|work-list|pace)\\.ts$",
   "^src/http/(body-scan|sse|guards|errors)\\.ts$",
   "^src/http/native/(fields|options|chat-messages|(chat|generate|embed)-request)\\.ts$",
   "^src/http/native/((chat|generate|model)-records|show-body)\\.ts$",

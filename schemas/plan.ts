@@ -34,6 +34,8 @@ const progressSchema = {
     digest: { type: "string" },
     fileCompleted: { type: "number" },
     fileTotal: { type: "number" },
+    bytesPerSecond: { type: "number" },
+    secondsLeft: { type: ["number", "null"], description: "null: nobody can say yet." },
   },
 } as const;
 

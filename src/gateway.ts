@@ -5,6 +5,7 @@ import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { GatewayError } from "./core/errors.ts";
 import { matchName, normaliseName } from "./core/ids.ts";
 import { removeTemporaries } from "./desired/atomic-file.ts";
+import type { DesiredState } from "./desired/document.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
 import type { DesiredStore } from "./desired/store.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
@@ -74,7 +75,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       core.store.hasAppliedFile(),
     );
     if (isFirst) logger.info({ path: settings.configPath }, "wrote a first document, with a starter model");
-    await removeLeftoverPartials(settings.cacheDir, logger);
     return await run(core, keys, settings, logger, lock.release);
   } catch (error) {
     await lock.release();
@@ -82,9 +82,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-async function removeLeftoverPartials(cacheDir: string, logger: FastifyBaseLogger): Promise<void> {
+/** Of models that are wanted they stay: the next pull goes on with them. */
+async function removeLeftoverPartials(
+  cacheDir: string,
+  { document }: DesiredState,
+  logger: FastifyBaseLogger,
+): Promise<void> {
   try {
-    const partials = await cleanPartials(cacheDir);
+    const partials = await cleanPartials(cacheDir, new Set(document.models.map(({ id }) => id)));
     if (partials.length > 0) logger.info({ partials }, "removed leftovers of earlier pulls");
   } catch (error) {
     logger.warn({ error: String(error) }, "leftovers of earlier pulls could not be removed");
@@ -189,6 +194,8 @@ async function run(
       pollMs: filePollMs,
     });
     await files.check();
+    await removeLeftoverPartials(settings.cacheDir, store.current(), logger);
+    store.onChange((state) => void removeLeftoverPartials(settings.cacheDir, state, logger));
     loop.start();
     await loop.waitFor({ generation: 0, timeoutMs: settings.startTimeoutMs, test: () => true });
     void core.engine.prepare(stopping.signal);

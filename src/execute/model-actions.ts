@@ -58,6 +58,8 @@ export function modelHandlers(options: {
         id: requireId(model),
         ...(revision === undefined ? {} : { revision }),
         ...(known ? { known } : {}),
+        // Whatever fails here is planned again; what is not wanted any more is cancelled.
+        keepPartial: true,
         freeBytes,
         signal,
         onProgress: (progress) =>
@@ -69,6 +71,8 @@ export function modelHandlers(options: {
             digest: progress.digest,
             fileCompleted: progress.completed,
             fileTotal: progress.total,
+            bytesPerSecond: progress.bytesPerSecond,
+            secondsLeft: progress.secondsLeft,
           }),
       });
       await record(model, pulled);

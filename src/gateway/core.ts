@@ -56,7 +56,11 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
   const journal = createJournal(now);
   const store = await openDesiredStore({ stateDir, now, warn });
   const inventory = await openInventory(stateDir, warn);
-  const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken });
+  const hub = createHubClient({
+    endpoint: settings.hubEndpoint,
+    token: settings.hubToken,
+    environment: settings.environment,
+  });
   const router = createRouter({
     presetPath,
     stateDir,

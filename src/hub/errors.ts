@@ -65,6 +65,11 @@ export function transferError(error: unknown, what: string, signal: AbortSignal 
   );
 }
 
+/** Whether a signal was given because the gateway stops, and not because nobody wants the work any more. */
+export function isStopping(signal: AbortSignal): boolean {
+  return signal.aborted && signal.reason instanceof GatewayError && signal.reason.code === "shutting_down";
+}
+
 export function cancelled(what: string): GatewayError {
   return new GatewayError("cancelled", `The pull of ${what} was cancelled.`);
 }

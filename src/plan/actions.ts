@@ -51,6 +51,9 @@ export interface Progress {
   readonly digest?: string;
   readonly fileCompleted?: number;
   readonly fileTotal?: number;
+  readonly bytesPerSecond?: number;
+  /** null: nobody can say yet. */
+  readonly secondsLeft?: number | null;
 }
 
 export interface RunningAction {
