@@ -13,7 +13,7 @@ const ctxSizeSchema = {
   type: "integer",
   minimum: 1,
   maximum: 16_777_216,
-  description: "Context size in tokens.",
+  description: "Context size in tokens. The engine runs none below 256: less is raised to that.",
 } as const;
 
 const presetSchema = {

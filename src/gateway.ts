@@ -158,7 +158,7 @@ async function run(
       admission,
       idle,
       upstream: createUpstream({ probeAfterMs: Math.min(5_000, settings.silenceLimitMs) }),
-      chatContext: createChatContext({ mode: settings.chatContext, catalogue, edits }),
+      chatContext: createChatContext({ mode: settings.chatContext, catalogue, edits, admission }),
       routerReady: router.isReady,
       cutOff: cutOff.signal,
       onFailure: (error, model) => logger.warn({ err: error, model, code: error.code }, "a generation failed"),

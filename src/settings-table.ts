@@ -90,7 +90,14 @@ export const settingRows = [
     flag: "body-limit",
     variable: "GATEWAY_BODY_LIMIT",
     fallback: "67108864",
-    meaning: "Bytes that a request's body may have.",
+    meaning:
+      "Bytes that a chat's body may have. Other routes take less: the document 4 MiB, what needs no license key 256 KiB, all others 1 MiB.",
+  },
+  {
+    flag: "max-connections",
+    variable: "GATEWAY_MAX_CONNECTIONS",
+    fallback: "2048",
+    meaning: "Connections open at once; further ones are closed.",
   },
   {
     flag: "allow-host",

@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { GatewayError } from "./core/errors.ts";
 import { parseKeepAlive } from "./core/keep-alive.ts";
 import type { ChatContextMode } from "./http/chat-context.ts";
+import { type ChosenPrefixes, prefixProblem } from "./http/prefixes.ts";
 import { settingRows } from "./settings-table.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -30,7 +31,10 @@ export interface Settings {
   readonly stopGraceMs: number;
   readonly silenceLimitMs: number;
   readonly waitTimeoutMs: number;
+  /** Bytes that a chat's body may have. */
   readonly bodyLimit: number;
+  /** Open at once. */
+  readonly maxConnections: number;
   readonly allowedHosts: readonly string[];
   /** Origins whose pages may call the gateway, `https://HOST[:PORT]`. */
   readonly corsOrigins: readonly string[];
@@ -150,11 +154,11 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     silenceLimitMs: ms("silence-limit"),
     waitTimeoutMs: ms("wait-timeout"),
     bodyLimit: whole("body-limit", 1024),
+    maxConnections: whole("max-connections", 1),
     allowedHosts: listOf(text("allow-host")),
     corsOrigins: listOf(text("cors-origin")).map((origin) => originOf(origin)),
     licenseKey: environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined,
-    nativePrefix: prefixOf("native-prefix", text("native-prefix")),
-    compatPrefix: prefixOf("compat-prefix", text("compat-prefix")),
+    ...prefixesOf(text),
     chatContext: oneOf("chat-context", ["apply", "grow", "ignore"]) as ChatContextMode,
     keepAliveMs: keepAliveOf(text("keep-alive")),
     logLevel: oneOf("log-level", ["trace", "debug", "info", "warn", "error", "silent"]),
@@ -180,10 +184,25 @@ function originOf(text: string): string {
   throw new GatewayError("invalid_request", `${spelt("cors-origin")} must list origins such as https://chat.example`);
 }
 
+function prefixesOf(text: (flag: Flag) => string | undefined): ChosenPrefixes {
+  const nativePrefix = prefixOf("native-prefix", text("native-prefix"));
+  const compatPrefix = prefixOf("compat-prefix", text("compat-prefix"));
+  const problem = prefixProblem({ nativePrefix, compatPrefix });
+  if (problem === null) return { nativePrefix, compatPrefix };
+  throw new GatewayError(
+    "invalid_request",
+    `${spelt("native-prefix")} ${nativePrefix} and ${spelt("compat-prefix")} ${compatPrefix} do not go together: ${problem}`,
+  );
+}
+
 function prefixOf(flag: "native-prefix" | "compat-prefix", given: string | undefined): string {
   const text = (given ?? fallbackOf(flag)).replace(/\/+$/, "");
-  if (/^(?:\/[\w.-]+)+$/.test(text) && !/^\/k(?:\/|$)/.test(text)) return text;
-  throw new GatewayError("invalid_request", `${spelt(flag)} must be a path such as ${fallbackOf(flag)}, and not /k`);
+  // Clients take dots for folders and leave them out.
+  if (/^(?:\/(?!\.{1,2}(?:\/|$))[\w.-]+)+$/.test(text)) return text;
+  throw new GatewayError(
+    "invalid_request",
+    `${spelt(flag)} must be a path such as ${fallbackOf(flag)}, not ${JSON.stringify(given)}`,
+  );
 }
 
 function keepAliveOf(given: string | undefined): number | null {

@@ -77,7 +77,7 @@ export const errorCatalogue = {
     status: 413,
     reaction: "stall",
     reason: "BodyTooLarge",
-    hint: "Send less, or raise --body-limit.",
+    hint: "Send less; what a chat may have, --body-limit sets.",
   },
   unsupported_media_type: {
     status: 415,
@@ -175,7 +175,7 @@ export const errorCatalogue = {
     status: 429,
     reaction: "wait",
     reason: "HubRateLimited",
-    hint: "The hub asks to wait; a token in HF_TOKEN has higher limits.",
+    hint: "Ask again in a while: the hub, or the gateway on its behalf, takes no more now; a token in HF_TOKEN has higher limits.",
   },
   quant_not_found: {
     status: 404,

@@ -111,8 +111,13 @@ export function toDesired(tree: DocumentTree, removals: readonly Removal[] = [])
 /** Those that the document does not take back by naming the model. */
 export function standingRemovals(removals: readonly Removal[], { models }: DocumentTree): readonly Removal[] {
   if (removals.length === 0 || !isJsonObject(models)) return removals;
-  const named = new Set(Object.keys(models).map((id) => id.toLowerCase()));
-  return removals.filter(({ names }) => !names.some((name) => named.has(name.toLowerCase())));
+  return removals.filter(isNotNamedBy(Object.keys(models)));
+}
+
+/** What passes those removals whose model none of these ids names. */
+export function isNotNamedBy(ids: readonly string[]): (removal: Removal) => boolean {
+  const named = new Set(ids.map((id) => id.toLowerCase()));
+  return ({ names }) => !names.some((name) => named.has(name.toLowerCase()));
 }
 
 /**

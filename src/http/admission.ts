@@ -8,6 +8,8 @@ import { createLoader } from "./loader.ts";
 
 export interface Lease {
   readonly instance: Instance;
+  /** Why its answer is cut: a drain waited for it in vain, and the model is ended under it. Null: it is not. */
+  overdue(): GatewayError | null;
   release(): void;
 }
 
@@ -55,6 +57,7 @@ export function createAdmission(options: {
 }): Admission {
   const { router, now } = options;
   const leases = new Map<string, number>();
+  const open = new Set<OpenLease>();
   const lastUsed = new Map<string, number>();
   const draining = new Map<string, number>();
   let drainingAll = 0;
@@ -81,13 +84,14 @@ export function createAdmission(options: {
     const letGo = instance.retain();
     leases.set(instance.id, (leases.get(instance.id) ?? 0) + 1);
     lastUsed.set(instance.id, now());
+    const entry: OpenLease = { id: instance.id, isOverdue: false };
+    open.add(entry);
     for (const listener of useListeners) listener.begun(instance);
-    let released = false;
     return {
       instance,
+      overdue: () => (entry.isOverdue ? overdueError(instance.id, options.drainMs) : null),
       release: () => {
-        if (released) return;
-        released = true;
+        if (!open.delete(entry)) return;
         letGo();
         lastUsed.set(instance.id, now());
         countDown(leases, instance.id);
@@ -145,6 +149,7 @@ export function createAdmission(options: {
         ? leases.size > 0 || loader.isAnyLoading()
         : models.some((id) => leases.has(id) || loader.isLoading(id));
     while (busy() && now() < deadline && !signal.aborted) await changes.next(signal, Math.max(1, deadline - now()));
+    for (const entry of open) if (models === "all" || models.includes(entry.id)) entry.isOverdue = true;
     return letIn;
   }
 
@@ -182,6 +187,18 @@ export function createAdmission(options: {
       }
     },
   };
+}
+
+interface OpenLease {
+  readonly id: string;
+  isOverdue: boolean;
+}
+
+function overdueError(id: string, drainMs: number): GatewayError {
+  return new GatewayError(
+    "upstream_failed",
+    `${id} was reloaded or unloaded for a change: this answer took longer than the ${drainMs / 1000} s of --drain-timeout`,
+  );
 }
 
 function countDown(counts: Map<string, number>, key: string): void {

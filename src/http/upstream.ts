@@ -96,7 +96,9 @@ export function createUpstream({ probeAfterMs }: { readonly probeAfterMs: number
               if (over) return;
               // A kept connection that the engine had closed meanwhile: nothing was answered, so once more.
               if (!started && !aborted && attempt === 0 && isStaleConnection(error)) return dispatch(1);
-              finish(() => sink.fail(aborted ? new GatewayError("cancelled", "the client left") : brokenOff(error)));
+              finish(() =>
+                sink.fail(aborted ? new GatewayError("cancelled", "the client left") : brokenOff(error, started)),
+              );
             },
           },
         );
@@ -145,9 +147,12 @@ export function isRefusal(error: GatewayError): boolean {
   );
 }
 
-function brokenOff(error: Error): GatewayError {
+/** `started`: a part of the answer has come. */
+function brokenOff(error: Error, started: boolean): GatewayError {
   if (error instanceof GatewayError) return error;
-  return new GatewayError("upstream_failed", `the engine broke off (${systemCode(error) ?? error.message})`, {
-    cause: error,
-  });
+  // The connection ended before the answer did: what the parser, the socket or the system calls it tells nobody more.
+  const ended = isStaleConnection(error) || error.message.includes("Invalid EOF");
+  const how = ended ? (started ? "in the middle of the answer" : "before it answered") : null;
+  const message = `the engine broke off ${how ?? `(${systemCode(error) ?? error.message})`}`;
+  return new GatewayError("upstream_failed", message, { cause: error });
 }

@@ -1,5 +1,6 @@
 // Which sections router.preset.ini should have, and whether the router took them. Pure.
 
+import { runnableContext } from "../core/context-size.ts";
 import { isForEmbeddings, poolings } from "../core/gguf-facts.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type CachedModel, findCached, type RouterModel } from "./observed.ts";
@@ -55,7 +56,8 @@ function globalValues(
   findings: Map<string, string>,
 ): Map<string, string> {
   const values = new Map<string, string>();
-  if (desired.context.default !== undefined) values.set("ctx-size", String(desired.context.default));
+  const { default: size } = desired.context;
+  if (size !== undefined) values.set("ctx-size", String(runnableContext(size, null)));
   // Otherwise each load asks the hub, and a newer commit is pulled behind our back.
   values.set("offline", "true");
   values.set("stop-timeout", String(stopTimeoutSeconds));
@@ -75,7 +77,8 @@ function modelSection(
 ): WantedSection[] {
   const listedByRouter = model.routerId !== null;
   const overrides = new Map<string, string>();
-  if (desired?.ctxSize !== undefined) overrides.set("ctx-size", String(desired.ctxSize));
+  if (desired?.ctxSize !== undefined)
+    overrides.set("ctx-size", String(runnableContext(desired.ctxSize, model.nCtxTrain)));
   for (const [key, value] of Object.entries(desired?.preset ?? {})) {
     if (knownOptions && !knownOptions.has(key))
       note(findings, model.id, `the engine does not know the preset key ${key}; it is left out`);

@@ -1,4 +1,5 @@
 // Conditions: what is true of the gateway and of each model, why, and since when. Pure.
+import { runnableContext } from "../core/context-size.ts";
 import type { Desired } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import type { BackoffEntry, Plan } from "../plan/actions.ts";
@@ -215,9 +216,9 @@ function applied(id: string, { desired, observed, plan }: StatusInput, cached: C
     return finding("Applied", "Unknown", "NotObserved", "the router or its preset cannot be read");
   }
   const preset = observed.preset.value;
+  const asked = desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize;
   const wanted =
-    desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize ??
-    presetCtxSize(preset, cached.upstreamId);
+    asked === undefined ? presetCtxSize(preset, cached.upstreamId) : runnableContext(asked, cached.nCtxTrain);
   const listed = observed.router.models.value.find((model) => model.id === cached.upstreamId);
   if (!listed) return finding("Applied", "False", "NotListed", "the router does not list it yet");
   const current = observed.router.loadedPreset === preset.text && registeredCtxSize(listed) === wanted;
@@ -227,8 +228,9 @@ function applied(id: string, { desired, observed, plan }: StatusInput, cached: C
     wanted !== null && trained !== null && wanted > trained
       ? `; the model was trained for ${trained} and gets no more`
       : "";
+  const raised = asked !== undefined && asked !== wanted ? `; ${asked} is less than the engine can run` : "";
   return current
-    ? finding("Applied", "True", "InForce", `${size} is in force${capped}`)
+    ? finding("Applied", "True", "InForce", `${size} is in force${capped}${raised}`)
     : finding("Applied", "False", "Pending", `${size} is not in force yet`);
 }
 

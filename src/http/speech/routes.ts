@@ -5,7 +5,7 @@ import { noQuerySchema, type SpeechSearchQuery, speechSearchQuerySchema } from "
 import { type SpeechRequest, speechRequestSchema } from "../../../schemas/speech.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { installFamily } from "../family.ts";
-import { faultText, jsonFault } from "../json-fault.ts";
+import { parseJsonBody } from "../json-body.ts";
 import { bodyCheck, queryCheck } from "../validate.ts";
 
 const config = { licenseKey: "none" } as const;
@@ -41,7 +41,7 @@ export function audioRoutes(app: FastifyInstance): void {
     },
   );
   app.post<{ Body: Buffer }>("/audio/speech", { config }, (request) => {
-    speechRequest(parsed(request.body));
+    speechRequest(parseJsonBody(request.body));
     throw speechOff();
   });
 }
@@ -60,17 +60,5 @@ export function speechRoutes(app: FastifyInstance): void {
       searchQuery(request.query);
       throw speechOff();
     });
-  }
-}
-
-function parsed(body: Buffer | undefined): unknown {
-  if (body === undefined || body.length === 0) return undefined;
-  const text = body.toString("utf8");
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    const fault = jsonFault(text);
-    throw new GatewayError("invalid_request", `the body is no JSON${fault ? `: ${faultText(fault)}` : ""}`);
   }
 }

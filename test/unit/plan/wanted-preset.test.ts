@@ -71,3 +71,16 @@ test("what a person wrote into the file stays, where the document says nothing",
   assert.equal(own, `[${id}]\n; model-gateway sets: hf-repo\nhf-repo = ${id}\nembedding = off\nub = 1024\n`.trimEnd());
   assert.equal(renderPreset(parsePreset(text), wanted, null), text, "written again it is the same");
 });
+
+test("a context size that the engine cannot run is raised, to no more than the model was trained for", () => {
+  const sizes = (ctxSize: number, nCtxTrain: number | null): (string | undefined)[] => {
+    const desired = desiredFrom({ context: { default: ctxSize }, models: [{ id, ctxSize }] });
+    const sections = wantedSections(desired, [model({ nCtxTrain })], null, new Map());
+    return ["*", id].map((name) => sections.find((entry) => entry.name === name)?.values.get("ctx-size"));
+  };
+  assert.deepEqual(sizes(1, 8192), ["256", "256"]);
+  assert.deepEqual(sizes(255, null), ["256", "256"]);
+  assert.deepEqual(sizes(257, 8192), ["257", "257"]);
+  assert.deepEqual(sizes(1, 128), ["256", "128"]);
+  assert.deepEqual(sizes(9000, 8192), ["9000", "9000"]);
+});
