@@ -141,6 +141,10 @@ async function run(
       status,
       edits,
       hub: core.hub,
+      executor: core.executor,
+      collector: core.collector,
+      inventory: core.inventory,
+      lastUsed: core.lastUsed,
       planFor: (change) => {
         const pass = loop.last();
         if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
@@ -148,6 +152,7 @@ async function run(
           now: Date.now(),
           backoff: new Map(),
           silenceLimitMs: settings.silenceLimitMs,
+          needs: loop.needs(),
         });
       },
       waitTimeoutMs: settings.waitTimeoutMs,
@@ -179,6 +184,7 @@ async function run(
     await app.close();
     await router.stop();
     await core.hub.close();
+    await core.lastUsed.close();
     await unlock();
   }
 

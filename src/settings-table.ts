@@ -154,7 +154,7 @@ export const sharedVariables = [
   {
     variable: "GATEWAY_LICENSE_KEY",
     fallback: "none",
-    meaning: "A license key, beside those of STATE/license-keys.json; `plan` and `status` present it.",
+    meaning: "A license key, beside those of STATE/license-keys.json; commands that ask a gateway present it.",
   },
   {
     variable: "HTTPS_PROXY, HTTP_PROXY, NO_PROXY",

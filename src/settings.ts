@@ -61,6 +61,8 @@ export interface CommandLine {
   readonly settings: Settings;
   readonly json: boolean;
   readonly help: boolean;
+  /** Do it without asking. */
+  readonly yes: boolean;
   /** `key create --expires`, as given. */
   readonly expires: string | undefined;
 }
@@ -77,6 +79,7 @@ export function readSettings(args: readonly string[], environment: Environment =
         ...options,
         expires: { type: "string" },
         json: { type: "boolean" },
+        yes: { type: "boolean" },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean", short: "v" },
       },
@@ -99,6 +102,7 @@ export function readSettings(args: readonly string[], environment: Environment =
     operands,
     settings: build(text, environment),
     json: parsed.values["json"] === true,
+    yes: parsed.values["yes"] === true,
     help: parsed.values["help"] === true,
     expires: typeof expires === "string" ? expires : undefined,
   };

@@ -232,16 +232,19 @@ export class GatewayError extends Error {
   readonly retryAfterMs: number | undefined;
   /** The member of the request's body that is at fault, where it is one. */
   readonly param: string | undefined;
+  /** Of `disk_full`: bytes that the whole of it would still take, where that is known. */
+  readonly neededBytes: number | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { cause?: unknown; retryAfterMs?: number; param?: string } = {},
+    options: { cause?: unknown; retryAfterMs?: number; param?: string; neededBytes?: number } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryAfterMs = options.retryAfterMs;
     this.param = options.param;
+    this.neededBytes = options.neededBytes;
   }
 
   get status(): number {

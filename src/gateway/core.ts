@@ -8,10 +8,13 @@ import { type DesiredStore, openDesiredStore } from "../desired/store.ts";
 import { createEngineSource, type EngineSource } from "../engines/engine-source.ts";
 import type { InstallProgress } from "../engines/install/install.ts";
 import { createRouter, isProgress, type Router } from "../engines/router.ts";
+import { type Collector, createCollector } from "../execute/cache-gc.ts";
 import { createExecutor, type Executor, type Outcome } from "../execute/executor.ts";
 import { type Inventory, openInventory } from "../execute/inventory.ts";
+import { type LastUsed, openLastUsed } from "../execute/last-used.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
+import { createRepoTurns } from "../execute/repo-turns.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
@@ -35,6 +38,9 @@ export interface Core {
   readonly admission: Admission;
   readonly executor: Executor;
   readonly loop: Loop;
+  readonly inventory: Inventory;
+  readonly collector: Collector;
+  readonly lastUsed: LastUsed;
   /** The file source found something. */
   noteSource(status: SourceStatus): void;
   status(stopping: boolean): StatusReport;
@@ -56,6 +62,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
   const journal = createJournal(now);
   const store = await openDesiredStore({ stateDir, now, warn });
   const inventory = await openInventory(stateDir, warn);
+  const lastUsed = await openLastUsed({ stateDir, now, warn });
   const hub = createHubClient({
     endpoint: settings.hubEndpoint,
     token: settings.hubToken,
@@ -105,7 +112,19 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     },
     now,
   });
+  admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
   const scanner = createCacheScanner(cacheDir);
+  const turns = createRepoTurns();
+  const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow()).models;
+  const collector = createCollector({
+    cacheDir,
+    inventory,
+    desired: () => store.current().document,
+    router: router.snapshot,
+    turns,
+    now,
+    cachedModels,
+  });
   const executor = createExecutor({
     handlers: {
       ...modelHandlers({
@@ -120,9 +139,11 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
           note: store.noteRemoval,
           end: store.endRemoval,
         },
+        turns,
         now,
-        cachedModels: async () => (await cacheNow()).models,
+        cachedModels,
       }),
+      "cache.gc": collector.handler,
       ...presetHandlers(presetPath, (lines) => {
         warn("lines of router.preset.ini that the router cannot read are comments now", { lines });
         journal.record("preset", { disabled: lines });
@@ -216,6 +237,9 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     admission,
     executor,
     loop,
+    inventory,
+    collector,
+    lastUsed,
     noteSource: (next) => {
       source = next;
       if (next.valid) logger.info({ path: next.path }, "gateway.yaml is applied");

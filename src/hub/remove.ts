@@ -113,7 +113,7 @@ async function linkedBlobs(snapshots: string): Promise<Set<string>> {
 }
 
 /** All of them, not just those emptied now: a crash may have left one. */
-async function removeEmptyFolders(folder: string): Promise<void> {
+export async function removeEmptyFolders(folder: string): Promise<void> {
   for (const entry of (await readdir(folder, { withFileTypes: true }).catch(ignoreAbsent)) ?? []) {
     if (!entry.isDirectory()) continue;
     await removeEmptyFolders(join(folder, entry.name));
@@ -122,7 +122,7 @@ async function removeEmptyFolders(folder: string): Promise<void> {
 }
 
 /** True where nothing is left in it, also where it was gone before: a removal that was cut short is finished. */
-async function removeIfEmpty(folder: string): Promise<boolean> {
+export async function removeIfEmpty(folder: string): Promise<boolean> {
   try {
     // rmdir refuses a link to a folder; it stays, and so does the folder.
     if ((await lstat(folder)).isSymbolicLink()) return (await readdir(folder)).length === 0;
@@ -136,7 +136,7 @@ async function removeIfEmpty(folder: string): Promise<boolean> {
 }
 
 /** A repository with no snapshot left keeps nothing: its refs would name a commit that is not there. */
-async function removeEmptyRepo(root: string): Promise<void> {
+export async function removeEmptyRepo(root: string): Promise<void> {
   if (!(await removeIfEmpty(join(root, "snapshots")))) return;
   await rm(join(root, "refs"), { recursive: true, force: true });
   await removeIfEmpty(join(root, "blobs"));

@@ -94,7 +94,11 @@ export interface InventoryEntry {
   readonly addedAt: string;
   /** The document once said `keep`: never pruned. */
   readonly keep: boolean;
+  /** What it was before: files of ours that may still lie in older revisions. */
+  readonly former?: readonly FormerRevision[];
 }
+
+export type FormerRevision = Pick<InventoryEntry, "commit" | "files">;
 
 export interface Observed {
   readonly cache: Knowable<CacheSnapshot>;

@@ -7,6 +7,7 @@ import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, type Observ
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
 import { type Goings, isMarked, isPresent, modelsToGo, planPruned, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
+import { createRoomCheck, type Needs, noNeeds } from "./room.ts";
 import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
 
 export interface PlanContext {
@@ -15,6 +16,8 @@ export interface PlanContext {
   readonly backoff: ReadonlyMap<string, BackoffEntry>;
   /** A running router that answers nothing for this long hangs. */
   readonly silenceLimitMs: number;
+  /** Room that pulls need, as far as it is known; default: nothing is. */
+  readonly needs?: Needs;
 }
 
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
@@ -29,16 +32,28 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   ];
   const ready: Action[] = [];
   const held: HeldAction[] = [];
+  const lacking = createRoomCheck(
+    observed.freeBytes,
+    context.needs ?? noNeeds,
+    candidates.map(({ action }) => action),
+  );
   for (const { action, notBefore, waits } of candidates) {
     const entry = context.backoff.get(backoffKey(action));
     const until = Math.max(notBefore, entry?.until ?? 0);
+    const missing = desired.suspend || entry?.stalled ? null : lacking(action);
     if (desired.suspend) held.push({ action, why: "suspended", until: null });
     else if (entry?.stalled) held.push({ action, why: "stalled", until: null });
+    else if (missing !== null) held.push({ action: withoutRoom(action, missing), why: "room", until: null });
     else if (until > context.now) held.push({ action, why: "backoff", until });
     else if (waits) held.push({ action, why: "waiting", until: null });
     else ready.push(action);
   }
   return { actions: ready, held, unmanaged: unmanagedModels(desired, observed), findings };
+}
+
+/** Not started: it would fail when the disk is full, and take the room from others until then. */
+function withoutRoom(action: Action, missing: string): Action {
+  return { ...action, reason: "DiskFull", message: `${action.message}: ${missing}` };
 }
 
 interface Candidate {

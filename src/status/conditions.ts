@@ -105,7 +105,7 @@ function synced({ plan, observed, running, desired }: StatusInput): Finding {
 function reconciling({ running, plan }: StatusInput): Finding {
   if (running.length > 0)
     return finding("Reconciling", "True", "Progressing", running.map((action) => action.message).join("; "));
-  const retry = plan.held.find((held) => held.why === "backoff");
+  const retry = plan.held.find((held) => held.why === "backoff" || held.why === "room");
   if (retry)
     return finding("Reconciling", "True", "ProgressingWithRetry", `${retry.action.message}: waiting to try again`);
   return finding("Reconciling", "False", "Idle", "nothing is under way");
@@ -162,7 +162,9 @@ function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): F
   return finding("RouterReady", "False", "NotStarted", "the router is not running yet");
 }
 
-function diskRoom({ observed: { freeBytes } }: StatusInput): Finding {
+function diskRoom({ observed: { freeBytes }, plan }: StatusInput): Finding {
+  const crowded = plan.held.find((held) => held.why === "room");
+  if (crowded) return finding("DiskRoom", "False", "DiskFull", crowded.action.message);
   if (freeBytes.state === "unknown") return finding("DiskRoom", "Unknown", "NotObserved", freeBytes.why);
   const free = `${Math.floor(freeBytes.value / 1e6)} MB free where the models live`;
   return freeBytes.value < lowDiskBytes
@@ -191,6 +193,8 @@ export function modelFindings(id: string, input: StatusInput): Finding[] {
       return finding("Present", "True", "Cached", `${found.files.length} file(s), ${found.bytes} bytes`);
     const active = running.find((action) => action.key === `model/${model}`);
     if (active) return finding("Present", "False", "Pulling", active.message);
+    const crowded = plan.held.find((held) => held.why === "room" && held.action.key === `model/${model}`);
+    if (crowded) return finding("Present", "False", "DiskFull", crowded.action.message);
     const failure = backoff.get(`model.pull model/${model}`) ?? backoff.get(`model.import model/${model}`);
     if (failure) return finding("Present", "False", failure.reason, `${explain(failure)}`);
     const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find(

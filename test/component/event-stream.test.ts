@@ -20,7 +20,7 @@ test("a stream whose key is revoked ends at its next sign of life, with a word w
   let licensed = true;
   const { url, journal } = await start(t, () => {
     // In the turn of the loop in which the stream ends: its connection is not closed yet.
-    if (!licensed) setImmediate(() => journal.record("document", { generation: 2 }));
+    if (!licensed) queueMicrotask(() => journal.record("document", { generation: 2 }));
     return licensed;
   });
   const response = await fetch(`${url}/api/events`);

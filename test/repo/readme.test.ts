@@ -27,7 +27,7 @@ test("it lists every setting, and none that does not exist", () => {
     settingRows.map(({ flag }) => `--${flag}`),
   );
   const named = readme.match(/--[a-z]+(?:-[a-z]+)*/g) ?? [];
-  const known = new Set<string>([...settingRows.map(({ flag }) => `--${flag}`), "--json", "--expires"]);
+  const known = new Set<string>([...settingRows.map(({ flag }) => `--${flag}`), "--json", "--yes", "--expires"]);
   assert.deepEqual(
     named.filter((flag) => !known.has(flag)),
     [],

@@ -18,6 +18,8 @@ export interface RunningCommand {
   readonly exited: Promise<CommandResult>;
   /** Resolves with the match once the output has it; fails when the process ends first. */
   output(pattern: RegExp): Promise<RegExpExecArray>;
+  /** The same of what it says on stderr. */
+  said(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
 function environmentOf(folders: GatewayFolders, extra: Readonly<Record<string, string>>): Record<string, string> {
@@ -54,6 +56,7 @@ export async function startCommand(
   });
   child.stderr.on("data", (text: Buffer) => {
     stderr += text.toString();
+    for (const look of watchers) look();
   });
   const exited = new Promise<CommandResult>((resolve) =>
     child.once("close", (code) => resolve({ code, stdout, stderr })),
@@ -63,21 +66,23 @@ export async function startCommand(
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
     await exited;
   });
+  const found = (text: () => string, pattern: RegExp): Promise<RegExpExecArray> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const match = pattern.exec(text());
+        if (!match) return;
+        watchers.delete(look);
+        resolve(match);
+      };
+      watchers.add(look);
+      void exited.then(() => reject(new Error(`ended without ${pattern}:\n${stdout}\n${stderr}`)));
+      look();
+    });
   return {
     process: child,
     exited,
-    output: (pattern) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          const match = pattern.exec(stdout);
-          if (!match) return;
-          watchers.delete(look);
-          resolve(match);
-        };
-        watchers.add(look);
-        void exited.then(() => reject(new Error(`ended without ${pattern}:\n${stdout}\n${stderr}`)));
-        look();
-      }),
+    output: (pattern) => found(() => stdout, pattern),
+    said: (pattern) => found(() => stderr, pattern),
   };
 }
 

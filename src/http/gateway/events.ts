@@ -38,7 +38,7 @@ export function streamEvents(
   });
   const timer = setInterval(() => {
     if (request.stillLicensed()) return void response.write(": keep-alive\n\n");
-    // Before the end: an event that comes between it and the connection's close would be written after it, which throws.
+    // Before the end: until the connection closes, events would be written after it.
     leave();
     response.end(": the license key is not valid any more\n\n");
   }, everyMs);

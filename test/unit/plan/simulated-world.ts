@@ -137,6 +137,8 @@ export function createSimulatedWorld(options: {
         return add(action.model, [importedName(action.model, action.source)], mainCommit);
       case "model.remove":
         return action.requested ? removeRequested(action.model) : remove(action.model);
+      case "cache.gc":
+        throw new Error("collecting is never planned");
       case "preset.write":
         presetText = action.text;
         return;
