@@ -5,7 +5,7 @@
 const pure = [
   "^src/plan/",
   "^src/starter/",
-  "^src/status/(conditions|report)\\.ts$",
+  "^src/status/(conditions|finding|worker-conditions|report)\\.ts$",
   "^src/desired/(document|parse|validate)\\.ts$",
   "^src/observe/cache-layout\\.ts$",
   "^src/hub/(select|layout|capabilities|extents|work-list|pace)\\.ts$",

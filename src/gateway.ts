@@ -128,6 +128,15 @@ async function run(
     now: Date.now,
   });
   const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: Date.now, warn });
+  const upstream = createUpstream({
+    probeAfterMs: Math.min(5_000, settings.silenceLimitMs, settings.workerStallMs),
+    stallMs: settings.workerStallMs,
+    onStall: (instance) => {
+      logger.warn({ model: instance.id, workers: instance.workers }, "a model hangs on one of its RPC workers");
+      admission.replace(instance).catch((error: unknown) => warn("it could not be ended", { error: String(error) }));
+    },
+  });
+  core.rpc.onLoss(upstream.cut);
   const app: FastifyInstance = buildApp({
     logger,
     settings,
@@ -157,7 +166,7 @@ async function run(
       edits,
       admission,
       idle,
-      upstream: createUpstream({ probeAfterMs: Math.min(5_000, settings.silenceLimitMs) }),
+      upstream,
       chatContext: createChatContext({ mode: settings.chatContext, catalogue, edits }),
       routerReady: router.isReady,
       cutOff: cutOff.signal,
@@ -172,6 +181,7 @@ async function run(
     stopping.abort();
     await files?.close();
     await loop.stop();
+    core.rpc.workers.stop();
     await core.executor.close();
     idle.stop();
     await admission.drain("all", AbortSignal.timeout(settings.stopGraceMs));

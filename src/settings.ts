@@ -44,6 +44,13 @@ export interface Settings {
   readonly chatContext: ChatContextMode;
   /** ms that an idle model stays loaded where no request says; null: until its place is needed. */
   readonly keepAliveMs: number | null;
+  /** ms between two looks at an RPC worker. */
+  readonly workerIntervalMs: number;
+  /** ms that a lost RPC worker has to answer before it is used again. */
+  readonly workerStableMs: number;
+  /** ms that a model on RPC workers may compute without a sign of life. */
+  readonly workerStallMs: number;
+  readonly rpcServer: string | undefined;
   readonly logLevel: string;
   /** For the engines' own environment, which takes from it what it needs. */
   readonly environment: Environment;
@@ -157,6 +164,10 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     compatPrefix: prefixOf("compat-prefix", text("compat-prefix")),
     chatContext: oneOf("chat-context", ["apply", "grow", "ignore"]) as ChatContextMode,
     keepAliveMs: keepAliveOf(text("keep-alive")),
+    workerIntervalMs: Math.max(50, ms("worker-interval")),
+    workerStableMs: ms("worker-stable"),
+    workerStallMs: Math.max(100, ms("worker-stall")),
+    rpcServer: text("rpc-server"),
     logLevel: oneOf("log-level", ["trace", "debug", "info", "warn", "error", "silent"]),
     environment,
   };

@@ -6,6 +6,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { systemCode } from "../core/errors.ts";
 import type { RouterModel } from "../plan/observed.ts";
+import { endpointsOf } from "../plan/workers.ts";
 
 export interface Instance {
   readonly id: string;
@@ -13,6 +14,8 @@ export interface Instance {
   readonly origin: string;
   /** Bearer key of this router and its models. */
   readonly key: string;
+  /** The RPC workers that it computes with; a hang of one of them is its own. */
+  readonly workers: readonly string[];
   /** Counts an answer in flight; call the result when it is through. */
   retain(): () => void;
 }
@@ -46,7 +49,8 @@ export function createInstances(warn: (message: string, fields: object) => void)
   /** Counts routers gone. */
   let epoch = 0;
 
-  function create(id: string, port: string, key: string, routerPid: number): Entry {
+  function create(model: RouterModel, port: string, key: string, routerPid: number): Entry {
+    const { id } = model;
     const entry: Entry = {
       routerPid,
       users: 0,
@@ -56,6 +60,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
         id,
         origin: originOf(port),
         key,
+        workers: endpointsOf(model),
         retain: () => {
           entry.users++;
           let open = true;
@@ -92,14 +97,15 @@ export function createInstances(warn: (message: string, fields: object) => void)
 
   return {
     update: async (routerPid, key, models) => {
-      const loaded = new Map<string, string>();
+      const loaded = new Map<string, { readonly port: string; readonly model: RouterModel }>();
       for (const model of models) {
         const port = portOf(model);
         // A sleeping one wakes at the next request.
-        if ((model.value === "loaded" || model.value === "sleeping") && port !== null) loaded.set(model.id, port);
+        if ((model.value === "loaded" || model.value === "sleeping") && port !== null)
+          loaded.set(model.id, { port, model });
       }
       for (const [id, entry] of current) {
-        const port = loaded.get(id);
+        const port = loaded.get(id)?.port;
         if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`))
           detach(id, entry);
       }
@@ -108,14 +114,14 @@ export function createInstances(warn: (message: string, fields: object) => void)
       const asked = epoch;
       const pipes = await openInputs(
         routerPid,
-        added.map(([, port]) => port),
+        added.map(([, { port }]) => port),
       );
       if (epoch !== asked) {
         // The router went meanwhile: what is entered now would never be taken out.
         for (const pipe of pipes.values()) closeInput(pipe);
         return;
       }
-      for (const [id, port] of added) {
+      for (const [id, { port, model }] of added) {
         const pipe = pipes.get(port) ?? null;
         const double = current.get(id);
         // Two looks at once enter the same process once: whoever compares instances must not see two of it.
@@ -124,7 +130,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
           continue;
         }
         if (double) detach(id, double);
-        const entry = create(id, port, key, routerPid);
+        const entry = create(model, port, key, routerPid);
         entry.pipe = pipe;
         current.set(id, entry);
       }

@@ -14,6 +14,7 @@ import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
+import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
 import { createCacheScanner } from "../observe/cache.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
@@ -24,6 +25,7 @@ import type { StatusInput } from "../status/conditions.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
 import { actionBody, type StatusReport, statusReport } from "../status/report.ts";
 import { createStatusTracker } from "../status/tracker.ts";
+import { createRpc, type Rpc } from "./rpc.ts";
 
 export interface Core {
   readonly presetPath: string;
@@ -35,6 +37,7 @@ export interface Core {
   readonly admission: Admission;
   readonly executor: Executor;
   readonly loop: Loop;
+  readonly rpc: Rpc;
   /** The file source found something. */
   noteSource(status: SourceStatus): void;
   status(stopping: boolean): StatusReport;
@@ -75,6 +78,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     onOutput: (text) => logger.trace({ engine: "llama-server" }, text.trimEnd()),
     onChange: (event) => {
       admission.poke();
+      rpc.workers.review();
       if (event) journal.record("model", { model: event.model, event: event.event, data: event.data ?? null });
       if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
     },
@@ -88,10 +92,23 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     onProgress: onInstallProgress,
     onChange: () => loop.wake("engine"),
   });
+  const changes = createChanges();
+  const rpc = createRpc({
+    settings,
+    store,
+    router,
+    changes,
+    pass: () => loop.last(),
+    isUnderWay: (key) => executor.running().some(({ action }) => action.key === key),
+    onChange: () => loop.wake("workers"),
+    now,
+    warn,
+  });
   const admission = createAdmission({
     router,
-    // A worker serves one model at a time: a second one would wait for it for ever.
-    modelsMax: () => (store.current().document.rpc.mode === "rpc" ? 1 : settings.modelsMax),
+    changes,
+    gate: rpc.gate,
+    modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
     drainMs: settings.drainMs,
     loadTimeoutMs: settings.loadTimeoutMs,
     isCached: (id) => {
@@ -155,10 +172,12 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     router,
     inventory: inventory.entries,
     engine,
+    workers: rpc.workers,
     onNewEngine: () => loop.retry(),
   });
   const tracker = createStatusTracker({
     now,
+    usedBy: rpc.workers.usedBy,
     onChange: (subject, condition) => journal.record("condition", { subject, ...condition }),
   });
   let source: SourceStatus = {
@@ -178,6 +197,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     random: Math.random,
     onPass: (pass) => {
       tracker.update(pass, statusInput(pass));
+      rpc.notePass(pass);
       void noteKept(inventory, pass, warn);
     },
     onError: (error) => logger.error({ err: error }, "a look at the world failed"),
@@ -216,6 +236,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     admission,
     executor,
     loop,
+    rpc,
     noteSource: (next) => {
       source = next;
       if (next.valid) logger.info({ path: next.path }, "gateway.yaml is applied");
@@ -235,6 +256,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
         source,
         conditions: tracker.conditions(),
         models: tracker.models(),
+        workers: rpc.statuses(tracker.workers()),
         running: executor.running(),
         inFlight: admission.inFlight(),
       }),

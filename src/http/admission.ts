@@ -3,7 +3,8 @@ import { GatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/instances.ts";
 import type { Router } from "../engines/router.ts";
 import type { Drainer } from "../execute/router-actions.ts";
-import { createChanges } from "./changes.ts";
+import type { Changes } from "./changes.ts";
+import type { LoadGate } from "./load-gate.ts";
 import { createLoader } from "./loader.ts";
 
 export interface Lease {
@@ -19,7 +20,8 @@ export interface UseListener {
 export interface Admission extends Drainer {
   /**
    * A loaded model, kept loaded until the lease is released. Waits for the router, for a drain, for room, and for the
-   * load. Errors: `router_unavailable`, `engine_missing`, `model_not_found`, `model_load_failed`, `cancelled`.
+   * load. Errors: `router_unavailable`, `engine_missing`, `model_not_found`, `model_load_failed`, `too_few_workers`,
+   * `cancelled`.
    */
   acquire(id: string, signal: AbortSignal): Promise<Lease>;
   /** Unloads a model once its answers are through. */
@@ -43,6 +45,8 @@ export interface Admission extends Drainer {
 
 export function createAdmission(options: {
   readonly router: Router;
+  readonly changes: Changes;
+  readonly gate: LoadGate;
   readonly modelsMax: () => number;
   readonly drainMs: number;
   readonly loadTimeoutMs: number;
@@ -53,16 +57,16 @@ export function createAdmission(options: {
   readonly engineProblem: () => GatewayError | null;
   readonly now: () => number;
 }): Admission {
-  const { router, now } = options;
+  const { router, changes, gate, now } = options;
   const leases = new Map<string, number>();
   const lastUsed = new Map<string, number>();
   const draining = new Map<string, number>();
   let drainingAll = 0;
   const useListeners: UseListener[] = [];
-  const changes = createChanges();
   const loader = createLoader({
     router,
     changes,
+    gate,
     modelsMax: options.modelsMax,
     loadTimeoutMs: options.loadTimeoutMs,
     isCached: options.isCached,
@@ -119,6 +123,8 @@ export function createAdmission(options: {
         waitingForRouter = null;
         const instance = router.instances.get(id);
         if (instance) return lease(instance);
+        const refusal = gate.refusal();
+        if (refusal) throw refusal;
         await loader.load(id, signal);
       }
     }

@@ -4,6 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { Router } from "../engines/router.ts";
 import type { RouterModel } from "../plan/observed.ts";
 import { type Changes, settledOrLeft } from "./changes.ts";
+import type { BegunLoad, LoadGate } from "./load-gate.ts";
 
 export interface Loader {
   /**
@@ -23,6 +24,7 @@ const listedMs = 10_000;
 export function createLoader(options: {
   readonly router: Router;
   readonly changes: Changes;
+  readonly gate: Pick<LoadGate, "enter">;
   readonly modelsMax: () => number;
   readonly loadTimeoutMs: number;
   readonly now: () => number;
@@ -90,7 +92,18 @@ export function createLoader(options: {
     const deadline = now() + options.loadTimeoutMs;
     await makeRoom(id, deadline);
     // Whoever drains this model waits for its load: while it is held there is none.
-    if (!wanted.has(id) || isHeld(id) || !router.isReady() || router.instances.get(id) || !listed(id)) return;
+    const isOpen = (): boolean =>
+      wanted.has(id) && !isHeld(id) && router.isReady() && !router.instances.get(id) && listed(id) !== undefined;
+    const begun = await options.gate.enter(id, isOpen);
+    if (!begun) return;
+    try {
+      await untilLoaded(id, deadline, begun);
+    } finally {
+      begun.end();
+    }
+  }
+
+  async function untilLoaded(id: string, deadline: number, begun: BegunLoad): Promise<void> {
     await router.client().load(id);
     for (;;) {
       await router.refresh();
@@ -100,6 +113,7 @@ export function createLoader(options: {
       if (model.value === "unloaded") {
         if (!options.isCached(id))
           throw new GatewayError("model_not_found", `${id} was removed while it was being loaded`);
+        if (await begun.isToBeRepeated()) return;
         const why = router.complaints() || "the engine ended while loading it";
         throw new GatewayError("model_load_failed", `${id} could not be loaded: ${why}`);
       }

@@ -1,6 +1,7 @@
 // What was found to be true, as plain data: the planner's input. Pure types, and small readers of them.
 import { plainestEndingIn } from "../core/ids.ts";
 import type { PresetFile } from "./preset-file.ts";
+import type { WorkersSnapshot } from "./workers.ts";
 
 /** Something observed, or not: what is unknown never leads to a destructive action. */
 export type Knowable<T> =
@@ -102,6 +103,7 @@ export interface Observed {
   readonly router: RouterSnapshot;
   readonly inventory: Knowable<readonly InventoryEntry[]>;
   readonly freeBytes: Knowable<number>;
+  readonly workers: Knowable<WorkersSnapshot>;
 }
 
 /** The cached model that a desired id means: its own id, or another name of it, or the end of one, ignoring case. */

@@ -94,7 +94,7 @@ async function startSlow(t: TestContext): Promise<SlowModel> {
   const loading = new Promise<"loaded" | GatewayError>((resolve) => {
     settle = resolve;
   });
-  const instance = { id: "a", origin: "", key: "", retain: () => () => undefined };
+  const instance = { id: "a", origin: "", key: "", workers: [], retain: () => () => undefined };
   const deps = {
     catalogue: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
     chatContext: { apply: () => Promise.resolve(null), inForce: () => null },
