@@ -7,6 +7,7 @@ import { keyCommand } from "./cli/key.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { validateCommand } from "./cli/validate.ts";
 import { GatewayError, toGatewayError } from "./core/errors.ts";
+import { workerCommand } from "./cli/worker.ts";
 import { type CommandLine, readSettings, version } from "./settings.ts";
 
 /** Resolves with the exit code; `serve` resolves when it listens and goes on. */
@@ -17,6 +18,8 @@ async function run(line: CommandLine): Promise<number | null> {
   }
   if (line.expires !== undefined && line.command !== "key")
     throw new GatewayError("invalid_request", "--expires belongs to `model-gateway key create NAME`");
+  if (line.worker.threads !== undefined && line.command !== "worker")
+    throw new GatewayError("invalid_request", "--threads belongs to `model-gateway worker`");
   switch (line.command) {
     case "serve":
       await serveCommand(line.settings);
@@ -29,6 +32,8 @@ async function run(line: CommandLine): Promise<number | null> {
       return validateCommand(line.operands);
     case "engine":
       return engineCommand(line);
+    case "worker":
+      return workerCommand(line);
     case "key":
       return keyCommand(line);
     case "version":

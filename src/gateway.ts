@@ -128,15 +128,22 @@ async function run(
     now: Date.now,
   });
   const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: Date.now, warn });
+  const abandon = (id: string): void => {
+    admission.abandon(id).catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
+  };
   const upstream = createUpstream({
     probeAfterMs: Math.min(5_000, settings.silenceLimitMs, settings.workerStallMs),
     stallMs: settings.workerStallMs,
     onStall: (instance) => {
       logger.warn({ model: instance.id, workers: instance.workers }, "a model hangs on one of its RPC workers");
-      admission.replace(instance).catch((error: unknown) => warn("it could not be ended", { error: String(error) }));
+      abandon(instance.id);
     },
   });
-  core.rpc.onLoss(upstream.cut);
+  core.rpc.onLoss((models, message) => {
+    // First: whoever asks again at once must not get the same process.
+    for (const id of models) abandon(id);
+    upstream.cut(models, message);
+  });
   const app: FastifyInstance = buildApp({
     logger,
     settings,

@@ -66,6 +66,8 @@ export interface CommandLine {
   readonly help: boolean;
   /** `key create --expires`, as given. */
   readonly expires: string | undefined;
+  /** Flags that mean something else to `worker`, as given. */
+  readonly worker: Readonly<Partial<Record<"host" | "port" | "threads", string>>>;
 }
 
 /** Errors: `invalid_request` for an unknown flag or a value that is none. */
@@ -79,6 +81,7 @@ export function readSettings(args: readonly string[], environment: Environment =
       options: {
         ...options,
         expires: { type: "string" },
+        threads: { type: "string" },
         json: { type: "boolean" },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean", short: "v" },
@@ -96,15 +99,27 @@ export function readSettings(args: readonly string[], environment: Environment =
     const variable = settingRows.find((row) => row.flag === flag)?.variable ?? "";
     return environment[variable] === "" ? undefined : environment[variable];
   };
-  const { expires } = parsed.values;
+  const given = (flag: string): string | undefined => {
+    const value = parsed.values[flag];
+    return typeof value === "string" ? value : undefined;
+  };
   return {
     command,
     operands,
     settings: build(text, environment),
     json: parsed.values["json"] === true,
     help: parsed.values["help"] === true,
-    expires: typeof expires === "string" ? expires : undefined,
+    expires: given("expires"),
+    worker: workerFlags(given),
   };
+}
+
+function workerFlags(given: (flag: string) => string | undefined): CommandLine["worker"] {
+  const entries = ["host", "port", "threads"].flatMap((flag) => {
+    const value = given(flag);
+    return value === undefined ? [] : [[flag, value]];
+  });
+  return Object.fromEntries(entries) as CommandLine["worker"];
 }
 
 function build(text: (flag: Flag) => string | undefined, environment: Environment): Settings {

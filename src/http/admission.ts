@@ -39,6 +39,8 @@ export interface Admission extends Drainer {
   inFlight(): ReadonlyMap<string, number>;
   /** An instance takes no connections: has it loaded anew, unless that has happened already. */
   replace(instance: Instance): Promise<void>;
+  /** Ends a model that can never answer again, without waiting for the answers in flight; nobody is let in meanwhile. */
+  abandon(id: string): Promise<void>;
   /** Something changed that a waiter may wait for. */
   poke(): void;
 }
@@ -170,6 +172,14 @@ export function createAdmission(options: {
       try {
         await loader.unload(id);
         return "unloaded";
+      } finally {
+        letIn();
+      }
+    },
+    abandon: async (id) => {
+      const letIn = hold([id]);
+      try {
+        await loader.unload(id);
       } finally {
         letIn();
       }

@@ -1,5 +1,4 @@
 // A gateway in RPC mode for a test, and what can be seen of its workers.
-import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -25,7 +24,7 @@ export interface RpcGateway extends TestGateway {
 
 export async function startRpcGateway(
   t: TestContext,
-  workers: readonly TestWorker[],
+  workers: readonly Pick<TestWorker, "address">[],
   options: { readonly rest?: string; readonly flags?: readonly string[]; readonly folders?: GatewayFolders } = {},
 ): Promise<RpcGateway> {
   const folders = options.folders ?? (await makeFolders(t));
@@ -61,9 +60,4 @@ export function reloads({ gateway }: TestGateway): number {
   return gateway.journal
     .since(0)
     .filter(({ type, data }) => type === "action.finished" && (data as { kind: string }).kind === "router.reload").length;
-}
-
-export function assertWhole(answer: { readonly text: string; readonly error: string | null }): void {
-  assert.equal(answer.error, null);
-  assert.ok(answer.text.length > 0);
 }

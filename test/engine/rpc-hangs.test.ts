@@ -1,0 +1,44 @@
+// RPC workers that take connections and answer nothing: found out before a load, and under an answer.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { streamChat } from "../support/gateway.ts";
+import { answersOf } from "../support/models.ts";
+import { reachable, since, startRpcGateway } from "../support/rpc-gateway.ts";
+import { startWorkers } from "../support/rpc-worker.ts";
+
+test("a worker that hangs under an answer is found out by its silence", async (t) => {
+  const workers = await startWorkers(t, 2);
+  const gateway = await startRpcGateway(t, workers, { flags: ["--worker-stall", "1"] });
+  let stoppedAt = 0;
+  let pieces = 0;
+  const cut = await streamChat(gateway.url, gateway.model, "forever", () => {
+    if (++pieces !== 5) return;
+    stoppedAt = performance.now();
+    workers[0]?.suspend();
+  });
+  t.diagnostic(`client told after ${since(stoppedAt)} (1 s of silence allowed)`);
+  assert.match(cut.error ?? "", /hangs on one of its RPC workers/);
+  assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
+  t.diagnostic(`next answer after ${since(stoppedAt)}`);
+  assert.deepEqual(reachable(gateway.gateway.status()), ["False NotAnswering", "True Answering"]);
+  assert.deepEqual(await gateway.inPreset(), [workers[1]?.address]);
+  // Awake again it dies, of answering the process that has been ended meanwhile: something has to start it again.
+  workers[0]?.resume();
+  await workers[0]?.ended();
+  await workers[0]?.start();
+  await gateway.until("back", (status) => reachable(status)[0] === "True Answering");
+});
+
+test("a worker that hangs before a load costs it seconds, and it loads without it", async (t) => {
+  const workers = await startWorkers(t, 2);
+  // Nobody looks before the load does.
+  const gateway = await startRpcGateway(t, workers, { flags: ["--worker-interval", "60"] });
+  workers[1]?.suspend();
+  const asked = performance.now();
+  assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
+  t.diagnostic(`answered after ${since(asked)}`);
+  assert.deepEqual(reachable(gateway.gateway.status()), ["True Answering", "False NotAnswering"]);
+  // It was never left with a question unanswered, so it lives on, and is used again.
+  workers[1]?.resume();
+  await gateway.until("answering", (status) => /Stabilising/.test(reachable(status)[1] ?? ""));
+});
