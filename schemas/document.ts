@@ -68,7 +68,8 @@ export const rpcSchema = {
       type: "integer",
       minimum: 0,
       maximum: 1000,
-      description: "With fewer workers that answer, no model is loaded in RPC mode; 0 runs models on this machine alone.",
+      description:
+        "With fewer workers that answer, no model is loaded in RPC mode; 0 runs models on this machine alone.",
     },
     allowPublicWorkers: {
       type: "boolean",

@@ -6,8 +6,8 @@ import { helpText } from "./cli/help.ts";
 import { keyCommand } from "./cli/key.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { validateCommand } from "./cli/validate.ts";
-import { GatewayError, toGatewayError } from "./core/errors.ts";
 import { workerCommand } from "./cli/worker.ts";
+import { GatewayError, toGatewayError } from "./core/errors.ts";
 import { type CommandLine, readSettings, version } from "./settings.ts";
 
 /** Resolves with the exit code; `serve` resolves when it listens and goes on. */

@@ -146,7 +146,8 @@ export const settingRows = [
     flag: "worker-stall",
     variable: "GATEWAY_WORKER_STALL",
     fallback: "60",
-    meaning: "Seconds that a model on RPC workers may compute without a sign of life before one of them counts as hanging.",
+    meaning:
+      "Seconds that a model on RPC workers may compute without a sign of life before one of them counts as hanging.",
   },
   {
     flag: "rpc-server",

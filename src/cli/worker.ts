@@ -3,10 +3,12 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { isTrustedAddress } from "../core/worker-address.ts";
+import { freePort } from "../engines/free-port.ts";
 import { installEngine } from "../engines/install/install.ts";
 import { endLeftovers } from "../engines/leftovers.ts";
 import { locateEngine } from "../engines/locate.ts";
 import { runRpcWorker } from "../engines/rpc-worker.ts";
+import { openDoor } from "../engines/worker-door.ts";
 import { stopOnSignals, withLock } from "../lifecycle.ts";
 import type { CommandLine, Settings } from "../settings.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
@@ -35,12 +37,13 @@ export async function workerCommand({ operands, settings, worker }: CommandLine)
     const binary = await findBinary(settings, stop.signal);
     const owner = `${settings.stateDir}/${name}`;
     await endLeftovers(owner);
+    const innerPort = await freePort();
+    const door = await openDoor(host, port, () => innerPort);
     tell(host, port);
     over = runRpcWorker(
       {
         binary,
-        host,
-        port,
+        port: innerPort,
         threads,
         environment: settings.environment,
         workingDir: settings.stateDir,
@@ -50,23 +53,37 @@ export async function workerCommand({ operands, settings, worker }: CommandLine)
         onStart: (pid) => console.log(`The worker runs as process ${pid}.`),
         onExit: ({ code, signal }, againAt) => {
           const seconds = Math.round((againAt - Date.now()) / 1000);
-          console.log(`The worker ended (${signal ?? code}); it is started again${seconds > 0 ? ` in ${seconds} s` : ""}.`);
+          console.log(
+            `The worker ended (${signal ?? code}); it is started again${seconds > 0 ? ` in ${seconds} s` : ""}.`,
+          );
         },
       },
       stop.signal,
     );
-    await over;
+    try {
+      await over;
+    } finally {
+      await door.close();
+    }
   });
   return 0;
 }
 
-async function findBinary({ rpcServer, stateDir, environment, installEngine: may }: Settings, signal: AbortSignal): Promise<string> {
+async function findBinary(
+  { rpcServer, stateDir, environment, installEngine: may }: Settings,
+  signal: AbortSignal,
+): Promise<string> {
   const enginesDir = join(stateDir, "engines");
   const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
   const found = await locateEngine("ggml-rpc-server", where);
   if (found) return found.path;
   if (!may) throw new GatewayError("engine_missing", "no ggml-rpc-server was found");
-  await installEngine("llama", { enginesDir, environment, signal, onProgress: installProgress("llama", process.stderr) });
+  await installEngine("llama", {
+    enginesDir,
+    environment,
+    signal,
+    onProgress: installProgress("llama", process.stderr),
+  });
   const installed = await locateEngine("ggml-rpc-server", where);
   if (installed) return installed.path;
   throw new GatewayError("engine_missing", "the installed llama.cpp has no ggml-rpc-server");
@@ -87,12 +104,17 @@ function tell(host: string, port: number): void {
 
 function ownAddresses(): string[] {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  const others = all.filter(({ family, internal, address }) => family === "IPv4" && !internal && isTrustedAddress(address));
+  const others = all.filter(
+    ({ family, internal, address }) => family === "IPv4" && !internal && isTrustedAddress(address),
+  );
   return others.length > 0 ? others.map(({ address }) => address) : ["ADDRESS"];
 }
 
 function wholeNumber(flag: string, text: string, most: number): number {
   const number = Number(text);
   if (Number.isInteger(number) && number >= 1 && number <= most) return number;
-  throw new GatewayError("invalid_request", `${flag} must be a whole number from 1 to ${most}, not ${JSON.stringify(text)}`);
+  throw new GatewayError(
+    "invalid_request",
+    `${flag} must be a whole number from 1 to ${most}, not ${JSON.stringify(text)}`,
+  );
 }

@@ -9,7 +9,7 @@ import { type ProcessExit, startProcess } from "./managed-process.ts";
 
 export interface RpcWorkerOptions {
   readonly binary: string;
-  readonly host: string;
+  /** On loopback. */
   readonly port: number;
   /** null: as many as the engine thinks fit. */
   readonly threads: number | null;
@@ -29,7 +29,7 @@ const firstBreathMs = 1_000;
 
 /** Resolves when the signal aborts and the process has ended. Errors: `engine_failed` where it cannot run, `engine_missing`. */
 export async function runRpcWorker(options: RpcWorkerOptions, signal: AbortSignal): Promise<void> {
-  const args = ["-H", options.host, "-p", String(options.port)];
+  const args = ["-H", "127.0.0.1", "-p", String(options.port)];
   if (options.threads !== null) args.push("-t", String(options.threads));
   const crashes: number[] = [];
   for (let isFirst = true; !signal.aborted; isFirst = false) {

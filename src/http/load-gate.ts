@@ -65,7 +65,8 @@ export function createLoadGate(options: {
     const { endpoints, unprobed } = wanted();
     if (unprobed > 0) return true;
     const current = presetEndpoints(router.snapshot().loadedPreset ?? "");
-    if (current.length === endpoints.length && current.every((endpoint, at) => endpoint === endpoints[at])) return false;
+    if (current.length === endpoints.length && current.every((endpoint, at) => endpoint === endpoints[at]))
+      return false;
     const pass = options.pass();
     const { generation } = options.desired();
     if (pass?.desired.generation !== generation || pass.observed.workers.state === "unknown") return true;

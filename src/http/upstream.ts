@@ -151,7 +151,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       };
     },
     cut: (ids, message) => {
-      for (const cutOne of [...cuts]) cutOne(ids, message);
+      for (const cutOne of cuts) cutOne(ids, message);
     },
     close: () => agent.destroy(),
   };

@@ -5,8 +5,8 @@ import { lookup } from "node:dns/promises";
 import type { Socket } from "node:net";
 import { systemCode } from "../core/errors.ts";
 import { isIpv6, isTrustedAddress, parseWorker } from "../core/worker-address.ts";
+import type { WorkerSnapshot } from "../plan/observed.ts";
 import { type Sighting, sighted, unprobed, type VerdictRules, type WorkerRecord } from "../plan/worker-verdict.ts";
-import type { WorkerSnapshot } from "../plan/workers.ts";
 import { dial, type Spoken, speak, type Target, type WorkerFacts } from "./worker-wire.ts";
 
 /**
@@ -156,7 +156,8 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     const dialled = await dial(where, answerMs);
     if ("failure" in dialled) {
       // Its waiting room may be full with others; of one that refuses the process is gone.
-      if (dialled.failure.reason === "Refused" && use() === "loaded") lost(`the RPC worker was lost while a model used it: ${dialled.failure.message}`);
+      if (dialled.failure.reason === "Refused" && use() === "loaded")
+        lost(`the RPC worker was lost while a model used it: ${dialled.failure.message}`);
       return;
     }
     const { socket } = dialled;

@@ -2,7 +2,7 @@
 // a request is a byte, the length of what follows (64 bits, little endian) and that; an answer is length and content.
 import { connect, type Socket } from "node:net";
 import { systemCode } from "../core/errors.ts";
-import type { WorkerDevice } from "../plan/workers.ts";
+import type { WorkerDevice } from "../plan/observed.ts";
 
 export interface WorkerFacts {
   /** Of the protocol: `8.0.0` */
@@ -88,7 +88,11 @@ export async function speak(target: Target, withinMs: number): Promise<Spoken> {
     return { kind: "answered", facts, latencyMs };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { kind: "failed", reason: "NotAWorker", message: `${where} does not speak as a worker of this version: ${why}` };
+    return {
+      kind: "failed",
+      reason: "NotAWorker",
+      message: `${where} does not speak as a worker of this version: ${why}`,
+    };
   } finally {
     clearTimeout(timer);
   }

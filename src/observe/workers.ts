@@ -2,9 +2,9 @@
 // loaded onto it. Decides nothing about the preset; the planner does.
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document.ts";
-import type { RouterModel, RouterSnapshot } from "../plan/observed.ts";
+import type { RouterModel, RouterSnapshot, WorkerSnapshot, WorkersSnapshot } from "../plan/observed.ts";
 import type { VerdictRules } from "../plan/worker-verdict.ts";
-import { endpointsOf, type WorkerSnapshot, type WorkersSnapshot } from "../plan/workers.ts";
+import { endpointsOf } from "../plan/workers.ts";
 import { type Use, type WorkerWatch, watchWorker } from "./worker-watch.ts";
 
 export interface Workers {

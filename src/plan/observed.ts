@@ -1,7 +1,7 @@
 // What was found to be true, as plain data: the planner's input. Pure types, and small readers of them.
 import { plainestEndingIn } from "../core/ids.ts";
 import type { PresetFile } from "./preset-file.ts";
-import type { WorkersSnapshot } from "./workers.ts";
+import type { Verdict } from "./worker-verdict.ts";
 
 /** Something observed, or not: what is unknown never leads to a destructive action. */
 export type Knowable<T> =
@@ -95,6 +95,34 @@ export interface InventoryEntry {
   readonly addedAt: string;
   /** The document once said `keep`: never pruned. */
   readonly keep: boolean;
+}
+
+export interface WorkerDevice {
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface WorkerSnapshot {
+  /** As the document names it. */
+  readonly address: string;
+  /** What the engine is given: the address that was looked at, so that a name cannot mean another machine meanwhile. */
+  readonly endpoint: string | null;
+  readonly verdict: Verdict;
+  /** CamelCase. */
+  readonly reason: string;
+  readonly message: string;
+  /** Of the last connection, ms. */
+  readonly latencyMs: number | null;
+  /** Of the protocol, as its last hello said. */
+  readonly version: string | null;
+  /** As they were when nothing used it last. */
+  readonly devices: readonly WorkerDevice[] | null;
+}
+
+export interface WorkersSnapshot {
+  /** Changes with every verdict and every endpoint. */
+  readonly epoch: number;
+  readonly workers: readonly WorkerSnapshot[];
 }
 
 export interface Observed {

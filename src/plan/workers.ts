@@ -1,37 +1,8 @@
 // The RPC workers as they were found, and which of them the preset should name. Pure.
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document.ts";
-import type { RouterModel } from "./observed.ts";
+import type { RouterModel, WorkerSnapshot } from "./observed.ts";
 import { effectiveValues, parsePreset } from "./preset-file.ts";
-import type { Verdict } from "./worker-verdict.ts";
-
-export interface WorkerDevice {
-  readonly freeBytes: number;
-  readonly totalBytes: number;
-}
-
-export interface WorkerSnapshot {
-  /** As the document names it. */
-  readonly address: string;
-  /** What the engine is given: the address that was looked at, so that a name cannot mean another machine meanwhile. */
-  readonly endpoint: string | null;
-  readonly verdict: Verdict;
-  /** CamelCase. */
-  readonly reason: string;
-  readonly message: string;
-  /** Of the last connection, ms. */
-  readonly latencyMs: number | null;
-  /** Of the protocol, as its last hello said. */
-  readonly version: string | null;
-  /** As they were when nothing used it last. */
-  readonly devices: readonly WorkerDevice[] | null;
-}
-
-export interface WorkersSnapshot {
-  /** Changes with every verdict and every endpoint. */
-  readonly epoch: number;
-  readonly workers: readonly WorkerSnapshot[];
-}
 
 export interface WantedWorkers {
   /** For the preset, in the document's order; those that nobody has looked at yet are among them. */

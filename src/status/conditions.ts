@@ -8,7 +8,7 @@ import { registeredCtxSize } from "../plan/wanted-preset.ts";
 import { type Condition, type Finding, finding } from "./finding.ts";
 import { workersReady } from "./worker-conditions.ts";
 
-export type { Condition, Finding, Truth } from "./finding.ts";
+export type { Condition, Finding } from "./finding.ts";
 
 export interface StatusInput {
   readonly desired: Desired;

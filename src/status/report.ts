@@ -2,8 +2,7 @@
 import type { Desired, DesiredState, Removal } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
-import type { RouterSnapshot } from "../plan/observed.ts";
-import type { WorkerDevice } from "../plan/workers.ts";
+import type { RouterSnapshot, WorkerDevice } from "../plan/observed.ts";
 import type { Condition } from "./finding.ts";
 import { rpcWarning } from "./worker-conditions.ts";
 

@@ -1,8 +1,8 @@
 // What is true of the RPC workers: of each, and of all together. Pure.
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document.ts";
-import type { Knowable } from "../plan/observed.ts";
-import { type WorkerSnapshot, type WorkersSnapshot, wantedWorkers } from "../plan/workers.ts";
+import type { Knowable, WorkerSnapshot, WorkersSnapshot } from "../plan/observed.ts";
+import { wantedWorkers } from "../plan/workers.ts";
 import { type Finding, finding } from "./finding.ts";
 
 /** Reachable and InUse of one worker; `usedBy` is the model whose process is connected to it. */

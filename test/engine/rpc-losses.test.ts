@@ -46,4 +46,3 @@ test("a worker that was killed while its model was idle costs the next request n
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
   t.diagnostic(`answered ${since(killedAt)} after the kill`);
 });
-

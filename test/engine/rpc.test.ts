@@ -112,5 +112,9 @@ test("public addresses are refused, written or resolved, unless the document per
   assert.equal((await add("nobody.invalid:50052")).status, 200);
   assert.equal((await add("[fd00::1]:50052")).status, 200);
   await gateway.until("judged", (status) => reachable(status).every((text) => text.startsWith("False")));
-  assert.deepEqual(reachable(gateway.gateway.status()), ["False PublicAddress", "False Unresolvable", "False Unsupported"]);
+  assert.deepEqual(reachable(gateway.gateway.status()), [
+    "False PublicAddress",
+    "False Unresolvable",
+    "False Unsupported",
+  ]);
 });

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { freePort } from "../../src/engines/free-port.ts";
+import { dial, speak } from "../../src/observe/worker-wire.ts";
 import { runCommand, startCommand } from "../support/command.ts";
 import { rpcServer } from "../support/engine.ts";
 import { makeFolders } from "../support/gateway.ts";
@@ -47,6 +48,32 @@ test("it says what to put into the document, serves a gateway, is started again 
   assert.equal(await isRunning(Number(second)), false);
 });
 
+test("it outlives clients that leave while they wait, which kills a bare ggml-rpc-server", async (t) => {
+  const folders = await makeFolders(t);
+  const port = await freePort();
+  const target = { host: "127.0.0.1", port };
+  const worker = await startCommand(t, folders, ["worker", "--port", String(port)], {
+    GGML_RPC_SERVER: await rpcServer(),
+  });
+  const [, pid] = await worker.output(/runs as process (\d+)/);
+  while ((await speak(target, 500)).kind !== "answered") await new Promise(setImmediate);
+  // In front, and silent.
+  const first = await dial(target, 500);
+  assert.ok("socket" in first);
+  const greeting = Buffer.alloc(33);
+  greeting[0] = 14;
+  greeting.writeBigUInt64LE(24n, 1);
+  for (let waiting = 0; waiting < 2; waiting++) {
+    const second = await dial(target, 500);
+    assert.ok("socket" in second);
+    await new Promise((resolve) => second.socket.write(greeting, resolve));
+    second.socket.resetAndDestroy();
+  }
+  first.socket.destroy();
+  assert.equal((await speak(target, 2_000)).kind, "answered");
+  assert.equal(await isRunning(Number(pid)), true);
+});
+
 test("a port that is taken and flags that are none end it with a reason", async (t) => {
   const folders = await makeFolders(t);
   const environment = { GGML_RPC_SERVER: await rpcServer() };
@@ -57,7 +84,7 @@ test("a port that is taken and flags that are none end it with a reason", async 
   const elsewhere = await makeFolders(t);
   const second = await runCommand(t, elsewhere, ["worker", "--port", port], environment);
   assert.equal(second.code, 1);
-  assert.match(second.stderr, /ggml-rpc-server ended at once/);
+  assert.match(second.stderr, /cannot be listened on \(EADDRINUSE\)/);
   const wrong = await runCommand(t, folders, ["worker", "--port", "0"], environment);
   assert.match(wrong.stderr, /--port must be a whole number/);
   assert.match((await runCommand(t, folders, ["plan", "--threads", "2"])).stderr, /belongs to/);

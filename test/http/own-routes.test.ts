@@ -1,9 +1,9 @@
 // The gateway's own routes on models, workers and the hub: what they take, what they refuse and in which words.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { StatusReport } from "../../src/status/report.ts";
 import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
-import type { StatusReport } from "../../src/status/report.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 
 const posts = [

@@ -9,7 +9,7 @@ import { modelBytes, slowModel } from "./models.ts";
 import type { TestWorker } from "./rpc-worker.ts";
 
 /** Looks often, and takes a lost worker back soon. */
-export const quickFlags = ["--worker-interval", "0.2", "--worker-stable", "1"] as const;
+const quickFlags = ["--worker-interval", "0.2", "--worker-stable", "1"] as const;
 
 export function rpcDocument(workers: readonly Pick<TestWorker, "address">[], rest = ""): string {
   return `version: 1\nrpc: { mode: rpc, workers: [${workers.map(({ address }) => `"${address}"`).join(", ")}]${rest} }\n`;
@@ -59,5 +59,6 @@ export function since(from: number): string {
 export function reloads({ gateway }: TestGateway): number {
   return gateway.journal
     .since(0)
-    .filter(({ type, data }) => type === "action.finished" && (data as { kind: string }).kind === "router.reload").length;
+    .filter(({ type, data }) => type === "action.finished" && (data as { kind: string }).kind === "router.reload")
+    .length;
 }

@@ -25,7 +25,7 @@ export interface TestWorker {
 }
 
 /** A worker that is not running yet; the test's end stops it. */
-export async function makeWorker(t: TestContext): Promise<TestWorker> {
+async function makeWorker(t: TestContext): Promise<TestWorker> {
   const port = await freePort();
   let worker: ChildProcess | null = null;
   let exited: Promise<unknown> = Promise.resolve();

@@ -6,7 +6,8 @@ import { foldWorker, isPublicLiteral, isTrustedAddress, parseWorker } from "../.
 test("an address is taken apart", () => {
   assert.deepEqual(parseWorker("gpu-1.local:50052"), { host: "gpu-1.local", port: 50_052 });
   assert.deepEqual(parseWorker("[fd00::1]:1"), { host: "fd00::1", port: 1 });
-  for (const text of ["gpu", "gpu:0", "gpu:65536", "fd00::1:50052", "a b:1", ":1"]) assert.equal(parseWorker(text), null);
+  for (const text of ["gpu", "gpu:0", "gpu:65536", "fd00::1:50052", "a b:1", ":1"])
+    assert.equal(parseWorker(text), null);
 });
 
 test("two spellings of one worker are one", () => {

@@ -10,11 +10,12 @@ import type {
   Knowable,
   Observed,
   RouterSnapshot,
+  WorkerSnapshot,
+  WorkersSnapshot,
 } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { emptyPreset, parsePreset } from "../../../src/plan/preset-file.ts";
 import type { Verdict } from "../../../src/plan/worker-verdict.ts";
-import type { WorkerSnapshot, WorkersSnapshot } from "../../../src/plan/workers.ts";
 import { readAsRouter } from "./router-reading.ts";
 
 export const mainCommit = "a".repeat(40);
@@ -222,16 +223,18 @@ export function workersOf(
   { rpc }: Pick<Desired, "rpc">,
   verdicts: Readonly<Record<string, Verdict>> = {},
 ): Knowable<WorkersSnapshot> {
-  const workers = rpc.workers.map((address): WorkerSnapshot => ({
-    address,
-    endpoint: address,
-    verdict: verdicts[address] ?? "up",
-    reason: "AsTheTestSays",
-    message: "",
-    latencyMs: 1,
-    version: "8.0.0",
-    devices: null,
-  }));
+  const workers = rpc.workers.map(
+    (address): WorkerSnapshot => ({
+      address,
+      endpoint: address,
+      verdict: verdicts[address] ?? "up",
+      reason: "AsTheTestSays",
+      message: "",
+      latencyMs: 1,
+      version: "8.0.0",
+      devices: null,
+    }),
+  );
   return known({ epoch: 0, workers });
 }
 

@@ -12,8 +12,8 @@ import {
   shortReport,
   statusReport,
 } from "../../../src/status/report.ts";
-import { desiredFrom } from "../plan/world.ts";
 import { rpcWarning } from "../../../src/status/worker-conditions.ts";
+import { desiredFrom } from "../plan/world.ts";
 
 const pull: Action = {
   kind: "model.pull",
