@@ -54,6 +54,8 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
   const now = Date.now;
   const startedAt = now();
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
+  /** When the router last told of each model. */
+  const toldOf = new Map<string, number>();
   const presetPath = join(stateDir, "router.preset.ini");
 
   const journal = createJournal(now);
@@ -77,6 +79,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     now,
     onOutput: (text) => logger.trace({ engine: "llama-server" }, text.trimEnd()),
     onChange: (event) => {
+      if (event) toldOf.set(event.model, now());
       admission.poke();
       rpc.workers.review();
       if (event) journal.record("model", { model: event.model, event: event.event, data: event.data ?? null });
@@ -110,6 +113,8 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     gate: rpc.gate,
     modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
     drainMs: settings.drainMs,
+    progressAt: (id) => toldOf.get(id) ?? 0,
+    warn,
     loadTimeoutMs: settings.loadTimeoutMs,
     isCached: (id) => {
       const cache = loop.last()?.observed.cache;

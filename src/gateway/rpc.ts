@@ -28,7 +28,7 @@ export interface Rpc {
 }
 
 export function createRpc(options: {
-  readonly settings: Pick<Settings, "workerIntervalMs" | "workerStableMs">;
+  readonly settings: Pick<Settings, "workerIntervalMs" | "workerStableMs" | "workerStallMs">;
   readonly store: Pick<DesiredStore, "current">;
   readonly router: Router;
   readonly changes: Changes;
@@ -65,6 +65,7 @@ export function createRpc(options: {
     changes,
     pass: options.pass,
     isUnderWay: options.isUnderWay,
+    stallMs: settings.workerStallMs,
     now,
   });
 

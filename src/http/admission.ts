@@ -51,6 +51,9 @@ export function createAdmission(options: {
   readonly gate: LoadGate;
   readonly modelsMax: () => number;
   readonly drainMs: number;
+  /** When (ms) the router last told of a model; 0 for never. */
+  readonly progressAt: (id: string) => number;
+  readonly warn: (message: string, fields: object) => void;
   readonly loadTimeoutMs: number;
   /** Whether the cache still holds a model, as far as anybody knows. */
   readonly isCached: (id: string) => boolean;
@@ -73,6 +76,8 @@ export function createAdmission(options: {
     loadTimeoutMs: options.loadTimeoutMs,
     isCached: options.isCached,
     now,
+    progressAt: options.progressAt,
+    warn: options.warn,
     isHeld,
     hold,
     isInUse: (id) => leases.has(id),

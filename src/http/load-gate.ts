@@ -9,6 +9,8 @@ import type { Pass } from "../reconcile/loop.ts";
 import type { Changes } from "./changes.ts";
 
 export interface BegunLoad {
+  /** ms without a sign of progress after which the load counts as hanging. */
+  readonly stallMs: number;
   /** Of a load that failed: a worker is lost, so the same may work without it. */
   isToBeRepeated(): Promise<boolean>;
   /** To be called when the load is through, whichever way. */
@@ -27,7 +29,11 @@ export interface LoadGate {
 /** How long to wait for the preset to follow the workers: then the load is tried with what the router has. */
 const settleMs = 10_000;
 
-const unhindered: BegunLoad = { isToBeRepeated: async () => false, end: () => undefined };
+const unhindered: BegunLoad = {
+  stallMs: Number.POSITIVE_INFINITY,
+  isToBeRepeated: async () => false,
+  end: () => undefined,
+};
 
 export function createLoadGate(options: {
   readonly desired: () => DesiredState;
@@ -36,6 +42,7 @@ export function createLoadGate(options: {
   readonly changes: Changes;
   readonly pass: () => Pass | null;
   readonly isUnderWay: (key: string) => boolean;
+  readonly stallMs: number;
   readonly now: () => number;
 }): LoadGate {
   const { router, workers, changes, now } = options;
@@ -94,7 +101,7 @@ export function createLoadGate(options: {
         if (mayGoOn && endpoints.length === 0) return unhindered;
         if (mayGoOn && (await workers.enter(endpoints))) {
           if (isWanted()) {
-            return { isToBeRepeated: () => workers.hasLost(endpoints), end: workers.leave };
+            return { stallMs: options.stallMs, isToBeRepeated: () => workers.hasLost(endpoints), end: workers.leave };
           }
           workers.leave();
           return null;

@@ -30,6 +30,9 @@ export function createLoader(options: {
   readonly now: () => number;
   /** Whether the cache still holds the model, as far as anybody knows. */
   readonly isCached: (id: string) => boolean;
+  /** When (ms) the router last told of a model; 0 for never. */
+  readonly progressAt: (id: string) => number;
+  readonly warn: (message: string, fields: object) => void;
   /** A drain keeps the model from being loaded. */
   readonly isHeld: (id: string) => boolean;
   /** Keeps requests for a model waiting; call the result to let them in again. */
@@ -104,9 +107,11 @@ export function createLoader(options: {
   }
 
   async function untilLoaded(id: string, deadline: number, begun: BegunLoad): Promise<void> {
+    const startedAt = now();
     await router.client().load(id);
     for (;;) {
       await router.refresh();
+      if (now() - Math.max(startedAt, options.progressAt(id)) > begun.stallMs) await endStalled(id, begun.stallMs);
       if (router.instances.get(id) || !router.isReady()) return;
       const model = listed(id);
       if (!model) throw new GatewayError("model_not_found", `${id} went away while it was being loaded`);
@@ -122,6 +127,12 @@ export function createLoader(options: {
       }
       await changes.next();
     }
+  }
+
+  /** What it waits for does not come; the end of its process tells the loop above. */
+  async function endStalled(id: string, stallMs: number): Promise<void> {
+    options.warn("a load on RPC workers does not get on; it is ended", { model: id, silentMs: stallMs });
+    await unload(id);
   }
 
   /** Unloads the least recently used idle model while there are too many; waits while all are in use. */

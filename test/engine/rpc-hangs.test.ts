@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { streamChat } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
-import { reachable, since, startRpcGateway } from "../support/rpc-gateway.ts";
+import { onLoading, reachable, since, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
 
 test("a worker that hangs under an answer is found out by its silence", async (t) => {
@@ -41,4 +41,17 @@ test("a worker that hangs before a load costs it seconds, and it loads without i
   // It was never left with a question unanswered, so it lives on, and is used again.
   workers[1]?.resume();
   await gateway.until("answering", (status) => /Stabilising/.test(reachable(status)[1] ?? ""));
+});
+
+test("a worker that hangs while a model is being loaded onto it is found out, and it loads without it", async (t) => {
+  const workers = await startWorkers(t, 2);
+  const gateway = await startRpcGateway(t, workers, { flags: ["--worker-stall", "1"] });
+  let stoppedAt = 0;
+  onLoading(gateway, () => {
+    stoppedAt = performance.now();
+    workers[1]?.suspend();
+  });
+  assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
+  t.diagnostic(`answered ${since(stoppedAt)} after it stopped (1 s of silence allowed)`);
+  assert.deepEqual(await gateway.inPreset(), [workers[0]?.address]);
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { streamChat } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
-import { reachable, since, startRpcGateway } from "../support/rpc-gateway.ts";
+import { onLoading, reachable, since, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
 
 test("a worker killed in mid-answer: an error frame, and the next answer comes without it", async (t) => {
@@ -45,4 +45,18 @@ test("a worker that was killed while its model was idle costs the next request n
   await workers[1]?.kill();
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
   t.diagnostic(`answered ${since(killedAt)} after the kill`);
+});
+
+test("a worker that is killed while a model is being loaded onto it costs the request nothing but time", async (t) => {
+  const workers = await startWorkers(t, 2);
+  const gateway = await startRpcGateway(t, workers);
+  let killedAt = 0;
+  onLoading(gateway, () => {
+    killedAt = performance.now();
+    void workers[1]?.kill();
+  });
+  assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
+  assert.notEqual(killedAt, 0);
+  t.diagnostic(`answered ${since(killedAt)} after the kill`);
+  assert.deepEqual(await gateway.inPreset(), [workers[0]?.address]);
 });

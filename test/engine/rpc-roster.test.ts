@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { streamChat } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
+import { postWith } from "../support/own-calls.ts";
 import { reachable, reloads, rpcDocument, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
 
@@ -28,11 +29,7 @@ test("a roster edited under load, by file and by API at once, cuts no answer", a
   const gateway = await startRpcGateway(t, [a]);
   const before = reloads(gateway);
   const answer = streamChat(gateway.url, gateway.model, "long");
-  const add = gateway.json("/api/rpc/workers", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ worker: b.address }),
-  });
+  const add = gateway.json("/api/rpc/workers", postWith({ worker: b.address }));
   await gateway.writeConfig(rpcDocument([a, c]));
   const { done, text, error } = await answer;
   assert.deepEqual([error, done], [null, true]);
@@ -45,4 +42,22 @@ test("a roster edited under load, by file and by API at once, cuts no answer", a
   assert.ok(reloads(gateway) - before <= 2);
   t.diagnostic(`${roster.length} workers after ${reloads(gateway) - before} reloads`);
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
+});
+
+test("the mode toggled under load cuts no answer, each way for one reload", async (t) => {
+  const workers = await startWorkers(t, 2);
+  const gateway = await startRpcGateway(t, workers);
+  for (const mode of ["single", "rpc"] as const) {
+    const before = reloads(gateway);
+    let changed: ReturnType<typeof gateway.json> | null = null;
+    const { done, text, error } = await streamChat(gateway.url, gateway.model, "long", () => {
+      changed ??= gateway.json("/api/rpc/mode", postWith({ mode }));
+    });
+    assert.deepEqual([error, done, text], [null, true, answersOf("acme/talker").long]);
+    const answer = await (changed ?? assert.fail("nothing was said"));
+    assert.equal((answer as { status: number }).status, 200);
+    assert.equal((await gateway.inPreset()).length, mode === "rpc" ? 2 : 0);
+    assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
+    assert.equal(reloads(gateway) - before, 1);
+  }
 });

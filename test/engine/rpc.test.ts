@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cacheTalker, loadedIds, makeFolders, startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
+import { postWith } from "../support/own-calls.ts";
 import { reachable, rpcDocument, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
 
@@ -71,21 +72,16 @@ test("without a worker models run on this machine; with minWorkers they are not 
   const alone = gateway.gateway.status().conditions.find(({ type }) => type === "WorkersReady");
   assert.deepEqual([alone?.status, alone?.reason], ["False", "WorkersMissing"]);
 
-  await gateway.json("/api/eject-model", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model: gateway.model }),
-  });
+  await gateway.json("/api/eject-model", postWith({ model: gateway.model }));
   await gateway.writeConfig(rpcDocument(workers, ", minWorkers: 1"));
   const status = await gateway.until("too few", ({ conditions }) =>
     conditions.some(({ type, reason }) => type === "Ready" && reason === "TooFewWorkers"),
   );
   assert.equal(status.gateway.ready, false);
-  const refused = await gateway.json("/beta/v1/chat/completions", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model: gateway.model, messages: [{ role: "user", content: "hi" }] }),
-  });
+  const refused = await gateway.json(
+    "/beta/v1/chat/completions",
+    postWith({ model: gateway.model, messages: [{ role: "user", content: "hi" }] }),
+  );
   assert.equal(refused.status, 503);
   assert.equal((refused.body["error"] as { code: string }).code, "too_few_workers");
 
@@ -99,11 +95,7 @@ test("public addresses are refused, written or resolved, unless the document per
   const gateway = await startTestGateway(t, { yaml: "version: 1\n", flags: ["--worker-interval", "0.2"] });
   await gateway.converged();
   const add = (worker: string): ReturnType<typeof gateway.json> =>
-    gateway.json("/api/rpc/workers", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ worker }),
-    });
+    gateway.json("/api/rpc/workers", postWith({ worker }));
   const refused = await add("203.0.113.9:50052");
   assert.equal(refused.status, 400);
   assert.match(JSON.stringify(refused.body), /public address.*allowPublicWorkers/);

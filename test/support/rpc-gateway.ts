@@ -62,3 +62,12 @@ export function reloads({ gateway }: TestGateway): number {
     .filter(({ type, data }) => type === "action.finished" && (data as { kind: string }).kind === "router.reload")
     .length;
 }
+
+/** Calls back once, when the router begins to load a model. */
+export function onLoading({ gateway }: TestGateway, callback: () => void): void {
+  const stop = gateway.journal.follow(({ type, data }) => {
+    if (type !== "model" || !JSON.stringify(data).includes('"loading"')) return;
+    stop();
+    callback();
+  });
+}
