@@ -11,8 +11,11 @@ import type { TestWorker } from "./rpc-worker.ts";
 /** Looks often, and takes a lost worker back soon. */
 const quickFlags = ["--worker-interval", "0.2", "--worker-stable", "1"] as const;
 
+/** One thread for the model, as two that spin while they wait for each other crawl as soon as another test runs. */
 export function rpcDocument(workers: readonly Pick<TestWorker, "address">[], rest = ""): string {
-  return `version: 1\nrpc: { mode: rpc, workers: [${workers.map(({ address }) => `"${address}"`).join(", ")}]${rest} }\n`;
+  const roster = workers.map(({ address }) => `"${address}"`).join(", ");
+  const model = '{ id: "acme/talker:Q8_0", preset: { threads: 1 } }';
+  return `version: 1\nmodels: [${model}]\nrpc: { mode: rpc, workers: [${roster}]${rest} }\n`;
 }
 
 export interface RpcGateway extends TestGateway {

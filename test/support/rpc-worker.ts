@@ -38,7 +38,7 @@ async function makeWorker(t: TestContext): Promise<TestWorker> {
   return {
     address: `127.0.0.1:${port}`,
     start: async () => {
-      const started = spawn(await rpcServer(), ["-H", "127.0.0.1", "-p", String(port)], {
+      const started = spawn(await rpcServer(), ["-H", "127.0.0.1", "-p", String(port), "-t", "1"], {
         stdio: ["ignore", "pipe", "pipe"],
         env: { PATH: process.env["PATH"] ?? "", TMPDIR: process.env["TMPDIR"] ?? "" },
       });
