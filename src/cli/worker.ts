@@ -14,6 +14,9 @@ import type { CommandLine, Settings } from "../settings.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
 import { installProgress } from "./progress.ts";
 
+/** A line or two each time that somebody looks at it. */
+const routine = /^(?:Accepted client connection|Client connection closed|recv returned 0 .*)\n/gm;
+
 const defaultPort = 50_052;
 
 /** Runs until a signal ends it. */
@@ -49,7 +52,7 @@ export async function workerCommand({ operands, settings, worker }: CommandLine)
         workingDir: settings.stateDir,
         owner,
         stopGraceMs: settings.stopGraceMs,
-        onOutput: (text) => process.stderr.write(text),
+        onOutput: (text) => process.stderr.write(text.replace(routine, "")),
         onStart: (pid) => console.log(`The worker runs as process ${pid}.`),
         onExit: ({ code, signal }, againAt) => {
           const seconds = Math.round((againAt - Date.now()) / 1000);

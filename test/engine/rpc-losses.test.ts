@@ -1,7 +1,7 @@
 // RPC workers that die while they are used: what that takes along, and how soon all is well again.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { streamChat } from "../support/gateway.ts";
+import { eventsOf, streamChat } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { onLoading, reachable, since, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
@@ -16,16 +16,22 @@ test("a worker killed in mid-answer: an error frame, and the next answer comes w
     killedAt = performance.now();
     void workers[1]?.kill();
   });
-  const told = since(killedAt);
+  const heard = since(killedAt);
   assert.equal(cut.done, false);
   assert.match(cut.error ?? "", /RPC worker|engine/);
   await gateway.until("noticed", (status) => reachable(status)[1]?.startsWith("False") === true);
   const noticed = since(killedAt);
+  const told = eventsOf(gateway.gateway, "condition").map(({ data }) => data as Record<string, unknown>);
+  const subject = `worker/${workers[1]?.address}`;
+  assert.deepEqual(
+    told.filter((event) => event["subject"] === subject && event["type"] === "Reachable").map(({ status }) => status),
+    ["Unknown", "True", "False"],
+  );
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
   const answered = since(killedAt);
   assert.deepEqual(await gateway.inPreset(), [workers[0]?.address]);
   assert.deepEqual(reachable(gateway.gateway.status())[0], "True Answering");
-  t.diagnostic(`client told after ${told}, noticed after ${noticed}, next answer after ${answered}`);
+  t.diagnostic(`client told after ${heard}, noticed after ${noticed}, next answer after ${answered}`);
 
   await workers[1]?.start();
   const startedAt = performance.now();

@@ -222,7 +222,7 @@ export function world(desired: Desired, input: WorldInput): Observed {
 export function workersOf(
   { rpc }: Pick<Desired, "rpc">,
   verdicts: Readonly<Record<string, Verdict>> = {},
-): Knowable<WorkersSnapshot> {
+): { readonly state: "known"; readonly value: WorkersSnapshot } {
   const workers = rpc.workers.map(
     (address): WorkerSnapshot => ({
       address,
@@ -235,7 +235,7 @@ export function workersOf(
       devices: null,
     }),
   );
-  return known({ epoch: 0, workers });
+  return { state: "known", value: { epoch: 0, workers } };
 }
 
 /** The preset file that the planner writes into an empty folder for this document, with nothing to prune. */
