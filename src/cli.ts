@@ -9,6 +9,7 @@ import { pullCommand } from "./cli/pull.ts";
 import { rmCommand } from "./cli/rm.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { validateCommand } from "./cli/validate.ts";
+import { workerCommand } from "./cli/worker.ts";
 import { GatewayError, toGatewayError } from "./core/errors.ts";
 import { type CommandLine, readSettings, version } from "./settings.ts";
 
@@ -22,6 +23,8 @@ async function run(line: CommandLine): Promise<number | null> {
     throw new GatewayError("invalid_request", "--expires belongs to `model-gateway key create NAME`");
   if (line.yes && line.command !== "gc" && line.command !== "rm")
     throw new GatewayError("invalid_request", "--yes belongs to `model-gateway gc` and `model-gateway rm ID`");
+  if (line.worker.threads !== undefined && line.command !== "worker")
+    throw new GatewayError("invalid_request", "--threads belongs to `model-gateway worker`");
   switch (line.command) {
     case "serve":
       await serveCommand(line.settings);
@@ -42,6 +45,8 @@ async function run(line: CommandLine): Promise<number | null> {
       return validateCommand(line.operands);
     case "engine":
       return engineCommand(line);
+    case "worker":
+      return workerCommand(line);
     case "key":
       return keyCommand(line);
     case "version":

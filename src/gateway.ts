@@ -128,6 +128,22 @@ async function run(
     now: Date.now,
   });
   const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: Date.now, warn });
+  const abandon = (id: string): void => {
+    admission.abandon(id).catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
+  };
+  const upstream = createUpstream({
+    probeAfterMs: Math.min(5_000, settings.silenceLimitMs, settings.workerStallMs),
+    stallMs: settings.workerStallMs,
+    onStall: (instance) => {
+      logger.warn({ model: instance.id, workers: instance.workers }, "a model hangs on one of its RPC workers");
+      abandon(instance.id);
+    },
+  });
+  core.rpc.onLoss((models, message) => {
+    // First: whoever asks again at once must not get the same process.
+    for (const id of models) abandon(id);
+    upstream.cut(models, message);
+  });
   const app: FastifyInstance = buildApp({
     logger,
     settings,
@@ -162,7 +178,7 @@ async function run(
       edits,
       admission,
       idle,
-      upstream: createUpstream({ probeAfterMs: Math.min(5_000, settings.silenceLimitMs) }),
+      upstream,
       chatContext: createChatContext({ mode: settings.chatContext, catalogue, edits, admission }),
       routerReady: router.isReady,
       cutOff: cutOff.signal,
@@ -177,6 +193,7 @@ async function run(
     stopping.abort();
     await files?.close();
     await loop.stop();
+    core.rpc.workers.stop();
     await core.executor.close();
     idle.stop();
     await admission.drain("all", AbortSignal.timeout(settings.stopGraceMs));

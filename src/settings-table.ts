@@ -137,6 +137,32 @@ export const settingRows = [
       "How long an idle model stays loaded where no request says: 5m, 1h30m, seconds; -1 is until its place is needed.",
   },
   {
+    flag: "worker-interval",
+    variable: "GATEWAY_WORKER_INTERVAL",
+    fallback: "5",
+    meaning: "Seconds between two looks at an RPC worker.",
+  },
+  {
+    flag: "worker-stable",
+    variable: "GATEWAY_WORKER_STABLE",
+    fallback: "10",
+    meaning:
+      "Seconds that a lost RPC worker has to answer before it is used again; doubles with each loss within ten minutes.",
+  },
+  {
+    flag: "worker-stall",
+    variable: "GATEWAY_WORKER_STALL",
+    fallback: "60",
+    meaning:
+      "Seconds that a model on RPC workers may compute without a sign of life before one of them counts as hanging.",
+  },
+  {
+    flag: "rpc-server",
+    variable: "GGML_RPC_SERVER",
+    fallback: "PATH, then STATE/engines",
+    meaning: "The executable that `model-gateway worker` runs.",
+  },
+  {
     flag: "log-level",
     variable: "GATEWAY_LOG_LEVEL",
     fallback: "info",

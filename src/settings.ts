@@ -48,6 +48,13 @@ export interface Settings {
   readonly chatContext: ChatContextMode;
   /** ms that an idle model stays loaded where no request says; null: until its place is needed. */
   readonly keepAliveMs: number | null;
+  /** ms between two looks at an RPC worker. */
+  readonly workerIntervalMs: number;
+  /** ms that a lost RPC worker has to answer before it is used again. */
+  readonly workerStableMs: number;
+  /** ms that a model on RPC workers may compute without a sign of life. */
+  readonly workerStallMs: number;
+  readonly rpcServer: string | undefined;
   readonly logLevel: string;
   /** For the engines' own environment, which takes from it what it needs. */
   readonly environment: Environment;
@@ -65,6 +72,8 @@ export interface CommandLine {
   readonly yes: boolean;
   /** `key create --expires`, as given. */
   readonly expires: string | undefined;
+  /** Flags that mean something else to `worker`, as given. */
+  readonly worker: Readonly<Partial<Record<"host" | "port" | "threads", string>>>;
 }
 
 /** Errors: `invalid_request` for an unknown flag or a value that is none. */
@@ -78,6 +87,7 @@ export function readSettings(args: readonly string[], environment: Environment =
       options: {
         ...options,
         expires: { type: "string" },
+        threads: { type: "string" },
         json: { type: "boolean" },
         yes: { type: "boolean" },
         help: { type: "boolean", short: "h" },
@@ -96,7 +106,10 @@ export function readSettings(args: readonly string[], environment: Environment =
     const variable = settingRows.find((row) => row.flag === flag)?.variable ?? "";
     return environment[variable] === "" ? undefined : environment[variable];
   };
-  const { expires } = parsed.values;
+  const given = (flag: string): string | undefined => {
+    const value = parsed.values[flag];
+    return typeof value === "string" ? value : undefined;
+  };
   return {
     command,
     operands,
@@ -104,8 +117,17 @@ export function readSettings(args: readonly string[], environment: Environment =
     json: parsed.values["json"] === true,
     yes: parsed.values["yes"] === true,
     help: parsed.values["help"] === true,
-    expires: typeof expires === "string" ? expires : undefined,
+    expires: given("expires"),
+    worker: workerFlags(given),
   };
+}
+
+function workerFlags(given: (flag: string) => string | undefined): CommandLine["worker"] {
+  const entries = ["host", "port", "threads"].flatMap((flag) => {
+    const value = given(flag);
+    return value === undefined ? [] : [[flag, value]];
+  });
+  return Object.fromEntries(entries) as CommandLine["worker"];
 }
 
 function build(text: (flag: Flag) => string | undefined, environment: Environment): Settings {
@@ -165,6 +187,10 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     ...prefixesOf(text),
     chatContext: oneOf("chat-context", ["apply", "grow", "ignore"]) as ChatContextMode,
     keepAliveMs: keepAliveOf(text("keep-alive")),
+    workerIntervalMs: Math.max(50, ms("worker-interval")),
+    workerStableMs: ms("worker-stable"),
+    workerStallMs: Math.max(100, ms("worker-stall")),
+    rpcServer: text("rpc-server"),
     logLevel: oneOf("log-level", ["trace", "debug", "info", "warn", "error", "silent"]),
     environment,
   };

@@ -21,6 +21,9 @@ Commands:
   validate FILE    check a gateway.yaml: exit 0 valid, 1 not
   engine install [llama|whisper]
                    put an engine into the state folder
+  worker [--host 127.0.0.1] [--port 50052] [--threads N]
+                   lend this machine to a gateway: run a ggml-rpc-server and
+                   start it again when it dies
   key create NAME [--expires 30d|2027-01-01]
                    make a license key and print it, this once; a running
                    gateway takes it at once

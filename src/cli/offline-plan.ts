@@ -49,6 +49,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     router,
     inventory: inventory.entries,
     engine,
+    workers: null,
     onNewEngine: nothing,
   });
   const desired = await documentNow(settings);

@@ -110,6 +110,12 @@ export const errorCatalogue = {
     reason: "RouterUnavailable",
     hint: "The router is starting or failing: GET /status says which.",
   },
+  too_few_workers: {
+    status: 503,
+    reaction: "wait",
+    reason: "TooFewWorkers",
+    hint: "Start the missing RPC workers, or lower rpc.minWorkers; GET /status tells what is the matter with each.",
+  },
   speech_off: {
     status: 503,
     reaction: "stall",

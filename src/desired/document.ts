@@ -48,7 +48,12 @@ export interface Desired {
   readonly prune: boolean;
   readonly allowEmpty: boolean;
   readonly suspend: boolean;
-  readonly rpc: { readonly mode: "single" | "rpc"; readonly workers: readonly string[] };
+  readonly rpc: {
+    readonly mode: "single" | "rpc";
+    readonly workers: readonly string[];
+    readonly minWorkers: number;
+    readonly allowPublicWorkers: boolean;
+  };
   /** Not part of the document as people write it. */
   readonly removals: readonly Removal[];
 }
@@ -103,7 +108,12 @@ export function toDesired(tree: DocumentTree, removals: readonly Removal[] = [])
     prune: input.prune ?? false,
     allowEmpty: input.allowEmpty ?? false,
     suspend: input.suspend ?? false,
-    rpc: { mode: input.rpc?.mode ?? "single", workers: input.rpc?.workers ?? [] },
+    rpc: {
+      mode: input.rpc?.mode ?? "single",
+      workers: input.rpc?.workers ?? [],
+      minWorkers: input.rpc?.minWorkers ?? 0,
+      allowPublicWorkers: input.rpc?.allowPublicWorkers ?? false,
+    },
     removals,
   };
 }

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { systemCode } from "../core/errors.ts";
 import type { RouterModel } from "../plan/observed.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
+import { endpointsOf } from "../plan/workers.ts";
 
 export interface Instance {
   readonly id: string;
@@ -18,6 +19,8 @@ export interface Instance {
   readonly ctxSize: number | null;
   /** The context that the process says it has; null where it does not. */
   readonly nCtx: number | null;
+  /** The RPC workers that it computes with; a hang of one of them is its own. */
+  readonly workers: readonly string[];
   /** Counts an answer in flight; call the result when it is through. */
   retain(): () => void;
 }
@@ -63,6 +66,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
         key,
         ctxSize: registeredCtxSize(model),
         nCtx: model.nCtx,
+        workers: endpointsOf(model),
         retain: () => {
           entry.users++;
           let open = true;

@@ -9,7 +9,7 @@ import { createEngineSource, type EngineSource } from "../engines/engine-source.
 import type { InstallProgress } from "../engines/install/install.ts";
 import { createRouter, isProgress, type Router } from "../engines/router.ts";
 import { type Collector, createCollector } from "../execute/cache-gc.ts";
-import { createExecutor, type Executor, type Outcome } from "../execute/executor.ts";
+import { createExecutor, type Executor } from "../execute/executor.ts";
 import { type Inventory, openInventory } from "../execute/inventory.ts";
 import { type LastUsed, openLastUsed } from "../execute/last-used.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
@@ -17,6 +17,7 @@ import { presetHandlers } from "../execute/preset-actions.ts";
 import { createRepoTurns } from "../execute/repo-turns.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
+import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
 import { createCacheScanner } from "../observe/cache.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
@@ -27,6 +28,8 @@ import type { StatusInput } from "../status/conditions.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
 import { actionBody, type StatusReport, statusReport } from "../status/report.ts";
 import { createStatusTracker } from "../status/tracker.ts";
+import { noteKept, tellOutcome } from "./outcomes.ts";
+import { createRpc, type Rpc } from "./rpc.ts";
 
 export interface Core {
   readonly presetPath: string;
@@ -41,6 +44,7 @@ export interface Core {
   readonly inventory: Inventory;
   readonly collector: Collector;
   readonly lastUsed: LastUsed;
+  readonly rpc: Rpc;
   /** The file source found something. */
   noteSource(status: SourceStatus): void;
   status(stopping: boolean): StatusReport;
@@ -57,6 +61,8 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
   const now = Date.now;
   const startedAt = now();
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
+  /** When the router last told of each model. */
+  const toldOf = new Map<string, number>();
   const presetPath = join(stateDir, "router.preset.ini");
 
   const journal = createJournal(now);
@@ -81,7 +87,9 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     now,
     onOutput: (text) => logger.trace({ engine: "llama-server" }, text.trimEnd()),
     onChange: (event) => {
+      if (event) toldOf.set(event.model, now());
       admission.poke();
+      rpc.workers.review();
       if (event) journal.record("model", { model: event.model, event: event.event, data: event.data ?? null });
       if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
     },
@@ -95,11 +103,26 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     onProgress: onInstallProgress,
     onChange: () => loop.wake("engine"),
   });
+  const changes = createChanges();
+  const rpc = createRpc({
+    settings,
+    store,
+    router,
+    changes,
+    pass: () => loop.last(),
+    isUnderWay: (key) => executor.running().some(({ action }) => action.key === key),
+    onChange: () => loop.wake("workers"),
+    now,
+    warn,
+  });
   const admission = createAdmission({
     router,
-    // A worker serves one model at a time: a second one would wait for it for ever.
-    modelsMax: () => (store.current().document.rpc.mode === "rpc" ? 1 : settings.modelsMax),
+    changes,
+    gate: rpc.gate,
+    modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
     drainMs: settings.drainMs,
+    progressAt: (id) => toldOf.get(id) ?? 0,
+    warn,
     loadTimeoutMs: settings.loadTimeoutMs,
     isCached: (id) => {
       const cache = loop.last()?.observed.cache;
@@ -176,10 +199,12 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     router,
     inventory: inventory.entries,
     engine,
+    workers: rpc.workers,
     onNewEngine: () => loop.retry(),
   });
   const tracker = createStatusTracker({
     now,
+    usedBy: rpc.workers.usedBy,
     onChange: (subject, condition) => journal.record("condition", { subject, ...condition }),
   });
   let source: SourceStatus = {
@@ -199,6 +224,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     random: Math.random,
     onPass: (pass) => {
       tracker.update(pass, statusInput(pass));
+      rpc.notePass(pass);
       void noteKept(inventory, pass, warn);
     },
     onError: (error) => logger.error({ err: error }, "a look at the world failed"),
@@ -240,6 +266,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     inventory,
     collector,
     lastUsed,
+    rpc,
     noteSource: (next) => {
       source = next;
       if (next.valid) logger.info({ path: next.path }, "gateway.yaml is applied");
@@ -259,34 +286,9 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
         source,
         conditions: tracker.conditions(),
         models: tracker.models(),
+        workers: rpc.statuses(tracker.workers()),
         running: executor.running(),
         inFlight: admission.inFlight(),
       }),
   };
-}
-
-function tellOutcome({ action, ms, error }: Outcome, logger: FastifyBaseLogger, journal: Journal): void {
-  const fields = { what: action.message, kind: action.kind, key: action.key, reason: action.reason, ms };
-  if (error) {
-    logger.warn({ ...fields, code: error.code, error: error.message }, "an action failed");
-    journal.record("action.failed", { ...actionBody(action), code: error.code, message: error.message });
-  } else {
-    logger.info(fields, "an action is done");
-    journal.record("action.finished", { ...actionBody(action), ms });
-  }
-}
-
-/** What the document once marked `keep` stays when it leaves the list. */
-async function noteKept(
-  inventory: Inventory,
-  { desired: { document } }: Pass,
-  warn: (message: string, fields: object) => void,
-): Promise<void> {
-  const named = (keep: boolean): Set<string> =>
-    new Set(document.models.filter((model) => (model.keep ?? false) === keep).map((model) => model.id));
-  try {
-    await inventory.noteKept(named(true), named(false));
-  } catch (error) {
-    warn("the inventory could not be written", { error: String(error) });
-  }
 }

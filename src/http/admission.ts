@@ -3,7 +3,8 @@ import { GatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/instances.ts";
 import type { Router } from "../engines/router.ts";
 import type { Drainer } from "../execute/router-actions.ts";
-import { createChanges } from "./changes.ts";
+import type { Changes } from "./changes.ts";
+import type { LoadGate } from "./load-gate.ts";
 import { createLoader } from "./loader.ts";
 
 export interface Lease {
@@ -21,7 +22,8 @@ export interface UseListener {
 export interface Admission extends Drainer {
   /**
    * A loaded model, kept loaded until the lease is released. Waits for the router, for a drain, for room, and for the
-   * load. Errors: `router_unavailable`, `engine_missing`, `model_not_found`, `model_load_failed`, `cancelled`.
+   * load. Errors: `router_unavailable`, `engine_missing`, `model_not_found`, `model_load_failed`, `too_few_workers`,
+   * `cancelled`.
    */
   acquire(id: string, signal: AbortSignal): Promise<Lease>;
   /** Unloads a model once its answers are through. */
@@ -39,14 +41,21 @@ export interface Admission extends Drainer {
   inFlight(): ReadonlyMap<string, number>;
   /** An instance takes no connections: has it loaded anew, unless that has happened already. */
   replace(instance: Instance): Promise<void>;
+  /** Ends a model that can never answer again, without waiting for the answers in flight; nobody is let in meanwhile. */
+  abandon(id: string): Promise<void>;
   /** Something changed that a waiter may wait for. */
   poke(): void;
 }
 
 export function createAdmission(options: {
   readonly router: Router;
+  readonly changes: Changes;
+  readonly gate: LoadGate;
   readonly modelsMax: () => number;
   readonly drainMs: number;
+  /** When (ms) the router last told of a model; 0 for never. */
+  readonly progressAt: (id: string) => number;
+  readonly warn: (message: string, fields: object) => void;
   readonly loadTimeoutMs: number;
   /** Whether the cache still holds a model, as far as anybody knows. */
   readonly isCached: (id: string) => boolean;
@@ -55,21 +64,23 @@ export function createAdmission(options: {
   readonly engineProblem: () => GatewayError | null;
   readonly now: () => number;
 }): Admission {
-  const { router, now } = options;
+  const { router, changes, gate, now } = options;
   const leases = new Map<string, number>();
   const open = new Set<OpenLease>();
   const lastUsed = new Map<string, number>();
   const draining = new Map<string, number>();
   let drainingAll = 0;
   const useListeners: UseListener[] = [];
-  const changes = createChanges();
   const loader = createLoader({
     router,
     changes,
+    gate,
     modelsMax: options.modelsMax,
     loadTimeoutMs: options.loadTimeoutMs,
     isCached: options.isCached,
     now,
+    progressAt: options.progressAt,
+    warn: options.warn,
     isHeld,
     hold,
     isInUse: (id) => leases.has(id),
@@ -123,6 +134,8 @@ export function createAdmission(options: {
         waitingForRouter = null;
         const instance = router.instances.get(id);
         if (instance) return lease(instance);
+        const refusal = gate.refusal();
+        if (refusal) throw refusal;
         await loader.load(id, signal);
       }
     }
@@ -169,6 +182,14 @@ export function createAdmission(options: {
       try {
         await loader.unload(id);
         return "unloaded";
+      } finally {
+        letIn();
+      }
+    },
+    abandon: async (id) => {
+      const letIn = hold([id]);
+      try {
+        await loader.unload(id);
       } finally {
         letIn();
       }

@@ -113,6 +113,7 @@ function exchange(
   const { translator } = generation;
   return new Promise((resolve) => {
     let status = 0;
+    let isAnswering = false;
     const errorText: Buffer[] = [];
     const over = new AbortController();
     const settle = (outcome: "done" | "refused"): void => {
@@ -132,6 +133,7 @@ function exchange(
           errorText.push(chunk);
           return true;
         }
+        isAnswering = true;
         const text = translator.chunk(chunk);
         return text === null ? true : raw.write(text);
       },
@@ -141,7 +143,8 @@ function exchange(
         settle("done");
       },
       fail: (error) => {
-        if (status === 0 && isRefusal(error)) return settle("refused");
+        // The headers alone are no answer: they come before the engine computes.
+        if (!isAnswering && isRefusal(error)) return settle("refused");
         if (error.code !== "cancelled") fail(raw, translator, withCause(error, lease));
         settle("done");
       },

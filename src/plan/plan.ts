@@ -9,6 +9,7 @@ import { type Goings, isMarked, isPresent, modelsToGo, planPruned, planRequested
 import { renderPreset } from "./render-preset.ts";
 import { createRoomCheck, type Needs, noNeeds } from "./room.ts";
 import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
+import { wantedWorkers } from "./workers.ts";
 
 export interface PlanContext {
   /** ms since the epoch. */
@@ -97,23 +98,27 @@ function planEngine(
   if (cache.state === "unknown" || preset.state === "unknown") return [];
   const leaving = new Set([...going.requested, ...going.pruned].map(({ cached }) => cached));
   const kept = cache.value.models.filter((model) => !leaving.has(model));
-  const wanted = wantedSections(desired, kept, router.knownOptions, findings);
+  const { endpoints, unprobed } = wantedWorkers(
+    desired,
+    observed.workers.state === "known" ? observed.workers.value.workers : [],
+  );
+  const wanted = wantedSections(desired, kept, endpoints, router.knownOptions, findings);
   const text = renderPreset(preset.value, wanted, router.knownOptions, (name) =>
     isOfRepo(name, cache.value.unreadable),
   );
   if (text !== preset.value.text) {
     const reason = preset.value.text === "" ? "PresetAbsent" : "PresetDiffers";
-    return [
-      now({
-        kind: "preset.write",
-        key: "preset",
-        text,
-        replaces: preset.value.text,
-        reason,
-        message: "write router.preset.ini",
-        disrupts: [],
-      }),
-    ];
+    const action: Action = {
+      kind: "preset.write",
+      key: "preset",
+      text,
+      replaces: preset.value.text,
+      reason,
+      message: "write router.preset.ini",
+      disrupts: [],
+    };
+    // A worker that nobody has looked at yet may be down: its first look takes seconds at most.
+    return [{ action, notBefore: 0, waits: unprobed > 0 }];
   }
   if (router.binary !== "present") return [];
   const listedByItself = kept

@@ -18,6 +18,8 @@ const embeddingBatch = 2048;
 export function wantedSections(
   desired: Desired,
   models: readonly CachedModel[],
+  /** The workers to use, in RPC mode. */
+  endpoints: readonly string[],
   knownOptions: ReadonlySet<string> | null,
   findings: Map<string, string>,
 ): WantedSection[] {
@@ -38,7 +40,7 @@ export function wantedSections(
     .filter((model) => model.complete)
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
     .flatMap((model) => modelSection(model, byId.get(model.id), knownOptions, findings));
-  return [{ name: "*", values: globalValues(desired, knownOptions, findings) }, ...sections];
+  return [{ name: "*", values: globalValues(desired, endpoints, knownOptions, findings) }, ...sections];
 }
 
 function note(findings: Map<string, string>, subject: string, text: string): void {
@@ -52,6 +54,7 @@ function settingsOf({ ctxSize, preset }: DesiredModel): string {
 
 function globalValues(
   desired: Desired,
+  endpoints: readonly string[],
   knownOptions: ReadonlySet<string> | null,
   findings: Map<string, string>,
 ): Map<string, string> {
@@ -64,7 +67,8 @@ function globalValues(
   if (desired.rpc.mode === "rpc" && desired.rpc.workers.length > 0) {
     if (knownOptions && !knownOptions.has("rpc"))
       note(findings, "rpc", "the engine was built without RPC: the workers are left out");
-    else values.set("rpc", desired.rpc.workers.join(","));
+    // None where no worker can be used: the model then runs on this machine alone.
+    else if (endpoints.length > 0) values.set("rpc", endpoints.join(","));
   }
   return values;
 }

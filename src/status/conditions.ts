@@ -6,28 +6,10 @@ import type { BackoffEntry, Plan } from "../plan/actions.ts";
 import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
+import { type Condition, type Finding, finding } from "./finding.ts";
+import { workersReady } from "./worker-conditions.ts";
 
-export type Truth = "True" | "False" | "Unknown";
-
-export interface Condition {
-  readonly type: string;
-  readonly status: Truth;
-  /** CamelCase, for machines. */
-  readonly reason: string;
-  /** For people: what is the matter, and what to do. */
-  readonly message: string;
-  readonly observedGeneration: number;
-  /** ISO 8601; moves only when `status` changes. */
-  readonly lastTransitionTime: string;
-}
-
-/** A condition before it has a time. */
-export interface Finding {
-  readonly type: string;
-  readonly status: Truth;
-  readonly reason: string;
-  readonly message: string;
-}
+export type { Condition, Finding } from "./finding.ts";
 
 export interface StatusInput {
   readonly desired: Desired;
@@ -53,18 +35,17 @@ export function gatewayFindings(input: StatusInput): Finding[] {
     routerReady(input),
     diskRoom(input),
     hubReachable(input),
+    workersReady(input.desired, input.observed.workers),
   ];
   return [ready(parts), ...parts];
-}
-
-function finding(type: string, status: Truth, reason: string, message: string): Finding {
-  return { type, status, reason, message };
 }
 
 /** Ready is what a person means by "does it work": the router answers and nothing needs a hand. */
 function ready(parts: readonly Finding[]): Finding {
   const blocking = parts.find((part) => part.type === "RouterReady" && part.status !== "True");
   if (blocking) return finding("Ready", "False", blocking.reason, blocking.message);
+  const alone = parts.find((part) => part.reason === "TooFewWorkers");
+  if (alone) return finding("Ready", "False", alone.reason, alone.message);
   const stuck = parts.find((part) => part.type === "Stalled" && part.status === "True");
   if (stuck) return finding("Ready", "False", "Stalled", stuck.message);
   const broken = parts.find((part) => part.type === "SourceValid" && part.status === "False");

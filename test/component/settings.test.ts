@@ -56,6 +56,10 @@ describe("settings", () => {
       compatPrefix: "/beta/v1",
       chatContext: "apply",
       keepAliveMs: null,
+      workerIntervalMs: 5_000,
+      workerStableMs: 10_000,
+      workerStallMs: 60_000,
+      rpcServer: undefined,
       logLevel: "info",
     });
   });

@@ -94,7 +94,15 @@ async function startSlow(t: TestContext): Promise<SlowModel> {
   const loading = new Promise<"loaded" | GatewayError>((resolve) => {
     settle = resolve;
   });
-  const instance = { id: "a", origin: "", key: "", ctxSize: null, nCtx: null, retain: () => () => undefined };
+  const instance = {
+    id: "a",
+    origin: "",
+    key: "",
+    ctxSize: null,
+    nCtx: null,
+    workers: [],
+    retain: () => () => undefined,
+  };
   const deps = {
     catalogue: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
     idle: { keep: () => undefined },

@@ -23,7 +23,15 @@ interface Setting {
 async function start(t: TestContext): Promise<Setting> {
   let loaded: Setting["loaded"] = () => undefined;
   const { promise: waiting, resolve: waits } = withResolvers();
-  const instance = { id: "a", origin: "", key: "", ctxSize: null, nCtx: null, retain: () => () => undefined };
+  const instance = {
+    id: "a",
+    origin: "",
+    key: "",
+    ctxSize: null,
+    nCtx: null,
+    workers: [],
+    retain: () => () => undefined,
+  };
   const deps = {
     catalogue: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
     idle: { keep: () => undefined },

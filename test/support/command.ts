@@ -35,6 +35,11 @@ function environmentOf(folders: GatewayFolders, extra: Readonly<Record<string, s
   };
 }
 
+/** Program and arguments of the command line. */
+export function commandLine(args: readonly string[]): [string, ...string[]] {
+  return [process.execPath, "--enable-source-maps", join(packageRoot, "dist", "src", "cli.js"), ...args];
+}
+
 /** Starts the command; what is left of it ends with the test, by KILL. */
 export async function startCommand(
   t: TestContext,
@@ -43,7 +48,8 @@ export async function startCommand(
   extra: Readonly<Record<string, string>> = {},
 ): Promise<RunningCommand> {
   const environment = environmentOf(folders, { LLAMA_SERVER: await llamaServer(), ...extra });
-  const child = spawn(process.execPath, ["--enable-source-maps", join(packageRoot, "dist", "src", "cli.js"), ...args], {
+  const [node, ...command] = commandLine(args);
+  const child = spawn(node, command, {
     env: environment,
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -61,7 +61,15 @@ function world(mode: ChatContextMode = "apply", first = 8192): World {
             if (signal.aborted) throw new GatewayError("cancelled", "the client left");
             if (held > 0) continue;
             leases++;
-            const instance = { id, origin: "", key: "", ctxSize: size, nCtx: size, retain: () => () => undefined };
+            const instance = {
+              id,
+              origin: "",
+              key: "",
+              ctxSize: size,
+              nCtx: size,
+              workers: [],
+              retain: () => () => undefined,
+            };
             return { instance, overdue: () => null, release: () => void leases-- };
           }
         },

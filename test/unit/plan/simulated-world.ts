@@ -21,6 +21,7 @@ import {
   restingRouter,
   silenceLimitMs,
   type WorldFile,
+  workersOf,
 } from "./world.ts";
 
 /** Paths by repository. */
@@ -84,6 +85,7 @@ export function createSimulatedWorld(options: {
     desired: options.desired,
     files: () => files,
     observe: () => ({
+      workers: workersOf(world.desired),
       cache: known(cache()),
       preset: known(parsePreset(presetText)),
       inventory: known(inventory),
