@@ -26,7 +26,7 @@ interface Way {
 
 const mib = 1024 * 1024;
 const rounds = 3;
-const [free = "4096", limited = "1024", folder = tmpdir()] = process.argv.slice(2);
+const [free = "4096", limited = "1024", folder = tmpdir()] = process.argv.slice(3);
 const worst = { delayMs: 0, memory: 0, controlMs: 0 };
 
 async function startHub(size: number, rate: number): Promise<{ hub: Hub; stop(): Promise<void> }> {
