@@ -79,7 +79,7 @@ test("pull shows bytes, rate and time left, and is done when the router lists th
   const unasked = await run("rm", model);
   assert.equal(unasked.code, 1);
   assert.match(unasked.stderr, /nobody can be asked here: .*--yes/);
-  const removed = await run("rm", "new-GGUF", "--yes");
+  const removed = await run("rm", model, "--yes");
   assert.deepEqual([removed.code, removed.stderr], [0, ""]);
   assert.match(removed.stdout, /^Deleted acme\/new-GGUF:Q8_0: 2 file\(s\), /);
   assert.deepEqual(await readdir(folders.cacheDir), ["models--acme--alpha"]);
