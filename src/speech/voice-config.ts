@@ -13,6 +13,10 @@ export interface VoiceConfig {
   /** `espeak` where the text goes through espeak-ng; other ways need programs of their own. */
   readonly phonemeType: string;
   readonly phonemeIds: ReadonlyMap<string, readonly number[]>;
+  /** How it speaks where nobody says otherwise. */
+  readonly noiseScale: number;
+  readonly lengthScale: number;
+  readonly noiseW: number;
 }
 
 /** Throws `engine_failed` that names what is missing: Piper would end over it. */
@@ -22,6 +26,7 @@ export function parseVoiceConfig(value: unknown, voice: string): VoiceConfig {
   const espeak = isRecord(config["espeak"]) ? config["espeak"] : {};
   const sampleRate = count(audio["sample_rate"]);
   const numSpeakers = count(config["num_speakers"]);
+  const inference = isRecord(config["inference"]) ? config["inference"] : {};
   const espeakVoice = espeak["voice"];
   const missing = [
     ...(sampleRate === null || sampleRate < 1000 || sampleRate > 384_000 ? ["audio.sample_rate"] : []),
@@ -39,6 +44,9 @@ export function parseVoiceConfig(value: unknown, voice: string): VoiceConfig {
     espeakVoice,
     phonemeType: typeof config["phoneme_type"] === "string" ? config["phoneme_type"] : "espeak",
     phonemeIds: phonemeMap(config["phoneme_id_map"]),
+    noiseScale: scale(inference["noise_scale"], 0.667),
+    lengthScale: scale(inference["length_scale"], 1),
+    noiseW: scale(inference["noise_w"], 0.8),
   };
 }
 
@@ -82,4 +90,8 @@ function phonemeMap(value: unknown): ReadonlyMap<string, readonly number[]> {
     if (numbers.length > 0) map.set(phoneme, numbers);
   }
   return map;
+}
+
+function scale(value: unknown, fallback: number): number {
+  return typeof value === "number" && value >= 0 && value <= 10 ? value : fallback;
 }

@@ -64,11 +64,15 @@ export function wavHeader(format: Omit<Pcm, "samples">, dataBytes: number | null
   return bytes;
 }
 
+/** Nearly every machine keeps numbers as the file does: then bytes are copied, and not millions of samples one by one. */
+const keepsLittleEnd = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
+
 /** The bytes of samples, little endian, as they stand in a file. */
 export function sampleBytes(samples: Int16Array): Uint8Array {
+  if (keepsLittleEnd) return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
   const bytes = new Uint8Array(samples.length * 2);
   const view = new DataView(bytes.buffer);
-  for (const [index, sample] of samples.entries()) view.setInt16(index * 2, sample, true);
+  for (let index = 0; index < samples.length; index++) view.setInt16(index * 2, samples[index] ?? 0, true);
   return bytes;
 }
 
@@ -127,8 +131,10 @@ export function softenEdges(pcm: Pcm): Pcm {
  */
 export function normalisedSamples(sound: Float32Array): Int16Array {
   let peak = 0.01;
-  for (const value of sound) peak = Math.max(peak, Math.abs(value));
-  return Int16Array.from(sound, (value) => Math.round((value / peak) * 32_767));
+  for (let index = 0; index < sound.length; index++) peak = Math.max(peak, Math.abs(sound[index] ?? 0));
+  const samples = new Int16Array(sound.length);
+  for (let index = 0; index < sound.length; index++) samples[index] = Math.round(((sound[index] ?? 0) / peak) * 32_767);
+  return samples;
 }
 
 /** Throws `upstream_failed` for sounds that cannot be joined as they are. */
@@ -155,6 +161,10 @@ function readFormat(view: DataView, at: number, size: number): { sampleRate: num
 
 function samplesOf(view: DataView, at: number, size: number): Int16Array {
   const samples = new Int16Array(size / 2);
+  if (keepsLittleEnd) {
+    new Uint8Array(samples.buffer).set(new Uint8Array(view.buffer, view.byteOffset + at, size));
+    return samples;
+  }
   for (let index = 0; index < samples.length; index++) samples[index] = view.getInt16(at + index * 2, true);
   return samples;
 }
