@@ -2,7 +2,7 @@
 // Adapts nothing: what the engine answers is the answer, but for errors, which it does not explain.
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { Agent, request } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { isEnglishOnly } from "../speech/transcription-models.ts";
@@ -10,13 +10,17 @@ import { createTurns } from "../speech/turns.ts";
 import { findOnPath } from "./locate.ts";
 import { createServerChild, type ServerChildOptions, type ServerSnapshot } from "./server-child.ts";
 
-export const transcriptionPath = "/v1/audio/transcriptions";
+const transcriptionPath = "/v1/audio/transcriptions";
 
 export interface WhisperSnapshot extends ServerSnapshot {
   /** Absolute path of the model that it was started with. */
   readonly model: string | null;
   /** Whether ffmpeg was there when it was started: without it WAV, FLAC and MP3 are all that it reads. */
   readonly converts: boolean;
+  /** An upload has its turn. */
+  readonly busy: boolean;
+  /** How many wait for theirs. */
+  readonly waiting: number;
 }
 
 export interface Upload {
@@ -62,6 +66,7 @@ export function createWhisper(
   const agent = new Agent({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
   let model: string | null = null;
   let converts = false;
+  let busy = false;
 
   async function send(upload: Upload): Promise<{ status: number; contentType: string; body: Buffer }> {
     try {
@@ -72,7 +77,9 @@ export function createWhisper(
           "content-type": upload.contentType,
           ...(upload.contentLength === null ? {} : { "content-length": String(upload.contentLength) }),
         },
-        body: upload.body,
+        // Not the stream itself: undici would destroy it when the engine breaks off, and with it the connection on which
+        // the client is to read why.
+        body: Readable.from(upload.body.iterator({ destroyOnReturn: false })),
         // A stream cannot be sent a second time over a connection that turns out to be closed.
         reset: true,
         signal: upload.signal,
@@ -81,6 +88,8 @@ export function createWhisper(
       const body = await readAtMost(answer.body);
       return { status: answer.statusCode, contentType: String(contentType ?? "application/json"), body };
     } catch (error) {
+      // Most clients read an answer only when they have sent everything.
+      upload.body.resume();
       if (upload.signal.aborted || isCutUpload(error))
         throw new GatewayError("cancelled", "the client left", { cause: error });
       if (error instanceof GatewayError) throw error;
@@ -102,7 +111,7 @@ export function createWhisper(
   }
 
   return {
-    snapshot: () => ({ ...child.snapshot(), model, converts }),
+    snapshot: () => ({ ...child.snapshot(), model, converts, busy, waiting: turns.waiting() }),
     start: async (binary, path, signal) => {
       // Asked to convert without ffmpeg it ends at once, with success.
       converts = (await findOnPath("ffmpeg", options.environment["PATH"] ?? "")) !== null;
@@ -127,12 +136,14 @@ export function createWhisper(
       // Where nothing runs nobody has to wait for it.
       child.origin();
       const over = await turns.take(upload.signal);
+      busy = true;
       try {
         const { status, contentType, body } = await send(upload);
         if (status === 200 && !isErrorText(contentType, body)) return { contentType, body };
         if (converts) await clear(options.scratchDir);
         throw refused(status, body.toString("utf8").trim());
       } finally {
+        busy = false;
         over();
       }
     },

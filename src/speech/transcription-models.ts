@@ -18,7 +18,7 @@ export function isModelFileName(name: string): boolean {
 }
 
 /** The repository also holds archives for other runtimes (`-encoder.mlmodelc.zip`) and files for its own tests. */
-export function isOfficialModel(path: string): boolean {
+function isOfficialModel(path: string): boolean {
   return /^ggml-(?:tiny|base|small|medium|large)(?:[.-][A-Za-z0-9._-]*)?\.bin$/.test(path);
 }
 

@@ -4,30 +4,24 @@ import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { describe, it, type TestContext } from "node:test";
-import type { Whisper } from "../../src/engines/whisper.ts";
 import { isRunning } from "../support/processes.ts";
 import { refusal, until } from "../support/scratch.ts";
-import { form, someSound, upload, whisperFor, whisperServer, writeWhisperModel } from "../support/whisper.ts";
+import {
+  form,
+  heard,
+  someSound,
+  startedWhisper,
+  upload,
+  whisperFor,
+  whisperServer,
+  writeWhisperModel,
+} from "../support/whisper.ts";
 
 const never = new AbortController().signal;
 
-async function started(
-  t: TestContext,
-  words = "hello from the ear",
-  queueDepth = 4,
-): Promise<{ whisper: Whisper; folder: string }> {
-  const { whisper, folder } = await whisperFor(t, { queueDepth });
-  await whisper.start(await whisperServer(), await writeWhisperModel(folder, words), never);
-  return { whisper, folder };
-}
-
-async function heard(whisper: Whisper, parts: Parameters<typeof form>[0] = { file: someSound() }): Promise<string> {
-  return Buffer.from((await whisper.transcribe(upload(form(parts)))).body).toString("utf8");
-}
-
 describe("whisper-server", { concurrency: true }, () => {
   it("is ready once its model is loaded, and what it answers is the answer", async (t) => {
-    const { whisper } = await started(t);
+    const { whisper } = await startedWhisper(t);
     const { phase, pid, model } = whisper.snapshot();
     assert.equal(phase, "ready");
     assert.match(model ?? "", /ggml-said\.en\.bin$/);
@@ -42,7 +36,7 @@ describe("whisper-server", { concurrency: true }, () => {
   });
 
   it("is started again with another model", async (t) => {
-    const { whisper, folder } = await started(t, "the first one");
+    const { whisper, folder } = await startedWhisper(t, "the first one");
     const second = await writeWhisperModel(folder, "the second one", "ggml-second.en.bin");
     assert.equal((await refusal(whisper.start(await whisperServer(), second, never))).code, "internal");
     await whisper.stop();
@@ -100,7 +94,7 @@ describe("whisper-server", { concurrency: true }, () => {
   });
 
   it("does one upload at a time in the order of their coming, and has no endless line", async (t) => {
-    const { whisper } = await started(t, "in turn", 2);
+    const { whisper } = await startedWhisper(t, "in turn", 2);
     const slow = new PassThrough();
     const body = form({ file: someSound() });
     slow.write(body.subarray(0, 200));
@@ -150,7 +144,7 @@ describe("whisper-server", { concurrency: true }, () => {
   });
 
   it("is left by a client that goes away in the middle of its upload", async (t) => {
-    const { whisper } = await started(t, "still here");
+    const { whisper } = await startedWhisper(t, "still here");
     const cut = new PassThrough();
     cut.write(form({ file: someSound() }).subarray(0, 300));
     const leaving = new AbortController();
@@ -159,37 +153,6 @@ describe("whisper-server", { concurrency: true }, () => {
     leaving.abort();
     assert.equal((await work).code, "cancelled");
     assert.equal(await heard(whisper), '{"text":" still here\\n"}');
-  });
-});
-
-describe("an upload of 100 MB", () => {
-  it("goes through as fast as the engine takes it, and we never hold more than a little of it", async (t) => {
-    const { whisper } = await started(t);
-    const pid = whisper.snapshot().pid ?? 0;
-    const head = form({ file: someSound() });
-    const closing = head.lastIndexOf("\r\n------");
-    const chunk = Buffer.alloc(256 * 1024, "x");
-    let sent = 0;
-    async function* pieces(): AsyncGenerator<Buffer> {
-      yield head.subarray(0, closing);
-      yield Buffer.from('\r\n------speech-test-boundary\r\nContent-Disposition: form-data; name="other"\r\n\r\n');
-      for (; sent < 100 * 1024 * 1024; sent += chunk.length) yield chunk;
-      yield head.subarray(closing);
-    }
-    process.kill(pid, "SIGSTOP");
-    const work = whisper.transcribe(upload(Readable.from(pieces())));
-    // What is taken from the client while the engine takes nothing is what we and the system hold.
-    let last = -1;
-    await until("no more is taken", async () => {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      const isStill = sent === last;
-      last = sent;
-      return isStill && sent > 0;
-    });
-    process.kill(pid, "SIGCONT");
-    assert.ok(last < 12 * 1024 * 1024, `${last} bytes`);
-    assert.equal(Buffer.from((await work).body).toString(), '{"text":" hello from the ear\\n"}');
-    assert.ok(sent >= 100 * 1024 * 1024);
   });
 });
 

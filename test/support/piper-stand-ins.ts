@@ -38,7 +38,7 @@ interface Behaviour {
 export const secondsPerCharacter = 0.02;
 
 /** A description as `.onnx.json` files have it. */
-export function voiceDescription(sampleRate: number): object {
+function voiceDescription(sampleRate: number): object {
   return {
     audio: { sample_rate: sampleRate, quality: "medium" },
     espeak: { voice: "en-us" },

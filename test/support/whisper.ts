@@ -71,6 +71,25 @@ export async function whisperFor(
   return { whisper, folder };
 }
 
+/** Runs already, and says these words to whatever it hears. */
+export async function startedWhisper(
+  t: TestContext,
+  words = "hello from the ear",
+  queueDepth = 4,
+): Promise<{ readonly whisper: Whisper; readonly folder: string }> {
+  const { whisper, folder } = await whisperFor(t, { queueDepth });
+  await whisper.start(await whisperServer(), await writeWhisperModel(folder, words), new AbortController().signal);
+  return { whisper, folder };
+}
+
+/** What it answers to a form; default: to some sound. */
+export async function heard(
+  whisper: Whisper,
+  parts: Readonly<Record<string, Buffer | string>> = { file: someSound() },
+): Promise<string> {
+  return Buffer.from((await whisper.transcribe(upload(form(parts)))).body).toString("utf8");
+}
+
 /** Two seconds of a tone. */
 export function someSound(): Buffer {
   const samples = Int16Array.from({ length: 32_000 }, (_, i) => 8_000 * Math.sin(i / 20));
