@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { sherpaParts } from "../speech/sherpa-voice.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../speech/voice-config.ts";
+import { isVoiceId } from "../speech/voices.ts";
 import type { SherpaInstallation } from "./install/sherpa.ts";
 import type { ServerCommand } from "./server-child.ts";
 
@@ -57,9 +58,10 @@ export function sherpaCommand(
 /**
  * The voice in `model` (absolute path of the `.onnx` file, its description beside it), copied below `preparedDir` in the form
  * that sherpa-onnx takes; no work where that was done before. The file itself stays as it was downloaded and verified.
- * Throws `engine_failed`, `not_supported`, `source_missing`, `disk_full`, `state_unwritable`.
+ * Throws `invalid_request`, `engine_failed`, `not_supported`, `source_missing`, `disk_full`, `state_unwritable`.
  */
 export async function prepareVoice(voice: string, model: string, preparedDir: string): Promise<PreparedVoice> {
+  if (!isVoiceId(voice)) throw new GatewayError("invalid_request", `${JSON.stringify(voice)} is no voice`);
   const config = parseVoiceConfig(await readJson(`${model}.json`), voice);
   const { metadata, tokens } = sherpaParts(config, voice);
   try {

@@ -48,5 +48,6 @@ describe("a voice for sherpa-onnx", { concurrency: true }, () => {
     assert.equal(await code(), "engine_failed");
     await rm(`${model}.json`);
     assert.equal(await code(), "source_missing");
+    assert.equal((await refusal(prepareVoice("../up", model, join(folder, "p")))).code, "invalid_request");
   });
 });

@@ -4,6 +4,7 @@ import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
+import { findLeftovers } from "../../src/engines/leftovers.ts";
 import { findPiper, piperCommand } from "../../src/engines/piper.ts";
 import { createVoiceServer, type VoiceServer } from "../../src/engines/voice-server.ts";
 import { cleanUp } from "../support/clean-up.ts";
@@ -100,7 +101,7 @@ describe("a Python with Piper", { concurrency: true }, () => {
 describe("Piper as a child", { concurrency: true }, () => {
   for (const generation of ["synthesize", "json", "text"]) {
     it(`of the ${generation} generation speaks with the voice that it was started with`, async (t) => {
-      const { server, start } = await world(t, generation);
+      const { folder, server, start } = await world(t, generation);
       assert.equal((await refusal(server.speak({ ...plain, text: "a" }, never))).code, "engine_failed");
       await start("en_US-tiny-low");
       // Told another name, Piper would take any voice; ours is not told.
@@ -109,6 +110,8 @@ describe("Piper as a child", { concurrency: true }, () => {
       assert.ok(Math.abs(sound.samples.length / sound.sampleRate - 11 * secondsPerCharacter) < 0.001);
       const { phase, voice, pid } = server.snapshot();
       assert.deepEqual([phase, voice], ["ready", "en_US-tiny-low"]);
+      // After a kill of the gateway the next one finds it by its mark.
+      assert.deepEqual(await findLeftovers(folder), process.platform === "linux" ? [pid] : []);
       await server.stop();
       assert.equal(await isRunning(pid ?? 0), false);
       assert.equal(server.snapshot().phase, "stopped");

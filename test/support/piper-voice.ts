@@ -2,7 +2,7 @@
 // real voice, so every engine that runs real ones runs it; what it says is checked by its length and pitch.
 
 /** Samples that each phoneme id makes at length scale 1. */
-const samplesPerId = 256;
+const samplesPerId = 96;
 export const toneHertz = 440;
 /** Loudest sample before an engine makes it louder. */
 const amplitude = 0.3;
@@ -37,8 +37,11 @@ export function piperVoiceConfig(sampleRate: number, facts: object = {}): object
   };
 }
 
-/** The model (1 kB): `sin(place × step)` over as many places as ids × 256 × length scale, as `[1, 1, 1, N]`. */
-export function piperVoiceModel(sampleRate: number): Buffer {
+/**
+ * The model (1 kB): `sin(place × step)` over as many places as ids × 96 × length scale, as `[1, 1, 1, N]`. With several
+ * speakers it takes a `sid`, and each next one speaks that much higher: twice, three times the tone.
+ */
+export function piperVoiceModel(sampleRate: number, speakers = 1): Buffer {
   const step = (2 * Math.PI * toneHertz) / sampleRate;
   const graph = concat([
     ...[
@@ -49,7 +52,14 @@ export function piperVoiceModel(sampleRate: number): Buffer {
       node("Gather", ["scales", "one"], "lengthScale"),
       node("Mul", ["plainLength", "lengthScale"], "length"),
       node("Range", ["zero", "length", "unit"], "places"),
-      node("Mul", ["places", "step"], "angles"),
+      ...(speakers > 1
+        ? [
+            node("Cast", ["sid"], "speaker", [attribute("to", float)]),
+            node("Add", ["speaker", "unit"], "times"),
+            node("Mul", ["times", "step"], "ownStep"),
+          ]
+        : []),
+      node("Mul", ["places", speakers > 1 ? "ownStep" : "step"], "angles"),
       node("Sin", ["angles"], "tone"),
       node("Mul", ["tone", "amplitude"], "sound"),
       node("Reshape", ["sound", "outputShape"], "output"),
@@ -67,6 +77,7 @@ export function piperVoiceModel(sampleRate: number): Buffer {
     field(11, valueInfo("input", int64, [1, "phonemes"])),
     field(11, valueInfo("input_lengths", int64, [1])),
     field(11, valueInfo("scales", float, [3])),
+    ...(speakers > 1 ? [field(11, valueInfo("sid", int64, [1]))] : []),
     field(12, valueInfo("output", float, [1, 1, 1, "time"])),
   ]);
   return concat([number(1, 8), field(2, "model-gateway"), field(7, graph), field(8, number(2, 13))]);

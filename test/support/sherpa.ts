@@ -28,12 +28,12 @@ export async function provideSherpa(onProgress: (text: string) => void): Promise
 export async function writeVoice(
   voicesDir: string,
   voice: string,
-  options: { readonly sampleRate?: number; readonly facts?: object } = {},
+  options: { readonly sampleRate?: number; readonly facts?: object; readonly speakers?: number } = {},
 ): Promise<string> {
-  const { sampleRate = 16_000, facts = {} } = options;
+  const { sampleRate = 16_000, speakers = 1, facts = { num_speakers: speakers } } = options;
   await mkdir(voicesDir, { recursive: true });
   const model = join(voicesDir, `${voice}.onnx`);
-  await writeFile(model, piperVoiceModel(sampleRate));
+  await writeFile(model, piperVoiceModel(sampleRate, speakers));
   await writeFile(`${model}.json`, JSON.stringify(piperVoiceConfig(sampleRate, facts)));
   return model;
 }
