@@ -8,10 +8,12 @@ const pure = [
   "^src/status/(conditions|report)\\.ts$",
   "^src/desired/(document|parse|validate)\\.ts$",
   "^src/observe/cache-layout\\.ts$",
-  "^src/hub/(select|layout)\\.ts$",
+  "^src/hub/(select|layout|capabilities|extents|work-list|pace)\\.ts$",
   "^src/http/(body-scan|sse|guards|errors)\\.ts$",
-  "^src/http/native/(chat-request|chat-records|model-records)\\.ts$",
-  "^src/http/openapi\\.ts$",
+  "^src/http/native/(fields|options|chat-messages|(chat|generate|embed)-request)\\.ts$",
+  "^src/http/native/((chat|generate|model)-records|show-body)\\.ts$",
+  "^src/http/(openapi|json-fault)\\.ts$",
+  "^src/http/keys/(key-list|cors)\\.ts$",
 ];
 
 /** From the bottom up: a module imports from its own layer and from those before it. */

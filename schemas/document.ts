@@ -30,6 +30,18 @@ export const modelSchema = {
   properties: {
     id: modelIdSchema,
     ctxSize: ctxSizeSchema,
+    aliases: {
+      type: "array",
+      uniqueItems: true,
+      maxItems: 100,
+      items: {
+        type: "string",
+        maxLength: 200,
+        pattern: "^[A-Za-z0-9_][A-Za-z0-9_./:+@-]*$",
+        description: "A name: letters, digits and _ . / : + @ -",
+      },
+      description: "Further names by which clients may ask for this model.",
+    },
     preset: presetSchema,
     keep: { type: "boolean", description: "Never pruned, also after it has left this list." },
     source: { type: "string", minLength: 1, description: "A local .gguf file, relative to this file's folder." },

@@ -3,6 +3,7 @@
 import { planCommand, statusCommand } from "./cli/ask.ts";
 import { engineCommand } from "./cli/engine.ts";
 import { helpText } from "./cli/help.ts";
+import { keyCommand } from "./cli/key.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { validateCommand } from "./cli/validate.ts";
 import { GatewayError, toGatewayError } from "./core/errors.ts";
@@ -14,6 +15,8 @@ async function run(line: CommandLine): Promise<number | null> {
     console.log(helpText());
     return 0;
   }
+  if (line.expires !== undefined && line.command !== "key")
+    throw new GatewayError("invalid_request", "--expires belongs to `model-gateway key create NAME`");
   switch (line.command) {
     case "serve":
       await serveCommand(line.settings);
@@ -26,6 +29,8 @@ async function run(line: CommandLine): Promise<number | null> {
       return validateCommand(line.operands);
     case "engine":
       return engineCommand(line);
+    case "key":
+      return keyCommand(line);
     case "version":
       console.log(version);
       return 0;
@@ -43,6 +48,7 @@ try {
 } catch (error) {
   const { message, hint, code } = toGatewayError(error);
   console.error(`model-gateway: ${message}`);
-  if (code !== "invalid_request") console.error(hint);
+  // Both say what to do already.
+  if (code !== "invalid_request" && code !== "unauthorized") console.error(hint);
   process.exitCode = 1;
 }

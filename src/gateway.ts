@@ -3,9 +3,11 @@ import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { GatewayError } from "./core/errors.ts";
-import { matchName } from "./core/ids.ts";
+import { matchName, normaliseName } from "./core/ids.ts";
 import { removeTemporaries } from "./desired/atomic-file.ts";
+import type { DesiredState } from "./desired/document.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
+import type { DesiredStore } from "./desired/store.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
 import { type Core, createCore } from "./gateway/core.ts";
@@ -16,6 +18,7 @@ import { createChatContext } from "./http/chat-context.ts";
 import { createEdits } from "./http/edits/create.ts";
 import { isLoopback } from "./http/guards.ts";
 import { createIdleUnload } from "./http/idle.ts";
+import { keyFileName } from "./http/keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
 import { listen, requireKeys } from "./http/listen.ts";
 import { createUpstream } from "./http/upstream.ts";
@@ -31,6 +34,8 @@ export interface Gateway {
   readonly url: string;
   readonly journal: Journal;
   status(): StatusReport;
+  /** Whether a request needs a license key. */
+  needsKey(): boolean;
   /** Ends everything that was started; safe to call twice. */
   stop(): Promise<void>;
 }
@@ -48,7 +53,7 @@ const filePollMs = 2_000;
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { settings, logger } = options;
   const keys = openLicenseKeys({
-    path: join(settings.stateDir, "license-keys.json"),
+    path: join(settings.stateDir, keyFileName),
     single: settings.licenseKey,
     now: Date.now,
     warn: (message, fields) => logger.warn(fields, message),
@@ -64,12 +69,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       logger,
       onInstallProgress: options.onInstallProgress ?? (() => undefined),
     });
-    await writeFirstDocument(
+    const isFirst = await writeFirstDocument(
       settings.configPath,
       join(packageRoot, "schemas", "gateway.schema.json"),
       core.store.hasAppliedFile(),
     );
-    await removeLeftoverPartials(settings.cacheDir, logger);
+    if (isFirst) logger.info({ path: settings.configPath }, "wrote a first document, with a starter model");
     return await run(core, keys, settings, logger, lock.release);
   } catch (error) {
     await lock.release();
@@ -77,9 +82,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-async function removeLeftoverPartials(cacheDir: string, logger: FastifyBaseLogger): Promise<void> {
+/** Of models that are wanted they stay: the next pull goes on with them. */
+async function removeLeftoverPartials(
+  cacheDir: string,
+  { document }: DesiredState,
+  logger: FastifyBaseLogger,
+): Promise<void> {
   try {
-    const partials = await cleanPartials(cacheDir);
+    const partials = await cleanPartials(cacheDir, new Set(document.models.map(({ id }) => id)));
     if (partials.length > 0) logger.info({ partials }, "removed leftovers of earlier pulls");
   } catch (error) {
     logger.warn({ error: String(error) }, "leftovers of earlier pulls could not be removed");
@@ -100,8 +110,23 @@ async function run(
   // Each answer in flight listens to it.
   setMaxListeners(0, cutOff.signal);
   const status = (): StatusReport => core.status(stopping.signal.aborted);
-  const catalogue = createCatalogue(loop.last, router, (name) => absentReason(status(), name));
-  const edits = createEdits({ store, loop, admission, catalogue, status, waitTimeoutMs: settings.waitTimeoutMs });
+  const catalogue = createCatalogue(
+    loop.last,
+    router,
+    (name) => absentReason(status(), name) ?? takenOut(store, name),
+    () => store.current().document,
+  );
+  const edits = createEdits({
+    store,
+    loop,
+    admission,
+    catalogue,
+    executor: core.executor,
+    hub: core.hub,
+    status,
+    waitTimeoutMs: settings.waitTimeoutMs,
+    now: Date.now,
+  });
   const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: Date.now, warn });
   const app: FastifyInstance = buildApp({
     logger,
@@ -169,17 +194,20 @@ async function run(
       pollMs: filePollMs,
     });
     await files.check();
+    await removeLeftoverPartials(settings.cacheDir, store.current(), logger);
+    store.onChange((state) => void removeLeftoverPartials(settings.cacheDir, state, logger));
     loop.start();
     await loop.waitFor({ generation: 0, timeoutMs: settings.startTimeoutMs, test: () => true });
     void core.engine.prepare(stopping.signal);
-    return { url, journal, status, stop: () => (stopped ??= shutDown()) };
+    const needsKey = (): boolean => !isLoopback(settings.host) || keys.areRequired();
+    return { url, journal, status, needsKey, stop: () => (stopped ??= shutDown()) };
   } catch (error) {
     await shutDown();
     throw error;
   }
 }
 
-/** Why a model that the document names is not in the cache; null for one that it does not name. */
+/** What is the matter with a model that the document names and the cache lacks; null for one that it does not name. */
 function absentReason({ models }: StatusReport, name: string): string | null {
   const desired = models.filter((model) => model.desired);
   const match = matchName(
@@ -190,5 +218,15 @@ function absentReason({ models }: StatusReport, name: string): string | null {
   const present = desired
     .find((model) => model.id === match.id)
     ?.conditions.find((condition) => condition.type === "Present");
-  return present && present.status !== "True" ? present.message : null;
+  return present && present.status !== "True" ? `is in the document but not here yet: ${present.message}` : null;
+}
+
+/** That a call took a model out which the file still names: an edit of the file elsewhere does not bring it back. */
+function takenOut(store: DesiredStore, name: string): string | null {
+  const id = normaliseName(name);
+  const named = store.current().document.models.some((model) => model.id === id);
+  if (named || !store.isInFile(id)) return null;
+  const difference = store.differencesFromFile().find(({ path, desired }) => desired === null && path.includes(id));
+  const by = difference?.setBy ?? "a call of the API";
+  return `is in gateway.yaml, but was taken out of the document by ${by}; POST /api/pull brings it back`;
 }

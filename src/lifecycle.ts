@@ -1,4 +1,4 @@
-// One gateway per state folder, and an orderly end: the lock, and what signals do.
+// One gateway per state folder, and an orderly end: the locks, and what signals do.
 import { createHash, randomBytes } from "node:crypto";
 import { copyFile, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,9 +23,37 @@ interface LockHolder {
 const attempts = 20;
 const pauseMs = 15;
 
+/** How long, in ms, to wait for a lock that is held for a moment only. */
+const patienceMs = 5_000;
+
 /** Errors: `invalid_request` when another gateway has the folder, or it cannot be written. */
 export async function lockState(stateDir: string): Promise<StateLock> {
-  const path = join(stateDir, "gateway.lock");
+  const lock = await lockFile(stateDir, "gateway.lock");
+  if (typeof lock !== "number") return lock;
+  throw new GatewayError("invalid_request", `another gateway (process ${lock}) has the state folder ${stateDir}`);
+}
+
+/** Runs `work` while no other process has the lock of that name. Errors: `invalid_request` where it stays taken. */
+export async function withLock<T>(stateDir: string, name: string, work: () => Promise<T>): Promise<T> {
+  const deadline = Date.now() + patienceMs;
+  for (;;) {
+    const lock = await lockFile(stateDir, name);
+    if (typeof lock !== "number") {
+      try {
+        return await work();
+      } finally {
+        await lock.release();
+      }
+    }
+    if (Date.now() > deadline)
+      throw new GatewayError("invalid_request", `process ${lock} holds ${join(stateDir, name)}: try again later`);
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+}
+
+/** The lock, or the process that has it. */
+async function lockFile(stateDir: string, name: string): Promise<StateLock | number> {
+  const path = join(stateDir, name);
   const nonce = randomBytes(6).toString("hex");
   const mine = `${path}.${nonce}`;
   try {
@@ -37,16 +65,10 @@ export async function lockState(stateDir: string): Promise<StateLock> {
     for (let attempt = 1; ; attempt++) {
       const holder = await take(path, mine);
       if (holder === null) break;
-      if (holder.path === path || attempt === attempts) {
-        throw new GatewayError(
-          "invalid_request",
-          `another gateway (process ${holder.pid}) has the state folder ${stateDir}`,
-        );
-      }
+      if (holder.path === path || attempt === attempts) return holder.pid;
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   } catch (error) {
-    if (error instanceof GatewayError) throw error;
     throw new GatewayError(
       "invalid_request",
       `the state folder ${stateDir} cannot be used (${systemCode(error) ?? String(error)})`,
@@ -58,7 +80,7 @@ export async function lockState(stateDir: string): Promise<StateLock> {
   let held = true;
   return {
     release: async () => {
-      // Once: afterwards the lock is the next gateway's.
+      // Once: afterwards the lock is the next one's.
       if (held) await rm(path, { force: true });
       held = false;
     },

@@ -14,7 +14,7 @@ export const settingRows = [
     flag: "host",
     variable: "GATEWAY_HOST",
     fallback: "127.0.0.1",
-    meaning: "Address to listen on. Loopback only in this version: there are no license keys yet.",
+    meaning: "Address to listen on; one that other machines reach only with a license key.",
   },
   { flag: "port", variable: "GATEWAY_PORT", fallback: "8484", meaning: "Port to listen on; 0 takes a free one." },
   {
@@ -146,8 +146,8 @@ export const sharedVariables = [
   },
   {
     variable: "GATEWAY_LICENSE_KEY",
-    fallback: "",
-    meaning: "A license key, beside those of STATE/license-keys.json.",
+    fallback: "none",
+    meaning: "A license key, beside those of STATE/license-keys.json; `plan` and `status` present it.",
   },
   { variable: "HF_ENDPOINT", fallback: "https://huggingface.co", meaning: "The model hub." },
   {

@@ -57,6 +57,8 @@ export interface CommandLine {
   readonly settings: Settings;
   readonly json: boolean;
   readonly help: boolean;
+  /** `key create --expires`, as given. */
+  readonly expires: string | undefined;
 }
 
 /** Errors: `invalid_request` for an unknown flag or a value that is none. */
@@ -67,24 +69,34 @@ export function readSettings(args: readonly string[], environment: Environment =
     parsed = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { ...options, json: { type: "boolean" }, help: { type: "boolean", short: "h" } },
+      options: {
+        ...options,
+        expires: { type: "string" },
+        json: { type: "boolean" },
+        help: { type: "boolean", short: "h" },
+        version: { type: "boolean", short: "v" },
+      },
     });
   } catch (error) {
-    throw new GatewayError("invalid_request", error instanceof Error ? error.message : String(error), { cause: error });
+    // What follows is advice on how to pass a dash as a word.
+    const [why = ""] = (error instanceof Error ? error.message : String(error)).split(". ");
+    throw new GatewayError("invalid_request", `${why}; \`model-gateway help\` lists what there is`, { cause: error });
   }
-  const [command = "serve", ...operands] = parsed.positionals;
+  const [command = parsed.values["version"] === true ? "version" : "serve", ...operands] = parsed.positionals;
   const text = (flag: Flag): string | undefined => {
     const given = parsed.values[flag];
     if (typeof given === "string") return given;
     const variable = settingRows.find((row) => row.flag === flag)?.variable ?? "";
     return environment[variable] === "" ? undefined : environment[variable];
   };
+  const { expires } = parsed.values;
   return {
     command,
     operands,
     settings: build(text, environment),
     json: parsed.values["json"] === true,
     help: parsed.values["help"] === true,
+    expires: typeof expires === "string" ? expires : undefined,
   };
 }
 
@@ -160,8 +172,11 @@ function listOf(text: string | undefined): string[] {
 }
 
 function originOf(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url && url.origin !== "null" && text.replace(/\/$/, "") === url.origin) return url.origin;
+  const bare = text.replace(/\/$/, "");
+  const url = URL.canParse(bare) ? new URL(bare) : null;
+  // URL knows no origin of a browser extension's scheme; browsers send one.
+  if (url && (url.origin === bare || (url.origin === "null" && /^[a-z][a-z0-9+.-]*:\/\/[\w.-]+$/.test(bare))))
+    return bare;
   throw new GatewayError("invalid_request", `${spelt("cors-origin")} must list origins such as https://chat.example`);
 }
 
@@ -175,7 +190,10 @@ function keepAliveOf(given: string | undefined): number | null {
   const text = given ?? fallbackOf("keep-alive");
   const keepAlive = parseKeepAlive(/^-?[\d.]+$/.test(text) ? Number(text) : text);
   if (keepAlive === null || keepAlive.kind === "default")
-    throw new GatewayError("invalid_request", `${spelt("keep-alive")} must be seconds or a duration such as 5m`);
+    throw new GatewayError(
+      "invalid_request",
+      `${spelt("keep-alive")} must be seconds, a duration such as 5m, 0, or -1 for ever, not ${JSON.stringify(text)}`,
+    );
   return keepAlive.kind === "forever" ? null : keepAlive.seconds * 1000;
 }
 

@@ -19,8 +19,11 @@ interface Line {
   readonly reason: string;
 }
 
-interface StatusAnswer {
+interface Said {
   readonly gateway: { readonly ready: boolean; readonly version: string };
+}
+
+interface StatusAnswer extends Said {
   readonly conditions: readonly {
     readonly type: string;
     readonly status: string;
@@ -60,14 +63,15 @@ function printPlan({ actions, running, held, unmanaged, converged }: PlanAnswer)
 }
 
 export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
-  const answer = (await ask(settings, "/status")) as StatusAnswer | null;
+  const answer = (await ask(settings, "/status")) as StatusAnswer | Said | null;
   if (!answer)
     throw new GatewayError(
       "invalid_request",
       `no gateway answers on ${origin(settings)}; \`npm start\` starts one, --port says where else it is`,
     );
   if (json) console.log(JSON.stringify(answer, null, 2));
-  else printStatus(answer);
+  else if ("conditions" in answer) printStatus(answer);
+  else printShortStatus(answer, settings);
   return answer.gateway.ready ? 0 : 2;
 }
 
@@ -82,15 +86,37 @@ function printStatus({ conditions, models, gateway }: StatusAnswer): void {
   }
 }
 
+/** What a gateway tells anybody. */
+function printShortStatus({ gateway }: Said, { licenseKey }: Settings): void {
+  console.log(`Model Gateway ${gateway.version}: ${gateway.ready ? "ready" : "not ready"}`);
+  console.log(
+    licenseKey === undefined
+      ? "It tells more with a license key: set GATEWAY_LICENSE_KEY."
+      : "It tells no more, as it does not know the license key in GATEWAY_LICENSE_KEY.",
+  );
+}
+
 function origin({ host, port }: Settings): string {
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  // Addresses to listen on that stand for all of them; not every system takes them for its own when asked to connect.
+  const target = host === "0.0.0.0" ? "127.0.0.1" : host.replace(/^\[|\]$/g, "").replace(/^::$/, "::1");
+  return `http://${target.includes(":") ? `[${target}]` : target}:${port}`;
 }
 
 /** null: nobody listens there. */
 async function ask(settings: Settings, path: string): Promise<unknown> {
   try {
-    const answer = await request(origin(settings) + path, { headersTimeout: 10_000 });
+    const { licenseKey } = settings;
+    const headers = licenseKey === undefined ? {} : { authorization: `Bearer ${licenseKey}` };
+    const answer = await request(origin(settings) + path, { headersTimeout: 10_000, headers });
     const body = (await answer.body.json()) as { error?: { message?: string } };
+    if (answer.statusCode === 401) {
+      throw new GatewayError(
+        "unauthorized",
+        licenseKey === undefined
+          ? `the gateway on ${origin(settings)} needs a license key: set GATEWAY_LICENSE_KEY`
+          : `the gateway on ${origin(settings)} does not know the license key in GATEWAY_LICENSE_KEY, or it has expired`,
+      );
+    }
     if (answer.statusCode !== 200)
       throw new GatewayError("router_unavailable", body.error?.message ?? `the gateway answered ${answer.statusCode}`);
     return body;

@@ -15,9 +15,14 @@ Commands:
   validate FILE    check a gateway.yaml: exit 0 valid, 1 not
   engine install [llama|whisper]
                    put an engine into the state folder
+  key create NAME [--expires 30d|2027-01-01]
+                   make a license key and print it, this once; a running
+                   gateway takes it at once
+  key list         names and times of the keys
+  key revoke NAME  the key no longer counts, from the next request on
   version, help
 
-  --json           plan and status as JSON
+  --json           plan, status and key as JSON
 
 Settings:
 ${settings.join("\n")}

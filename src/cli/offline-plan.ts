@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { readIfPresent } from "../desired/atomic-file.ts";
-import { emptyTree, mergeFile, toDesired } from "../desired/document.ts";
+import { type Desired, emptyTree, mergeFile, standingRemovals, toDesired } from "../desired/document.ts";
 import { parseSource } from "../desired/parse.ts";
-import { readSavedDocument } from "../desired/store.ts";
+import { readSavedDocument } from "../desired/saved.ts";
 import { createEngineSource } from "../engines/engine-source.ts";
 import { createRouter } from "../engines/router.ts";
 import { openInventory } from "../execute/inventory.ts";
@@ -51,7 +51,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     engine,
     onNewEngine: nothing,
   });
-  const desired = toDesired(await documentNow(settings));
+  const desired = await documentNow(settings);
   const found = plan(desired, await observer.observe(), {
     now: Date.now(),
     backoff: new Map(),
@@ -59,10 +59,10 @@ export async function offlinePlan(settings: Settings): Promise<object> {
   });
   return planBody(found, 0, []);
 
-  async function documentNow({ stateDir: folder }: Settings) {
+  async function documentNow({ stateDir: folder }: Settings): Promise<Desired> {
     const saved = await readSavedDocument(folder);
     const text = await readIfPresent(configPath);
-    if (text === null) return saved.tree;
+    if (text === null) return toDesired(saved.tree, saved.removals);
     const parsed = parseSource(text);
     if (!parsed.ok) {
       const [first] = parsed.problems;
@@ -71,6 +71,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
         `${configPath}:${first?.line ?? 1}:${first?.column ?? 1}: ${first?.message ?? "invalid"}`,
       );
     }
-    return mergeFile(saved.tree, saved.applied ?? emptyTree, parsed.tree);
+    const tree = mergeFile(saved.tree, saved.applied ?? emptyTree, parsed.tree);
+    return toDesired(tree, standingRemovals(saved.removals, tree));
   }
 }

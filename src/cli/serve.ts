@@ -6,8 +6,16 @@ import type { Settings } from "../settings.ts";
 import { logOutput } from "./log-output.ts";
 import { installProgress } from "./progress.ts";
 
+/** Where a license key could get into a log line. The raw packet is that of a request which the HTTP parser refused. */
+const secretFields = [
+  "req.headers.authorization",
+  'req.headers["x-license-key"]',
+  'req.headers["x-api-key"]',
+  "err.rawPacket",
+] as const;
+
 export async function serveCommand(settings: Settings): Promise<void> {
-  const logger = pino({ level: settings.logLevel, redact: ["req.headers.authorization"] }, logOutput(process.stderr));
+  const logger = pino({ level: settings.logLevel, redact: [...secretFields] }, logOutput(process.stderr));
   const gateway = await startGateway({
     settings,
     logger,
@@ -49,12 +57,13 @@ function tellWhenReady(gateway: Gateway): void {
     console.log(
       name === undefined
         ? "\nReady. No model yet: add one to the document."
-        : `\nReady. Try it:\n\n  ${tryLine(gateway.url, name)}\n`,
+        : `\nReady. Try it:\n\n  ${tryLine(gateway, name)}\n`,
     );
   });
 }
 
-function tryLine(url: string, model: string): string {
+function tryLine({ url, needsKey }: Gateway, model: string): string {
   const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: "Who are you?" }] });
-  return `curl -N ${url}/beta/v1/chat/completions -H 'Content-Type: application/json' -d '${body}'`;
+  const key = needsKey() ? " -H 'Authorization: Bearer LICENSE_KEY'" : "";
+  return `curl -N ${url}/v1/chat/completions${key} -H 'Content-Type: application/json' -d '${body}'`;
 }

@@ -47,7 +47,7 @@ export const errorCatalogue = {
     status: 404,
     reaction: "stall",
     reason: "ModelNotFound",
-    hint: "GET /beta/v1/models lists the models; add the missing one to gateway.yaml to have it pulled.",
+    hint: "GET /v1/models lists the models; add the missing one to gateway.yaml to have it pulled.",
   },
   not_capable: {
     status: 400,
@@ -114,7 +114,7 @@ export const errorCatalogue = {
     status: 503,
     reaction: "stall",
     reason: "SpeechOff",
-    hint: "Speech is off in this gateway.",
+    hint: "Speech cannot be turned on in this version yet.",
   },
   engine_missing: {
     status: 503,
@@ -230,11 +230,18 @@ export class GatewayError extends Error {
   readonly code: ErrorCode;
   /** Extra milliseconds to wait before a retry, where the other side named them. */
   readonly retryAfterMs: number | undefined;
+  /** The member of the request's body that is at fault, where it is one. */
+  readonly param: string | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { cause?: unknown; retryAfterMs?: number; param?: string } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryAfterMs = options.retryAfterMs;
+    this.param = options.param;
   }
 
   get status(): number {

@@ -2,11 +2,38 @@
 import type { DocumentInput } from "../../schemas/document.ts";
 import { applyMergePatch, equalJson, isJsonObject, type Json, type JsonObject } from "../core/merge-patch.ts";
 
+/**
+ * Somebody asked for a model to be deleted. Kept beside the document until its files are gone, so that a gateway that ends
+ * in between carries on.
+ */
+export interface Removal {
+  readonly id: string;
+  /** `owner/name` */
+  readonly repo: string;
+  /** Every name of the model, the id too: a document that names one of them wants it back. */
+  readonly names: readonly string[];
+  /** Of the snapshot that held it. */
+  readonly commit: string;
+  /** Its files by their paths in the repository. Its id may be another model's once it is gone. */
+  readonly files: readonly string[];
+  /** The path of its projector, which may serve other models too. */
+  readonly projector: string | null;
+  /** Whether router.preset.ini gave it a context size of its own. */
+  readonly presetSection: boolean;
+  /** What those linked, noted before the first link goes: without links nobody could tell. */
+  readonly blobs: readonly string[];
+  /** ISO 8601 */
+  readonly requestedAt: string;
+  readonly by: string;
+}
+
 export type PresetValue = string | number | boolean;
 
 export interface DesiredModel {
   readonly id: string;
   readonly ctxSize?: number;
+  /** Further names by which clients may ask for it. */
+  readonly aliases?: readonly string[];
   readonly preset?: Readonly<Record<string, PresetValue>>;
   readonly keep?: boolean;
   readonly source?: string;
@@ -22,6 +49,8 @@ export interface Desired {
   readonly allowEmpty: boolean;
   readonly suspend: boolean;
   readonly rpc: { readonly mode: "single" | "rpc"; readonly workers: readonly string[] };
+  /** Not part of the document as people write it. */
+  readonly removals: readonly Removal[];
 }
 
 /** The document as it stands. */
@@ -65,7 +94,7 @@ export function toInput(tree: DocumentTree): DocumentInput {
   return { ...rest, models: list } as unknown as DocumentInput;
 }
 
-export function toDesired(tree: DocumentTree): Desired {
+export function toDesired(tree: DocumentTree, removals: readonly Removal[] = []): Desired {
   const input = toInput(tree);
   return {
     version: 1,
@@ -75,7 +104,15 @@ export function toDesired(tree: DocumentTree): Desired {
     allowEmpty: input.allowEmpty ?? false,
     suspend: input.suspend ?? false,
     rpc: { mode: input.rpc?.mode ?? "single", workers: input.rpc?.workers ?? [] },
+    removals,
   };
+}
+
+/** Those that the document does not take back by naming the model. */
+export function standingRemovals(removals: readonly Removal[], { models }: DocumentTree): readonly Removal[] {
+  if (removals.length === 0 || !isJsonObject(models)) return removals;
+  const named = new Set(Object.keys(models).map((id) => id.toLowerCase()));
+  return removals.filter(({ names }) => !names.some((name) => named.has(name.toLowerCase())));
 }
 
 /**

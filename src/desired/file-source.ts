@@ -94,12 +94,16 @@ export async function watchFileSource(options: {
   }
 
   function serialized(task: () => Promise<void>): Promise<void> {
-    work = work.then(task).catch((error: unknown) => {
+    work = work.then(task).catch((thrown: unknown) => {
+      const error = toGatewayError(thrown);
+      const conflict = error.code === "invalid_document";
       // Each poll tries again, so it is told once.
       report({
         valid: false,
-        reason: "StateUnwritable",
-        message: `the document could not be stored: ${toGatewayError(error).message}`,
+        reason: conflict ? "Conflict" : "StateUnwritable",
+        message: conflict
+          ? `${path} does not go together with what was set elsewhere: ${error.message}; the last good document stays`
+          : `the document could not be stored: ${error.message}`,
         problems: [],
       });
       seenHash = null;

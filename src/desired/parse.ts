@@ -16,7 +16,7 @@ export interface SourceProblem {
 export interface SourceStatus {
   readonly path: string;
   readonly valid: boolean;
-  /** Applied, Unread, ParseError, FileMissing, FileUnreadable, StateUnwritable */
+  /** Applied, Unread, ParseError, FileMissing, FileUnreadable, StateUnwritable, Conflict */
   readonly reason: string;
   readonly message: string;
   readonly problems: readonly SourceProblem[];

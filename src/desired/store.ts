@@ -1,10 +1,9 @@
 // The one desired document: who may change it, on what condition, and its two state files.
 // Holds no opinion on what the document means; the loop reads it.
-import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type JsonObject, listChanges } from "../core/merge-patch.ts";
-import { parseJson, readIfPresent, readJsonState, writeState } from "./atomic-file.ts";
+import { readJsonState, writeState } from "./atomic-file.ts";
 import {
   type Desired,
   type DesiredState,
@@ -12,17 +11,14 @@ import {
   emptyTree,
   mergeFile,
   patchInput,
+  type Removal,
+  standingRemovals,
   toDesired,
   toInput,
 } from "./document.ts";
 import { formatPath } from "./parse.ts";
+import { describe, type FieldOwner, readSaved, readTree, type Saved, startingFrom } from "./saved.ts";
 import { type Problem, validateDocument } from "./validate.ts";
-
-/** Who wrote a field last, and when (ISO 8601). */
-export interface FieldOwner {
-  readonly by: string;
-  readonly at: string;
-}
 
 /** A field in which the document differs from the file as it was last applied. */
 export interface FieldDifference {
@@ -39,7 +35,21 @@ export interface DesiredStore {
   preview(change: DocumentChange): Desired;
   /** Errors: `invalid_document` with every problem, `precondition_failed` where `ifMatch` names another document. */
   change(change: DocumentChange, by: string, ifMatch?: string): Promise<DesiredState>;
-  /** Merges in what differs between the file as last applied and the file now. */
+  /**
+   * A merge patch made from the document as it is when its turn comes: what is read for it cannot change in between. Null
+   * changes nothing. Errors: as {@link DesiredStore.change}, and what `make` throws.
+   */
+  edit(make: (state: DesiredState) => Edit | null, by: string): Promise<DesiredState>;
+  /** Writes down which blobs a removal frees. Nothing where it is no longer asked for. */
+  noteRemoval(id: string, blobs: readonly string[]): Promise<void>;
+  /** The files of a removal are gone. */
+  endRemoval(id: string): Promise<void>;
+  /** Whether the file, as it was last applied, names a model by this id. */
+  isInFile(id: string): boolean;
+  /**
+   * Merges in what differs between the file as last applied and the file now. Errors: `invalid_document` where that does
+   * not go together with what was set elsewhere.
+   */
   applyFile(tree: DocumentTree, by: string): Promise<DesiredState>;
   differencesFromFile(): FieldDifference[];
   /** Whether a file was ever applied: a file that is missing then has vanished, else it was never there. */
@@ -51,10 +61,10 @@ export type DocumentChange =
   | { readonly kind: "put"; readonly input: unknown }
   | { readonly kind: "patch"; readonly patch: unknown };
 
-interface Saved {
-  readonly generation: number;
-  readonly tree: DocumentTree;
-  readonly owners: Readonly<Record<string, FieldOwner>>;
+export interface Edit {
+  readonly patch: JsonObject;
+  /** Set together with the patch. */
+  readonly removal?: Removal;
 }
 
 export async function openDesiredStore(options: {
@@ -80,16 +90,25 @@ export async function openDesiredStore(options: {
   }
 
   /** `file`: the file that is applied by it, on disk right after the document and seen together with it. */
-  async function commit(tree: DocumentTree, by: string, file?: DocumentTree): Promise<DesiredState> {
+  async function commit(
+    tree: DocumentTree,
+    by: string,
+    { file, removal }: { readonly file?: DocumentTree; readonly removal?: Removal } = {},
+  ): Promise<DesiredState> {
     const changes = listChanges(saved.tree, tree);
-    if (changes.length === 0) {
+    if (changes.length === 0 && !removal) {
       await noteApplied(file);
       return state;
     }
     const owner: FieldOwner = { by, at: new Date(options.now()).toISOString() };
     const owners = new Map(Object.entries(saved.owners));
     for (const change of changes) owners.set(pathKey(change.path), owner);
-    const next: Saved = { generation: saved.generation + 1, tree, owners: Object.fromEntries(owners) };
+    const next: Saved = {
+      generation: saved.generation + 1,
+      tree,
+      owners: Object.fromEntries(owners),
+      removals: standingRemovals(removal ? [...saved.removals, removal] : saved.removals, tree),
+    };
     await writeState(desiredPath, `${JSON.stringify(next, null, 2)}\n`);
     // After the document: a crash in between merges the same edit again, which changes nothing.
     await noteApplied(file);
@@ -97,6 +116,14 @@ export async function openDesiredStore(options: {
     state = describe(next);
     for (const listener of listeners) listener(state);
     return state;
+  }
+
+  /** Marks come and go by what is done for them: that makes no new generation. */
+  async function saveRemovals(removals: readonly Removal[]): Promise<void> {
+    const next = { ...saved, removals };
+    await writeState(desiredPath, `${JSON.stringify(next, null, 2)}\n`);
+    saved = next;
+    state = describe(next);
   }
 
   async function noteApplied(file: DocumentTree | undefined): Promise<void> {
@@ -114,7 +141,10 @@ export async function openDesiredStore(options: {
 
   return {
     current: () => state,
-    preview: (change) => toDesired(resolve(change)),
+    preview: (change) => {
+      const tree = resolve(change);
+      return toDesired(tree, standingRemovals(saved.removals, tree));
+    },
     change: (change, by, ifMatch) =>
       serialized(async () => {
         if (ifMatch !== undefined && !matches(ifMatch, state.etag)) {
@@ -122,10 +152,32 @@ export async function openDesiredStore(options: {
         }
         return commit(resolve(change), by);
       }),
-    applyFile: (tree, by) => serialized(() => commit(mergeFile(saved.tree, applied ?? emptyTree, tree), by, tree)),
+    edit: (make, by) =>
+      serialized(async () => {
+        const edit = make(state);
+        if (edit === null) return state;
+        const { patch, removal } = edit;
+        return commit(resolve({ kind: "patch", patch }), by, removal ? { removal } : {});
+      }),
+    noteRemoval: (id, blobs) =>
+      serialized(async () => {
+        if (!saved.removals.some((removal) => removal.id === id)) return;
+        await saveRemovals(saved.removals.map((removal) => (removal.id === id ? { ...removal, blobs } : removal)));
+      }),
+    endRemoval: (id) =>
+      serialized(async () => {
+        const left = saved.removals.filter((removal) => removal.id !== id);
+        if (left.length < saved.removals.length) await saveRemovals(left);
+      }),
+    isInFile: (id) => isJsonObject(applied?.["models"]) && Object.hasOwn(applied["models"], id),
+    applyFile: (tree, by) =>
+      serialized(() => {
+        const merged = toInput(mergeFile(saved.tree, applied ?? emptyTree, tree));
+        return commit(resolve({ kind: "put", input: merged }), by, { file: tree });
+      }),
     differencesFromFile: () =>
       listChanges(applied ?? emptyTree, saved.tree).map(({ path, before, after }) => {
-        const owner = saved.owners[pathKey(path)];
+        const owner = lastOwner(saved.owners, path);
         return {
           path: formatPath(path),
           file: before ?? null,
@@ -139,49 +191,17 @@ export async function openDesiredStore(options: {
   };
 }
 
+/** Who wrote last in a field, around it or below it: the difference may be told of more than one write touched. */
+function lastOwner(owners: Saved["owners"], path: readonly string[]): FieldOwner | undefined {
+  const touching = Object.entries(owners).filter(([key]) => {
+    const other = JSON.parse(key) as readonly string[];
+    return other.slice(0, path.length).every((part, index) => part === path[index]);
+  });
+  return touching.map(([, owner]) => owner).toSorted((a, b) => (a.at < b.at ? 1 : -1))[0];
+}
+
 function pathKey(path: readonly string[]): string {
   return JSON.stringify(path);
-}
-
-function describe(saved: Saved): DesiredState {
-  const hash = createHash("sha256").update(JSON.stringify(saved.tree)).digest("hex").slice(0, 12);
-  return {
-    generation: saved.generation,
-    tree: saved.tree,
-    document: toDesired(saved.tree),
-    etag: `"g${saved.generation}-${hash}"`,
-  };
-}
-
-/** The document and the file as last applied, as they lie on disk; for a look without a running gateway. */
-export async function readSavedDocument(
-  stateDir: string,
-): Promise<{ readonly tree: DocumentTree; readonly applied: DocumentTree | null }> {
-  const read = async (name: string): Promise<unknown> => parseJson((await readIfPresent(join(stateDir, name))) ?? "");
-  const applied = readTree(await read("last-applied.json"));
-  return { tree: (readSaved(await read("desired.json")) ?? startingFrom(applied)).tree, applied };
-}
-
-/**
- * Where there is no document of ours it starts from the file as last applied. From nothing, the file as it is now would
- * show no difference, and the document would want nothing.
- */
-function startingFrom(applied: DocumentTree | null): Saved {
-  return { generation: 0, tree: applied ?? emptyTree, owners: {} };
-}
-
-/** What the state file holds is checked like any input: a person may have edited it. */
-function readSaved(value: unknown): Saved | null {
-  if (!isJsonObject(value) || !Number.isSafeInteger(value["generation"])) return null;
-  const tree = readTree(value["tree"]);
-  const owners = isJsonObject(value["owners"]) ? (value["owners"] as unknown as Saved["owners"]) : {};
-  return tree && { generation: value["generation"] as number, tree, owners };
-}
-
-function readTree(value: unknown): DocumentTree | null {
-  if (!isJsonObject(value)) return null;
-  const validation = validateDocument(toInput(value));
-  return validation.ok ? validation.tree : null;
 }
 
 function requireObject(patch: unknown): JsonObject {

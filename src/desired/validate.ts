@@ -1,7 +1,7 @@
 // Says whether a value is a desired document, with every problem at once and the path of each.
 import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema } from "../../schemas/document.ts";
-import { parseModelId } from "../core/ids.ts";
+import { normaliseName, parseModelId } from "../core/ids.ts";
 import { presetProblem } from "../core/preset-keys.ts";
 import { type DocumentTree, toTree } from "./document.ts";
 
@@ -26,13 +26,14 @@ const forms: ReadonlyMap<string, string> = new Map([
   [modelSchema.properties.id.pattern, "OWNER/NAME:TAG"],
   [modelSchema.properties.revision.pattern, "a branch, tag or commit"],
   [rpcSchema.properties.workers.items.pattern, "HOST:PORT"],
+  [modelSchema.properties.aliases.items.pattern, "a name of letters, digits and _ . / : + @ -"],
 ]);
 
 export function validateDocument(value: unknown): Validation {
   const fits = matchesSchema(value);
   const structural = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape).map(toProblem);
   // Also beside a broken key: a person wants to hear of everything at once.
-  const problems = [...structural, ...modelProblems(value), ...portProblems(value)];
+  const problems = [...structural, ...modelProblems(value), ...aliasProblems(value), ...portProblems(value)];
   if (fits && problems.length === 0) return { ok: true, tree: toTree(value) };
   return { ok: false, problems: withoutRepeats(problems) };
 }
@@ -105,7 +106,7 @@ function withoutRepeats(problems: readonly Problem[]): Problem[] {
 
 /** What the schema cannot say of the models, for a value of any shape. */
 function modelProblems(value: unknown): Problem[] {
-  const models = isObject(value) && Array.isArray(value["models"]) ? (value["models"] as unknown[]) : [];
+  const models = modelsOf(value);
   const first = new Map<string, number>();
   return models.flatMap((entry, index): Problem[] => {
     const id = isObject(entry) ? entry["id"] : entry;
@@ -123,6 +124,38 @@ function modelProblems(value: unknown): Problem[] {
       parseModelId(id) === null ? [{ path, message: `${JSON.stringify(id)} is not of the form OWNER/NAME:TAG` }] : [];
     return [...repeated, ...malformed, ...presetProblems(entry, index)];
   });
+}
+
+function modelsOf(value: unknown): readonly unknown[] {
+  return isObject(value) && Array.isArray(value["models"]) ? (value["models"] as unknown[]) : [];
+}
+
+/** A name means one model: no two may have it, and no model may have another's id. */
+function aliasProblems(value: unknown): Problem[] {
+  const models = modelsOf(value);
+  const ids = new Map(models.map((entry, index) => [foldName(isObject(entry) ? entry["id"] : entry), index]));
+  const first = new Map<string, number>();
+  return models.flatMap((entry, index): Problem[] => {
+    const aliases = isObject(entry) && Array.isArray(entry["aliases"]) ? (entry["aliases"] as unknown[]) : [];
+    return aliases.flatMap((alias, at): Problem[] => {
+      const folded = foldName(alias);
+      if (folded === null) return [];
+      const path = ["models", index, "aliases", at];
+      const other = ids.get(folded);
+      if (other !== undefined && other !== index)
+        return [{ path, message: `${String(alias)} is the id of the model at index ${other}` }];
+      const earlier = first.get(folded);
+      if (earlier === undefined) first.set(folded, index);
+      return earlier === undefined
+        ? []
+        : [{ path, message: `${String(alias)} is already a name of the model at index ${earlier}` }];
+    });
+  });
+}
+
+/** As names are looked up: `x:latest`, `x.gguf` and `X` are one. */
+function foldName(name: unknown): string | null {
+  return typeof name === "string" ? normaliseName(name).toLowerCase() : null;
 }
 
 function presetProblems(entry: unknown, index: number): Problem[] {

@@ -54,7 +54,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
       pipe: null,
       instance: {
         id,
-        origin: `http://127.0.0.1:${port}`,
+        origin: originOf(port),
         key,
         retain: () => {
           entry.users++;
@@ -116,10 +116,16 @@ export function createInstances(warn: (message: string, fields: object) => void)
         return;
       }
       for (const [id, port] of added) {
-        const entry = create(id, port, key, routerPid);
-        entry.pipe = pipes.get(port) ?? null;
+        const pipe = pipes.get(port) ?? null;
         const double = current.get(id);
+        // Two looks at once enter the same process once: whoever compares instances must not see two of it.
+        if (double?.routerPid === routerPid && double.instance.origin === originOf(port)) {
+          if (pipe !== null) closeInput(pipe);
+          continue;
+        }
         if (double) detach(id, double);
+        const entry = create(id, port, key, routerPid);
+        entry.pipe = pipe;
         current.set(id, entry);
       }
     },
@@ -130,6 +136,10 @@ export function createInstances(warn: (message: string, fields: object) => void)
     get: (id) => current.get(id)?.instance ?? null,
     detachedUsers: () => [...detached].reduce((sum, entry) => sum + entry.users, 0),
   };
+}
+
+function originOf(port: string): string {
+  return `http://127.0.0.1:${port}`;
 }
 
 function portOf(model: RouterModel): string | null {

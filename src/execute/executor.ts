@@ -8,7 +8,16 @@ export interface ActionRun {
   report(progress: Progress): void;
 }
 
-export type Handler<K extends ActionKind> = (action: Extract<Action, { kind: K }>, run: ActionRun) => Promise<void>;
+/** What a removal has freed. */
+export interface RemovedFiles {
+  readonly deletedFiles: number;
+  readonly freedBytes: number;
+}
+
+export type Handler<K extends ActionKind> = (
+  action: Extract<Action, { kind: K }>,
+  run: ActionRun,
+) => Promise<K extends "model.remove" ? RemovedFiles : void>;
 export type Handlers = { readonly [K in ActionKind]: Handler<K> };
 
 export interface Outcome {
@@ -16,12 +25,23 @@ export interface Outcome {
   readonly ms: number;
   /** null: done. */
   readonly error: GatewayError | null;
+  /** Of a removal that is done. */
+  readonly removed: RemovedFiles | null;
+}
+
+/** Is told of the actions with one key. */
+export interface Follower {
+  progress?(action: Action, progress: Progress): void;
+  /** Before the loop takes note of it. */
+  settled?(outcome: Outcome): void;
 }
 
 export interface Executor {
   /** Queues an action; one whose key is under way is left alone. */
   submit(action: Action): boolean;
   running(): readonly RunningAction[];
+  /** Call the result to stop. */
+  follow(key: string, follower: Follower): () => void;
   /** Aborts the action with this key, queued or running. */
   cancel(key: string): void;
   /** Aborts everything and resolves when all has ended. */
@@ -45,35 +65,45 @@ export function createExecutor(options: {
 }): Executor {
   const lanes = { control: new PQueue({ concurrency: 1 }), transfer: new PQueue({ concurrency: options.transfers }) };
   const tasks = new Map<string, Task>();
+  const followers = new Map<string, Set<Follower>>();
   let closed = false;
 
-  async function execute(task: Task): Promise<void> {
+  async function execute(task: Task): Promise<RemovedFiles | null> {
     task.startedAt = options.now();
     options.onStarted(task.action);
-    await dispatch(options.handlers, task.action, {
+    return dispatch(options.handlers, task.action, {
       signal: task.abort.signal,
       report: (progress) => {
         task.progress = progress;
         options.onProgress(task.action, progress);
+        for (const follower of followersOf(task)) follower.progress?.(task.action, progress);
       },
     });
   }
 
-  async function settle(task: Task, work: Promise<void>): Promise<void> {
+  function followersOf({ action }: Task): readonly Follower[] {
+    return [...(followers.get(action.key) ?? [])];
+  }
+
+  async function settle(task: Task, work: Promise<RemovedFiles | null>): Promise<void> {
     let error: GatewayError | null = null;
+    let removed: RemovedFiles | null = null;
     try {
-      await work;
+      removed = await work;
     } catch (thrown) {
       const { signal } = task.abort;
       // Why it was aborted tells more than how it broke off.
       error = toGatewayError(signal.aborted ? signal.reason : thrown);
     }
     tasks.delete(task.action.key);
-    options.onSettled({ action: task.action, ms: task.startedAt === null ? 0 : options.now() - task.startedAt, error });
+    const ms = task.startedAt === null ? 0 : options.now() - task.startedAt;
+    const outcome: Outcome = { action: task.action, ms, error, removed };
+    for (const follower of followersOf(task)) follower.settled?.(outcome);
+    options.onSettled(outcome);
   }
 
   /** In its lane. One that is aborted while it waits is settled at once; a running one is waited for, as it cleans up. */
-  function enqueue(task: Task): Promise<void> {
+  function enqueue(task: Task): Promise<RemovedFiles | null> {
     const { signal } = task.abort;
     return new Promise((resolve, reject) => {
       const giveUp = (): void => reject(signal.reason as Error);
@@ -100,6 +130,14 @@ export function createExecutor(options: {
         startedAt,
         progress,
       })),
+    follow: (key, follower) => {
+      const own = followers.get(key) ?? new Set();
+      followers.set(key, own.add(follower));
+      return () => {
+        own.delete(follower);
+        if (own.size === 0 && followers.get(key) === own) followers.delete(key);
+      };
+    },
     cancel: (key) => tasks.get(key)?.abort.abort(new GatewayError("cancelled", "no longer wanted")),
     close: async () => {
       closed = true;
@@ -110,22 +148,28 @@ export function createExecutor(options: {
   };
 }
 
-function dispatch(handlers: Handlers, action: Action, run: ActionRun): Promise<void> {
+async function dispatch(handlers: Handlers, action: Action, run: ActionRun): Promise<RemovedFiles | null> {
   switch (action.kind) {
-    case "model.pull":
-      return handlers["model.pull"](action, run);
-    case "model.import":
-      return handlers["model.import"](action, run);
     case "model.remove":
       return handlers["model.remove"](action, run);
+    case "model.pull":
+      await handlers["model.pull"](action, run);
+      return null;
+    case "model.import":
+      await handlers["model.import"](action, run);
+      return null;
     case "preset.write":
-      return handlers["preset.write"](action, run);
+      await handlers["preset.write"](action, run);
+      return null;
     case "router.start":
-      return handlers["router.start"](action, run);
+      await handlers["router.start"](action, run);
+      return null;
     case "router.reload":
-      return handlers["router.reload"](action, run);
+      await handlers["router.reload"](action, run);
+      return null;
     case "router.restart":
-      return handlers["router.restart"](action, run);
+      await handlers["router.restart"](action, run);
+      return null;
     default:
       return action satisfies never;
   }

@@ -1,17 +1,16 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
 import { mkdir, statfs } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
-import { isProjector, type ModelId, parseModelId } from "../core/ids.ts";
+import { type ModelId, parseModelId } from "../core/ids.ts";
 import type { Router } from "../engines/router.ts";
 import type { HubClient } from "../hub/client.ts";
 import { cacheError } from "../hub/errors.ts";
 import { importModel, resolveSource } from "../hub/import.ts";
-import { snapshotPath } from "../hub/layout.ts";
 import { type PulledModel, pullModel } from "../hub/pull.ts";
-import { removeModel } from "../hub/remove.ts";
-import { type CachedModel, findCached, holdsFilesOf } from "../plan/observed.ts";
+import type { CachedModel } from "../plan/observed.ts";
 import type { Handlers } from "./executor.ts";
 import type { Inventory } from "./inventory.ts";
+import { type Removals, removalHandler } from "./model-removal.ts";
 import type { Drainer } from "./router-actions.ts";
 
 export function modelHandlers(options: {
@@ -21,6 +20,7 @@ export function modelHandlers(options: {
   readonly inventory: Inventory;
   readonly router: Router;
   readonly drainer: Drainer;
+  readonly removals: Removals;
   readonly now: () => number;
   /** The cache as it is now. */
   readonly cachedModels: () => Promise<readonly CachedModel[]>;
@@ -58,6 +58,8 @@ export function modelHandlers(options: {
         id: requireId(model),
         ...(revision === undefined ? {} : { revision }),
         ...(known ? { known } : {}),
+        // Whatever fails here is planned again; what is not wanted any more is cancelled.
+        keepPartial: true,
         freeBytes,
         signal,
         onProgress: (progress) =>
@@ -69,6 +71,8 @@ export function modelHandlers(options: {
             digest: progress.digest,
             fileCompleted: progress.completed,
             fileTotal: progress.total,
+            bytesPerSecond: progress.bytesPerSecond,
+            secondsLeft: progress.secondsLeft,
           }),
       });
       await record(model, pulled);
@@ -84,31 +88,7 @@ export function modelHandlers(options: {
       });
       await record(model, imported);
     },
-    "model.remove": async ({ model }, { signal }) => {
-      const entry = inventory.get(model);
-      if (!entry) throw new GatewayError("model_not_found", `${model} is not in the inventory`);
-      const models = await options.cachedModels();
-      const found = findCached(models, model);
-      // Another program's file may have taken the name since the plan was made: it is not ours to delete.
-      const cached = found && holdsFilesOf(entry, found) ? found : undefined;
-      const letIn = await options.drainer.drain(cached ? [cached.upstreamId] : [], signal);
-      try {
-        if (cached && options.router.instances.get(cached.upstreamId))
-          await options.router.client().unload(cached.upstreamId);
-        // A projector serves every quant of its repository: it goes with the last of them.
-        const alone = !models.some((other) => other.repo === entry.repo && other.id !== cached?.id);
-        const files = entry.files.filter((file) => alone || !isProjector(file.path));
-        // By the inventory too: after a removal that was cut short the cache shows no model any more.
-        const noted = files.map((file) => snapshotPath(cacheDir, entry.repo, entry.commit, file.path));
-        const links = [
-          ...new Set([...noted, ...(cached?.files ?? []), ...(alone && cached?.projector ? [cached.projector] : [])]),
-        ];
-        await removeModel({ cacheDir, repo: entry.repo, links, blobs: files.map((file) => file.blob) });
-        await inventory.remove(model);
-      } finally {
-        letIn();
-      }
-    },
+    "model.remove": removalHandler(options),
   };
 }
 

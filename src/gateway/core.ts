@@ -56,7 +56,11 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
   const journal = createJournal(now);
   const store = await openDesiredStore({ stateDir, now, warn });
   const inventory = await openInventory(stateDir, warn);
-  const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken });
+  const hub = createHubClient({
+    endpoint: settings.hubEndpoint,
+    token: settings.hubToken,
+    environment: settings.environment,
+  });
   const router = createRouter({
     presetPath,
     stateDir,
@@ -90,6 +94,10 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     modelsMax: () => (store.current().document.rpc.mode === "rpc" ? 1 : settings.modelsMax),
     drainMs: settings.drainMs,
     loadTimeoutMs: settings.loadTimeoutMs,
+    isCached: (id) => {
+      const cache = loop.last()?.observed.cache;
+      return cache?.state !== "known" || cache.value.models.some((model) => model.upstreamId === id);
+    },
     routerWaitMs: settings.startTimeoutMs,
     engineProblem: () => {
       const problem = engine.problem();
@@ -107,6 +115,11 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
         inventory,
         router,
         drainer: admission,
+        removals: {
+          get: (id) => store.current().document.removals.find((removal) => removal.id === id),
+          note: store.noteRemoval,
+          end: store.endRemoval,
+        },
         now,
         cachedModels: async () => (await cacheNow()).models,
       }),

@@ -6,19 +6,20 @@ import { writeAtomic } from "../desired/atomic-file.ts";
 import { firstDocument } from "../starter/first-document.ts";
 import { starterFileName, starterModel } from "../starter/starter-model.ts";
 
-/** A file that was applied once and is gone is not written again: it vanished, and that is told. */
+/** Whether it did. A file that was applied once and is gone is not written again: it vanished, and that is told. */
 export async function writeFirstDocument(
   configPath: string,
   schemaPath: string,
   appliedBefore: boolean,
-): Promise<void> {
+): Promise<boolean> {
   const exists = await access(configPath).then(
     () => true,
     (error: unknown) => systemCode(error) !== "ENOENT",
   );
-  if (exists || appliedBefore) return;
+  if (exists || appliedBefore) return false;
   const folder = dirname(configPath);
   await mkdir(folder, { recursive: true });
   await writeAtomic(join(folder, starterFileName), starterModel().bytes);
   await writeAtomic(configPath, firstDocument(relative(folder, schemaPath)));
+  return true;
 }

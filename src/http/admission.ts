@@ -11,6 +11,11 @@ export interface Lease {
   release(): void;
 }
 
+export interface UseListener {
+  begun(instance: Instance): void;
+  over(id: string): void;
+}
+
 export interface Admission extends Drainer {
   /**
    * A loaded model, kept loaded until the lease is released. Waits for the router, for a drain, for room, and for the
@@ -19,6 +24,15 @@ export interface Admission extends Drainer {
   acquire(id: string, signal: AbortSignal): Promise<Lease>;
   /** Unloads a model once its answers are through. */
   unload(id: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Unloads a model that nobody uses. `busy`: it is used, being loaded or held by somebody else; `gone`: it is not
+   * loaded any more, or anew.
+   */
+  unloadIdle(instance: Instance): Promise<"unloaded" | "busy" | "gone">;
+  /** Told of every lease that begins, and of the models whose last one is over. */
+  onUse(listener: UseListener): void;
+  /** Where a loaded model listens, for a question that neither loads it nor counts as its use; null: not loaded, or held. */
+  peek(id: string): Instance | null;
   /** Answers in flight, by model. */
   inFlight(): ReadonlyMap<string, number>;
   /** An instance takes no connections: has it loaded anew, unless that has happened already. */
@@ -32,6 +46,8 @@ export function createAdmission(options: {
   readonly modelsMax: () => number;
   readonly drainMs: number;
   readonly loadTimeoutMs: number;
+  /** Whether the cache still holds a model, as far as anybody knows. */
+  readonly isCached: (id: string) => boolean;
   readonly routerWaitMs: number;
   /** Why there will be no router; null where there is one or will be. */
   readonly engineProblem: () => GatewayError | null;
@@ -42,12 +58,14 @@ export function createAdmission(options: {
   const lastUsed = new Map<string, number>();
   const draining = new Map<string, number>();
   let drainingAll = 0;
+  const useListeners: UseListener[] = [];
   const changes = createChanges();
   const loader = createLoader({
     router,
     changes,
     modelsMax: options.modelsMax,
     loadTimeoutMs: options.loadTimeoutMs,
+    isCached: options.isCached,
     now,
     isHeld,
     hold,
@@ -63,6 +81,7 @@ export function createAdmission(options: {
     const letGo = instance.retain();
     leases.set(instance.id, (leases.get(instance.id) ?? 0) + 1);
     lastUsed.set(instance.id, now());
+    for (const listener of useListeners) listener.begun(instance);
     let released = false;
     return {
       instance,
@@ -72,6 +91,7 @@ export function createAdmission(options: {
         letGo();
         lastUsed.set(instance.id, now());
         countDown(leases, instance.id);
+        if (!leases.has(instance.id)) for (const listener of useListeners) listener.over(instance.id);
         changes.poke();
       },
     };
@@ -132,7 +152,22 @@ export function createAdmission(options: {
     acquire,
     drain,
     poke: changes.poke,
+    peek: (id) => (isHeld(id) ? null : router.instances.get(id)),
     inFlight: () => leases,
+    onUse: (listener) => void useListeners.push(listener),
+    unloadIdle: async (instance) => {
+      const { id } = instance;
+      // By its address: two looks at the router's list at once make two objects of one process.
+      if (router.instances.get(id)?.origin !== instance.origin) return "gone";
+      if (leases.has(id) || loader.isLoading(id) || isHeld(id) || !router.isReady()) return "busy";
+      const letIn = hold([id]);
+      try {
+        await loader.unload(id);
+        return "unloaded";
+      } finally {
+        letIn();
+      }
+    },
     replace: async (instance) => {
       await router.refresh();
       // A process that lost its listener but lives stays "loaded" in the router's eyes for ever; unloading cures it.

@@ -9,6 +9,7 @@ import { type GatewayRoutesDeps, gatewayRoutes } from "./gateway/routes.ts";
 import { installAccess, rewriteKeyedUrl } from "./keys/access.ts";
 import type { LicenseKeys } from "./keys/license-keys.ts";
 import { type NativeRoutesDeps, nativeRoutes } from "./native/routes.ts";
+import { openApiRoute } from "./openapi-route.ts";
 import { audioRoutes, speechRoutes } from "./speech/routes.ts";
 
 export interface AppSettings {
@@ -41,12 +42,17 @@ export function buildApp({ logger, settings, own, families, keys, loopback, stop
     // A line per request costs a third of its CPU time; failures are logged where they happen.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: settings.bodyLimit,
-    routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
+    // A longer parameter would be answered before the hooks below are asked.
+    routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 16_384 },
     rewriteUrl: rewriteKeyedUrl,
     // Streams end when the model is done; a stop waits for them elsewhere.
     requestTimeout: 0,
     keepAliveTimeout: 72_000,
     forceCloseConnections: true,
+  });
+  const routes: ServedRoute[] = [];
+  app.addHook("onRoute", ({ method, url }) => {
+    for (const each of [method].flat()) routes.push({ method: each, pattern: patternOf(url) });
   });
   app.addHook("onClose", () => families.upstream.close());
   installAccess(app, { keys, loopback, allowedHosts: settings.allowedHosts, corsOrigins: settings.corsOrigins });
@@ -72,15 +78,24 @@ export function buildApp({ logger, settings, own, families, keys, loopback, stop
     scope(prefix, (inner) => compatRoutes(inner, families));
     scope(prefix, audioRoutes);
   }
-  for (const prefix of unique([parentOf(settings.compatPrefix), ""]))
-    scope(prefix, (inner) => llamaRoutes(inner, families));
+  const llamaPrefixes = unique([parentOf(settings.compatPrefix), ""]);
+  for (const prefix of llamaPrefixes) scope(prefix, (inner) => llamaRoutes(inner, families));
   for (const prefix of nativePrefixes) scope(prefix, (inner) => nativeRoutes(inner, families));
   scope("", (inner) => gatewayRoutes(inner, own));
   scope("", speechRoutes);
-  for (const url of unique(["/", parentOf(settings.nativePrefix) || "/", parentOf(settings.compatPrefix) || "/"])) {
+  const frontPrefixes = unique(["", parentOf(settings.nativePrefix), parentOf(settings.compatPrefix)]);
+  const prefixes = {
+    own: [""],
+    native: nativePrefixes,
+    compat: compatPrefixes,
+    llama: llamaPrefixes,
+    front: frontPrefixes,
+  };
+  scope("", (inner) => openApiRoute(inner, { prefixes, version: () => own.status().gateway.version }));
+  for (const url of frontPrefixes) {
     app.route({
       method: ["GET", "HEAD"],
-      url,
+      url: url || "/",
       config: { licenseKey: "none" },
       handler: (_request, reply) =>
         reply.type("text/plain").send("Ollama is running: this is Model Gateway, which speaks its API too.\n"),
@@ -95,7 +110,7 @@ export function buildApp({ logger, settings, own, families, keys, loopback, stop
   app.setErrorHandler((error, request, reply) => sendError(familyOf(request.url), error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?")[0] ?? "";
-    const allowed = ["GET", "POST", "PUT", "PATCH", "DELETE"].filter((method) => app.hasRoute({ method, url: path }));
+    const allowed = unique(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method));
     if (allowed.length === 0)
       return sendError(familyOf(path), new GatewayError("not_found", `there is no ${path}`), request, reply);
     void reply.header("allow", allowed.join(", "));
@@ -103,6 +118,21 @@ export function buildApp({ logger, settings, own, families, keys, loopback, stop
     sendError(familyOf(path), error, request, reply);
   });
   return app;
+}
+
+interface ServedRoute {
+  readonly method: string;
+  readonly pattern: RegExp;
+}
+
+/** What a route's address matches, with or without a trailing slash. */
+function patternOf(url: string): RegExp {
+  const parts = url.replace(/\/+$/, "").split("/");
+  const source = parts.map((part) => {
+    if (part === "*") return ".+";
+    return part.startsWith(":") ? "[^/]+" : part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  });
+  return new RegExp(`^${source.join("/")}/*$`);
 }
 
 /** Below `/api`, where the gateway's own routes and Ollama's live side by side. */

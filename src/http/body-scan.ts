@@ -1,5 +1,5 @@
-// Finds the top-level members of a JSON object in its raw bytes, and replaces them there, without parsing the rest:
-// a 20 MB body (an image in a message) would block the event loop for some 30 ms and double in memory if parsed.
+// Finds the top-level members of a JSON object in its raw bytes, without parsing the rest: a 20 MB body (an image in a
+// message) would block the event loop for some 30 ms and double in memory if parsed. Changing them is body-edit.ts's.
 // Pure; it knows nothing of what the members mean.
 
 export type JsonKind = "string" | "number" | "boolean" | "null" | "object" | "array";
@@ -11,13 +11,23 @@ export interface JsonSpan {
   readonly kind: JsonKind;
 }
 
+/** The bytes [start, end) of a member, from its key's opening quote to the end of its value. */
+export interface MemberSpan {
+  readonly key: string;
+  readonly start: number;
+  readonly end: number;
+}
+
 export interface BodyScan {
   readonly ok: true;
-  /** The wanted keys that the object has; of duplicates the last, as JSON.parse takes it. */
+  /** The wanted keys that the object has; of duplicates the last, as JSON.parse and the engine take it. */
   readonly members: ReadonlyMap<string, JsonSpan>;
+  /** Every occurrence of a wanted key, in order. */
+  readonly occurrences: readonly MemberSpan[];
+  /** Offset of the object's opening brace. */
+  readonly open: number;
   /** Offset of the object's closing brace. */
   readonly close: number;
-  readonly empty: boolean;
 }
 
 /** `position`: the byte offset where the JSON breaks off or goes wrong. */
@@ -51,7 +61,7 @@ function failedAt(position: number): number {
   return -1 - position;
 }
 
-function skipSpace(body: Uint8Array, from: number): number {
+export function skipSpace(body: Uint8Array, from: number): number {
   let i = from;
   for (;;) {
     const byte = body[i];
@@ -154,20 +164,22 @@ function parseText(body: Uint8Array, start: number, end: number): unknown {
 export function scanBody(body: Uint8Array, keys: readonly string[]): ScanResult {
   const wanted = keys.map((key) => [key, encoder.encode(key)] as const);
   const members = new Map<string, JsonSpan>();
+  const occurrences: MemberSpan[] = [];
   const bad = (end: number): ScanResult => ({ ok: false, position: Math.min(-1 - end, body.length) });
   const closers: number[] = [];
   let expect: "value" | "key" | "next" = "value";
-  let empty = true;
-  let member: { readonly key: string; readonly start: number } | undefined;
+  let member: { readonly key: string; readonly at: number; readonly start: number } | undefined;
 
   function valueEnded(end: number): void {
     expect = "next";
     if (member === undefined || closers.length > 1) return;
     members.set(member.key, { start: member.start, end, kind: kinds.get(body[member.start] ?? 0) ?? "number" });
+    occurrences.push({ key: member.key, start: member.at, end });
     member = undefined;
   }
 
   let i = skipSpace(body, 0);
+  const open = i;
   if (body[i] !== openBrace) return bad(failedAt(i));
   for (;;) {
     i = skipSpace(body, i);
@@ -186,10 +198,9 @@ export function scanBody(body: Uint8Array, keys: readonly string[]): ScanResult 
       if (end < 0) return bad(end);
       const start = skipSpace(body, end);
       if (closers.length === 1) {
-        empty = false;
         const key = matchKey(body, i, wanted);
         if (key === null) return bad(failedAt(i));
-        member = key === undefined ? undefined : { key, start };
+        member = key === undefined ? undefined : { key, at: i, start };
       }
       i = start;
       expect = "value";
@@ -207,7 +218,7 @@ export function scanBody(body: Uint8Array, keys: readonly string[]): ScanResult 
     }
   }
   const after = skipSpace(body, i + 1);
-  return after === body.length ? { ok: true, members, close: i, empty } : bad(failedAt(after));
+  return after === body.length ? { ok: true, members, occurrences, open, close: i } : bad(failedAt(after));
 }
 
 /** The string at `span`; undefined where there is none, or it is no valid JSON string in valid UTF-8. */
@@ -221,46 +232,8 @@ export function readBoolean(body: Uint8Array, span: JsonSpan | undefined): boole
   return span?.kind === "boolean" ? body[span.start] === 0x74 : undefined;
 }
 
-export function readNumber(body: Uint8Array, span: JsonSpan | undefined): number | undefined {
-  return span?.kind === "number" ? Number(decoder.decode(body.subarray(span.start, span.end))) : undefined;
-}
-
-/** A copy of `body` with the bytes of `span` replaced by `replacement`, which is JSON text (a string with its quotes). */
-export function spliceBody(body: Uint8Array, span: Omit<JsonSpan, "kind">, replacement: string): Uint8Array {
-  return spliceAll(body, [[span.start, span.end, replacement]]);
-}
-
-/**
- * A copy of `body` with top-level members set to JSON texts, in one pass: those the scan found are replaced, the others
- * appended at the end, where they win over a duplicate that the scan was not asked for.
- */
-export function setMembers(body: Uint8Array, scan: BodyScan, values: Readonly<Record<string, string>>): Uint8Array {
-  const edits: Edit[] = [];
-  let appended = "";
-  for (const [key, json] of Object.entries(values)) {
-    const span = scan.members.get(key);
-    if (span) edits.push([span.start, span.end, json]);
-    else appended += `${scan.empty && appended === "" ? "" : ","}${JSON.stringify(key)}:${json}`;
-  }
-  edits.sort((a, b) => a[0] - b[0]);
-  return spliceAll(body, [...edits, [scan.close, scan.close, appended]]);
-}
-
-type Edit = readonly [start: number, end: number, replacement: string];
-
-function spliceAll(body: Uint8Array, edits: readonly Edit[]): Uint8Array {
-  const parts: Uint8Array[] = [];
-  let read = 0;
-  for (const [start, end, text] of edits) {
-    parts.push(body.subarray(read, start), encoder.encode(text));
-    read = end;
-  }
-  parts.push(body.subarray(read));
-  const result = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let write = 0;
-  for (const part of parts) {
-    result.set(part, write);
-    write += part.length;
-  }
-  return result;
+/** A string, number, boolean or null; undefined where there is none, or something else. */
+export function readScalar(body: Uint8Array, span: JsonSpan | undefined): string | number | boolean | null | undefined {
+  if (!span || span.kind === "object" || span.kind === "array") return undefined;
+  return parseText(body, span.start, span.end) as string | number | boolean | null | undefined;
 }

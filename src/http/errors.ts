@@ -1,44 +1,108 @@
-// One mapper per family: the same error in the shape that the family's clients read.
+// One mapper per family: the same error in the shape that the family's clients read. Pure.
 import { type GatewayError, toGatewayError } from "../core/errors.ts";
 
 export type Family = "gateway" | "compat" | "native";
+
+/** Error shapes of an answer in flight; the compatible family has three: OpenAI's two and Anthropic's. */
+export type Dialect = "compat" | "responses" | "messages" | "native";
 
 export interface RenderedError {
   readonly status: number;
   readonly body: object;
 }
 
-export function renderError(family: Family, thrown: unknown): RenderedError {
+interface CompatError {
+  readonly message: string;
+  readonly type: string;
+  readonly param: string | null;
+  readonly code: string;
+}
+
+export function renderError(family: Family | Dialect, thrown: unknown): RenderedError {
   const error = toGatewayError(thrown);
   // What a defect says may hold anything; it goes into the log, not to a client.
   const message = error.code === "internal" ? "internal error" : error.message;
-  return { status: error.status, body: errorBody(family, error, message) };
+  if (family === "gateway")
+    return { status: error.status, body: { error: { code: error.code, message, hint: error.hint } } };
+  const type = error.status < 500 ? "invalid_request_error" : "server_error";
+  return {
+    status: error.status,
+    body: shape(family, error.status, { message, type, param: paramOf(error), code: error.code }),
+  };
 }
 
-function errorBody(family: Family, error: GatewayError, message: string): object {
-  switch (family) {
-    case "gateway":
-      return { error: { code: error.code, message, hint: error.hint } };
+function paramOf(error: GatewayError): string | null {
+  return error.param ?? (error.code === "model_not_found" ? "model" : null);
+}
+
+function shape(dialect: Dialect, status: number, error: CompatError): object {
+  switch (dialect) {
     case "compat":
-      return {
-        error: {
-          message,
-          type: error.status < 500 ? "invalid_request_error" : "server_error",
-          param: null,
-          code: error.code,
-        },
-      };
+    case "responses":
+      return { error };
+    case "messages":
+      return { type: "error", error: { ...error, type: anthropicType(status) } };
     case "native":
-      return { error: message };
+      return { error: error.message };
     default:
-      return family satisfies never;
+      return dialect satisfies never;
   }
 }
 
+const anthropicTypes: ReadonlyMap<number, string> = new Map([
+  [401, "authentication_error"],
+  [403, "permission_error"],
+  [404, "not_found_error"],
+  [413, "request_too_large"],
+  [429, "rate_limit_error"],
+  [503, "overloaded_error"],
+  [529, "overloaded_error"],
+]);
+
+function anthropicType(status: number): string {
+  return anthropicTypes.get(status) ?? (status < 500 ? "invalid_request_error" : "api_error");
+}
+
+/** Failures of this kind come again, however often one asks. */
+const lasting: ReadonlySet<string> = new Set(["internal", "model_load_failed"]);
+
+/**
+ * When to try again, and whether at all: clients made with OpenAI's generator repeat every 409, 429 and 5xx by themselves
+ * unless `x-should-retry` forbids it.
+ */
+export function errorHeaders(thrown: unknown): Record<string, string> {
+  const error = toGatewayError(thrown);
+  const headers: Record<string, string> = {};
+  const repeated = error.status === 409 || error.status === 429 || error.status >= 500;
+  if (repeated && (error.reaction === "stall" || lasting.has(error.code))) headers["x-should-retry"] = "false";
+  else if (error.retryAfterMs !== undefined) headers["retry-after"] = String(Math.ceil(error.retryAfterMs / 1000));
+  else if (error.status === 503) headers["retry-after"] = "5";
+  return headers;
+}
+
 /** An error in the middle of a stream, when the status has been sent: a frame that the family's clients take for one. */
-export function errorFrame(family: "compat" | "native", thrown: unknown): string {
-  const text = JSON.stringify(renderError(family, thrown).body);
-  return family === "compat" ? `data: ${text}\n\n` : `${text}\n`;
+export function errorFrame(dialect: Dialect, thrown: unknown): string {
+  return frameOf(dialect, renderError(dialect, thrown));
+}
+
+/** The same of a rendered error. */
+export function frameOf(dialect: Dialect, { body }: RenderedError): string {
+  switch (dialect) {
+    case "compat":
+      return `data: ${JSON.stringify(body)}\n\n`;
+    case "messages":
+      return `event: error\ndata: ${JSON.stringify(body)}\n\n`;
+    case "responses": {
+      // The documented event has its members at the top; OpenAI's own client takes only one with `error` for an error.
+      const { error } = body as { readonly error: CompatError };
+      const { message, code, param } = error;
+      return `event: error\ndata: ${JSON.stringify({ type: "error", code, message, param, error })}\n\n`;
+    }
+    case "native":
+      return `${JSON.stringify(body)}\n`;
+    default:
+      return dialect satisfies never;
+  }
 }
 
 interface EngineError {
@@ -56,27 +120,39 @@ const engineCodes: ReadonlyMap<string, string> = new Map([
   ["permission_error", "upstream_failed"],
 ]);
 
+/** What the engine refuses with 500 or 501, though it is the request that does not suit the model. */
+const incapable: readonly (readonly [pattern: RegExp, message: string])[] = [
+  [/does not support embeddings|^Pooling type 'none'/, "this model does not support embeddings"],
+  [/does not support reranking/, "this model does not support reranking"],
+  [/does not support logits computation/, "this model does not support chat or completion: it is for embeddings"],
+  [/^Infill is not supported/, "this model does not support infill: it has no tokens for it"],
+  [/^image input is not supported/, "this model does not support images"],
+  [/^audio input is not supported/, "this model does not support audio"],
+  [/^video input is not supported/, "this model does not support videos"],
+];
+
 /** An error answer of the engine in the family's shape; its other fields (`n_ctx`, …) are kept. */
-export function renderEngineError(family: "compat" | "native", status: number, text: string): RenderedError {
+export function renderEngineError(dialect: Dialect, status: number, text: string): RenderedError {
   const error = parseEngineError(text);
-  const message =
+  const told =
     typeof error?.message === "string" ? error.message : text.slice(0, 500) || `the engine answered ${status}`;
-  const type = typeof error?.type === "string" ? error.type : "server_error";
+  const cannot = incapable.find(([pattern]) => pattern.test(told))?.[1];
+  if (cannot !== undefined) {
+    const kind = { message: cannot, type: "invalid_request_error", param: null, code: "not_capable" };
+    return { status: 400, body: shape(dialect, 400, kind) };
+  }
+  const missing = /^'([\w.]+)' is required$/.exec(told)?.[1];
+  const seen = missing === undefined ? seenStatus(status) : 400;
+  const ownType = typeof error?.type === "string" ? error.type : "server_error";
+  const type = missing === undefined ? ownType : "invalid_request_error";
+  const param = missing ?? /^Field '([\w.]+)':/.exec(told)?.[1] ?? null;
+  const code = engineCodes.get(type) ?? (seen < 500 ? "invalid_request" : "upstream_failed");
+  return { status: seen, body: shape(dialect, seen, { ...error, message: told, type, param, code }) };
+}
+
+function seenStatus(status: number): number {
   // Our own key is wrong there: the client's is not the matter.
-  const seen = status === 401 || status === 403 ? 502 : status;
-  if (family === "native") return { status: seen, body: { error: message } };
-  return {
-    status: seen,
-    body: {
-      error: {
-        ...error,
-        message,
-        type,
-        param: null,
-        code: engineCodes.get(type) ?? (seen < 500 ? "invalid_request" : "upstream_failed"),
-      },
-    },
-  };
+  return status === 401 || status === 403 ? 502 : status;
 }
 
 function parseEngineError(text: string): EngineError["error"] | undefined {

@@ -6,16 +6,19 @@ import type { KeepAlive } from "../core/keep-alive.ts";
 import type { CachedModel } from "../plan/observed.ts";
 import type { Admission, Lease } from "./admission.ts";
 import type { ChatContext } from "./chat-context.ts";
-import { errorFrame, renderEngineError, renderError } from "./errors.ts";
+import { type Dialect, errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "./errors.ts";
 import type { IdleUnload } from "./idle.ts";
 import { createRawReply, type RawReply } from "./raw-reply.ts";
 import { isRefusal, type Upstream } from "./upstream.ts";
 
 /** How a family turns the engine's answer into its own. */
 export interface Translator {
-  readonly family: "compat" | "native";
+  /** The shape of its errors. */
+  readonly family: Dialect;
   /** Headers for a stream; null for an answer that is sent whole, which can then still become a proper error. */
   begin(contentType: string): Record<string, string> | null;
+  /** For a stream whose first byte is long in coming: headers, and what may be written any number of times meanwhile. */
+  readonly waiting?: { readonly headers: Readonly<Record<string, string>>; readonly tick: string };
   /** What to write for a chunk; null writes nothing. */
   chunk(chunk: Buffer): Uint8Array | string | null;
   /** What to write last (the whole answer, where it is sent whole); an error where the answer was cut. */
@@ -43,9 +46,13 @@ export interface ExchangeDeps {
   /** The gateway stops: answers still in flight end in an error frame. */
   readonly cutOff: AbortSignal;
   readonly onFailure: (error: GatewayError, model: string) => void;
+  /** How long a stream's client waits without a byte. */
+  readonly tickMs?: number;
 }
 
 const attempts = 3;
+/** Editors give up on a silent answer after 30 s; a model may take longer to load. */
+const defaultTickMs = 12_000;
 
 /** Takes the reply over from Fastify; resolves when the answer is through, whichever way. */
 export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, generation: Generation): Promise<void> {
@@ -53,14 +60,17 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   const raw = createRawReply(reply.raw);
   const left = new AbortController();
   raw.onLeave(() => left.abort());
+  const waiting = tickWhileWaiting(raw, generation, deps.tickMs ?? defaultTickMs);
   let lease: Lease | null = null;
   try {
-    const contextSize = await deps.chatContext.apply(generation.model, generation.contextSize, left.signal);
-    const headers = contextSize === null ? {} : { "x-context-size": String(contextSize) };
+    await deps.chatContext.apply(generation.model, generation.contextSize, left.signal);
     for (let attempt = 1; ; attempt++) {
       lease = await deps.admission.acquire(generation.model.upstreamId, left.signal);
       deps.idle.keep(generation.model.upstreamId, generation.keepAlive ?? { kind: "default" });
-      if ((await exchange(deps, lease, raw, left.signal, generation, headers)) === "done") return;
+      // Only now: somebody else may have put another size in force while this one waited, and loading tells the true one.
+      const contextSize = deps.chatContext.inForce(generation.model);
+      const headers = contextSize === null ? {} : { "x-context-size": String(contextSize) };
+      if ((await exchange(deps, lease, raw, left.signal, generation, headers, waiting)) === "done") return;
       // Its process ended between our looking and our asking: nothing was answered, so the next instance is asked.
       lease.release();
       if (attempt === attempts)
@@ -73,8 +83,24 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
     if (failure.status >= 500) deps.onFailure(failure, generation.model.id);
     fail(raw, generation.translator, failure);
   } finally {
+    waiting.over();
     lease?.release();
   }
+}
+
+interface Waiting {
+  /** The answer begins. */
+  over(): void;
+}
+
+function tickWhileWaiting(raw: RawReply, { stream, translator }: Generation, everyMs: number): Waiting {
+  const { waiting } = translator;
+  if (!stream || !waiting) return { over: () => undefined };
+  const timer = setInterval(() => {
+    if (!raw.headersSent()) raw.head(200, waiting.headers);
+    raw.write(waiting.tick);
+  }, everyMs);
+  return { over: () => clearInterval(timer) };
 }
 
 function exchange(
@@ -84,6 +110,7 @@ function exchange(
   left: AbortSignal,
   generation: Generation,
   headers: Readonly<Record<string, string>>,
+  waiting: Waiting,
 ): Promise<"done" | "refused"> {
   const { translator } = generation;
   return new Promise((resolve) => {
@@ -97,9 +124,10 @@ function exchange(
     const current = upstream.send(lease.instance, generation, {
       start: (code, answered) => {
         status = code;
+        waiting.over();
         if (code !== 200) return;
         const streamHeaders = translator.begin(String(answered["content-type"] ?? ""));
-        if (streamHeaders) raw.head(200, { ...streamHeaders, ...headers });
+        if (streamHeaders && !raw.headersSent()) raw.head(200, { ...streamHeaders, ...headers });
       },
       data: (chunk) => {
         if (status !== 200) {
@@ -111,7 +139,7 @@ function exchange(
       },
       end: () => {
         if (status === 200) finish(raw, translator, headers);
-        else answer(raw, renderEngineError(translator.family, status, Buffer.concat(errorText).toString("utf8")));
+        else refuse(raw, translator, renderEngineError(translator.family, status, Buffer.concat(errorText).toString()));
         settle("done");
       },
       fail: (error) => {
@@ -140,13 +168,19 @@ function finish(raw: RawReply, translator: Translator, headers: Readonly<Record<
   raw.end();
 }
 
-function fail(raw: RawReply, { family }: Translator, error: GatewayError): void {
-  if (raw.headersSent()) {
-    raw.write(errorFrame(family, error));
-    raw.end();
-  } else {
-    answer(raw, renderError(family, error), error.status === 503 ? { "retry-after": "5" } : {});
-  }
+function fail(raw: RawReply, translator: Translator, error: GatewayError): void {
+  refuse(raw, translator, renderError(translator.family, error), errorHeaders(error));
+}
+
+function refuse(
+  raw: RawReply,
+  { family }: Translator,
+  rendered: RenderedError,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (!raw.headersSent()) return answer(raw, rendered, headers);
+  raw.write(frameOf(family, rendered));
+  raw.end();
 }
 
 function answer(

@@ -1,7 +1,8 @@
 // What every route family has in common: bodies as bytes where they are passed on, and errors in the family's shape.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../core/errors.ts";
-import { type Family, renderError } from "./errors.ts";
+import { type Dialect, errorHeaders, type Family, renderError } from "./errors.ts";
+import { faultText, jsonFault } from "./json-fault.ts";
 
 /** Sets up an encapsulated scope for a family. Families that pass bodies on get them as bytes, unparsed. */
 export function installFamily(app: FastifyInstance, family: Family): void {
@@ -17,45 +18,80 @@ export function installFamily(app: FastifyInstance, family: Family): void {
       { parseAs: "string" },
       (_request, body, done) => {
         try {
-          done(null, body === "" ? undefined : JSON.parse(String(body)));
+          done(null, parseBody(String(body)));
         } catch (error) {
-          done(
-            new GatewayError(
-              "invalid_request",
-              `the body is no JSON: ${error instanceof Error ? error.message : "unreadable"}`,
-            ),
-          );
+          done(error as Error);
         }
       },
     );
   }
+  if (family === "native") {
+    // "Any" is meant: one that is no media type at all would be refused before the parser is asked.
+    app.addHook("onRequest", (request, _reply, done) => {
+      request.raw.headers["content-type"] = "application/json";
+      done();
+    });
+  }
   app.setErrorHandler((error, request, reply) => sendError(family, error, request, reply));
 }
 
-export function sendError(family: Family, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = fromFramework(thrown);
+/** An empty body is none. Errors: `invalid_request` with the place where the text goes wrong. */
+function parseBody(body: string): unknown {
+  // Windows shells put a byte order mark before what they send.
+  const text = body.startsWith("\uFEFF") ? body.slice(1) : body;
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    // The parser's own message quotes from the body.
+    const fault = jsonFault(text);
+    throw new GatewayError("invalid_request", `the body is no JSON${fault ? `: ${faultText(fault)}` : ""}`);
+  }
+}
+
+export function sendError(
+  family: Family | Dialect,
+  thrown: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const error = fromFramework(thrown, request);
   if (error.code === "internal") request.log.error({ err: thrown }, "a request failed");
   const { status, body } = renderError(family, error);
-  void reply.code(status).send(body);
+  void reply.code(status).headers(errorHeaders(error)).send(body);
 }
 
 /** Fastify's own refusals in our catalogue. */
-function fromFramework(thrown: unknown): GatewayError {
+function fromFramework(thrown: unknown, request: FastifyRequest): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   if (thrown instanceof RangeError && !("code" in thrown))
     return new GatewayError("invalid_request", "the body is nested too deeply", { cause: thrown });
-  const code = (thrown as Partial<FastifyError> | null)?.code ?? "";
+  const { code, statusCode } = (thrown ?? {}) as Partial<FastifyError>;
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   switch (code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
       return new GatewayError("body_too_large", "the body is larger than --body-limit allows");
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return new GatewayError("unsupported_media_type", message);
-    case "FST_ERR_VALIDATION":
-    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
-    case "FST_ERR_CTP_EMPTY_JSON_BODY":
-      return new GatewayError("invalid_request", message);
-    default:
+      return new GatewayError("unsupported_media_type", mediaTypeMessage(request));
+    case "ECONNRESET":
+      // Of reading the body; one of our own calls has no status.
+      if (statusCode === 400) return new GatewayError("invalid_request", "the connection ended before the body did");
       return new GatewayError("internal", message, { cause: thrown });
+    default:
+      return code?.startsWith("FST_") && (statusCode ?? 500) < 500
+        ? new GatewayError("invalid_request", message)
+        : new GatewayError("internal", message, { cause: thrown });
   }
+}
+
+const mediaTypes = ["application/json", "application/merge-patch+json", "multipart/form-data"] as const;
+
+function mediaTypeMessage({ server, headers }: FastifyRequest): string {
+  // The native family takes every type, but the framework none that is not written as one.
+  const expected = mediaTypes.filter((type) => server.hasContentTypeParser(type)).join(" or ") || mediaTypes[0];
+  const given = headers["content-type"];
+  return given === undefined
+    ? `the body has no Content-Type: ${expected} is expected`
+    : `the body is ${JSON.stringify(given.slice(0, 80))}: ${expected} is expected`;
 }

@@ -1,4 +1,4 @@
-// Who may talk to a gateway on loopback: a page of another site must not, neither directly nor by DNS rebinding. Pure.
+// Which hosts and origins may talk to a gateway: a page of another site must not, neither directly nor by DNS rebinding. Pure.
 
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -15,17 +15,33 @@ export function isAllowedHost(host: string | undefined, further: readonly string
   );
 }
 
+export interface OriginRules {
+  /** The request's own Host header. */
+  readonly host: string | undefined;
+  readonly allowedHosts: readonly string[];
+  /** As browsers write them: `https://chat.example`. */
+  readonly corsOrigins: readonly string[];
+}
+
 /** Browsers name the page's origin; other clients send none. */
-export function isAllowedOrigin(origin: string | undefined, further: readonly string[]): boolean {
-  if (origin === undefined) return true;
+export function isAllowedOrigin(origin: string | undefined, { host, allowedHosts, corsOrigins }: OriginRules): boolean {
+  if (origin === undefined || corsOrigins.includes(origin)) return true;
   try {
-    const { protocol, host } = new URL(origin);
+    const page = new URL(origin);
     // Editor extensions and desktop shells: not reachable for a web site.
-    if (["vscode-webview:", "vscode-file:", "app:", "tauri:", "file:"].includes(protocol)) return true;
-    return isAllowedHost(host, further);
+    if (["vscode-webview:", "vscode-file:", "app:", "tauri:", "file:"].includes(page.protocol)) return true;
+    // A page that this gateway itself served, by whatever name it is known.
+    return isAllowedHost(page.host, allowedHosts) || isSameHost(page, host);
   } catch {
     return false;
   }
+}
+
+/** A Host header leaves out the port where it is the scheme's own, as URL does. */
+function isSameHost(page: URL, host: string | undefined): boolean {
+  // What is more than a name and a port would be read as another host.
+  if (!host || /[/?#@\\]/.test(host) || !["http:", "https:"].includes(page.protocol)) return false;
+  return new URL(`${page.protocol}//${host}`).host === page.host;
 }
 
 /** Addresses on which nobody but this machine can connect. */

@@ -26,6 +26,8 @@ export function createLoader(options: {
   readonly modelsMax: () => number;
   readonly loadTimeoutMs: number;
   readonly now: () => number;
+  /** Whether the cache still holds the model, as far as anybody knows. */
+  readonly isCached: (id: string) => boolean;
   /** A drain keeps the model from being loaded. */
   readonly isHeld: (id: string) => boolean;
   /** Keeps requests for a model waiting; call the result to let them in again. */
@@ -77,7 +79,9 @@ export function createLoader(options: {
     for (;;) {
       await router.refresh();
       if (listed(id) || isHeld(id) || !router.isReady()) return;
-      if (now() > deadline) throw new GatewayError("model_not_found", `the router does not list ${id}`);
+      // It may be removed while somebody waits for it.
+      if (now() > deadline || !options.isCached(id))
+        throw new GatewayError("model_not_found", `the router does not list ${id}`);
       await changes.next();
     }
   }
@@ -94,6 +98,8 @@ export function createLoader(options: {
       const model = listed(id);
       if (!model) throw new GatewayError("model_not_found", `${id} went away while it was being loaded`);
       if (model.value === "unloaded") {
+        if (!options.isCached(id))
+          throw new GatewayError("model_not_found", `${id} was removed while it was being loaded`);
         const why = router.complaints() || "the engine ended while loading it";
         throw new GatewayError("model_load_failed", `${id} could not be loaded: ${why}`);
       }

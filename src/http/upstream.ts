@@ -21,12 +21,15 @@ export interface Exchange {
   abort(): void;
 }
 
+export interface UpstreamRequest {
+  readonly path: string;
+  /** JSON; null asks with GET. Of the client's own headers none goes along: its key is not for the engine. */
+  readonly body: Uint8Array | null;
+  readonly stream: boolean;
+}
+
 export interface Upstream {
-  send(
-    instance: Instance,
-    request: { readonly path: string; readonly body: Uint8Array; readonly stream: boolean },
-    sink: AnswerSink,
-  ): Exchange;
+  send(instance: Instance, request: UpstreamRequest, sink: AnswerSink): Exchange;
   close(): Promise<void>;
 }
 
@@ -65,8 +68,11 @@ export function createUpstream({ probeAfterMs }: { readonly probeAfterMs: number
           {
             origin: instance.origin,
             path,
-            method: "POST",
-            headers: { "content-type": "application/json", authorization: `Bearer ${instance.key}` },
+            method: body === null ? "GET" : "POST",
+            headers: {
+              authorization: `Bearer ${instance.key}`,
+              ...(body === null ? {} : { "content-type": "application/json" }),
+            },
             body,
             // llama-server closes the connection after each stream, whatever its headers say: reusing it fails.
             reset: stream,

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import { GatewayError } from "../core/errors.ts";
 import { isRepo } from "../core/ids.ts";
 import { transferError } from "./errors.ts";
-import { createHubHttp, type HubHttpOptions, type Reachability } from "./http.ts";
+import { createHubHttp, type HubHttpOptions, type HubPlace, type Reachability } from "./http.ts";
 import { isCommit } from "./layout.ts";
 import type { HubFile } from "./select.ts";
 
@@ -19,8 +19,15 @@ export interface OpenedFile {
   readonly body: Readable;
   /** Bytes of the whole file, where the hub says. */
   readonly total: number | undefined;
-  /** Where `body` begins: 0 although more was asked for when the server does not do ranges. */
+  /**
+   * Where `body` begins: 0 although more was asked for when the server does not do ranges, -1 when it has no such range
+   * (then `total` is what it says the file has).
+   */
   readonly from: number;
+  /** Whether it is a range at all, and not the whole file. */
+  readonly ranged: boolean;
+  /** For the next range of the same file. */
+  readonly place: HubPlace;
   /** Lower-case sha256 that the hub itself announces; never the storage's own ETag, which is something else. */
   readonly sha256?: string;
 }
@@ -41,6 +48,10 @@ export interface HubClient {
 
 export interface OpenOptions {
   readonly from: number;
+  /** Up to but without; the file's end where absent. */
+  readonly to?: number;
+  /** Where an earlier answer came from: spares the hub a question. */
+  readonly place?: HubPlace | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -110,18 +121,28 @@ export function createHubClient(options: HubHttpOptions): HubClient {
       }
       return files;
     },
-    async openFile(repo, commit, path, { from, signal }) {
+    async openFile(repo, commit, path, { from, to, place, signal }) {
       const encoded = path.split("/").map(encodeURIComponent).join("/");
+      const ranged = from > 0 || to !== undefined;
       const answer = await http.get(`${base}/${repoPart(repo)}/resolve/${encodeURIComponent(commit)}/${encoded}`, {
         what: `${path} of ${repo}`,
         signal,
-        headers: from > 0 ? { range: `bytes=${from}-` } : {},
+        headers: ranged ? { range: `bytes=${from}-${to === undefined ? "" : to - 1}` } : {},
+        accept: [416],
+        place,
       });
-      const start = rangeStart(answer.status, answer.header("content-range"), from);
+      const range = contentRange(answer.status, answer.header("content-range"));
       const sha256 = normaliseEtag(answer.hubHeader("x-linked-etag"));
-      const rest = wholeNumber(answer.header("content-length"));
-      const total = wholeNumber(answer.hubHeader("x-linked-size")) ?? (rest === undefined ? undefined : rest + start);
-      return { body: answer.body, total, from: start, ...(sha256 ? { sha256 } : {}) };
+      const length = answer.status === 200 ? wholeNumber(answer.header("content-length")) : undefined;
+      const total = range.total ?? wholeNumber(answer.hubHeader("x-linked-size")) ?? length;
+      return {
+        body: answer.body,
+        total,
+        from: range.from,
+        ranged: answer.status === 206,
+        place: answer.place,
+        ...(sha256 ? { sha256 } : {}),
+      };
     },
     reachability: () => http.reachability(),
     close: () => http.close(),
@@ -134,15 +155,11 @@ function repoPart(repo: string): string {
   return repo;
 }
 
-/** 206 begins where Content-Range says, which must be what was asked for; 200 is the whole file. */
-function rangeStart(status: number, contentRange: string | undefined, asked: number): number {
-  if (status !== 206) return 0;
-  const start = Number(/^bytes (\d+)-/.exec(contentRange ?? "")?.[1] ?? "0");
-  if (start === asked) return start;
-  throw new GatewayError(
-    "hub_unreachable",
-    `The hub's storage sent another range (${start}) than was asked for (${asked}).`,
-  );
+/** 206 begins where Content-Range says, whatever was asked for; 200 is the whole file; 416 says only how long that is. */
+function contentRange(status: number, header: string | undefined): { from: number; total: number | undefined } {
+  if (status !== 206 && status !== 416) return { from: 0, total: undefined };
+  const match = /^bytes (?:(\d+)-\d+|\*)\/(\d+|\*)$/.exec(header ?? "");
+  return { from: status === 206 ? (wholeNumber(match?.[1]) ?? -1) : -1, total: wholeNumber(match?.[2]) };
 }
 
 /** Quotes, a weak mark and upper case are decoration. */

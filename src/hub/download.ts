@@ -1,15 +1,16 @@
-// One file from the hub into the cache's blobs: streamed, hashed on the way, renamed only when size and digest are right.
-// Links and refs are link.ts's. Whatever ends a download before that leaves no partial behind.
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { type FileHandle, mkdir, open, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname } from "node:path";
-import { GatewayError } from "../core/errors.ts";
-import { syncFolder } from "../desired/atomic-file.ts";
+// One file from the hub into the cache's blobs: what is there of it is gone on with, and it gets its name only when size
+// and digest are right. Links and refs are link.ts's.
+import { stat } from "node:fs/promises";
+import type { GatewayError } from "../core/errors.ts";
 import type { HubClient } from "./client.ts";
-import { cacheError, cancelled, transferError } from "./errors.ts";
+import { cacheError, cancelled, isStopping } from "./errors.ts";
+import { coveredBytes, frontOf } from "./extents.ts";
+import { digestsMatch, followFile } from "./hash.ts";
 import { blobPath, partialPath } from "./layout.ts";
-import type { HubFile } from "./select.ts";
+import { openPartial, type PartialFile } from "./partial-file.ts";
+import type { Room } from "./room.ts";
+import { blobName, type HubFile } from "./select.ts";
+import { defaultTuning, mismatch, type TransferTuning, transfer } from "./transfer.ts";
 
 export interface BlobDownload {
   readonly client: HubClient;
@@ -17,35 +18,27 @@ export interface BlobDownload {
   readonly repo: string;
   readonly commit: string;
   readonly file: HubFile;
+  /** The model that it is for, `owner/name:tag`. */
+  readonly model: string;
+  /** Whether a failure leaves what can be gone on with. A cancelled download leaves nothing, unless the gateway stops. */
+  readonly keepPartial: boolean;
   readonly signal: AbortSignal;
-  /** Called for every piece, with the bytes of this file received so far. */
-  onBytes(completed: number): void;
+  readonly room: Room;
+  readonly tuning?: DownloadTuning | undefined;
+  /** `received`: new bytes from the network; `completed`: how many of this file are there. */
+  onBytes(received: number, completed: number): void;
   /** Called when all bytes are there and only the check and the flush to disk remain. */
   onVerify(): void;
 }
 
-export interface Digests {
-  /** Lower-case hex. */
-  readonly sha256: string;
-  /** What git calls the content. */
-  readonly gitSha1: string;
+/** What tests and measurements set; the defaults are for the world. */
+export interface DownloadTuning extends Partial<TransferTuning> {
+  /** A record of what is there after so many bytes. */
+  readonly recordBytes?: number;
 }
 
-/** Written pieces are gathered up to this, so that small network reads do not each cost a trip to the file system. */
-const writeBytes = 1024 * 1024;
-
-/** Partials being written by this process, so that two pulls with a file in common never write the same one. */
+/** Downloads of this process that are under way, by partial: two never write the same one. */
 const active = new Map<string, Promise<unknown>>();
-
-/** Whether this process is writing that partial. */
-export function isActive(partial: string): boolean {
-  return active.has(partial);
-}
-
-/** The name of a file's blob: its sha256, or git's sha1 where the hub knows no other. */
-export function blobName(file: HubFile): string {
-  return file.sha256 ?? file.oid;
-}
 
 /**
  * Downloads one file. Waits for a download of the same file that is under way, and then finds it done.
@@ -53,17 +46,17 @@ export function blobName(file: HubFile): string {
  */
 export async function downloadBlob(download: BlobDownload): Promise<void> {
   const { cacheDir, repo, file, signal } = download;
-  const partial = partialPath(cacheDir, repo, blobName(file));
-  for (let other = active.get(partial); other; other = active.get(partial)) {
+  const path = partialPath(cacheDir, repo, blobName(file));
+  for (let other = active.get(path); other; other = active.get(path)) {
     await settledOrAborted(other, signal);
     if (await hasBlob(cacheDir, repo, file)) return;
   }
-  const work = fetchBlob(download, partial);
-  active.set(partial, work);
+  const work = fetchBlob(download, path);
+  active.set(path, work);
   try {
     await work;
   } finally {
-    active.delete(partial);
+    active.delete(path);
   }
 }
 
@@ -73,123 +66,62 @@ export async function hasBlob(cacheDir: string, repo: string, file: HubFile): Pr
   return entry?.isFile() === true && entry.size === file.size;
 }
 
-/** Hashes a file on disk, a megabyte at a time. Throws `cache_unwritable` where it cannot be read, `cancelled`. */
-export async function hashFile(path: string, signal?: AbortSignal): Promise<Digests> {
+async function fetchBlob(download: BlobDownload, path: string): Promise<void> {
+  const { file, model, signal, room, tuning } = download;
+  const partial = await openPartial({ path, model, size: file.size, recordBytes: tuning?.recordBytes });
+  const left = () => file.size - coveredBytes(partial.extents());
   try {
-    const sums = createDigests((await stat(path)).size);
-    for await (const chunk of createReadStream(path, { highWaterMark: writeBytes, ...(signal ? { signal } : {}) })) {
-      if (Buffer.isBuffer(chunk)) sums.update(chunk);
+    // What was kept of an earlier try may be wrong, or the ranges of a server: then once more, all in one piece.
+    if (!(await fill(download, partial, false))) {
+      await partial.reset();
+      if (!(await fill(download, partial, true))) throw mismatch(file, "other bytes than its digest says");
     }
-    return sums.digest();
-  } catch (error) {
-    throw signal?.aborted ? cancelled(basename(path)) : cacheError(error, basename(path));
-  }
-}
-
-/** Whether digests are those that the hub announced for a file. */
-export function digestsMatch(file: HubFile, digests: Digests): boolean {
-  return blobName(file) === (file.sha256 === undefined ? digests.gitSha1 : digests.sha256);
-}
-
-async function fetchBlob(download: BlobDownload, partial: string): Promise<void> {
-  const { client, cacheDir, repo, commit, file, signal } = download;
-  const blob = blobPath(cacheDir, repo, blobName(file));
-  let handle: FileHandle | undefined;
-  try {
-    const opened = await client.openFile(repo, commit, file.path, { from: 0, signal });
-    try {
-      checkAnnounced(file, opened.sha256, opened.total);
-      await mkdir(dirname(partial), { recursive: true });
-      handle = await open(partial, "w");
-      const digests = await receive(opened.body, handle, download);
-      download.onVerify();
-      if (!digestsMatch(file, digests)) throw mismatch(file, "other bytes than its digest says");
-    } finally {
-      opened.body.destroy();
-    }
-    // The rename may survive a power cut that the bytes do not, unless they were flushed first.
-    await handle.sync();
-    await handle.close();
     if (signal.aborted) throw cancelled(file.path);
-    await rename(partial, blob);
-    await syncFolder(dirname(blob));
+    await partial.finish(blobPath(download.cacheDir, download.repo, blobName(file)));
   } catch (error) {
-    await handle?.close().catch(() => undefined);
-    await rm(partial, { force: true });
-    throw cacheError(error, file.path);
+    const failure = cacheError(error, file.path);
+    const explained = await room.explain(failure, left());
+    if (download.keepPartial && coveredBytes(partial.extents()) > 0 && canGoOn(failure, signal)) await partial.keep();
+    else await partial.discard();
+    throw explained;
   }
 }
 
-async function receive(body: AsyncIterable<unknown>, handle: FileHandle, download: BlobDownload): Promise<Digests> {
-  const { file, signal } = download;
-  const sums = createDigests(file.size);
-  let waiting: Buffer[] = [];
-  let waitingBytes = 0;
-  let received = 0;
-
-  async function flush(): Promise<void> {
-    const pieces = waiting;
-    waiting = [];
-    waitingBytes = 0;
-    await writeAll(handle, pieces, file.path);
-  }
-
+/** Fetches what the partial lacks; answers whether it is the right file then. */
+async function fill(download: BlobDownload, partial: PartialFile, plain: boolean): Promise<boolean> {
+  const { file, signal, room } = download;
+  const follower = followFile(partial.path, file.size);
+  const stop = () => void follower.stop();
+  signal.addEventListener("abort", stop);
   try {
-    for await (const chunk of body) {
-      if (!Buffer.isBuffer(chunk)) continue;
-      received += chunk.length;
-      if (received > file.size) throw mismatch(file, `more than its ${file.size} bytes`);
-      sums.update(chunk);
-      waiting.push(chunk);
-      waitingBytes += chunk.length;
-      download.onBytes(received);
-      if (waitingBytes >= writeBytes) await flush();
-    }
-  } catch (error) {
-    throw transferError(error, file.path, signal);
-  }
-  await flush();
-  if (received < file.size) {
-    throw new GatewayError("hub_unreachable", `${file.path} ended after ${received} of ${file.size} bytes.`);
-  }
-  return sums.digest();
-}
-
-async function writeAll(handle: FileHandle, pieces: readonly Buffer[], what: string): Promise<void> {
-  try {
-    if (pieces.length > 0)
-      await handle.appendFile(pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces));
-  } catch (error) {
-    throw cacheError(error, what);
+    if (signal.aborted) throw cancelled(file.path);
+    // The digest cannot be kept over a restart; the thread reads the prefix again while the rest comes in.
+    follower.advance(frontOf(partial.extents()));
+    await transfer({
+      ...download,
+      partial,
+      plain,
+      tuning: { ...defaultTuning, ...download.tuning },
+      async write(position, buffers) {
+        await room.watch(file.size - coveredBytes(partial.extents()));
+        await partial.write(position, buffers);
+        follower.advance(frontOf(partial.extents()));
+      },
+    });
+    download.onVerify();
+    follower.advance(file.size);
+    return digestsMatch(file, await follower.digests());
+  } finally {
+    signal.removeEventListener("abort", stop);
+    await follower.stop();
   }
 }
 
-/** The hub's own headers must agree with its file list: else the list is stale, or the answer is for another file. */
-function checkAnnounced(file: HubFile, sha256: string | undefined, total: number | undefined): void {
-  if (file.sha256 !== undefined && sha256 !== undefined && sha256 !== file.sha256)
-    throw mismatch(file, "another digest");
-  if (total !== undefined && total !== file.size) throw mismatch(file, `another size (${total})`);
+/** Whether another try could use what is there. */
+function canGoOn(error: GatewayError, signal: AbortSignal): boolean {
+  if (signal.aborted) return isStopping(signal);
+  return !["checksum_mismatch", "hub_not_found", "not_supported", "internal"].includes(error.code);
 }
-
-function mismatch(file: HubFile, what: string): GatewayError {
-  return new GatewayError("checksum_mismatch", `${file.path} came with ${what}; it was not kept.`);
-}
-
-function createDigests(size: number): { update(chunk: Buffer): void; digest(): Digests } {
-  const sha256 = createHash("sha256");
-  // git's sha1 names only files outside LFS, which are small: hashing the large ones twice would be for nothing.
-  const sha1 = size <= gitLimit ? createHash("sha1").update(`blob ${size}\0`) : undefined;
-  return {
-    update(chunk) {
-      sha256.update(chunk);
-      sha1?.update(chunk);
-    },
-    digest: () => ({ sha256: sha256.digest("hex"), gitSha1: sha1?.digest("hex") ?? "" }),
-  };
-}
-
-/** The hub takes no file above 10 MB outside LFS. */
-const gitLimit = 64 * 1024 * 1024;
 
 async function settledOrAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {

@@ -39,7 +39,7 @@ export function answerError(answer: RefusedAnswer): GatewayError {
   }
   // The hub answers 401 for a repository that does not exist, so as not to tell which private ones do.
   if (status === 404 || (status === 401 && errorCode === "RepoNotFound")) {
-    return new GatewayError("hub_not_found", `The hub has no ${what}, or does not show it (${said}; ${sent}).`);
+    return new GatewayError("hub_not_found", `The hub does not have ${what}, or does not show it (${said}; ${sent}).`);
   }
   if (status === 401 || status === 403) {
     const cure =
@@ -63,6 +63,11 @@ export function transferError(error: unknown, what: string, signal: AbortSignal 
       cause: error,
     },
   );
+}
+
+/** Whether a signal was given because the gateway stops, and not because nobody wants the work any more. */
+export function isStopping(signal: AbortSignal): boolean {
+  return signal.aborted && signal.reason instanceof GatewayError && signal.reason.code === "shutting_down";
 }
 
 export function cancelled(what: string): GatewayError {

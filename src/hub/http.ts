@@ -1,7 +1,7 @@
 // GET requests to a hub: redirects by hand, the token for the hub's own origin only, errors in our own terms.
 // Knows nothing of repositories or files.
 import type { Readable } from "node:stream";
-import { Agent, type Dispatcher, errors, request } from "undici";
+import { Agent, type Dispatcher, EnvHttpProxyAgent, errors, request } from "undici";
 import { GatewayError } from "../core/errors.ts";
 import { answerError, transferError } from "./errors.ts";
 
@@ -17,8 +17,8 @@ export interface HubHttpOptions {
   readonly endpoint: string;
   readonly token: string | undefined;
   readonly now?: (() => number) | undefined;
-  /** Connections to use in place of our own pool; the caller closes it. */
-  readonly dispatcher?: Dispatcher | undefined;
+  /** Where HTTPS_PROXY, HTTP_PROXY and NO_PROXY are read, in either case; without it there is no proxy. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** Milliseconds without a byte after which a transfer counts as broken. */
   readonly stallMs?: number | undefined;
 }
@@ -31,6 +31,15 @@ export interface HubAnswer {
   /** Headers of the hub's own answer, before it redirected to its storage. */
   hubHeader(name: string): string | undefined;
   readonly body: Readable;
+  /** Where the same may be asked for again without the redirects, for a while. */
+  readonly place: HubPlace;
+}
+
+/** The end of a chain of redirects. */
+export interface HubPlace {
+  readonly url: string;
+  /** Whether the token may be sent there. */
+  readonly trusted: boolean;
 }
 
 export interface HubGet {
@@ -38,6 +47,10 @@ export interface HubGet {
   readonly what: string;
   readonly signal?: AbortSignal | undefined;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Further statuses that are answers, and no errors. */
+  readonly accept?: readonly number[];
+  /** Begin there instead. */
+  readonly place?: HubPlace | undefined;
 }
 
 export interface HubHttp {
@@ -53,8 +66,7 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 export function createHubHttp(options: HubHttpOptions): HubHttp {
   const now = options.now ?? Date.now;
   const stallMs = options.stallMs ?? 30_000;
-  const own = options.dispatcher ? undefined : new Agent();
-  const dispatcher = options.dispatcher ?? own;
+  const dispatcher = createConnections(options.environment ?? {});
   const hubOrigin = originOf(options.endpoint);
   let last: Reachability = { status: "unknown", message: "The hub was not asked yet.", at: 0 };
 
@@ -66,11 +78,13 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
         : { status: "reachable", message: `${hubOrigin} answers.`, at: now() };
   }
 
-  async function send(url: URL, { headers, signal }: HubGet): Promise<Dispatcher.ResponseData> {
+  async function send(url: URL, trusted: boolean, { headers, signal }: HubGet): Promise<Dispatcher.ResponseData> {
     const authorization =
-      options.token !== undefined && url.origin === hubOrigin ? { authorization: `Bearer ${options.token}` } : {};
+      options.token !== undefined && trusted && url.origin === hubOrigin
+        ? { authorization: `Bearer ${options.token}` }
+        : {};
     return request(url, {
-      ...(dispatcher ? { dispatcher } : {}),
+      dispatcher,
       ...(signal ? { signal } : {}),
       headers: { "user-agent": "model-gateway", "accept-encoding": "identity", ...headers, ...authorization },
       headersTimeout: stallMs,
@@ -79,10 +93,11 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
   }
 
   async function follow(start: string, get: HubGet): Promise<HubAnswer> {
-    let url = new URL(start);
+    let url = new URL(get.place?.url ?? start);
+    let trusted = get.place?.trusted ?? url.origin === hubOrigin;
     const hubHeaders = new Map<string, string>();
     for (let hop = 0; hop <= redirectLimit; hop++) {
-      const response = await send(url, get);
+      const response = await send(url, trusted, get);
       const header = headerReader(response.headers);
       const fromHub = url.origin === hubOrigin;
       if (fromHub)
@@ -92,12 +107,13 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
       response.body.on("error", (error) => {
         if (!(error instanceof errors.RequestAbortedError)) note(transferError(error, get.what, get.signal));
       });
-      if (status >= 200 && status < 300) {
-        return { status, url, header, hubHeader: (name) => hubHeaders.get(name), body: response.body };
+      if ((status >= 200 && status < 300) || get.accept?.includes(status)) {
+        const place = { url: url.href, trusted };
+        return { status, url, header, hubHeader: (name) => hubHeaders.get(name), body: response.body, place };
       }
       const location = header("location");
       if (!redirects.has(status) || location === undefined) {
-        const tokenSent = options.token !== undefined && fromHub;
+        const tokenSent = options.token !== undefined && fromHub && trusted;
         const body = await firstBytes(response.body, 4096);
         throw answerError({
           status,
@@ -111,6 +127,8 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
         });
       }
       await response.body.dump();
+      // Only a relative redirect is surely the hub's own: an absolute one could be anybody's that leads back here.
+      trusted &&= !URL.canParse(location) && !location.startsWith("//");
       url = redirectTarget(location, url, get.what);
     }
     throw new GatewayError("hub_unreachable", `The hub redirects ${get.what} more than ${redirectLimit} times.`);
@@ -131,9 +149,26 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
     reachability: () => last,
     async close() {
       // Not close(): that would wait for a transfer that nobody reads any more.
-      await own?.destroy();
+      await dispatcher.destroy();
     },
   };
+}
+
+function createConnections(environment: Readonly<Record<string, string | undefined>>): Dispatcher {
+  const variable = (name: string): string => environment[name.toLowerCase()] || environment[name] || "";
+  const httpProxy = proxyAddress(variable("HTTP_PROXY"), "HTTP_PROXY");
+  const httpsProxy = proxyAddress(variable("HTTPS_PROXY"), "HTTPS_PROXY");
+  if (httpProxy === "" && httpsProxy === "") return new Agent();
+  // All three are always given, as it would look for a missing one in the process's own environment.
+  return new EnvHttpProxyAgent({ httpProxy, httpsProxy, noProxy: variable("NO_PROXY") });
+}
+
+/** The message leaves out the value: it may hold a password. */
+function proxyAddress(value: string, name: string): string {
+  if (value === "") return "";
+  const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
+  if (URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)) return address;
+  throw new GatewayError("invalid_request", `${name} must be an http or https address.`);
 }
 
 function originOf(endpoint: string): string {

@@ -1,14 +1,15 @@
 // Brings a local .gguf file into the cache, as if it had been pulled. Reads the source, never changes or moves it.
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, mkdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { inferTag, type ModelId, repoOf, shardOf } from "../core/ids.ts";
-import { hashFile } from "./download.ts";
 import { cacheError } from "./errors.ts";
 import { hasGgufMagic } from "./gguf-metadata.ts";
-import { blobPath, blobsFolder, type CachedFile, partialPath } from "./layout.ts";
+import { hashFile } from "./hash.ts";
+import { holdPath } from "./in-use.ts";
+import { blobPath, blobsFolder, type CachedFile, temporaryPath } from "./layout.ts";
 import { linkSnapshot, readRef, writeRef } from "./link.ts";
 import type { PulledModel } from "./pull.ts";
 
@@ -91,7 +92,8 @@ async function placeBlob(
 ): Promise<void> {
   const blob = blobPath(cacheDir, repo, sha256);
   if ((await stat(blob).catch(() => undefined))?.size === size) return;
-  const partial = partialPath(cacheDir, repo, sha256);
+  const partial = temporaryPath(cacheDir, repo, randomUUID());
+  const release = holdPath(partial);
   try {
     await mkdir(blobsFolder(cacheDir, repo), { recursive: true });
     await copyFile(source, partial, constants.COPYFILE_FICLONE);
@@ -101,6 +103,8 @@ async function placeBlob(
   } catch (error) {
     await rm(partial, { force: true });
     throw cacheError(error, basename(source));
+  } finally {
+    release();
   }
 }
 

@@ -6,6 +6,9 @@ import { isRepo } from "../core/ids.ts";
 /** The ending of files that this gateway is still writing. Other tools list `.incomplete` as unfinished and leave it be. */
 export const partialSuffix = ".gw.incomplete";
 
+/** The ending of their journals. */
+export const journalSuffix = `.journal${partialSuffix}`;
+
 const commitPattern = /^[0-9a-f]{40}$/;
 /** sha256 of a large file, or git's sha1 of a small one: both are what the hub's own tools name blobs by. */
 const digestPattern = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
@@ -83,6 +86,11 @@ export function blobPath(cacheDir: string, repo: string, digest: string): string
 
 export function partialPath(cacheDir: string, repo: string, digest: string): string {
   return `${blobPath(cacheDir, repo, digest)}${partialSuffix}`;
+}
+
+/** Beside a partial: which of its bytes are there. It ends as partials do, so that other tools leave it alone too. */
+export function journalPathOf(partial: string): string {
+  return `${partial.slice(0, -partialSuffix.length)}${journalSuffix}`;
 }
 
 /** A place for a link or ref before it is renamed to its final name; not in `refs/` or `snapshots/`, which others list. */

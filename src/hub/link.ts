@@ -19,8 +19,9 @@ import {
 import { basename, dirname } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { syncFolder } from "../desired/atomic-file.ts";
-import { blobName, digestsMatch, hashFile } from "./download.ts";
 import { cacheError } from "./errors.ts";
+import { digestsMatch, hashFile } from "./hash.ts";
+import { holdPath } from "./in-use.ts";
 import {
   blobPath,
   type CachedFile,
@@ -32,7 +33,7 @@ import {
   snapshotPath,
   temporaryPath,
 } from "./layout.ts";
-import type { HubFile } from "./select.ts";
+import { blobName, type HubFile } from "./select.ts";
 
 /** How a snapshot's file may be made, the first that works: not every file system has links. */
 export type LinkWay = "symlink" | "hardlink" | "copy";
@@ -210,6 +211,7 @@ async function replace(
   make: (temporary: string) => Promise<void>,
 ): Promise<void> {
   const temporary = temporaryPath(cacheDir, repo, randomUUID());
+  const release = holdPath(temporary);
   try {
     await mkdir(dirname(place), { recursive: true });
     await make(temporary);
@@ -219,6 +221,7 @@ async function replace(
     throw cacheError(error, basename(place));
   } finally {
     await rm(temporary, { force: true });
+    release();
   }
 }
 

@@ -93,12 +93,14 @@ async function removeEmptyFolders(folder: string): Promise<void> {
   }
 }
 
+/** True where it is gone, also where it was before: a removal that was cut short is finished. */
 async function removeIfEmpty(folder: string): Promise<boolean> {
   try {
     await rmdir(folder);
     return true;
   } catch (error) {
-    if (["ENOTEMPTY", "EEXIST", "ENOENT"].includes(systemCode(error) ?? "")) return false;
+    if (systemCode(error) === "ENOENT") return true;
+    if (["ENOTEMPTY", "EEXIST"].includes(systemCode(error) ?? "")) return false;
     throw error;
   }
 }

@@ -26,6 +26,11 @@ export interface HubFile {
   readonly sha256?: string;
 }
 
+/** The name of a file's blob: its sha256, or git's sha1 where the hub knows no other. */
+export function blobName(file: HubFile): string {
+  return file.sha256 ?? file.oid;
+}
+
 export interface Selection {
   /** The model's files, shards in order. */
   readonly model: readonly HubFile[];

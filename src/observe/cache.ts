@@ -113,6 +113,8 @@ export function createCacheScanner(cacheDir: string): CacheScanner {
       digest: first?.blob ?? null,
       architecture: read?.architecture ?? null,
       fileType: read?.fileType ?? null,
+      sizeLabel: read?.sizeLabel ?? null,
+      pooling: read?.pooling ?? null,
     };
   }
 

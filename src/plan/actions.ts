@@ -28,7 +28,8 @@ export type Action = ActionBase &
   (
     | { readonly kind: "model.pull"; readonly model: string; readonly revision: string | undefined }
     | { readonly kind: "model.import"; readonly model: string; readonly source: string }
-    | { readonly kind: "model.remove"; readonly model: string }
+    /** `requested`: by somebody, whoever put it there; else only what the inventory says is ours goes. */
+    | { readonly kind: "model.remove"; readonly model: string; readonly requested: boolean }
     /** `replaces`: the text that it was made from. */
     | { readonly kind: "preset.write"; readonly text: string; readonly replaces: string }
     | { readonly kind: "router.start" }
@@ -50,6 +51,9 @@ export interface Progress {
   readonly digest?: string;
   readonly fileCompleted?: number;
   readonly fileTotal?: number;
+  readonly bytesPerSecond?: number;
+  /** null: nobody can say yet. */
+  readonly secondsLeft?: number | null;
 }
 
 export interface RunningAction {

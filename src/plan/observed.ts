@@ -35,6 +35,10 @@ export interface CachedModel {
   readonly digest: string | null;
   readonly architecture: string | null;
   readonly fileType: number | null;
+  /** As its maker wrote it: `270M`, `8x7B`. */
+  readonly sizeLabel: string | null;
+  /** llama.cpp's number of the way in which it makes one vector of a text's; null where the file does not say. */
+  readonly pooling: number | null;
 }
 
 export interface CacheSnapshot {

@@ -3,16 +3,9 @@
 import { restartAfterCrash } from "../core/backoff.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type Action, type BackoffEntry, backoffKey, type HeldAction, type Plan } from "./actions.ts";
-import {
-  type CachedModel,
-  type CacheSnapshot,
-  findCached,
-  holdsFilesOf,
-  type InventoryEntry,
-  isOfRepo,
-  type Observed,
-} from "./observed.ts";
+import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, type Observed } from "./observed.ts";
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
+import { type Goings, isMarked, isPresent, modelsToGo, planPruned, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
 import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
 
@@ -25,10 +18,15 @@ export interface PlanContext {
 }
 
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
-  const removals = modelsToRemove(desired, observed);
+  const going = modelsToGo(desired, observed);
   const findings = new Map<string, string>();
-  const engine = planEngine(desired, observed, removals, findings, context);
-  const candidates = [...planModels(desired, observed), ...engine, ...planRemovals(removals, observed, engine)];
+  const engine = planEngine(desired, observed, going, findings, context);
+  const candidates = [
+    ...planModels(desired, observed),
+    ...planRequested(going.requested, observed),
+    ...engine,
+    ...planPruned(going.pruned, observed, engine),
+  ];
   const ready: Action[] = [];
   const held: HeldAction[] = [];
   for (const { action, notBefore, waits } of candidates) {
@@ -63,10 +61,6 @@ function planModels(desired: Desired, observed: Observed): Candidate[] {
     .map((model) => now(fetchAction(model)));
 }
 
-function isPresent(models: readonly CachedModel[], model: DesiredModel): boolean {
-  return findCached(models, model.id)?.complete === true;
-}
-
 function fetchAction({ id, source, revision }: DesiredModel): Action {
   const base = { key: `model/${id}`, model: id, disrupts: [] };
   if (source !== undefined) {
@@ -79,14 +73,15 @@ function fetchAction({ id, source, revision }: DesiredModel): Action {
 function planEngine(
   desired: Desired,
   observed: Observed,
-  removals: readonly Removal[],
+  going: Goings,
   findings: Map<string, string>,
   context: PlanContext,
 ): Candidate[] {
   const { cache, preset, router } = observed;
   // Without the cache the sections of its models would look stale, without the file its owner's lines would be lost.
   if (cache.state === "unknown" || preset.state === "unknown") return [];
-  const kept = cache.value.models.filter((model) => !removals.some(({ cached }) => cached === model));
+  const leaving = new Set([...going.requested, ...going.pruned].map(({ cached }) => cached));
+  const kept = cache.value.models.filter((model) => !leaving.has(model));
   const wanted = wantedSections(desired, kept, router.knownOptions, findings);
   const text = renderPreset(preset.value, wanted, router.knownOptions, (name) =>
     isOfRepo(name, cache.value.unreadable),
@@ -198,62 +193,10 @@ function loadedModels({ router }: Observed): string[] {
     .map((model) => model.id);
 }
 
-interface Removal {
-  readonly entry: InventoryEntry;
-  /** Undefined where its files are gone: then only the inventory is tidied. */
-  readonly cached: CachedModel | undefined;
-}
-
-/** What to prune. Every guard must hold; whatever is unknown keeps everything. */
-function modelsToRemove(desired: Desired, observed: Observed): Removal[] {
-  if (!desired.prune || observed.inventory.state === "unknown" || observed.cache.state === "unknown") return [];
-  // An emptied list is more often an accident than a wish.
-  if (desired.models.length === 0 && !desired.allowEmpty) return [];
-  const { models, unreadable } = observed.cache.value;
-  const entries = observed.inventory.value;
-  const idOf = (name: string): string => (findCached(models, name)?.id ?? name).toLowerCase();
-  // The document may name a cached model by another of its names, and two entries may mean one model.
-  const stays = new Set([...desired.models, ...entries.filter((entry) => entry.keep)].map(({ id }) => idOf(id)));
-  const fetched = desired.models
-    .filter((model) => !isPresent(models, model))
-    .map((model) => model.id.slice(0, model.id.indexOf(":")));
-  return entries.flatMap((entry): Removal[] => {
-    if (stays.has(idOf(entry.id)) || isOfRepo(entry.id, unreadable)) return [];
-    const cached = findCached(models, entry.id);
-    // Another program's file may have taken the id: what is deleted must be what was put there.
-    if (cached !== models.find((model) => holdsFilesOf(entry, model))) return [];
-    // The entry may be an older name of what is being fetched.
-    return !cached && isOfRepo(entry.id, fetched) ? [] : [{ entry, cached }];
-  });
-}
-
-/** Sections go before files go: a section whose model has vanished would become a phantom that hangs. */
-function planRemovals(
-  removals: readonly Removal[],
-  { preset, router }: Observed,
-  engine: readonly Candidate[],
-): Candidate[] {
-  if (removals.length === 0 || preset.state === "unknown") return [];
-  const settled = router.phase === "stopped" || (router.phase === "ready" && router.loadedPreset === preset.value.text);
-  const waits = !settled || engine.some(({ action }) => action.kind === "preset.write");
-  return removals.map(({ entry: { id }, cached }) => {
-    const message = `delete ${id}, which the document no longer names`;
-    const disrupts = cached ? [cached.upstreamId] : [];
-    const action: Action = {
-      kind: "model.remove",
-      key: `model/${id}`,
-      model: id,
-      reason: "NoLongerDesired",
-      message,
-      disrupts,
-    };
-    return { action, notBefore: 0, waits };
-  });
-}
-
 function unmanagedModels(desired: Desired, observed: Observed): string[] {
   if (observed.cache.state === "unknown") return [];
   const { models } = observed.cache.value;
   const managed = new Set(desired.models.map((model) => findCached(models, model.id)?.id));
-  return models.filter((model) => !managed.has(model.id)).map((model) => model.id);
+  const isGoing = (model: CachedModel): boolean => desired.removals.some((removal) => isMarked(removal, model));
+  return models.filter((model) => !managed.has(model.id) && !isGoing(model)).map((model) => model.id);
 }

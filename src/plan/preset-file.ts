@@ -59,10 +59,13 @@ const shortKeys: ReadonlyMap<string, string> = new Map([
   ["mm", "mmproj"],
   ["hf", "hf-repo"],
   ["hfr", "hf-repo"],
+  ["embedding", "embeddings"],
+  ["rerank", "reranking"],
+  ["ub", "ubatch-size"],
 ]);
 
 /** The router takes `c`, `ctx-size` and `LLAMA_ARG_CTX_SIZE` for the same key. */
-function canonicalKey(key: string): string {
+export function canonicalKey(key: string): string {
   const long = shortKeys.get(key);
   if (long !== undefined) return long;
   const fromEnvironment = /^LLAMA_ARG_([A-Z0-9_]+)$/.exec(key);
@@ -113,6 +116,11 @@ export function hasSource(file: PresetFile, name: string): boolean {
 /** What the router would use for a model: `[*]` with the model's own section over it. */
 export function effectiveValues(file: PresetFile, name: string): ReadonlyMap<string, string> {
   return new Map([...sectionValues(findSection(file, "*")), ...sectionValues(findSection(file, name))]);
+}
+
+/** Whether a model's own section sets its context size. */
+export function hasOwnCtxSize(file: PresetFile, name: string): boolean {
+  return sectionValues(findSection(file, name)).has("ctx-size");
 }
 
 /** The context size in force for a model by the preset: its own, else `[*]`'s; null where the router decides. */

@@ -15,6 +15,8 @@ import {
 export interface WantedSection {
   readonly name: string;
   readonly values: ReadonlyMap<string, string>;
+  /** Those of them that yield to what a person wrote into the file. */
+  readonly defaults?: ReadonlySet<string>;
 }
 
 const introduction = [
@@ -100,6 +102,7 @@ function mergeSection(
   }
   // A person's own source wins over ours: both together would make the router choose.
   if (hasSource) for (const key of ["hf-repo", "model", "mmproj"]) values.delete(key);
+  for (const key of ours?.defaults ?? []) if (own.has(key)) values.delete(key);
   const kept = foreign.map((line) => (values.has(readEntry(line)?.key ?? "") ? commented(line) : line));
   return { name: section.name, lines: [...ourLines(values), ...kept] };
 }

@@ -1,13 +1,19 @@
 // Which sections router.preset.ini should have, and whether the router took them. Pure.
+
+import { isForEmbeddings, poolings } from "../core/gguf-facts.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type CachedModel, findCached, type RouterModel } from "./observed.ts";
-import { type PresetFile, presetCtxSize } from "./preset-file.ts";
+import { canonicalKey, type PresetFile, presetCtxSize } from "./preset-file.ts";
 import type { WantedSection } from "./render-preset.ts";
 
 /** Seconds until the router kills a model that does not end by itself; its own default of 10 blocks a reload as long. */
 const stopTimeoutSeconds = 3;
 
-/** `[*]`, and a section for each model that has an override or that the router would not list by itself. */
+/** Tokens: the engine's own physical batch, and the one that texts to embed get. More takes memory by its square. */
+const defaultBatch = 512;
+const embeddingBatch = 2048;
+
+/** `[*]`, and a section for each model that has an override, that embeds or that the router would not list by itself. */
 export function wantedSections(
   desired: Desired,
   models: readonly CachedModel[],
@@ -75,7 +81,9 @@ function modelSection(
       note(findings, model.id, `the engine does not know the preset key ${key}; it is left out`);
     else overrides.set(key, String(value));
   }
-  if (listedByRouter && overrides.size === 0) return [];
+  const defaults = embeddingValues(model, overrides);
+  for (const key of defaults.keys()) if (knownOptions && !knownOptions.has(key)) defaults.delete(key);
+  if (listedByRouter && overrides.size === 0 && defaults.size === 0) return [];
   const source = sourceValues(model, listedByRouter);
   const problem = sectionProblem(model);
   if (problem !== null) {
@@ -83,7 +91,25 @@ function modelSection(
     if (desired) note(findings, model.id, problem);
     return [];
   }
-  return [{ name: model.upstreamId, values: new Map([...overrides, ...source]) }];
+  const values = new Map([...defaults, ...overrides, ...source]);
+  return [{ name: model.upstreamId, values, defaults: new Set(defaults.keys()) }];
+}
+
+/** What the engine has to be told before a model answers embeddings or ranks; a person's own keys win. */
+function embeddingValues(model: CachedModel, overrides: ReadonlyMap<string, string>): Map<string, string> {
+  const own = new Map([...overrides].map(([key, value]) => [canonicalKey(key), value]));
+  const values = new Map<string, string>();
+  const isForThat = isForEmbeddings(model.architecture, model.pooling);
+  // Without it the engine answers such requests 501. Ranking has a switch of its own, which includes the other.
+  if (isForThat) values.set(model.pooling === poolings.rank ? "reranking" : "embeddings", "true");
+  const isOn = isForThat || ["on", "enabled", "true", "1"].includes(own.get("embeddings") ?? "");
+  // Without a pooling it refuses to embed, and a chat with such a model kills its process.
+  if (isOn && (model.pooling ?? poolings.none) === poolings.none) values.set("pooling", "mean");
+  // A text has to fit into one batch, else the answer is a 500; only of those that take the last token it need not.
+  const batch = Math.min(embeddingBatch, model.nCtxTrain ?? 0);
+  if (isForThat && model.pooling !== poolings.last && batch > defaultBatch) values.set("ubatch-size", String(batch));
+  for (const key of own.keys()) values.delete(key);
+  return values;
 }
 
 /** Why the preset file can have no section for a model; without one the router does not know it, unless it lists it by itself. */

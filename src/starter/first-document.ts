@@ -8,8 +8,8 @@ export function firstDocument(schemaPath: string): string {
 # GET /status what it is doing. Calls of the HTTP API change the same document.
 version: 1
 
-# context:
-#   default: 8192        # context size, in tokens, of models without their own
+context:
+  default: 8192          # context size, in tokens, of models without their own; without this the router decides
 
 models:
   # A tiny computed model, so that there is something to chat with before the first pull.

@@ -1,24 +1,20 @@
 // Models that say what they are told: a GGUF whose weights are computed, run by the real engine like any other.
 // One layer of zeros leaves the residual stream equal to the last token's embedding, so the model is a table of
 // successors. Pure: no file, no clock, no randomness but from the model's name.
+import { chatTemplate, marker, type Script, type TemplateKind } from "./chat-template.ts";
 import { type GgufImage, type GgufTensor, type GgufValue, ggufImage, wholeImage } from "./gguf-writer.ts";
 import { cutIntoPieces } from "./pieces.ts";
 
-/** When a script is spoken. `tool`: a tool of that name is offered. `word`: the last user message contains it. */
-export type Cue = "default" | "toolResult" | { readonly tool: string } | { readonly word: string };
-
-export interface Script {
-  readonly when: Cue;
-  readonly says: string;
-  /** Starts over instead of stopping; ends only where the context does. */
-  readonly endless?: boolean;
-}
+export type { Script } from "./chat-template.ts";
 
 export interface ScriptedModel {
   readonly name: string;
   /** Trained context in tokens. */
   readonly contextLength: number;
-  /** A tool's result is answered first, then words in this order, then tools in this order, then the default. */
+  /**
+   * A tool's result is answered first, then words in this order, then tools in this order, then the default. With a
+   * script for a gap, the model knows the tokens that stand before and behind one.
+   */
   readonly scripts: readonly Script[];
   /**
    * More make it larger and slower and say nothing else; default 1 layer, 64 wide (a multiple of 64), feed-forward 128.
@@ -30,6 +26,10 @@ export interface ScriptedModel {
   readonly feedForward?: number;
   /** `general.file_type` to claim; the weights are F32 (0) whatever it says. */
   readonly fileType?: number;
+  /** Further pairs of metadata, which stand before the vocabulary. */
+  readonly metadata?: readonly (readonly [key: string, value: GgufValue])[];
+  /** Default `full`. */
+  readonly template?: TemplateKind;
 }
 
 /** The model as a GGUF file. Throws a RangeError where its scripts cannot be spoken by one model. */
@@ -39,7 +39,7 @@ export function scriptedModel(model: ScriptedModel): Uint8Array {
 
 /** As {@link scriptedModel}, but leaves out the zeros that a large one ends with. */
 export function scriptedModelImage(model: ScriptedModel): GgufImage {
-  const { name, contextLength, layers = 1, width = 64, feedForward = 128, fileType = 0 } = model;
+  const { name, contextLength, layers = 1, width = 64, feedForward = 128, fileType = 0, template = "full" } = model;
   if (width < 64 || width % 64 !== 0) throw new RangeError(`width ${width} is no multiple of 64`);
   const vocabulary = buildVocabulary(model.scripts);
   const { texts } = vocabulary;
@@ -58,6 +58,7 @@ export function scriptedModelImage(model: ScriptedModel): GgufImage {
     ["llama.attention.layer_norm_rms_epsilon", { type: "float32", value: 1e-5 }],
     ["llama.rope.dimension_count", { type: "uint32", value: keyValueWidth }],
     ["llama.vocab_size", { type: "uint32", value: texts.length }],
+    ...(model.metadata ?? []),
     ["tokenizer.ggml.model", { type: "string", value: "llama" }],
     ["tokenizer.ggml.tokens", { type: "strings", value: texts }],
     ["tokenizer.ggml.scores", { type: "float32s", value: texts.map((_, index) => -index) }],
@@ -66,8 +67,10 @@ export function scriptedModelImage(model: ScriptedModel): GgufImage {
     ["tokenizer.ggml.bos_token_id", { type: "uint32", value: 1 }],
     ["tokenizer.ggml.eos_token_id", { type: "uint32", value: endToken }],
     ["tokenizer.ggml.add_bos_token", { type: "bool", value: true }],
-    ["tokenizer.chat_template", { type: "string", value: chatTemplate(model.scripts) }],
+    ...vocabulary.gapTokens.map(([key, value]) => [key, { type: "uint32", value }] as const),
   ];
+  if (template !== "none")
+    metadata.push(["tokenizer.chat_template", { type: "string", value: chatTemplate(model.scripts, template) }]);
   const tensors: GgufTensor[] = [
     { name: "token_embd.weight", shape: [width, texts.length], data: embedding },
     { name: "output_norm.weight", shape: [width], data: new Float32Array(width).fill(1) },
@@ -101,6 +104,8 @@ interface Vocabulary {
   /** What follows a token; a token without an entry (any that a raw prompt may end in) is followed by `firstOfDefault`. */
   readonly successors: ReadonlyMap<number, number>;
   readonly firstOfDefault: number;
+  /** Metadata keys of the tokens around a gap, and their numbers. */
+  readonly gapTokens: readonly (readonly [key: string, token: number])[];
 }
 
 function buildVocabulary(scripts: readonly Script[]): Vocabulary {
@@ -119,7 +124,15 @@ function buildVocabulary(scripts: readonly Script[]): Vocabulary {
     add(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`, tokenKinds.byte);
   }
   for (let code = 32; code < 127; code += 1) add(asTokenText(String.fromCharCode(code)), tokenKinds.normal);
-  const markers = scripts.map((_, index) => add(marker(index), tokenKinds.control));
+  const gapTokens = scripts.some(({ when }) => when === "gap")
+    ? ["pre", "suf", "mid"].map(
+        (part) => [`tokenizer.ggml.fim_${part}_token_id`, add(`<|fim-${part}|>`, tokenKinds.control)] as const,
+      )
+    : [];
+  // The engine ends what stands around a gap with the token in its middle.
+  const markers = scripts.map(({ when }, index) =>
+    when === "gap" ? (gapTokens[2]?.[1] ?? 0) : add(marker(index), tokenKinds.control),
+  );
 
   const taken = new Set(texts.map((text) => text.replaceAll("\u2581", " ")));
   let firstOfDefault: number | undefined;
@@ -138,7 +151,7 @@ function buildVocabulary(scripts: readonly Script[]): Vocabulary {
     if (script.when === "default") firstOfDefault = first;
   }
   if (firstOfDefault === undefined) throw new RangeError("a scripted model needs a default script");
-  return { texts, kinds, successors, firstOfDefault };
+  return { texts, kinds, successors, firstOfDefault, gapTokens };
 }
 
 function asTokenText(text: string): string {
@@ -188,51 +201,3 @@ function createRandom(seed: string): () => number {
     return (mixed ^ (mixed >>> 14)) >>> 0;
   };
 }
-
-function marker(index: number): string {
-  return `<|script-${index}|>`;
-}
-
-/** Jinja: renders a chat, then the start marker of the script that fits it. Tags are those the engine knows by itself. */
-function chatTemplate(scripts: readonly Script[]): string {
-  const branches: { readonly test: string; readonly rank: number; readonly index: number }[] = [];
-  let fallback = 0;
-  for (const [index, { when, says }] of scripts.entries()) {
-    // A client that switches thinking off gets an answer without.
-    const unless = says.startsWith("<think>") ? " and not (enable_thinking is defined and not enable_thinking)" : "";
-    if (when === "default") fallback = index;
-    else if (when === "toolResult") branches.push({ test: `messages[-1].role == 'tool'${unless}`, rank: 0, index });
-    else if ("word" in when)
-      branches.push({ test: `'${plainWord(when.word)}' in state.asked${unless}`, rank: 1, index });
-    else branches.push({ test: `'${plainWord(when.tool)}' in state.tools${unless}`, rank: 2, index });
-  }
-  branches.sort((a, b) => a.rank - b.rank || a.index - b.index);
-  const choice = branches
-    .map(({ test, index }, at) => `{%- ${at === 0 ? "if" : "elif"} ${test} %}${marker(index)}`)
-    .join("");
-  const closing = branches.length > 0 ? `{%- else %}${marker(fallback)}{%- endif %}` : marker(fallback);
-  return `${templateHead}{%- if add_generation_prompt %}<|assistant|>\n${choice}${closing}{%- endif %}`;
-}
-
-function plainWord(word: string): string {
-  if (!/^[\w-]+$/.test(word)) throw new RangeError(`not a plain word: ${JSON.stringify(word)}`);
-  return word;
-}
-
-const templateHead = `{%- set state = namespace(asked='', tools=[]) %}
-{%- if tools %}<|tools|>
-{%- for tool in tools %}{%- set state.tools = state.tools + [tool.function.name] %}
-{{ tool | tojson }}{%- endfor %}
-To call one, answer with <tool_call>{"name": NAME, "arguments": OBJECT}</tool_call>
-{% endif %}
-{%- for message in messages %}
-{%- if message.role == 'user' and message.content is string %}{%- set state.asked = message.content | lower %}{%- endif %}
-{{- '<|' + message.role + '|>\\n' }}
-{%- if message.role == 'assistant' and message.reasoning_content %}{{- '<think>' + message.reasoning_content + '</think>' }}{%- endif %}
-{%- if message.content is string %}{{- message.content }}{%- endif %}
-{%- if message.tool_calls %}
-{%- for call in message.tool_calls %}{{- '<tool_call>{"name": "' + call.function.name + '", "arguments": ' + (call.function.arguments | tojson) + '}</tool_call>' }}{%- endfor %}
-{%- endif %}
-{{- '</s>\\n' }}
-{%- endfor %}
-`;

@@ -1,5 +1,5 @@
 // The bodies of /status and /api/plan from what the loop found. Pure.
-import type { DesiredState } from "../desired/document.ts";
+import type { DesiredState, Removal } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot } from "../plan/observed.ts";
@@ -26,6 +26,22 @@ export interface StatusReport {
   readonly running: readonly object[];
   readonly planned: readonly object[];
   readonly inFlight: Readonly<Record<string, number>>;
+  /** Models whose files are being deleted because somebody asked for it. */
+  readonly removals: readonly RemovalReport[];
+}
+
+/** What a stranger may see. */
+export interface ShortReport {
+  readonly gateway: Pick<StatusReport["gateway"], "version" | "ready">;
+  readonly router: Pick<StatusReport["router"], "connected">;
+  readonly rpc: Pick<StatusReport["rpc"], "mode">;
+}
+
+export interface RemovalReport {
+  readonly id: string;
+  /** ISO 8601 */
+  readonly requestedAt: string;
+  readonly by: string;
 }
 
 export interface ModelStatus {
@@ -85,7 +101,20 @@ export function statusReport(input: ReportInput): StatusReport {
     running: input.running.map(runningBody),
     planned: (pass?.plan.held ?? []).map(({ action, why }) => ({ ...actionBody(action), held: why })),
     inFlight: Object.fromEntries(input.inFlight),
+    removals: desired.document.removals.map(removalBody),
   };
+}
+
+export function shortReport({ gateway, router, rpc }: StatusReport): ShortReport {
+  return {
+    gateway: { version: gateway.version, ready: gateway.ready },
+    router: { connected: router.connected },
+    rpc: { mode: rpc.mode },
+  };
+}
+
+export function removalBody({ id, requestedAt, by }: Removal): RemovalReport {
+  return { id, requestedAt, by };
 }
 
 function heldBody({ action, why, until }: HeldAction): object {

@@ -1,4 +1,6 @@
 // The tables of README.md that follow from the source: rendered here, put between `<!-- name -->` and `<!-- /name -->`.
+import type { OperationFamily } from "../../schemas/operations/operation.ts";
+import { operations } from "../../schemas/operations.ts";
 import { errorCatalogue } from "../../src/core/errors.ts";
 import { settingRows, sharedVariables } from "../../src/settings-table.ts";
 
@@ -8,7 +10,15 @@ export function withTables(readme: string): string {
 }
 
 function tables(): Readonly<Record<string, string>> {
-  return { settings: settingsTable(), "shared-settings": sharedTable(), errors: errorsTable() };
+  return {
+    settings: settingsTable(),
+    "shared-settings": sharedTable(),
+    errors: errorsTable(),
+    "routes-own": routesTable("own"),
+    "routes-compat": routesTable("compat"),
+    "routes-native": routesTable("native"),
+    "routes-llama": routesTable("llama"),
+  };
 }
 
 function settingsTable(): string {
@@ -28,6 +38,21 @@ function sharedTable(): string {
     meaning,
   ]);
   return table(["variable", "default", "meaning"], rows);
+}
+
+function routesTable(wanted: OperationFamily): string {
+  const keys = { required: "", short: "short without", none: "not needed" };
+  const rows = operations
+    .filter(({ family }) => family === wanted)
+    .map(({ method, path, summary, key }) => [code(`${method} ${path}`), summary, keys[key]]);
+  const keyed = rows.some(([, , key]) => key !== "");
+  const head = ["route", "what", "license key"];
+  return keyed
+    ? table(head, rows)
+    : table(
+        head.slice(0, 2),
+        rows.map((row) => row.slice(0, 2)),
+      );
 }
 
 function errorsTable(): string {

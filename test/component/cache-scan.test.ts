@@ -74,6 +74,8 @@ describe("a repository's models", () => {
       digest: sha256(eight),
       architecture: "llama",
       fileType: 7,
+      sizeLabel: null,
+      pooling: null,
     });
     assert.equal(found.get(`${repoName}:demo.IQ4_XS`)?.routerId, `${repoName}:IQ4_XS`);
     assert.equal(found.get(`${repoName}:plain`)?.routerId, null);

@@ -20,6 +20,33 @@ describe("the executor", () => {
     await until("again", () => outcomes.length === 3);
   });
 
+  it("tells who follows a key of each step and end, before the loop hears of it, until they stop", async (t) => {
+    const held = gate();
+    const seen: string[] = [];
+    const { executor, outcomes } = startExecutor(
+      t,
+      async (_action, { signal, report }) => {
+        report({ phase: "downloading", completed: 1, total: 2 });
+        await held.pass(signal);
+      },
+      { onSettled: ({ action }) => void seen.push(`loop ${action.key}`) },
+    );
+    const unfollow = executor.follow("model/a", {
+      progress: ({ key }, { completed }) => void seen.push(`${key} ${completed}`),
+      settled: ({ action, error, removed }) =>
+        void seen.push(`${action.key} ${error?.code ?? "done"} ${removed === null ? "nothing" : "files"}`),
+    });
+    executor.follow("model/b", {});
+    executor.submit(pull("a"));
+    executor.submit(pull("b"));
+    held.open();
+    await until("both settled", () => outcomes.length === 2);
+    unfollow();
+    executor.submit(pull("a"));
+    await until("again", () => outcomes.length === 3);
+    assert.deepEqual(seen, ["model/a 1", "model/a done nothing", "loop model/a", "loop model/b", "loop model/a"]);
+  });
+
   it("runs the control lane one after the other, in order, while transfers run beside it", async (t) => {
     const gates = new Map<string, Gate>([
       ["model/slow", gate()],

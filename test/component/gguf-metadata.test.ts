@@ -131,6 +131,30 @@ test("reading stops at the last fact: whatever follows is not looked at", async 
   assert.deepEqual(await readBytes(t, bytes.subarray(0, bytes.indexOf("rest"))), known);
 });
 
+test("the pooling is found where converters put it, behind the file type and before the vocabulary", async (t) => {
+  const facts: Pair[] = [
+    architecture,
+    ["general.name", { type: "string", value: "Embedder" }],
+    ["general.size_label", { type: "string", value: " 0.6B " }],
+    contextLength,
+    ["general.file_type", { type: "uint32", value: 1 }],
+  ];
+  const pooling: Pair = ["qwen2.pooling_type", { type: "uint32", value: 3 }];
+  const vocabulary: Pair[] = [
+    ["tokenizer.ggml.model", { type: "string", value: "gpt2" }],
+    ["tokenizer.ggml.tokens", { type: "strings", value: ["a", "b"] }],
+  ];
+  const known = { architecture: "qwen2", name: "Embedder", sizeLabel: "0.6B", fileType: 1, contextLength: 32_768 };
+  assert.deepEqual(await readBytes(t, header([...facts, pooling, ...vocabulary])), { ...known, pooling: 3 });
+  assert.deepEqual(
+    await readBytes(t, header([...facts, ...vocabulary, pooling])),
+    known,
+    "further back it is not sought",
+  );
+  const ofAnother: Pair = ["bert.pooling_type", { type: "uint32", value: 1 }];
+  assert.deepEqual(await readBytes(t, header([...facts, ofAnother, ...vocabulary])), known);
+});
+
 test("values of the wrong type or out of range are as good as absent", async (t) => {
   const contextLengths = [
     { type: 5, value: uint32(0xffffffff) }, // int32 -1

@@ -1,8 +1,9 @@
 // What the cleaning of leftovers takes, and what it leaves.
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { openJournal, readJournal, thisOwner } from "../../src/hub/partial-journal.ts";
 import { cleanPartials } from "../../src/hub/partials.ts";
 import { startPulling } from "../support/pulling.ts";
 
@@ -50,5 +51,68 @@ describe("cleaning partials", () => {
     hold.release();
     await pulled;
     assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), demo["demo-Q8_0.gguf"]);
+  });
+});
+
+describe("partials that were kept", () => {
+  it("stay for a model that is wanted, and go with their whole shards when it is not", async (t) => {
+    const { hub, pull, refusal, cacheDir, world } = await startPulling(t);
+    const shards = {
+      "demo-Q8_0-00001-of-00002.gguf": Buffer.alloc(100_000, "one "),
+      "demo-Q8_0-00002-of-00002.gguf": Buffer.alloc(2_000_000, "two "),
+    };
+    hub.addRepo("acme/demo-GGUF", { files: shards });
+    hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 1_000_000, 99);
+    assert.equal((await refusal(id, { keepPartial: true, tuning: { tries: 1 } })).code, "hub_unreachable");
+    const kept = await world();
+    // A whole shard with the note for whom it is, a part of another with its journal.
+    assert.equal(kept.length, 4);
+    assert.deepEqual(await cleanPartials(cacheDir, new Set(["Acme/demo-gguf:q8_0"])), []);
+    assert.deepEqual(await world(), kept);
+    assert.deepEqual(await cleanPartials(cacheDir, new Set(["acme/other:Q8_0"])), kept);
+    assert.deepEqual(await world(), []);
+
+    // What a snapshot shows is no leftover, whatever a journal says.
+    await refusal(id, { keepPartial: true, tuning: { tries: 1 } });
+    const [whole = ""] = (await world()).filter((line) => !line.endsWith(".incomplete"));
+    const snapshot = join(cacheDir, "models--acme--demo-GGUF/snapshots", "a".repeat(40));
+    await mkdir(snapshot, { recursive: true });
+    await symlink(`../../blobs/${whole.slice(-64)}`, join(snapshot, "x.gguf"));
+    await cleanPartials(cacheDir);
+    assert.equal((await world()).includes(whole), true);
+    hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 0, 0);
+    assert.equal((await pull(id)).downloadedBytes, 2_000_000);
+  });
+
+  it("of an older commit go once the model is there", async (t) => {
+    const { hub, pull, refusal, world } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: demo });
+    hub.dropAfter("demo-Q8_0.gguf", 1_000_000, 99);
+    await refusal(id, { keepPartial: true, tuning: { tries: 1 } });
+    hub.dropAfter("demo-Q8_0.gguf", 0, 0);
+    hub.updateRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": Buffer.alloc(200_000, "new ") } });
+    await pull(id);
+    assert.equal((await world()).length, 3);
+  });
+
+  it("are not written by two processes at once, and not cleaned while another one writes", async (t) => {
+    const { hub, refusal, pull, cacheDir, world } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: demo });
+    hub.dropAfter("demo-Q8_0.gguf", 1_000_000, 99);
+    await refusal(id, { keepPartial: true, tuning: { tries: 1 } });
+    const [journal = ""] = (await world()).filter((line) => line.includes(".journal."));
+    const other = { ...thisOwner(), pid: process.ppid };
+    const path = join(cacheDir, journal);
+    const read = await readJournal(path);
+    assert.ok(read);
+    const writer = await openJournal(path, read.sequence);
+    await writer.write({ ...read.record, owner: other });
+    assert.equal((await refusal(id)).code, "cache_unwritable");
+    assert.deepEqual(await cleanPartials(cacheDir), []);
+    // After another start of the system only what was synced counts, and the process id says nothing.
+    await writer.write({ ...read.record, synced: [[0, 500_000]], owner: { ...other, boot: "another" } });
+    await writer.close();
+    hub.dropAfter("demo-Q8_0.gguf", 0, 0);
+    assert.equal((await pull(id)).resumedBytes, 500_000);
   });
 });

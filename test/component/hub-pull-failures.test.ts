@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { GatewayError } from "../../src/core/errors.ts";
-import { reserveBytes } from "../../src/hub/pull.ts";
+import { reserveBytes } from "../../src/hub/room.ts";
 import { startPulling } from "../support/pulling.ts";
 
 const bytes = (text: string, size = 300_000) => Buffer.alloc(size, `${text} `);
@@ -22,10 +22,11 @@ describe("a pull that fails", () => {
   it("keeps nothing of a transfer that breaks off, and succeeds when tried again", async (t) => {
     const { hub, client, refusal, pull, world, shown } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files: demo });
-    hub.dropAfter("demo-Q8_0.gguf", 1_500_000);
+    hub.dropAfter("demo-Q8_0.gguf", 10, 99);
     assert.equal((await refusal(id)).code, "hub_unreachable");
     assert.equal(client.reachability().status, "unreachable");
     assert.deepEqual(await world(), []);
+    hub.dropAfter("demo-Q8_0.gguf", 0, 0);
     await pull(id);
     assert.equal(client.reachability().status, "reachable");
     assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), demo["demo-Q8_0.gguf"]);
@@ -35,7 +36,7 @@ describe("a pull that fails", () => {
     const { hub, refusal, world } = await startPulling(t, { stallMs: 100 });
     hub.addRepo("acme/demo-GGUF", { files: demo });
     const hold = hub.throttle("demo-Q8_0.gguf", 1_000_000);
-    assert.equal((await refusal(id)).code, "hub_unreachable");
+    assert.equal((await refusal(id, { tuning: { tries: 1 } })).code, "hub_unreachable");
     await hold.left;
     hold.release();
     assert.deepEqual(await world(), []);
@@ -57,7 +58,7 @@ describe("a pull that fails", () => {
         onProgress: (step) => (step.file.includes("00002-of") && step.completed > 0 ? resolve() : undefined),
       });
     });
-    assert.equal((await world()).filter((line) => line.endsWith(".gw.incomplete")).length, 1);
+    assert.equal((await world()).filter((line) => /\/[0-9a-f]{64}\.gw\.incomplete$/.test(line)).length, 1);
     abort.abort();
     assert.equal((await outcome)?.code, "cancelled");
     await hold.left;
@@ -66,8 +67,9 @@ describe("a pull that fails", () => {
     assert.equal((await refusal(id, { signal: abort.signal })).code, "cancelled");
   });
 
-  it("keeps whole shards for the next try when the gateway stops or a later shard fails", async (t) => {
+  it("keeps whole shards for the next try, where there will be one, when the gateway stops or a later shard fails", async (t) => {
     const { hub, refusal, pull, world } = await startPulling(t);
+    const keepPartial = true;
     const files = {
       "demo-Q8_0-00001-of-00002.gguf": bytes("one"),
       "demo-Q8_0-00002-of-00002.gguf": bytes("two", 2_000_000),
@@ -75,16 +77,26 @@ describe("a pull that fails", () => {
     hub.addRepo("acme/demo-GGUF", { files });
     const hold = hub.throttle("demo-Q8_0-00002-of-00002.gguf", 0);
     const abort = new AbortController();
-    const outcome = refusal(id, { signal: abort.signal });
+    const outcome = refusal(id, { signal: abort.signal, keepPartial });
     await hold.reached;
     abort.abort(new GatewayError("shutting_down", "bye"));
     assert.equal((await outcome).code, "cancelled");
     hold.release();
-    assert.equal((await world()).length, 1);
-    hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 5);
-    assert.equal((await refusal(id)).code, "hub_unreachable");
-    assert.equal((await world()).length, 1);
-    assert.equal((await pull(id)).downloadedBytes, 2_000_000);
+    // The whole shard, and the note that it is ours and for which model.
+    const kept = await world();
+    assert.equal(kept.length, 2);
+    hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 5, 99);
+    assert.equal((await refusal(id, { keepPartial })).code, "hub_unreachable");
+    const still = await world();
+    assert.ok(kept.every((line) => still.includes(line)));
+    hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 0, 0);
+    const pulled = await pull(id);
+    assert.equal(pulled.downloadedBytes + pulled.resumedBytes, 2_000_000);
+    hub.addRepo("acme/other-GGUF", { files });
+    hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 5, 99);
+    const before = await world();
+    assert.equal((await refusal("acme/other-GGUF:Q8_0")).code, "hub_unreachable");
+    assert.deepEqual(await world(), before);
   });
 
   it("says what a gated or private repository needs, and never the token", async (t) => {
@@ -145,10 +157,10 @@ describe("a pull that fails", () => {
     assert.equal(limited.retryAfterMs, 55_000);
     hub.failNext({ status: 429, headers: { "Retry-After": "7" } });
     assert.equal((await refusal(id)).retryAfterMs, 7000);
-    hub.failNext({ status: 503, match: (request) => request.origin === "storage" });
-    assert.equal((await refusal(id)).code, "hub_unreachable");
-    hub.failNext({ status: 403, match: (request) => request.origin === "storage" });
-    assert.equal((await refusal(id)).code, "hub_unreachable");
+    for (const status of [503, 403]) {
+      hub.failNext({ status, times: 6, match: (request) => request.origin === "storage" });
+      assert.equal((await refusal(id)).code, "hub_unreachable");
+    }
   });
 
   it("refuses before the first byte when there is no room", async (t) => {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
+import type { Removal } from "../../src/desired/document.ts";
 import type { Router } from "../../src/engines/router.ts";
 import { createExecutor, type Executor, type Handlers, type Outcome } from "../../src/execute/executor.ts";
 import { type Inventory, openInventory } from "../../src/execute/inventory.ts";
@@ -28,6 +29,8 @@ interface Acting {
   readonly executor: Executor;
   /** What the drainer was asked to empty. */
   readonly drained: string[];
+  /** What somebody asked to remove. */
+  readonly removals: Map<string, Removal>;
   /** Resolves with the outcome of an action. */
   act(kind: "model.pull" | "model.import" | "model.remove", model: string, source?: string): Promise<Outcome>;
   cached(): Promise<readonly CachedModel[]>;
@@ -56,6 +59,7 @@ async function acting(t: TestContext): Promise<Acting> {
     },
   };
   const router = { instances: { get: () => null } } as unknown as Router;
+  const removals = new Map<string, Removal>();
   const outcomes: Outcome[] = [];
   const handlers = modelHandlers({
     cacheDir,
@@ -64,6 +68,14 @@ async function acting(t: TestContext): Promise<Acting> {
     inventory,
     router,
     drainer,
+    removals: {
+      get: (id) => removals.get(id),
+      note: async (id, blobs) => {
+        const removal = removals.get(id);
+        if (removal) removals.set(id, { ...removal, blobs });
+      },
+      end: async (id) => void removals.delete(id),
+    },
     now: () => 0,
     cachedModels: cached,
   });
@@ -83,6 +95,7 @@ async function acting(t: TestContext): Promise<Acting> {
     inventory,
     executor,
     drained,
+    removals,
     cached,
     act: (kind, model, source = "") => {
       const action = {
@@ -91,6 +104,7 @@ async function acting(t: TestContext): Promise<Acting> {
         model,
         source,
         revision: undefined,
+        requested: removals.has(model),
         reason: "",
         message: "",
         disrupts: [],
@@ -109,6 +123,19 @@ const files = {
   "demo-Q8_0.gguf": modelHead("eight", 8192),
   "demo-Q4_0.gguf": modelHead("four", 4096),
   "mmproj-F16.gguf": modelHead("projector"),
+};
+
+const requested: Removal = {
+  id: eight,
+  repo,
+  names: [eight],
+  commit: "a".repeat(40),
+  files: [],
+  projector: null,
+  presetSection: false,
+  blobs: [],
+  requestedAt: "",
+  by: "test",
 };
 
 describe("models come and go", () => {
@@ -184,6 +211,44 @@ describe("models come and go", () => {
     assert.equal((await cached()).length, 1);
   });
 
+  it("what somebody asked to remove goes whoever put it there, as often as it is tried, and takes no namesake along", async (t) => {
+    const { hub, act, cached, inventory, removals, cacheDir } = await acting(t);
+    hub.addRepo(repo, { files: { ...files, "demo-UD-Q8_0.gguf": modelHead("other eight") } });
+    await act("model.pull", eight);
+    await act("model.pull", `${repo}:demo-UD-Q8_0`);
+    await inventory.remove(eight);
+    const model = (await cached()).find(({ id }) => id === eight);
+    assert.ok(model);
+    const { commit } = model;
+    const removal = { ...requested, commit, files: ["demo-Q8_0.gguf"], projector: "mmproj-F16.gguf" };
+    removals.set(eight, removal);
+    const { error, removed } = await act("model.remove", eight);
+    assert.deepEqual([error, removed], [null, { deletedFiles: 2, freedBytes: files["demo-Q8_0.gguf"].length }]);
+    assert.equal(removals.has(eight), false);
+    // The other quant has its id now, and a removal that is tried once more must not take it.
+    const left = async (): Promise<unknown> =>
+      (await cached()).map(({ id, digest, projector }) => [id, digest, projector !== null]);
+    const other = [[eight, sha256(modelHead("other eight")), true]];
+    assert.deepEqual(await left(), other);
+    removals.set(eight, removal);
+    assert.deepEqual((await act("model.remove", eight)).removed, { deletedFiles: 0, freedBytes: 0 });
+    assert.deepEqual(await left(), other);
+    removals.set(eight, { ...removal, files: ["demo-UD-Q8_0.gguf"] });
+    assert.equal((await act("model.remove", eight)).error, null);
+    assert.deepEqual([await readdir(cacheDir), inventory.entries()], [[], []]);
+  });
+
+  it("a removal that was taken back while it waited for answers deletes nothing", async (t) => {
+    const { hub, act, cached, removals } = await acting(t);
+    hub.addRepo(repo, { files });
+    await act("model.pull", eight);
+    removals.set(eight, { ...requested, files: ["demo-Q8_0.gguf"] });
+    const acted = act("model.remove", eight);
+    removals.delete(eight);
+    assert.deepEqual((await acted).removed, { deletedFiles: 0, freedBytes: 0 });
+    assert.equal((await cached()).length, 1);
+  });
+
   for (const [what, model, source, code] of [
     ["a pull of a repository that is not there", "acme/none:Q8_0", undefined, "hub_not_found"],
     ["a pull of a quant that is not there", `${repo}:Q2_K`, undefined, "quant_not_found"],
@@ -228,7 +293,8 @@ describe("a pull that is broken off", () => {
       const { error } = await pulling;
       hold.release();
       assert.equal(error?.code, code);
-      assert.deepEqual(await blobs(), left);
+      const whole = (await blobs()).filter((name) => !name.endsWith(".gw.incomplete"));
+      assert.deepEqual(whole, left);
       assert.deepEqual(await cached(), []);
     }
   });

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { type DesiredStore, openDesiredStore, readSavedDocument } from "../../src/desired/store.ts";
+import { readSavedDocument } from "../../src/desired/saved.ts";
+import { type DesiredStore, openDesiredStore } from "../../src/desired/store.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
 const file = { version: 1, models: { "acme/a:Q8_0": {}, "acme/b:Q8_0": { ctxSize: 512 } } };
@@ -85,7 +86,7 @@ describe("a damaged desired.json", () => {
     const { stateDir } = await used(t);
     await writeFile(join(stateDir, "desired.json"), "{");
     const before = await readdir(stateDir);
-    assert.deepEqual(await readSavedDocument(stateDir), { tree: file, applied: file });
+    assert.deepEqual(await readSavedDocument(stateDir), { tree: file, applied: file, removals: [] });
     assert.deepEqual(await readdir(stateDir), before);
   });
 });
@@ -97,7 +98,7 @@ describe("a missing desired.json", () => {
     const store = await open();
     await store.applyFile(file, "file:1");
     assert.deepEqual(ids(store), ["acme/a:Q8_0", "acme/b:Q8_0"]);
-    assert.deepEqual(await readSavedDocument(stateDir), { tree: file, applied: file });
+    assert.deepEqual(await readSavedDocument(stateDir), { tree: file, applied: file, removals: [] });
   });
 });
 

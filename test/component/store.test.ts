@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import type { DesiredState, DocumentTree } from "../../src/desired/document.ts";
+import type { DesiredState, DocumentTree, Removal } from "../../src/desired/document.ts";
 import { parseSource } from "../../src/desired/parse.ts";
 import { type DesiredStore, openDesiredStore } from "../../src/desired/store.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
@@ -165,6 +165,20 @@ describe("applying the file", () => {
     assert.deepEqual(JSON.parse(await readFile(applied, "utf8")), edited);
   });
 
+  it("is refused where it does not go together with what was set elsewhere", async (t) => {
+    const { stateDir, store } = await fresh(t);
+    await store.applyFile(yaml("version: 1\nmodels: [acme/a:Q8_0, acme/b:Q8_0]\n"), "file:1");
+    const before = await store.change(patch({ "acme/b:Q8_0": { aliases: ["mine"] } }), "api");
+    const edited = yaml("version: 1\nmodels: [{ id: acme/a:Q8_0, aliases: [mine] }, acme/b:Q8_0]\n");
+    assert.equal((await refusal(store.applyFile(edited, "file:2"))).code, "invalid_document");
+    assert.deepEqual(await reopened(stateDir), before);
+    await store.change(patch({ "acme/b:Q8_0": { aliases: null } }), "api");
+    assert.deepEqual((await store.applyFile(edited, "file:2")).document.models[0], {
+      id: "acme/a:Q8_0",
+      aliases: ["mine"],
+    });
+  });
+
   it("tries again where the note of what was applied could not be written", async (t) => {
     const { stateDir, store } = await fresh(t);
     const tree = yaml("version: 1\nmodels:\n  - acme/a:Q8_0\n");
@@ -174,6 +188,98 @@ describe("applying the file", () => {
     await rm(join(stateDir, "last-applied.json"), { recursive: true });
     assert.equal((await store.applyFile(tree, "file:1")).generation, 1);
     assert.equal((await open(stateDir)).hasAppliedFile(), true);
+  });
+});
+
+describe("edits", () => {
+  it("are made from the document as it is when their turn comes", async (t) => {
+    const { store } = await fresh(t);
+    const raise = (): Promise<DesiredState> =>
+      store.edit(({ document }) => {
+        const before = document.models.find(({ id }) => id === "acme/a:Q8_0")?.ctxSize ?? 0;
+        return { patch: { models: { "acme/a:Q8_0": { ctxSize: before + 1 } } } };
+      }, "api");
+    await Promise.all(Array.from({ length: 20 }, raise));
+    assert.deepEqual(sizes(store.current()), { "acme/a:Q8_0": 20 });
+    assert.equal((await store.edit(() => null, "api")).generation, 20);
+    const error = await refusal(store.edit(() => ({ patch: { models: { nonsense: {} } } }), "api"));
+    assert.equal(error.code, "invalid_document");
+  });
+
+  it("know what the file names", async (t) => {
+    const { store } = await fresh(t);
+    assert.equal(store.isInFile("acme/a:Q8_0"), false);
+    await store.applyFile(yaml("version: 1\nmodels: [acme/a:Q8_0]\n"), "file:1");
+    await store.change(patch({ "acme/b:Q8_0": {} }), "api");
+    assert.deepEqual(["acme/a:Q8_0", "acme/b:Q8_0", "toString"].map(store.isInFile), [true, false, false]);
+  });
+});
+
+describe("removals", () => {
+  const removal: Removal = {
+    id: "acme/a:Q8_0",
+    repo: "acme/a",
+    names: ["acme/a:Q8_0", "acme/a:a-Q8_0"],
+    commit: "a".repeat(40),
+    files: ["a-Q8_0.gguf"],
+    projector: null,
+    presetSection: true,
+    blobs: [],
+    requestedAt: "2026-01-02T03:04:05.000Z",
+    by: "api",
+  };
+  const mark = (store: DesiredStore): Promise<DesiredState> =>
+    store.edit(() => ({ patch: { models: { "acme/a:Q8_0": null } }, removal }), "api");
+
+  it("are set together with the change, are a generation of their own, and survive a restart", async (t) => {
+    const { stateDir, store } = await fresh(t);
+    await store.change(patch({ "acme/a:Q8_0": { ctxSize: 512 }, "acme/b:Q8_0": {} }), "api");
+    const marked = await mark(store);
+    assert.deepEqual(
+      [marked.generation, marked.document.removals, sizes(marked)],
+      [2, [removal], { "acme/b:Q8_0": undefined }],
+    );
+    assert.deepEqual((await reopened(stateDir)).document, marked.document);
+    await store.noteRemoval("acme/a:Q8_0", ["b".repeat(64)]);
+    assert.deepEqual((await reopened(stateDir)).document.removals, [{ ...removal, blobs: ["b".repeat(64)] }]);
+    await store.endRemoval("acme/a:Q8_0");
+    await store.noteRemoval("acme/a:Q8_0", []);
+    assert.deepEqual([store.current().generation, store.current().document.removals], [2, []]);
+    assert.deepEqual((await reopened(stateDir)).document.removals, []);
+  });
+
+  it("of a model that the document does not name are a change too", async (t) => {
+    const { store } = await fresh(t);
+    const marked = await store.edit(() => ({ patch: {}, removal }), "api");
+    assert.deepEqual([marked.generation, marked.document.removals], [1, [removal]]);
+  });
+
+  it("end when the document names the model again, by any of its names, whoever writes it", async (t) => {
+    const { store } = await fresh(t);
+    const file = (text: string): Promise<DesiredState> =>
+      store.applyFile(yaml(`version: 1\nmodels: [${text}]\n`), "file");
+    await file("acme/a:Q8_0");
+    await mark(store);
+    // The file says what it said before: that is no news.
+    assert.equal((await file("acme/a:Q8_0")).document.removals.length, 1);
+    assert.equal((await store.change(patch({ "acme/c:Q8_0": {} }), "api")).document.removals.length, 1);
+    assert.equal(store.preview(patch({ "ACME/A:a-q8_0": {} })).removals.length, 0);
+    assert.equal((await store.change(patch({ "ACME/A:a-q8_0": {} }), "api")).document.removals.length, 0);
+    await store.change(patch({ "ACME/A:a-q8_0": null }), "api");
+    await mark(store);
+    assert.equal((await file("{ id: acme/a:Q8_0, ctxSize: 256 }")).document.removals.length, 0);
+  });
+
+  it("that are mangled are not believed", async (t) => {
+    const { stateDir, store } = await fresh(t);
+    await mark(store);
+    const path = join(stateDir, "desired.json");
+    const saved = JSON.parse(await readFile(path, "utf8")) as { removals: unknown[] };
+    const mangled = [{ ...removal, files: "all" }, { ...removal, repo: 5 }, { id: removal.id }, "acme/a:Q8_0", null];
+    await writeFile(path, JSON.stringify({ ...saved, removals: [...mangled, removal] }));
+    assert.deepEqual((await reopened(stateDir)).document.removals, [removal]);
+    await writeFile(path, JSON.stringify({ ...saved, removals: {} }));
+    assert.deepEqual((await reopened(stateDir)).document.removals, []);
   });
 });
 

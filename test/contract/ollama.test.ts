@@ -1,68 +1,231 @@
-// The ollama client against the native family, on the real engine.
+// The ollama client's generating methods against the native family, at the root and below its prefix, on the real engine.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Ollama } from "ollama";
-import { cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
-import { answersOf, weatherArguments, weatherTool } from "../support/models.ts";
+import {
+  cacheModel,
+  cacheTalker,
+  loadedIds,
+  makeFolders,
+  startTestGateway,
+  type TestGateway,
+} from "../support/gateway.ts";
+import {
+  answersOf,
+  gapFiller,
+  insertModel,
+  modelBytes,
+  plainModel,
+  talkingModel,
+  weatherArguments,
+  weatherTool,
+} from "../support/models.ts";
+import { pngAddress, projectorBytes } from "../support/projector.ts";
 
-test("chat, streams, tools, thinking, list and ps", async (t) => {
+const hosts = ["", "/alpha"];
+
+function clientOf(gateway: TestGateway, host: string): Ollama {
+  return new Ollama({ host: gateway.url + host });
+}
+
+const messages = [{ role: "user", content: "hi" }];
+
+test("interface 4, Native routes: chat", async (t) => {
   const folders = await makeFolders(t);
   const model = await cacheTalker(folders, "acme/alpha");
+  const plain = "acme/plain:Q8_0";
+  await cacheModel(folders, "acme/plain", "plain-Q8_0.gguf", modelBytes(plainModel("plain")));
   const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
   await gateway.converged();
   const says = answersOf("acme/alpha");
-  const client = new Ollama({ host: gateway.url });
-  const messages = [{ role: "user", content: "hi" }];
+  for (const host of hosts) {
+    await t.test(host === "" ? "at the root" : `below ${host}`, async (t) => {
+      const client = clientOf(gateway, host);
 
-  await t.test("an answer", async () => {
-    const answer = await client.chat({ model, messages });
-    assert.deepEqual([answer.message.content, answer.done, answer.done_reason], [says.hello, true, "stop"]);
-    assert.ok(answer.eval_count > 0 && answer.total_duration > 0);
-  });
-  await t.test("a stream", async () => {
-    let text = "";
-    let done = false;
-    for await (const part of await client.chat({
-      model,
-      messages: [{ role: "user", content: "long" }],
-      stream: true,
-    })) {
-      text += part.message.content;
-      done = part.done;
-    }
-    assert.deepEqual([text, done], [says.long, true]);
-  });
-  await t.test("a tool call, and the answer after it", async () => {
-    const answer = await client.chat({ model, messages, tools: [weatherTool as never] });
-    assert.deepEqual(
-      answer.message.tool_calls?.map((call) => [call.function.name, call.function.arguments]),
-      [["get_weather", weatherArguments]],
-    );
-    const after = await client.chat({
-      model,
-      tools: [weatherTool as never],
-      messages: [...messages, answer.message, { role: "tool", content: "sunny", tool_name: "get_weather" }],
+      await t.test("an answer", async () => {
+        const answer = await client.chat({ model: "alpha", messages });
+        assert.deepEqual(
+          [answer.model, answer.message.content, answer.done, answer.done_reason],
+          ["alpha", says.hello, true, "stop"],
+        );
+        assert.ok(answer.eval_count > 0 && answer.prompt_eval_count > 0);
+        // Nanoseconds: an answer of some milliseconds takes millions.
+        assert.ok(answer.total_duration > 1e6 && answer.eval_duration <= answer.total_duration);
+      });
+      await t.test("a stream", async () => {
+        let text = "";
+        let ends = 0;
+        const stream = await client.chat({ model, messages: [{ role: "user", content: "long" }], stream: true });
+        for await (const part of stream) {
+          text += part.message.content;
+          if (part.done) ends++;
+        }
+        assert.deepEqual([text, ends], [says.long, 1]);
+      });
+      await t.test("a tool call, and the answer after it", async () => {
+        const answer = await client.chat({ model, messages, tools: [weatherTool as never] });
+        assert.deepEqual(
+          answer.message.tool_calls?.map((call) => [call.function.name, call.function.arguments]),
+          [["get_weather", weatherArguments]],
+        );
+        assert.equal(answer.done_reason, "stop");
+        const after = await client.chat({
+          model,
+          tools: [weatherTool as never],
+          messages: [...messages, answer.message, { role: "tool", content: "sunny", tool_name: "get_weather" }],
+        });
+        assert.equal(after.message.content, says.afterTool);
+      });
+      await t.test("thinking: on where nothing is said, off where it is said", async () => {
+        const asked = [{ role: "user", content: "think" }];
+        for (const think of [undefined, true]) {
+          const { message } = await client.chat({ model, messages: asked, ...(think && { think }) });
+          assert.deepEqual([message.thinking, message.content], [says.reasoning, says.afterReasoning]);
+        }
+        const { message } = await client.chat({ model, messages: asked, think: false });
+        assert.equal(message.thinking, undefined);
+      });
+      await t.test("a format, a limit, log probabilities", async () => {
+        const schema = {
+          type: "object",
+          properties: { a: { enum: [1] } },
+          required: ["a"],
+          additionalProperties: false,
+        };
+        const shaped = await client.chat({ model: plain, messages, format: schema });
+        assert.deepEqual(JSON.parse(shaped.message.content), { a: 1 });
+        const short = await client.chat({ model, messages, options: { num_predict: 2 } });
+        assert.deepEqual([short.done_reason, short.eval_count], ["length", 2]);
+        const probable = await client.chat({ model, messages, logprobs: true, top_logprobs: 2 });
+        const [first] = probable.logprobs ?? [];
+        assert.ok(first && first.logprob <= 0 && first.token !== "" && first.top_logprobs?.length === 2);
+        const bare = await client.chat({ model, messages, logprobs: true });
+        assert.equal(bare.logprobs?.[0]?.top_logprobs, undefined);
+      });
+      await t.test("what a model cannot do", async () => {
+        const think = client.chat({ model: plain, messages, think: true });
+        await assert.rejects(think, { message: `"${plain}" does not support thinking`, status_code: 400 });
+        const tools = client.chat({ model: plain, messages, tools: [weatherTool as never] });
+        await assert.rejects(tools, { message: `"${plain}" does not support tools`, status_code: 400 });
+        const seeing = client.chat({ model: plain, messages: [{ role: "user", content: "?", images: [png()] }] });
+        await assert.rejects(seeing, { message: `"${plain}" does not support vision`, status_code: 400 });
+        const { message } = await client.chat({ model: plain, messages, think: false });
+        assert.equal(message.content, answersOf("plain").hello);
+      });
+      await t.test("an unknown model, a wrong field", async () => {
+        const nothing = client.chat({ model: "nothing", messages });
+        await assert.rejects(nothing, { message: /^model 'nothing' not found/, status_code: 404 });
+        const hot = client.chat({ model, messages, options: { temperature: "hot" as never } });
+        await assert.rejects(hot, { message: "options.temperature must be a number", status_code: 400 });
+      });
     });
-    assert.equal(after.message.content, says.afterTool);
-  });
-  await t.test("thinking", async () => {
-    const answer = await client.chat({ model, messages: [{ role: "user", content: "think" }], think: true });
-    assert.deepEqual([answer.message.thinking, answer.message.content], [says.reasoning, says.afterReasoning]);
-  });
-  await t.test("list and ps", async () => {
-    const { models } = await client.list();
-    assert.deepEqual(
-      models.map((entry) => [entry.name, entry.details.format, entry.details.quantization_level]),
-      [[model, "gguf", "Q8_0"]],
-    );
-    const running = await client.ps();
-    assert.deepEqual(
-      running.models.map((entry) => entry.name),
-      [model],
-    );
-    assert.ok(new Date(running.models[0]?.expires_at ?? "").getTime() > Date.now());
-  });
-  await t.test("an unknown model", async () => {
-    await assert.rejects(client.chat({ model: "nothing", messages }), { message: /model 'nothing' not found/ });
-  });
+  }
+});
+
+function png(): string {
+  return pngAddress().replace(/^data:image\/png;base64,/, "");
+}
+
+test("interface 4, Native routes: generate", async (t) => {
+  const folders = await makeFolders(t);
+  const model = await cacheTalker(folders, "acme/alpha");
+  const filler = "acme/filler:Q8_0";
+  await cacheModel(folders, "acme/filler", "filler-Q8_0.gguf", modelBytes(insertModel("filler")));
+  const seeing = "acme/seeing:Q8_0";
+  await cacheModel(folders, "acme/seeing", "seeing-Q8_0.gguf", modelBytes(talkingModel("seeing")));
+  await cacheModel(folders, "acme/seeing", "mmproj-F16.gguf", projectorBytes());
+  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
+  await gateway.converged();
+  const says = answersOf("acme/alpha");
+  for (const host of hosts) {
+    await t.test(host === "" ? "at the root" : `below ${host}`, async (t) => {
+      const client = clientOf(gateway, host);
+
+      await t.test("an answer, with a system message", async () => {
+        const answer = await client.generate({ model: "alpha", prompt: "hi", system: "Be kind." });
+        assert.deepEqual(
+          [answer.model, answer.response, answer.done, answer.done_reason, answer.context],
+          ["alpha", says.hello, true, "stop", []],
+        );
+        const alone = await client.generate({ model, prompt: "hi" });
+        assert.ok(alone.prompt_eval_count < answer.prompt_eval_count && alone.total_duration > 1e6);
+      });
+      await t.test("a stream, thinking apart", async () => {
+        let text = "";
+        let thinking = "";
+        let ends = 0;
+        for await (const part of await client.generate({ model, prompt: "think", stream: true })) {
+          text += part.response;
+          thinking += part.thinking ?? "";
+          if (part.done) ends++;
+        }
+        assert.deepEqual([text, thinking, ends], [says.afterReasoning, says.reasoning, 1]);
+      });
+      await t.test("raw: the prompt as it stands", async () => {
+        const answer = await client.generate({ model, prompt: "hi", raw: true, options: { num_predict: 3 } });
+        // Two characters and the token that begins a text: nothing of a template.
+        assert.ok(answer.prompt_eval_count <= 4, String(answer.prompt_eval_count));
+        assert.deepEqual([answer.done_reason, answer.eval_count], ["length", 3]);
+        const text = answer.response ?? "";
+        assert.ok(text !== "" && says.hello.startsWith(text));
+        const shaped = await client.generate({
+          model,
+          prompt: "x",
+          raw: true,
+          format: { enum: ["one"] },
+          logprobs: true,
+        });
+        assert.equal(shaped.response, '"one"');
+        assert.ok((shaped.logprobs?.length ?? 0) > 0);
+        const both = client.generate({ model, prompt: "x", raw: true, system: "s" });
+        await assert.rejects(both, { message: "raw mode does not support template, system, or context" });
+      });
+      await t.test("a gap filled in", async () => {
+        const answer = await client.generate({ model: filler, prompt: "int add() {", suffix: "}" });
+        assert.deepEqual([answer.response, answer.done_reason], [gapFiller, "stop"]);
+        let text = "";
+        for await (const part of await client.generate({ model: filler, prompt: "a", suffix: "b", stream: true }))
+          text += part.response;
+        assert.equal(text, gapFiller);
+        const unable = client.generate({ model, prompt: "a", suffix: "b" });
+        await assert.rejects(unable, { message: `"${model}" does not support insert`, status_code: 400 });
+      });
+      await t.test("an image", async () => {
+        const answer = await client.generate({ model: seeing, prompt: "what?", images: [png()] });
+        assert.equal(answer.response, answersOf("seeing").hello);
+        const unable = client.generate({ model, prompt: "what?", images: [png()] });
+        await assert.rejects(unable, { message: `"${model}" does not support vision`, status_code: 400 });
+      });
+      await t.test("a template of the client's", async () => {
+        const refused = client.generate({ model, prompt: "hi", template: "{{ .Prompt }}" });
+        await assert.rejects(refused, { message: /^template is not supported/, status_code: 400 });
+      });
+      await t.test("an empty prompt loads, and with keep_alive 0 unloads", async () => {
+        const load = await client.generate({ model, prompt: "" });
+        assert.deepEqual([load.response, load.done, load.done_reason], ["", true, "load"]);
+        assert.ok((await loadedIds(gateway)).includes(model));
+        const unload = await client.generate({ model, prompt: "", keep_alive: 0 });
+        assert.deepEqual([unload.done, unload.done_reason], [true, "unload"]);
+        assert.ok(!(await loadedIds(gateway)).includes(model));
+      });
+    });
+  }
+});
+
+test("abort ends the streams of the client, and with them the generations", async (t) => {
+  const folders = await makeFolders(t);
+  const model = "acme/endless:Q8_0";
+  const endless = modelBytes(talkingModel("endless", { contextLength: 131_072 }));
+  await cacheModel(folders, "acme/endless", "endless-Q8_0.gguf", endless);
+  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
+  await gateway.converged();
+  for (const host of hosts) {
+    const client = clientOf(gateway, host);
+    const read = async (): Promise<void> => {
+      const stream = await client.chat({ model, messages: [{ role: "user", content: "forever" }], stream: true });
+      for await (const _part of stream) client.abort();
+    };
+    await assert.rejects(read(), { name: "AbortError" });
+    await gateway.until("idle", ({ inFlight }) => Object.keys(inFlight).length === 0);
+  }
 });

@@ -167,7 +167,7 @@ test("a child gets neither the hub's token nor what else is secret", async (t) =
   const serve = await startCommand(t, folders, ["serve", "--log-level", "trace"], secrets);
   const [, url = ""] = await serve.output(/listens on (\S+);/);
   await serve.output(/curl/);
-  await streamChat(url, model, "hi");
+  await streamChat(`${url}/k/${secrets.GATEWAY_LICENSE_KEY}`, model, "hi");
   const pids = await findLeftovers(folders.stateDir);
   assert.equal(pids.length, 2);
   for (const pid of pids) {

@@ -7,6 +7,7 @@ import {
   cacheModel,
   cacheTalker,
   eventsOf,
+  type GatewayFolders,
   makeFolders,
   patchWith,
   startTestGateway,
@@ -15,13 +16,7 @@ import {
   talkerDocument,
 } from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
-
-async function contextLengths(gateway: TestGateway): Promise<Record<string, unknown>> {
-  const { body } = await gateway.json("/beta/v1/models");
-  return Object.fromEntries(
-    (body["data"] as { id: string; context_length?: number }[]).map((model) => [model.id, model.context_length]),
-  );
-}
+import { contextLengths, postWith } from "../support/own-calls.ts";
 
 /** What the engine itself says, once the model is loaded. */
 function loadedContext(gateway: TestGateway, id: string): string | undefined {
@@ -29,7 +24,18 @@ function loadedContext(gateway: TestGateway, id: string): string | undefined {
   return model?.conditions.find((condition) => condition.type === "Loaded")?.message;
 }
 
-test("a default and a model's own size are in force when the call answers", async (t) => {
+/** `ctx-size` of each section of the preset file that has one. */
+async function presetSizes(folders: GatewayFolders): Promise<Record<string, number>> {
+  const text = await readFile(join(folders.stateDir, "router.preset.ini"), "utf8");
+  return Object.fromEntries(
+    text
+      .split(/^(?=\[)/m)
+      .map((section) => [/^\[(.+)\]$/m.exec(section)?.[1] ?? "", /^ctx-size *= *(\d+)$/m.exec(section)?.[1]] as const)
+      .flatMap(([name, size]) => (size === undefined ? [] : [[name, Number(size)] as const])),
+  );
+}
+
+test("interface 2, Preset file: a default and a model's own size are in it, and in force when the call answers", async (t) => {
   const folders = await makeFolders(t);
   const [alpha, beta] = [await cacheTalker(folders, "acme/alpha"), await cacheTalker(folders, "acme/beta")];
   const gateway = await startTestGateway(t, {
@@ -38,10 +44,17 @@ test("a default and a model's own size are in force when the call answers", asyn
   });
   await gateway.converged();
   assert.deepEqual(await contextLengths(gateway), { [alpha]: 2048, [beta]: 2048 });
+  assert.deepEqual(await presetSizes(folders), { "*": 2048 });
 
   const { status } = await gateway.json("/api/desired?wait=true", patchWith({ models: { [beta]: { ctxSize: 1024 } } }));
   assert.equal(status, 200);
   assert.deepEqual(await contextLengths(gateway), { [alpha]: 2048, [beta]: 1024 });
+  assert.deepEqual(await presetSizes(folders), { "*": 2048, [beta]: 1024 });
+  const both = { [alpha]: { ctxSize: 4096 }, [beta]: { ctxSize: 512 } };
+  await gateway.json("/api/desired?wait=true", patchWith({ models: both }));
+  assert.deepEqual(await presetSizes(folders), { "*": 2048, [alpha]: 4096, [beta]: 512 });
+  await gateway.json("/api/desired?wait=true", patchWith({ models: { [alpha]: null, [beta]: { ctxSize: 1024 } } }));
+  assert.deepEqual(await presetSizes(folders), { "*": 2048, [beta]: 1024 });
   await gateway.ask(alpha);
   await gateway.ask(beta);
   await gateway.until(
@@ -53,7 +66,41 @@ test("a default and a model's own size are in force when the call answers", asyn
 
   await gateway.json("/api/desired?wait=true", patchWith({ context: null, models: { [beta]: null } }));
   assert.deepEqual(await contextLengths(gateway), { [alpha]: 8192, [beta]: 8192 });
-  assert.doesNotMatch(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size/);
+  assert.deepEqual(await presetSizes(folders), {});
+});
+
+test("interface 4, Context size on no command line: neither there nor in its environment, at no start of the router", async (t) => {
+  const folders = await makeFolders(t);
+  const [alpha, beta] = [await cacheTalker(folders, "acme/alpha"), await cacheTalker(folders, "acme/beta")];
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\ncontext: { default: 2048 }\nmodels: [{ id: "${alpha}", ctxSize: 1024 }]\n`,
+    // Somebody's own, meant for another llama-server: it would hold for every model.
+    environment: { LLAMA_ARG_CTX_SIZE: "256", LLAMA_ARG_N_CTX: "256" },
+  });
+  const hasNone = async (pid: number | null): Promise<void> => {
+    const [args = "", variables = ""] = await Promise.all(
+      ["cmdline", "environ"].map((name) => readFile(`/proc/${pid}/${name}`, "utf8")),
+    );
+    assert.match(args, /--models-preset/);
+    assert.doesNotMatch(args, /(^|\0)(-c|--ctx-size|--context-size|--n-ctx)(\0|=)/);
+    assert.doesNotMatch(variables, /LLAMA_ARG_(CTX|N_CTX)/);
+  };
+  const first = (await gateway.converged()).router.pid;
+  await hasNone(first);
+  await gateway.json("/api/set-ctx-size", postWith({ model: beta, ctx_size: 512 }));
+  process.kill(first ?? 0, "SIGKILL");
+  await gateway.until("another router", ({ router }) => router.pid !== null && router.pid !== first);
+  const second = (await gateway.converged()).router.pid;
+  await hasNone(second);
+  // So each model has its own.
+  for (const [model, size] of [
+    [alpha, 1024],
+    [beta, 512],
+  ] as const) {
+    await gateway.ask(model);
+    await gateway.until("loaded", () => loadedContext(gateway, model) === `with ${size} tokens of context`);
+  }
 });
 
 test("a change to one model leaves the others loaded and their streams whole, and takes no restart", async (t) => {

@@ -21,7 +21,7 @@ async function partials(cacheDir: string): Promise<string[]> {
   return (await readdir(cacheDir, { recursive: true })).filter((name) => name.endsWith(".incomplete"));
 }
 
-test("short tags, a second quant, an odd name: each is pulled, listed and answers", async (t) => {
+test("interface 2, Model identifier: short tags, a second quant, an odd name: each is pulled, listed and answers", async (t) => {
   const hub = await startLoopbackHub(t);
   hub.addRepo("acme/many-GGUF", {
     files: {
@@ -162,7 +162,8 @@ test("a gateway killed in the middle of a pull carries on at its next start, and
   while ((await partials(folders.cacheDir)).length === 0) await new Promise(setImmediate);
   first.process.kill("SIGKILL");
   await first.exited;
-  assert.equal((await partials(folders.cacheDir)).length, 1);
+  // The partial and its journal.
+  assert.equal((await partials(folders.cacheDir)).length, 2);
   held.release();
   const second = await startTestGateway(t, { folders, environment: { HF_ENDPOINT: hub.endpoint } });
   await second.converged();

@@ -1,11 +1,11 @@
 // Our ids beside the router's: each model once, under the interface's id, and really served, whatever the router calls it.
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createCacheScanner } from "../../src/observe/cache.ts";
 import { startLlamaServer } from "../support/engine.ts";
-import { cacheModel, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, chatWith, makeFolders, startTestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
 /** Files of many shapes; what each says is its own name. */
@@ -33,14 +33,33 @@ const files: readonly (readonly [repo: string, file: string])[] = [
   ["acme/draft", "draft-foo-Q8_0.gguf"],
 ];
 
-test("each model is listed once under the interface's id, and answers under it", async (t) => {
+/** Names that clients may send, and the file that answers. */
+const asked: readonly (readonly [string, string])[] = [
+  ["acme/alpha:Q4_K_M", "acme/alpha alpha-Q4_K_M.gguf"],
+  ["acme/alpha:alpha-Q8_0.gguf", "acme/alpha alpha-Q8_0.gguf"],
+  ["acme/alpha:Q8_0.gguf", "acme/alpha alpha-Q8_0.gguf"],
+  ["acme/alpha:Q8_0:latest", "acme/alpha alpha-Q8_0.gguf"],
+  ["acme/plain:tiny.gguf", "acme/plain tiny.gguf"],
+  ["acme/plain:latest", "acme/plain tiny.gguf"],
+  ["acme/f16:F16", "acme/f16 mymodel-F16.gguf"],
+  ["acme/mtp:MTP", "acme/mtp zoo-Q5_K_M-MTP.gguf"],
+  ["acme/mtp:q5_k_m", "acme/mtp zoo-Q5_K_M-MTP.gguf"],
+  ["acme/bare:Q4_K_M", "acme/bare Q4_K_M.gguf"],
+  ["acme/folder:Q8_0", "acme/folder sub/dir/foo-Q8_0.gguf"],
+  ["acme/two:Q4_K_M", "acme/two one-Q4_K_M.gguf"],
+  ["acme/two:two-Q4_K_M", "acme/two two-Q4_K_M.gguf"],
+  ["Qwen2.5-0.5B", "acme/Qwen2.5-0.5B qwen2.5-0.5b-Q5_K_M.gguf"],
+];
+
+test("interface 1, Models in the cache: each is listed once under the interface's id, and answers under it", async (t) => {
   const folders = await makeFolders(t);
   for (const [repo, file] of files) await cacheModel(folders, repo, file, modelBytes(talkingModel(`${repo} ${file}`)));
   await strayFiles(folders.cacheDir);
   const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
   await gateway.converged();
-  const { body } = await gateway.json("/beta/v1/models");
-  const ids = (body["data"] as { id: string }[]).map((model) => model.id);
+  const listed = async (): Promise<string[]> =>
+    ((await gateway.json("/beta/v1/models")).body["data"] as { id: string }[]).map(({ id }) => id);
+  const ids = await listed();
   assert.deepEqual(ids, [
     "MixedCase/Model-Name-GGUF:Q4_K_M",
     "acme/Qwen2.5-0.5B:Q5_K_M",
@@ -64,21 +83,23 @@ test("each model is listed once under the interface's id, and answers under it",
     "acme/version:foo-1.0",
     "acme/xl:foo-UD-Q4_K_XL",
   ]);
-  const asked: readonly (readonly [string, string])[] = [
-    ["acme/alpha:Q4_K_M", "acme/alpha alpha-Q4_K_M.gguf"],
-    ["acme/alpha:alpha-Q8_0.gguf", "acme/alpha alpha-Q8_0.gguf"],
-    ["acme/plain:tiny.gguf", "acme/plain tiny.gguf"],
-    ["acme/plain:latest", "acme/plain tiny.gguf"],
-    ["acme/f16:F16", "acme/f16 mymodel-F16.gguf"],
-    ["acme/mtp:MTP", "acme/mtp zoo-Q5_K_M-MTP.gguf"],
-    ["acme/mtp:q5_k_m", "acme/mtp zoo-Q5_K_M-MTP.gguf"],
-    ["acme/bare:Q4_K_M", "acme/bare Q4_K_M.gguf"],
-    ["acme/folder:Q8_0", "acme/folder sub/dir/foo-Q8_0.gguf"],
-    ["acme/two:Q4_K_M", "acme/two one-Q4_K_M.gguf"],
-    ["acme/two:two-Q4_K_M", "acme/two two-Q4_K_M.gguf"],
-    ["Qwen2.5-0.5B", "acme/Qwen2.5-0.5B qwen2.5-0.5b-Q5_K_M.gguf"],
-  ];
-  for (const [name, says] of asked) assert.equal(await gateway.ask(name), answersOf(says).hello, name);
+  const tags = (await gateway.json("/alpha/api/tags")).body["models"] as { name: string }[];
+  assert.deepEqual(new Set(tags.map(({ name }) => name)), new Set(ids));
+  await t.test("interface 2, Model identifier: other names of a model, in both families", async () => {
+    for (const [name, says] of asked) {
+      const { hello } = answersOf(says);
+      assert.equal(await gateway.ask(name), hello, name);
+      const { status, body } = await gateway.json("/alpha/api/chat", chatWith(name, "hi", { stream: false }));
+      assert.deepEqual([status, (body["message"] as { content: string } | undefined)?.content], [200, hello], name);
+    }
+  });
+
+  // What another program puts there or takes away meanwhile.
+  const late = await cacheTalker(folders, "acme/late");
+  await rm(join(folders.cacheDir, "models--acme--plain"), { recursive: true });
+  await gateway.json("/api/reconcile?wait=true", { method: "POST" });
+  assert.deepEqual(await listed(), [...ids.filter((id) => id !== "acme/plain:tiny"), late].toSorted());
+  assert.equal(await gateway.ask(late), answersOf("acme/late").hello);
 });
 
 test("the router lists by itself exactly what the scan says it does", async (t) => {

@@ -1,40 +1,11 @@
 // RPC mode in its first form: the workers that the document names are in force, without a restart, and go again.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { connect } from "node:net";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
-import { freePort } from "../../src/engines/free-port.ts";
-import { cleanUp } from "../support/clean-up.ts";
-import { rpcServer } from "../support/engine.ts";
+import { test } from "node:test";
 import { cacheTalker, loadedIds, makeFolders, startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
-
-async function startWorker(t: TestContext): Promise<string> {
-  const port = await freePort();
-  const worker = spawn(await rpcServer(), ["-H", "127.0.0.1", "-p", String(port)], {
-    stdio: ["ignore", "ignore", "ignore"],
-    env: { PATH: process.env["PATH"] ?? "", TMPDIR: process.env["TMPDIR"] ?? "" },
-  });
-  const exited = once(worker, "exit");
-  cleanUp(t, async () => {
-    worker.kill("SIGKILL");
-    await exited;
-  });
-  for (let listening = false; !listening; ) {
-    assert.equal(worker.exitCode, null, "the worker ended");
-    const socket = connect(port, "127.0.0.1");
-    listening = await once(socket, "connect").then(
-      () => true,
-      () => false,
-    );
-    socket.destroy();
-    await new Promise(setImmediate);
-  }
-  return `127.0.0.1:${port}`;
-}
+import { startWorker } from "../support/rpc-worker.ts";
 
 test("models run with the workers, one at a time, and without them again", async (t) => {
   const folders = await makeFolders(t);

@@ -9,6 +9,9 @@ import { cleanUp } from "../support/clean-up.ts";
 import { startLlamaServer } from "../support/engine.ts";
 import {
   answersOf,
+  gapFiller,
+  insertModel,
+  plainModel,
   slowModel,
   talkingModel,
   weatherArguments,
@@ -46,7 +49,8 @@ interface Spoken {
 async function post(url: string, path: string, body: unknown): Promise<Response> {
   const response = await fetch(url + path, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    // After a stream the engine closes its connection, which a next request on it may meet too late.
+    headers: { "content-type": "application/json", connection: "close" },
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(120_000),
   });
@@ -154,6 +158,34 @@ test("alone: the endless script goes on until it is told to stop, and a raw prom
   assert.equal(spoken.content, forever.repeat(200).slice(0, spoken.content.length));
   const raw = await (await post(url, "/v1/completions", { prompt: "Once upon a time", max_tokens: 50 })).json();
   assert.equal((raw as { choices: [{ text: string }] }).choices[0].text, hello);
+});
+
+test("alone: a plain template takes tools and thinking for nothing", async (t) => {
+  const path = join(await temporaryFolder(t), "plain.gguf");
+  await writeModelFile(path, plainModel("plain"));
+  const { url } = await startLlamaServer(t, ["-m", path]);
+  const { hello, long } = answersOf("plain");
+  for (const request of [ask("think"), { ...ask("What is the weather?"), tools: [weatherTool] }]) {
+    const { content, reasoning, toolName } = await chat(url, request);
+    assert.deepEqual([content, reasoning, toolName], [hello, "", ""]);
+  }
+  assert.equal((await chat(url, ask("a long one"))).content, long);
+  const props = (await (await fetch(`${url}/props`)).json()) as { chat_template_caps: Record<string, boolean> };
+  assert.equal(props.chat_template_caps["supports_tools"], false);
+});
+
+test("alone: a gap is filled by the model that knows its tokens, and refused by another", async (t) => {
+  const folder = await temporaryFolder(t);
+  const gap = { input_prefix: "function add(a, b) { ", input_suffix: " }" };
+  await writeModelFile(join(folder, "insert.gguf"), insertModel("insert"));
+  const { url } = await startLlamaServer(t, ["-m", join(folder, "insert.gguf")]);
+  const filled = (await (await post(url, "/infill", gap)).json()) as { content: string };
+  assert.equal(filled.content, gapFiller);
+  assert.equal((await chat(url, ask("Hello"))).content, answersOf("insert").hello, "and it talks as before");
+
+  await writeModelFile(join(folder, "talker.gguf"), talkingModel("talker"));
+  const other = await startLlamaServer(t, ["-m", join(folder, "talker.gguf")]);
+  await assert.rejects(post(other.url, "/infill", gap), /501: .*prefix token is missing/);
 });
 
 test("alone: the slow model streams its first words long before its last", async (t) => {

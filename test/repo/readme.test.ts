@@ -27,7 +27,7 @@ test("it lists every setting, and none that does not exist", () => {
     settingRows.map(({ flag }) => `--${flag}`),
   );
   const named = readme.match(/--[a-z]+(?:-[a-z]+)*/g) ?? [];
-  const known = new Set<string>([...settingRows.map(({ flag }) => `--${flag}`), "--json"]);
+  const known = new Set<string>([...settingRows.map(({ flag }) => `--${flag}`), "--json", "--expires"]);
   assert.deepEqual(
     named.filter((flag) => !known.has(flag)),
     [],
@@ -64,7 +64,8 @@ test("its conditions and reasons are those of the source, both ways", () => {
   const engine = readProjectFile("src/engines/engine-source.ts");
   const literals = [
     ...conditions.matchAll(/"([A-Z][a-z]\w+)"/g),
-    ...`${source}${engine}`.matchAll(/reason: "([A-Z]\w+)"/g),
+    ...`${source}${engine}`.matchAll(/reason: (?:\w+ \? "\w+" : )?"([A-Z]\w+)"/g),
+    ...source.matchAll(/reason: \w+ \? "([A-Z]\w+)"/g),
   ];
   const used = new Set(literals.map((match) => match[1] ?? ""));
   for (const truth of ["True", "False", "Unknown"]) used.delete(truth);

@@ -45,6 +45,7 @@ export interface LoopbackHub extends Troubles {
   addRepo(repo: string, options: RepoOptions): string;
   /** A new commit on main; `files` is all that it has. Older commits stay. */
   updateRepo(repo: string, options: Pick<RepoOptions, "files" | "commit">): string;
+  removeRepo(repo: string): void;
   /** The next request that matches is answered with a failure. */
   failNext(failure: Failure): void;
   /** The next requests to the hub (not its storage) are answered 429. */
@@ -194,7 +195,8 @@ export async function startLoopbackHub(
     } else if (!file || url.searchParams.get("Signature") !== signature(file)) {
       response.writeHead(403).end("SignatureDoesNotMatch");
     } else {
-      response.setHeader("ETag", `"${createHash("md5").update(file.sha256).digest("hex")}-1"`);
+      // As on the real one, where each node has its own: good for nothing.
+      response.setHeader("ETag", `"${createHash("md5").update(`${file.sha256} ${requests.length}`).digest("hex")}-1"`);
       await send({ request, response, path: url.searchParams.get("path") ?? "", bytes: file.bytes });
     }
   }
@@ -221,6 +223,7 @@ export async function startLoopbackHub(
     requests,
     addRepo: commit,
     updateRepo: commit,
+    removeRepo: (repo) => void repos.delete(repo),
     failNext,
     rateLimit({ seconds, times = 1 }) {
       const headers = { RateLimit: `"api";r=0;t=${seconds}` };

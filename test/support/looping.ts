@@ -140,6 +140,8 @@ function cachedModel(id: string): CachedModel {
     digest: null,
     architecture: null,
     fileType: null,
+    sizeLabel: null,
+    pooling: null,
     projector: null,
     aliases: [],
   };

@@ -1,6 +1,7 @@
 // The models of the tests: each names itself in what it says, so a test knows from the text which one answered and
 // whether the answer is whole. Run by the real engine.
 import { open } from "node:fs/promises";
+import { poolings } from "../../src/core/gguf-facts.ts";
 import { type ScriptedModel, scriptedModel, scriptedModelImage } from "../../src/starter/scripted-model.ts";
 
 /** The only tool that the models call, always with these arguments. Offer it under this name with one string `city`. */
@@ -74,6 +75,45 @@ export function talkingModel(name: string, options: ModelOptions = {}): Scripted
  */
 export function slowModel(name: string, options: ModelOptions = {}): ScriptedModel {
   return { ...talkingModel(name, options), width: 1024, feedForward: 131_072 };
+}
+
+/**
+ * Answers embeddings: 64 numbers that differ by the text. Its file says how it pools, so the gateway has the engine embed
+ * with it. `last` takes the last token's vector and needs no batch that holds the whole text.
+ */
+export function embeddingModel(
+  name: string,
+  options: ModelOptions & { readonly pooling?: keyof typeof poolings } = {},
+): ScriptedModel {
+  return {
+    name,
+    contextLength: options.contextLength ?? 8192,
+    template: "none",
+    metadata: [["llama.pooling_type", { type: "uint32", value: poolings[options.pooling ?? "mean"] }]],
+    scripts: [{ when: "default", says: "An embedding model has nothing to say." }],
+  };
+}
+
+/** Says hello, and its template knows neither tools nor thinking. */
+export function plainModel(name: string, options: ModelOptions = {}): ScriptedModel {
+  const { hello, long } = answersOf(name);
+  return {
+    ...talkingModel(name, options),
+    template: "plain",
+    scripts: [
+      { when: "default", says: hello },
+      { when: { word: "long" }, says: long },
+    ],
+  };
+}
+
+/** What an {@link insertModel} puts into every gap. */
+export const gapFiller = "return a + b;";
+
+/** A talking model that also fills a gap between two texts. */
+export function insertModel(name: string, options: ModelOptions = {}): ScriptedModel {
+  const model = talkingModel(name, options);
+  return { ...model, scripts: [...model.scripts, { when: "gap", says: gapFiller }] };
 }
 
 /** The file of a small model, in memory. */

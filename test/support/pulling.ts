@@ -6,7 +6,8 @@ import type { TestContext } from "node:test";
 import { GatewayError } from "../../src/core/errors.ts";
 import { parseModelId } from "../../src/core/ids.ts";
 import { createHubClient, type HubClient } from "../../src/hub/client.ts";
-import { type PullOptions, type PullProgress, type PullResult, pullModel } from "../../src/hub/pull.ts";
+import type { PullProgress } from "../../src/hub/progress.ts";
+import { type PullOptions, type PullResult, pullModel } from "../../src/hub/pull.ts";
 import { cleanUp } from "./clean-up.ts";
 import { type LoopbackHub, type LoopbackHubOptions, startLoopbackHub } from "./loopback-hub.ts";
 
@@ -46,6 +47,7 @@ export async function startPulling(
       signal: new AbortController().signal,
       onProgress: (step) => void progress.push(step),
       ...more,
+      tuning: { retryMs: 2, ...more.tuning },
     });
   }
 

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type BodyScan, readString, scanBody, setMembers } from "../../src/http/body-scan.ts";
+import { editBody } from "../../src/http/body-edit.ts";
+import { type BodyScan, readString, scanBody } from "../../src/http/body-scan.ts";
 
 const encoder = new TextEncoder();
 
@@ -18,7 +19,7 @@ function modelOf(text: string): string | undefined {
 
 test("a key that the scan was not asked for is appended, and so wins", () => {
   const text = '{"model":"a","model":"b"}';
-  const after = setMembers(encoder.encode(text), scanned(text, []), { model: '"c"' });
+  const after = editBody(encoder.encode(text), scanned(text, []), { set: { model: '"c"' } });
   assert.deepEqual(JSON.parse(new TextDecoder().decode(after)), { model: "c" });
 });
 

@@ -148,3 +148,17 @@ test("the starter is small, says its sentence, and is the same file on every mac
     "a6d7e1dd7843aa2ed0b7d4673ea7fb33f523f962eca42365745e5b7e3cf0d7e3",
   );
 });
+
+test("a plain template cannot be told of tools or thinking", () => {
+  const hello: Script = { when: "default", says: "Hello." };
+  const others: readonly Script[] = [
+    { when: "toolResult", says: "Seen." },
+    { when: { tool: "get_weather" }, says: "Called." },
+    { when: { word: "think" }, says: "<think>So.</think>Thus." },
+  ];
+  for (const other of others)
+    assert.throws(
+      () => scriptedModel({ name: "plain", contextLength: 512, template: "plain", scripts: [hello, other] }),
+      /script 1 needs tools or thinking/,
+    );
+});

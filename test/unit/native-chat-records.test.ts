@@ -131,9 +131,11 @@ test("a call that the limit cut off is left out, the finished one before it is n
 });
 
 test("logprobs are passed with their piece", () => {
-  const logprobs = [{ token: "Hi", logprob: -0.1, bytes: [72, 105], top_logprobs: [{ token: "Hi", logprob: -0.1 }] }];
-  const chunks = [opening, delta({ content: "Hi" }, { logprobs: { content: logprobs } }), finish("stop"), usageChunk];
-  assert.deepEqual(run(chunks), [piece({ content: "Hi" }, { logprobs }), last("stop")]);
+  const token = { token: "Hi", logprob: -0.1, bytes: [72, 105] };
+  const content = [{ id: 4, ...token, top_logprobs: [{ id: 4, ...token }] }];
+  const chunks = [opening, delta({ content: "Hi" }, { logprobs: { content } }), finish("stop"), usageChunk];
+  // Alternatives are told to those who asked for them.
+  assert.deepEqual(run(chunks), [piece({ content: "Hi" }, { logprobs: [token] }), last("stop")]);
 });
 
 test("an error chunk ends the answer with its text", () => {

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { parseKeepAlive } from "../../src/core/keep-alive.ts";
 import { type NativeChat, parseChatRequest } from "../../src/http/native/chat-request.ts";
 
+const png = "iVBORw0KGgoAAAANSUhEUg==";
 const hello = [{ role: "user", content: "hello" }];
 
 function parsed(body: object): NativeChat {
@@ -25,10 +25,6 @@ function added(body: object): object {
   return rest;
 }
 
-function messagesOf(messages: readonly object[]): readonly object[] {
-  return parsed({ messages }).upstream.messages;
-}
-
 function refusal(body: unknown): string | undefined {
   const result = parseChatRequest(body);
   return result.ok ? undefined : result.message;
@@ -42,6 +38,8 @@ test("the least request", () => {
     stream: true,
     keepAlive: { kind: "default" },
     think: undefined,
+    topLogprobs: 0,
+    needs: [],
     upstream: { model: "m", messages: hello, stream: true, stream_options: { include_usage: true } },
   });
 });
@@ -69,142 +67,6 @@ test("no messages: load, or unload with keep_alive 0", () => {
   assert.equal(parsed({ keep_alive: 0 }).purpose, "chat");
 });
 
-test("keep_alive", () => {
-  const table: readonly (readonly [unknown, number | "forever" | "default" | null])[] = [
-    [undefined, "default"],
-    [null, "default"],
-    [300, 300],
-    [1.5, 1.5],
-    [0, 0],
-    ["0", 0],
-    ["0s", 0],
-    ["5m", 300],
-    ["+5m", 300],
-    ["1h30m", 5400],
-    ["300ms", 0.3],
-    ["1.5h", 5400],
-    [".5s", 0.5],
-    ["1m0.25s", 60.25],
-    ["2us", 2e-6],
-    ["2µs", 2e-6],
-    ["2ns", 2e-9],
-    ["-1m", "forever"],
-    ["-1ns", "forever"],
-    [-1, "forever"],
-    [-0.5, "forever"],
-    ["", null],
-    ["5", null],
-    ["-1", null],
-    ["5 m", null],
-    ["5d", null],
-    ["m", null],
-    [".s", null],
-    ["1h-30m", null],
-    ["forever", null],
-    [true, null],
-    [{}, null],
-    [Number.POSITIVE_INFINITY, null],
-  ];
-  for (const [value, wanted] of table) {
-    const expected = typeof wanted === "number" ? { kind: "seconds", seconds: wanted } : wanted && { kind: wanted };
-    assert.deepEqual(parseKeepAlive(value), expected, JSON.stringify(value));
-  }
-  assert.match(refusal({ model: "m", keep_alive: "soon" }) ?? "", /^keep_alive /);
-});
-
-const png = "iVBORw0KGgoAAAANSUhEUg==";
-const webp = Buffer.from("RIFF\x10\x20\x30\x40WEBPVP8 ", "latin1").toString("base64");
-
-test("images become data URLs before the text", () => {
-  for (const [image, type] of [
-    [png, "png"],
-    [Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 16]).toString("base64"), "jpeg"],
-    [Buffer.from("GIF89a....").toString("base64"), "gif"],
-    [Buffer.from("GIF87a....").toString("base64"), "gif"],
-    [webp, "webp"],
-  ] as const) {
-    const url = `data:image/${type};base64,${image}`;
-    assert.deepEqual(messagesOf([{ role: "user", content: "what?", images: [image] }]), [
-      {
-        role: "user",
-        content: [
-          { type: "image_url", image_url: { url } },
-          { type: "text", text: "what?" },
-        ],
-      },
-    ]);
-  }
-  const url = `data:image/png;base64,${png}`;
-  assert.deepEqual(messagesOf([{ role: "user", images: [url] }]), [
-    { role: "user", content: [{ type: "image_url", image_url: { url } }] },
-  ]);
-});
-
-test("tool calls get ids by their place, and results find them", () => {
-  const weather = (city: string, id?: string) => ({
-    ...(id && { id }),
-    function: { name: "weather", arguments: { city } },
-  });
-  const answer = messagesOf([
-    { role: "system", content: "s" },
-    { role: "user", content: "u" },
-    { role: "assistant", thinking: "hm", tool_calls: [weather("A"), weather("B"), { function: { name: "time" } }] },
-    { role: "tool", tool_name: "time", content: "noon" },
-    { role: "tool", tool_name: "weather", content: "rain" },
-    { role: "tool", content: "sun" },
-    { role: "assistant", content: "more", tool_calls: [weather("C", "call_3"), weather("D")] },
-    { role: "tool", tool_call_id: "call_3", tool_name: "weather", content: "fog" },
-    { role: "tool", tool_name: "weather", content: "hail" },
-    { role: "tool", tool_name: "unknown", content: "?" },
-  ]);
-  const call = (id: string, name: string, text: string) => ({
-    id,
-    type: "function",
-    function: { name, arguments: text },
-  });
-  assert.deepEqual(answer, [
-    { role: "system", content: "s" },
-    { role: "user", content: "u" },
-    {
-      role: "assistant",
-      content: "",
-      reasoning_content: "hm",
-      tool_calls: [
-        call("call_0", "weather", '{"city":"A"}'),
-        call("call_1", "weather", '{"city":"B"}'),
-        call("call_2", "time", "{}"),
-      ],
-    },
-    { role: "tool", content: "noon", tool_call_id: "call_2", name: "time" },
-    { role: "tool", content: "rain", tool_call_id: "call_0", name: "weather" },
-    { role: "tool", content: "sun", tool_call_id: "call_1" },
-    {
-      role: "assistant",
-      content: "more",
-      tool_calls: [call("call_3", "weather", '{"city":"C"}'), call("call_4", "weather", '{"city":"D"}')],
-    },
-    { role: "tool", content: "fog", tool_call_id: "call_3", name: "weather" },
-    { role: "tool", content: "hail", tool_call_id: "call_4", name: "weather" },
-    { role: "tool", content: "?", name: "unknown" },
-  ]);
-});
-
-test("a longer conversation keeps the ids of its beginning", () => {
-  const turn = fc.record({
-    role: fc.constant("assistant"),
-    tool_calls: fc.array(fc.record({ function: fc.record({ name: fc.constantFrom("a", "b") }) }), { maxLength: 3 }),
-  });
-  fc.assert(
-    fc.property(fc.array(turn, { minLength: 1, maxLength: 5 }), turn, (turns, next) => {
-      const before = messagesOf(turns);
-      const after = messagesOf([...turns, next]);
-      assert.deepEqual(after.slice(0, before.length), before);
-      const ids = after.flatMap((message) => ("tool_calls" in message ? (message.tool_calls as { id: string }[]) : []));
-      assert.equal(new Set(ids.map((call) => call.id)).size, ids.length);
-    }),
-  );
-});
-
 test("tools, format, thinking and logprobs", () => {
   const tools = [{ type: "function", function: { name: "t", parameters: { type: "object" } } }];
   const schema = { type: "object", properties: { a: { type: "string" } } };
@@ -227,7 +89,7 @@ test("tools, format, thinking and logprobs", () => {
       { think: "max" },
       { chat_template_kwargs: { enable_thinking: true, reasoning_effort: "high" }, reasoning_effort: "high" },
     ],
-    [{ logprobs: true }, { logprobs: true }],
+    [{ logprobs: true }, { logprobs: true, top_logprobs: 1 }],
     [
       { logprobs: true, top_logprobs: 3 },
       { logprobs: true, top_logprobs: 3 },
@@ -236,6 +98,13 @@ test("tools, format, thinking and logprobs", () => {
   ];
   for (const [body, expected] of table) assert.deepEqual(added(body), expected, JSON.stringify(body));
   assert.equal(parsed({ think: "high" }).think, "high");
+});
+
+test("what the model has to be able to do", () => {
+  const tools = [{ type: "function", function: { name: "t" } }];
+  const images = [{ role: "user", content: "?", images: [png] }];
+  assert.deepEqual(parsed({ tools, messages: images, think: "low" }).needs, ["tools", "vision", "thinking"]);
+  assert.deepEqual(parsed({ tools: [], think: false }).needs, []);
 });
 
 test("sampling options are mapped, those of loading are not, the context size comes apart", () => {
@@ -300,6 +169,8 @@ test("a refusal names the field", () => {
     [{ model: "m", think: "hard" }, 'think must be true, false, "low", "medium", "high" or "max"'],
     [{ model: "m", top_logprobs: 21 }, "top_logprobs must be an integer from 0 to 20"],
     [{ model: "m", logprobs: 1 }, "logprobs must be true or false"],
+    [{ model: "m", truncate: "yes" }, "truncate must be true or false"],
+    [{ model: "m", shift: 1 }, "shift must be true or false"],
     [{ model: "m", keep_alive: [] }, 'keep_alive must be seconds, or a duration such as "5m"'],
   ];
   for (const [body, message] of table) assert.equal(refusal(body), message);

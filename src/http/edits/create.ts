@@ -1,34 +1,40 @@
 // The edits, wired to the document and the loop.
-import { GatewayError } from "../../core/errors.ts";
 import type { DesiredStore } from "../../desired/store.ts";
+import type { Executor } from "../../execute/executor.ts";
+import type { HubClient } from "../../hub/client.ts";
 import type { Loop } from "../../reconcile/loop.ts";
 import type { StatusReport } from "../../status/report.ts";
 import type { Admission } from "../admission.ts";
 import type { Catalogue } from "../catalogue.ts";
+import { addAliasEdit, removeAliasEdit } from "./aliases.ts";
 import type { Edits } from "./edits.ts";
+import { ejectEdit } from "./eject.ts";
+import { pullEdit } from "./pull-model.ts";
+import { removeEdit } from "./remove-model.ts";
+import { rosterEdits } from "./roster.ts";
+import { contextSizeEdit } from "./set-context-size.ts";
 
 export interface EditsDeps {
   readonly store: DesiredStore;
   readonly loop: Loop;
   readonly admission: Admission;
   readonly catalogue: Catalogue;
+  readonly executor: Executor;
+  readonly hub: HubClient;
   readonly status: () => StatusReport;
   readonly waitTimeoutMs: number;
+  /** ms */
+  readonly now: () => number;
 }
 
-export function createEdits(_deps: EditsDeps): Edits {
-  const later = (): never => {
-    throw new GatewayError("not_supported", "not yet");
-  };
+export function createEdits(deps: EditsDeps): Edits {
   return {
-    setContextSize: later,
-    eject: later,
-    remove: later,
-    pull: later,
-    addAlias: later,
-    removeAlias: later,
-    setRpcMode: later,
-    addWorkers: later,
-    removeWorkers: later,
+    setContextSize: contextSizeEdit(deps),
+    eject: ejectEdit(deps),
+    remove: removeEdit(deps),
+    pull: pullEdit(deps),
+    addAlias: addAliasEdit(deps),
+    removeAlias: removeAliasEdit(deps),
+    ...rosterEdits(deps),
   };
 }

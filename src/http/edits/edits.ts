@@ -2,7 +2,6 @@
 // families' routes only put it into their own words. Types only; the edits themselves are beside this file.
 
 import type { Progress } from "../../plan/actions.ts";
-import type { CachedModel } from "../../plan/observed.ts";
 
 export interface Call {
   /** Who asks, as it stands beside the field it sets: `http:POST /api/set-ctx-size`. */
@@ -57,6 +56,3 @@ export interface Edits {
   addWorkers(workers: readonly string[], call: Call): Promise<RpcRoster>;
   removeWorkers(workers: readonly string[], call: Call): Promise<RpcRoster>;
 }
-
-/** A model that a request resolved, for the families' generations. */
-export type ResolvedModel = CachedModel;

@@ -1,5 +1,6 @@
 // The journal as server-sent events.
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { GatewayError } from "../../core/errors.ts";
 import type { Journal, JournalEvent } from "../../status/journal.ts";
 
 /** Proxies and browsers drop a connection that is silent for a minute. */
@@ -9,6 +10,10 @@ const mostBuffered = 1 << 20;
 
 /** `Last-Event-ID` (or `?since=`) replays what is still kept; without it only what happens from now on is sent. */
 export function streamEvents(journal: Journal, request: FastifyRequest, reply: FastifyReply): void {
+  const { since } = request.query as { since?: string };
+  const asked = request.headers["last-event-id"] ?? since;
+  if (asked !== undefined && !/^\d+$/.test(String(asked)))
+    throw new GatewayError("invalid_request", "since (or Last-Event-ID) must be the number of an event");
   reply.hijack();
   const response = reply.raw;
   response.writeHead(200, {
@@ -16,8 +21,7 @@ export function streamEvents(journal: Journal, request: FastifyRequest, reply: F
     "cache-control": "no-cache",
     "x-accel-buffering": "no",
   });
-  const { since } = request.query as { since?: string };
-  const from = Number(request.headers["last-event-id"] ?? since ?? Number.NaN);
+  const from = Number(asked ?? Number.NaN);
   response.write(`: from ${journal.lastId()}\n\n`);
   if (Number.isFinite(from)) for (const event of journal.since(from)) response.write(frame(event));
   const unfollow = journal.follow((event) => {

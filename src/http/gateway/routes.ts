@@ -1,155 +1,28 @@
-// The gateway's own routes: the document, the plan, the status and the events.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { GatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/merge-patch.ts";
-import { type DesiredState, toInput } from "../../desired/document.ts";
-import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
+// The gateway's own routes, one file per topic.
+import type { FastifyInstance } from "fastify";
 import type { HubClient } from "../../hub/client.ts";
-import { backoffKey, type Plan } from "../../plan/actions.ts";
-import { isConverged, isSettled, type Loop, openMatters, type Pass } from "../../reconcile/loop.ts";
 import type { Journal } from "../../status/journal.ts";
-import { planBody, type StatusReport } from "../../status/report.ts";
-import { clientLeft } from "../client-left.ts";
 import type { Edits } from "../edits/edits.ts";
 import { installFamily } from "../family.ts";
-import { streamEvents } from "./events.ts";
+import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
+import { hubRoutes } from "./hub.ts";
+import { modelRoutes } from "./models.ts";
+import { refuseUnknownQueries } from "./query.ts";
+import { rpcRoutes } from "./rpc.ts";
+import { statusRoutes } from "./status.ts";
 
-export interface GatewayRoutesDeps {
-  readonly store: DesiredStore;
-  readonly loop: Loop;
+export interface GatewayRoutesDeps extends DesiredRoutesDeps {
   readonly journal: Journal;
-  readonly status: () => StatusReport;
-  /** What would be done for another document, with the world as it was last seen. */
-  readonly planFor: (change: DocumentChange) => Plan;
-  readonly waitTimeoutMs: number;
   readonly edits: Edits;
   readonly hub: HubClient;
 }
 
-interface ChangeQuery {
-  readonly dryRun?: string;
-  readonly wait?: string;
-  readonly timeout?: string;
-}
-
 export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): void {
   installFamily(app, "gateway");
-  const { store, loop } = deps;
-
-  app.get("/status", () => deps.status());
-  app.get("/livez", () => ({ status: "ok" }));
-  app.get("/readyz", (_request, reply) => {
-    const { gateway, conditions } = deps.status();
-    const ready = conditions.find((condition) => condition.type === "Ready");
-    void reply.code(gateway.ready ? 200 : 503);
-    return {
-      status: gateway.ready ? "ok" : "unready",
-      reason: ready?.reason ?? "Starting",
-      message: ready?.message ?? "the first look at the world is under way",
-    };
-  });
-
-  app.get("/api/desired", (_request, reply) => {
-    const state = store.current();
-    void reply.header("etag", state.etag);
-    return desiredBody(state);
-  });
-  app.put<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) =>
-    change(request, reply, { kind: "put", input: request.body }),
-  );
-  app.patch<{ Querystring: ChangeQuery }>("/api/desired", (request, reply) =>
-    change(request, reply, { kind: "patch", patch: request.body }),
-  );
-
-  app.get("/api/plan", () => {
-    const pass = loop.last();
-    if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
-    return planBody(pass.plan, pass.desired.generation, pass.running);
-  });
-  app.post<{ Querystring: ChangeQuery }>("/api/reconcile", async (request, reply) => {
-    checkQuery(request.query, ["wait", "timeout"]);
-    loop.retry();
-    if (!isYes(request.query.wait)) return { ok: true, generation: store.current().generation };
-    const pass = await settled(request, reply, store.current());
-    return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass) };
-  });
-  app.get("/api/events", { exposeHeadRoute: false }, (request, reply) => streamEvents(deps.journal, request, reply));
-
-  function desiredBody(state: DesiredState): object {
-    return {
-      generation: state.generation,
-      document: toInput(state.tree),
-      differsFromFile: store.differencesFromFile(),
-    };
-  }
-
-  async function change(
-    request: FastifyRequest<{ Querystring: ChangeQuery }>,
-    reply: FastifyReply,
-    wanted: DocumentChange,
-  ): Promise<object> {
-    checkQuery(request.query, ["dryRun", "wait", "timeout"]);
-    if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
-    if (isYes(request.query.dryRun)) {
-      return { dryRun: true, ...planBody(deps.planFor(wanted), store.current().generation, []) };
-    }
-    const state = await store.change(wanted, `http:${request.method} /api/desired`, request.headers["if-match"]);
-    void reply.header("etag", state.etag);
-    loop.wake("document");
-    if (!isYes(request.query.wait)) return desiredBody(state);
-    const pass = await settled(request, reply, state);
-    return { ...desiredBody(state), ...outcomeOf(pass) };
-  }
-
-  /** Waits until everything is as the document says, or until what is left will not happen by itself. */
-  async function settled(
-    request: FastifyRequest<{ Querystring: ChangeQuery }>,
-    reply: FastifyReply,
-    state: DesiredState,
-  ): Promise<Pass> {
-    try {
-      return await loop.waitFor({
-        generation: state.generation,
-        timeoutMs: timeoutOf(request.query.timeout, deps.waitTimeoutMs),
-        signal: clientLeft(reply),
-        test: (pass) => {
-          const stuck = pass.plan.held.find((held) => held.why === "stalled");
-          const entry = stuck && loop.backoff().get(backoffKey(stuck.action));
-          if (entry) throw new GatewayError(entry.code, entry.message);
-          return isSettled(pass) || (pass.desired.document.suspend && pass.running.length === 0);
-        },
-      });
-    } catch (error) {
-      const last = loop.last();
-      if (!(error instanceof GatewayError) || error.code !== "wait_timeout" || !last) throw error;
-      throw new GatewayError("wait_timeout", `${error.message}: ${openMatters(last, loop.backoff())}`);
-    }
-  }
-}
-
-/** `findings`: what the document asks for and cannot be had, by model. */
-function outcomeOf(pass: Pass): object {
-  return { converged: isConverged(pass), findings: Object.fromEntries(pass.plan.findings) };
-}
-
-function isYes(value: string | undefined): boolean {
-  return value !== undefined && value !== "false" && value !== "0";
-}
-
-/** A mistyped `dryRun` must not become the real thing. */
-function checkQuery(query: object, known: readonly string[]): void {
-  const unknown = Object.keys(query).filter((key) => !known.includes(key));
-  if (unknown.length > 0)
-    throw new GatewayError(
-      "invalid_request",
-      `unknown query parameter ${unknown.join(", ")}: ${known.join(", ")} are known here`,
-    );
-}
-
-function timeoutOf(text: string | undefined, fallback: number): number {
-  if (text === undefined) return fallback;
-  const seconds = Number(text);
-  if (!Number.isFinite(seconds) || seconds <= 0 || seconds > 86_400)
-    throw new GatewayError("invalid_request", "timeout must be seconds from 0 to 86400");
-  return seconds * 1000;
+  refuseUnknownQueries(app);
+  statusRoutes(app, deps);
+  desiredRoutes(app, deps);
+  modelRoutes(app, deps.edits);
+  rpcRoutes(app, deps.edits);
+  hubRoutes(app, deps.hub, Date.now);
 }

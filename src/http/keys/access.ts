@@ -1,6 +1,13 @@
-// Who may come in: license keys, Host and Origin, and what a stranger may see without a key.
-import type { FastifyInstance } from "fastify";
+// Who may come in: Host and Origin, license keys, and what a stranger may see without a key. In this order, before a body
+// is read, a route's handler runs or a model is looked up.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { GatewayError } from "../../core/errors.ts";
+import { isAllowedHost, isAllowedOrigin } from "../guards.ts";
+import { corsHeaders, preflightHeaders } from "./cors.ts";
 import type { LicenseKeys } from "./license-keys.ts";
+import { presentedKeys } from "./presented.ts";
+
+export { rewriteKeyedUrl } from "./presented.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -18,15 +25,57 @@ export interface AccessOptions {
   /** Whether only this machine can connect. */
   readonly loopback: boolean;
   readonly allowedHosts: readonly string[];
+  /** Origins whose pages may call, as browsers write them. */
   readonly corsOrigins: readonly string[];
 }
 
 /** Adds the hooks that refuse, before a body is read or a model is looked up. */
-export function installAccess(app: FastifyInstance, _options: AccessOptions): void {
-  app.decorateRequest("isLicensed", true);
+export function installAccess(app: FastifyInstance, options: AccessOptions): void {
+  const { keys, loopback, corsOrigins } = options;
+  app.decorateRequest("isLicensed", false);
+
+  app.addHook("onRequest", (request, reply, done) => {
+    const refusal = refusalOf(request, options);
+    if (refusal) return done(refusal);
+    // On the raw response: streams are written past Fastify, and take these with them.
+    setHeaders(reply, corsHeaders(request.headers.origin, corsOrigins));
+    const preflight = preflightHeaders(request.method, request.headers, corsOrigins);
+    if (!preflight) return done();
+    setHeaders(reply, preflight);
+    // A preflight never carries a key.
+    void reply.code(204).send();
+  });
+
+  app.addHook("onRequest", (request, reply, done) => {
+    // Elsewhere than on loopback a key is needed even when the last one was revoked.
+    const needed = !loopback || keys.areRequired();
+    const presented = needed ? presentedKeys(request.raw) : [];
+    request.isLicensed = !needed || presented.some((key) => keys.accepts(key));
+    if (request.isLicensed || request.routeOptions.config.licenseKey !== undefined) return done();
+    void reply.header("www-authenticate", "Bearer");
+    done(
+      new GatewayError(
+        "unauthorized",
+        presented.length === 0
+          ? "a license key is needed: send it as Authorization: Bearer KEY, X-License-Key or x-api-key, or put /k/KEY before the path"
+          : "the license key is not valid here: it is unknown, revoked or expired",
+      ),
+    );
+  });
 }
 
-/** Takes `/k/KEY` off a request's address; the key is remembered for the hooks above and appears in no log. */
-export function rewriteKeyedUrl(request: { url?: string | undefined }): string {
-  return request.url ?? "/";
+function refusalOf(
+  { headers: { host, origin } }: FastifyRequest,
+  { loopback, allowedHosts, corsOrigins }: AccessOptions,
+): GatewayError | null {
+  // Elsewhere any name may lead here, and what keeps strangers out is the key.
+  if (loopback && !isAllowedHost(host, allowedHosts))
+    return new GatewayError("forbidden_origin", `this gateway does not answer to the host name ${host ?? "(none)"}`);
+  if (!isAllowedOrigin(origin, { host, allowedHosts, corsOrigins }))
+    return new GatewayError("forbidden_origin", `pages of ${origin ?? "an unknown origin"} may not call this gateway`);
+  return null;
+}
+
+function setHeaders(reply: FastifyReply, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value);
 }

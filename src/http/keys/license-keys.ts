@@ -1,4 +1,9 @@
-// The license keys: which there are, and whether a text is one of them.
+// The license keys of a running gateway: which there are, and whether a text is one of them. What cannot be read or
+// understood while it runs leaves the keys as they were: it must never let anybody in.
+import { timingSafeEqual } from "node:crypto";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { hashOf, lookAtKeyFile, narrowKeyFile, readKeyFile } from "./key-file.ts";
+import { isLive, type KeyEntry } from "./key-list.ts";
 
 export interface LicenseKeys {
   /** Whether any key is configured, valid or not: then one is needed. */
@@ -7,12 +12,102 @@ export interface LicenseKeys {
   accepts(key: string): boolean;
 }
 
-export function openLicenseKeys(_options: {
-  /** STATE/license-keys.json */
+export interface LicenseKeysOptions {
+  /** STATE/license-keys.json; it need not be there. */
   readonly path: string;
+  /** A further key, as it is. */
   readonly single: string | undefined;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
-}): LicenseKeys {
-  return { areRequired: () => false, accepts: () => false };
+}
+
+interface Known {
+  readonly entry: KeyEntry;
+  readonly digest: Buffer;
+}
+
+/** Below it a key can be found by trying. Ours have 47. */
+const shortKey = 16;
+
+/**
+ * A file changed twice within the grain of its time stamps looks the same after the second change: while it is this young
+ * (ms) it is read each time.
+ */
+const young = 1_000;
+
+/** Errors: `invalid_request` for a file that cannot be read or understood, and for a single key that no client can send. */
+export function openLicenseKeys({ path, single, now, warn }: LicenseKeysOptions): LicenseKeys {
+  if (single !== undefined) checkSingle(single, warn);
+  const singleDigest = single === undefined ? null : digestOf(single);
+  let known: readonly Known[] = [];
+  /** Of the file as it was last understood. null: there was none yet. */
+  let stamp: string | null = null;
+  let trouble: string | null = null;
+
+  function load(): void {
+    const look = lookAtKeyFile(path);
+    if (look === null) {
+      if (stamp !== null) throw new GatewayError("invalid_request", `the license keys in ${path} are gone`);
+      return;
+    }
+    if (look.stamp === stamp && Math.abs(now() - look.changedAt) > young) return;
+    known = readKeyFile(path).map((entry) => ({ entry, digest: Buffer.from(entry.hash, "hex") }));
+    // The stamp of the moment before: what changes the file after it was read shows at the next look.
+    if (look.stamp !== stamp) seeToMode();
+    stamp = look.stamp;
+  }
+
+  function seeToMode(): void {
+    const mode = narrowKeyFile(path);
+    if (mode === "narrowed") warn("others could read or write the license keys; now only their owner can", { path });
+    if (mode === "open") warn("others can read or write the license keys: make the file its owner's alone", { path });
+  }
+
+  function refresh(): void {
+    try {
+      load();
+      if (trouble !== null) warn("the license keys can be read again", { path });
+      trouble = null;
+    } catch (error) {
+      const { message } = toGatewayError(error);
+      if (message !== trouble) warn("the license keys stay as they were last known", { path, problem: message });
+      trouble = message;
+    }
+  }
+
+  load();
+
+  return {
+    areRequired() {
+      refresh();
+      // A file that appears and cannot be understood means that somebody wanted keys.
+      return known.length > 0 || singleDigest !== null || (stamp === null && trouble !== null);
+    },
+    accepts(key) {
+      refresh();
+      const digest = digestOf(key);
+      const time = now();
+      let accepted = false;
+      for (const { entry, digest: other } of known) {
+        // Every one is compared: when the first fits must not show in the time it takes.
+        const same = timingSafeEqual(digest, other);
+        if (same && isLive(entry, time)) accepted = true;
+      }
+      if (singleDigest !== null && timingSafeEqual(digest, singleDigest)) accepted = true;
+      return accepted;
+    },
+  };
+}
+
+function digestOf(key: string): Buffer {
+  return Buffer.from(hashOf(key), "hex");
+}
+
+function checkSingle(key: string, warn: LicenseKeysOptions["warn"]): void {
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new GatewayError("invalid_request", "GATEWAY_LICENSE_KEY must be of ASCII characters without blanks");
+  if (key.length < shortKey)
+    warn("GATEWAY_LICENSE_KEY is short and can be guessed: `model-gateway key create NAME` makes a better one", {
+      leastLength: shortKey,
+    });
 }

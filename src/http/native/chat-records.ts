@@ -1,7 +1,7 @@
 // Translates the chunks of a chat completion stream into the records of Ollama's POST /api/chat.
 // Pure: the clocks come in, the records go out as objects. It keeps counts and unfinished tool calls, never the text.
 
-import type { JsonObject } from "./chat-request.ts";
+import type { JsonObject } from "./fields.ts";
 
 export interface NativeToolCall {
   readonly id?: string;
@@ -59,6 +59,8 @@ export interface ChatRecordsDeps {
   readonly now: () => number;
   /** When the request came in, by that clock; the default is now. */
   readonly startedAt?: number;
+  /** How many alternatives to each token the client wants to see; default 0. */
+  readonly topLogprobs?: number;
 }
 
 export interface ChatRecords {
@@ -96,6 +98,11 @@ function nanoseconds(milliseconds: number): number {
   return Math.max(0, Math.round(milliseconds * 1e6));
 }
 
+function without(object: JsonObject, key: string): JsonObject {
+  const { [key]: _left, ...rest } = object;
+  return rest;
+}
+
 function errorText(error: unknown): string {
   if (typeof error === "string" && error !== "") return error;
   return textOf(objectOf(error)["message"]) || brokeOff;
@@ -130,6 +137,16 @@ export function createChatRecords(deps: ChatRecordsDeps): ChatRecords {
       message: { role: "assistant", ...message },
       done: false,
       ...(logprobs.length > 0 && { logprobs }),
+    };
+  }
+
+  /** The engine numbers its tokens, and tells of one alternative at least. */
+  function tokenOf(value: unknown): JsonObject {
+    const { id: _id, top_logprobs: top, ...token } = objectOf(value);
+    const wanted = listOf(top).slice(0, deps.topLogprobs ?? 0);
+    return {
+      ...token,
+      ...(wanted.length > 0 && { top_logprobs: wanted.map((other) => without(objectOf(other), "id")) }),
     };
   }
 
@@ -191,7 +208,7 @@ export function createChatRecords(deps: ChatRecordsDeps): ChatRecords {
       const delta = objectOf(choice["delta"]);
       const content = textOf(delta["content"]);
       const thinking = textOf(delta["reasoning_content"]);
-      const logprobs = listOf(objectOf(choice["logprobs"])["content"]);
+      const logprobs = listOf(objectOf(choice["logprobs"])["content"]).map(tokenOf);
       const records: ChatRecord[] = [];
       if (content !== "" || thinking !== "" || logprobs.length > 0) {
         records.push(piece({ content, ...(thinking !== "" && { thinking }) }, logprobs));

@@ -21,6 +21,8 @@ export interface ModelFacts {
   readonly expiresAt?: number | null;
   /** Bytes of it in the memory of a graphics card, where that is known. */
   readonly sizeVram?: number;
+  /** What it can do, in Ollama's words; absent where its file could not be read. */
+  readonly capabilities?: readonly string[];
 }
 
 export interface ModelDetails {
@@ -41,9 +43,10 @@ export interface TagEntry {
   readonly size: number;
   readonly digest: string;
   readonly details: ModelDetails;
+  readonly capabilities?: readonly string[];
 }
 
-export interface PsEntry extends Omit<TagEntry, "modified_at"> {
+export interface PsEntry extends Omit<TagEntry, "modified_at" | "capabilities"> {
   /** RFC 3339. */
   readonly expires_at: string;
   readonly size_vram: number;
@@ -61,7 +64,7 @@ function contextOf(model: ModelFacts): { readonly context_length?: number } {
   return model.contextLength === undefined ? {} : { context_length: model.contextLength };
 }
 
-function detailsOf(model: ModelFacts): ModelDetails {
+export function detailsOf(model: ModelFacts): ModelDetails {
   return {
     parent_model: "",
     format: "gguf",
@@ -73,6 +76,19 @@ function detailsOf(model: ModelFacts): ModelDetails {
   };
 }
 
+/** By llama.cpp's number of the way in which the weights are stored; a dash for those that are gone. */
+const fileTypes = (
+  "F32 F16 Q4_0 Q4_1 - - - Q8_0 Q5_0 Q5_1 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ2_XXS IQ2_XS " +
+  "Q2_K_S IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M BF16"
+).split(" ");
+
+/** The quantisation: the tag where that is one, else what the file says. */
+export function quantizationOf(tag: string, fileType: number | null): string {
+  if (/^(?:I?Q\d|TQ\d|BF16|F16|F32|MXFP4|NVFP4)/i.test(tag)) return tag;
+  const named = fileTypes[fileType ?? -1] ?? "-";
+  return named === "-" ? tag : named;
+}
+
 /** One element of `models` in the answer of /api/tags. */
 export function tagEntry(model: ModelFacts): TagEntry {
   return {
@@ -82,6 +98,7 @@ export function tagEntry(model: ModelFacts): TagEntry {
     size: model.size,
     digest: model.digest,
     details: detailsOf(model),
+    ...(model.capabilities && { capabilities: model.capabilities }),
   };
 }
 

@@ -95,7 +95,8 @@ const tags: readonly (readonly [path: string, ours: string, routers: string | nu
 ];
 
 for (const [path, ours, routers] of tags) {
-  test(`tag: ${path}`, () => assert.deepEqual([inferTag(path), routerTag(path)], [ours, routers]));
+  test(`interface 2, Model identifier: the tag of ${path}`, () =>
+    assert.deepEqual([inferTag(path), routerTag(path)], [ours, routers]));
 }
 
 test("shards and stems", () => {

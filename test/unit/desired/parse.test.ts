@@ -179,6 +179,23 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
       at(11, 20, "rpc.workers[1]", "must be string"),
     ],
   ],
+  [
+    "a name that two models have, or that is another's id; one model may be called by its own",
+    "version: 1\nmodels:\n  - id: a/b:c\n    aliases: [x, a/b:c, A/d:e]\n  - id: a/d:e\n    aliases: ['X:latest', y, y.gguf]\n",
+    [
+      at(4, 25, "models[0].aliases[2]", "A/d:e is the id of the model at index 1"),
+      at(6, 15, "models[1].aliases[0]", "X:latest is already a name of the model at index 0"),
+      at(6, 30, "models[1].aliases[2]", "y.gguf is already a name of the model at index 1"),
+    ],
+  ],
+  [
+    "a name that no client could send",
+    "version: 1\nmodels:\n  - id: a/b:c\n    aliases: ['two words', '']\n",
+    [
+      at(4, 15, "models[0].aliases[0]", '"two words" is not of the form a name of letters, digits and _ . / : + @ -'),
+      at(4, 28, "models[0].aliases[1]", '"" is not of the form a name of letters, digits and _ . / : + @ -'),
+    ],
+  ],
 ];
 
 for (const [why, text, problems] of wrong) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ErrorCode, errorCatalogue, GatewayError } from "../../../src/core/errors.ts";
-import { errorFrame, renderEngineError, renderError } from "../../../src/http/errors.ts";
+import { errorFrame, errorHeaders, renderEngineError, renderError } from "../../../src/http/errors.ts";
 
 for (const code of Object.keys(errorCatalogue) as ErrorCode[]) {
   test(`every family's shape of ${code}`, () => {
@@ -12,10 +12,45 @@ for (const code of Object.keys(errorCatalogue) as ErrorCode[]) {
     const message = code === "internal" ? "internal error" : "what happened";
     const type = status < 500 ? "invalid_request_error" : "server_error";
     assert.deepEqual(renderError("gateway", error), { status, body: { error: { code, message, hint } } });
-    assert.deepEqual(renderError("compat", error), { status, body: { error: { message, type, param: null, code } } });
+    const param = code === "model_not_found" ? "model" : null;
+    assert.deepEqual(renderError("compat", error), { status, body: { error: { message, type, param, code } } });
     assert.deepEqual(renderError("native", error), { status, body: { error: message } });
+    assert.deepEqual(renderError("messages", error), {
+      status,
+      body: { type: "error", error: { message, type: anthropicTypeOf(status), param, code } },
+    });
   });
 }
+
+/** As Anthropic's documentation has them. */
+function anthropicTypeOf(status: number): string {
+  const types: Record<number, string> = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+  };
+  return types[status] ?? (status < 500 ? "invalid_request_error" : "api_error");
+}
+
+test("the member that is at fault is named", () => {
+  const { body } = renderError("compat", new GatewayError("invalid_request", "m", { param: "num_ctx" }));
+  assert.equal((body as { error: { param: string } }).error.param, "num_ctx");
+});
+
+test("clients that repeat by themselves are told when to, and where it is of no use", () => {
+  const headersOf = (code: ErrorCode, retryAfterMs?: number): object =>
+    errorHeaders(new GatewayError(code, "m", retryAfterMs === undefined ? {} : { retryAfterMs }));
+  const no = { "x-should-retry": "false" };
+  assert.deepEqual(headersOf("invalid_request"), {});
+  assert.deepEqual(headersOf("upstream_failed"), {});
+  assert.deepEqual(headersOf("router_unavailable"), { "retry-after": "5" });
+  assert.deepEqual(headersOf("hub_rate_limited", 1_500), { "retry-after": "2" });
+  for (const code of ["suspended", "internal", "model_load_failed", "not_supported", "engine_missing"] as const)
+    assert.deepEqual(headersOf(code), no, code);
+});
 
 test("a defect's own words reach no client", () => {
   for (const family of ["gateway", "compat", "native"] as const) {
@@ -33,6 +68,20 @@ test("an error in mid-stream is a frame of the family", () => {
     'data: {"error":{"message":"two\\nlines","type":"server_error","param":null,"code":"upstream_failed"}}\n\n',
   );
   assert.equal(errorFrame("native", error), '{"error":"two\\nlines"}\n');
+  assert.equal(
+    errorFrame("messages", error),
+    'event: error\ndata: {"type":"error","error":{"message":"two\\nlines","type":"api_error","param":null,' +
+      '"code":"upstream_failed"}}\n\n',
+  );
+  const [event, data] = errorFrame("responses", error).split("\n");
+  assert.equal(event, "event: error");
+  assert.deepEqual(JSON.parse(data?.slice("data: ".length) ?? ""), {
+    type: "error",
+    code: "upstream_failed",
+    message: "two\nlines",
+    param: null,
+    error: { message: "two\nlines", type: "server_error", param: null, code: "upstream_failed" },
+  });
 });
 
 const tooLong = {
@@ -42,7 +91,9 @@ const tooLong = {
   n_prompt_tokens: 3226,
   n_ctx: 1024,
 };
-const engine: readonly (readonly [why: string, status: number, text: string, seen: number, error: object])[] = [
+type EngineCase = readonly [why: string, status: number, text: string, seen: number, error: object];
+
+const engine: readonly EngineCase[] = [
   [
     "its further fields are kept",
     400,
@@ -50,6 +101,47 @@ const engine: readonly (readonly [why: string, status: number, text: string, see
     400,
     { ...tooLong, param: null, code: "context_length_exceeded" },
   ],
+  [
+    "a field is missing, which it calls a failure of its own",
+    500,
+    '{"error":{"code":500,"message":"\'messages\' is required","type":"server_error"}}',
+    400,
+    { message: "'messages' is required", type: "invalid_request_error", param: "messages", code: "invalid_request" },
+  ],
+  [
+    "a field is of another type",
+    400,
+    '{"error":{"code":400,"message":"Field \'temperature\': type must be number","type":"invalid_request_error"}}',
+    400,
+    {
+      message: "Field 'temperature': type must be number",
+      type: "invalid_request_error",
+      param: "temperature",
+      code: "invalid_request",
+    },
+  ],
+  ...(
+    [
+      [501, "This server does not support embeddings. Start it with `--embeddings`", "embeddings"],
+      [400, "Pooling type 'none' is not OAI compatible. Please use a different pooling type", "embeddings"],
+      [501, "This server does not support reranking. Start it with `--reranking`", "reranking"],
+      [501, "Infill is not supported by this model: prefix token is missing. ", "infill: it has no tokens for it"],
+      [500, "image input is not supported - hint: you may need to provide the mmproj", "images"],
+    ] as const
+  ).map(
+    ([status, message, what]): EngineCase => [
+      `the model cannot do it: ${what}`,
+      status,
+      JSON.stringify({ error: { code: status, message, type: "server_error" } }),
+      400,
+      {
+        message: `this model does not support ${what}`,
+        type: "invalid_request_error",
+        param: null,
+        code: "not_capable",
+      },
+    ],
+  ),
   [
     "an unknown type",
     418,

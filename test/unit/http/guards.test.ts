@@ -1,4 +1,4 @@
-// Who may talk to a gateway on loopback.
+// Which hosts and origins may talk to a gateway.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isAllowedHost, isAllowedOrigin, isLoopback } from "../../../src/http/guards.ts";
@@ -51,11 +51,44 @@ const origins: readonly (readonly [origin: string | undefined, allowed: boolean]
   ["https://127.0.0.1.evil.example:8484", false],
   ["http://localhost@evil.example", false],
   ["chrome-extension://abcdef", false],
+  ["https://chat.example", true],
+  ["http://chat.example", false],
+  ["https://chat.example:8443", false],
+  ["https://chat.example.evil.example", false],
+  ["https://CHAT.example", false],
 ];
 
 for (const [origin, allowed] of origins)
   test(`origin ${origin ?? "(none)"} is ${allowed ? "let in" : "refused"}`, () =>
-    assert.equal(isAllowedOrigin(origin, further), allowed));
+    assert.equal(
+      isAllowedOrigin(origin, {
+        host: "127.0.0.1:8484",
+        allowedHosts: further,
+        corsOrigins: ["https://chat.example"],
+      }),
+      allowed,
+    ));
+
+const ownPages: readonly (readonly [origin: string, host: string | undefined, allowed: boolean])[] = [
+  ["http://10.1.2.3:8484", "10.1.2.3:8484", true],
+  ["http://box.lan:8484", "BOX.lan:8484", true],
+  ["http://box.lan", "box.lan", true],
+  ["http://box.lan", "box.lan:80", true],
+  ["https://box.lan", "box.lan:443", true],
+  ["https://box.lan", "box.lan", true],
+  ["http://box.lan:8485", "box.lan:8484", false],
+  ["http://evil.example", "box.lan:8484", false],
+  ["http://evil.example", "box.lan:8484@evil.example", false],
+  ["http://box.lan", undefined, false],
+  ["http://box.lan", "", false],
+  ["http://box.lan", "[", false],
+  ["null", "null", false],
+  ["chrome-extension://box", "box", false],
+];
+
+for (const [origin, host, allowed] of ownPages)
+  test(`a page of ${origin} is ${allowed ? "" : "not "}one of the gateway at ${host ?? "(none)"}`, () =>
+    assert.equal(isAllowedOrigin(origin, { host, allowedHosts: [], corsOrigins: [] }), allowed));
 
 test("addresses that only this machine reaches", () => {
   for (const address of ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost"])

@@ -5,9 +5,11 @@ import fc from "fast-check";
 import type { Desired } from "../../../src/desired/document.ts";
 import { findCached, type Observed, type RouterModel } from "../../../src/plan/observed.ts";
 import { presetCtxSize, readEntry } from "../../../src/plan/preset-file.ts";
+import { pathInRepo } from "../../../src/plan/removals.ts";
 import { build, randomDesired, randomDrift, randomMoment, randomWorld, runs } from "./random-worlds.ts";
 import { readPresetAsRouter } from "./router-reading.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
+import { removalOf, type WorldFile } from "./world.ts";
 
 /** Rounds of planning: each does one thing per lane, and failures are tried five times. */
 const bound = 60;
@@ -45,6 +47,50 @@ test("a converged world plans nothing, also after models were loaded in it", () 
       restsAsDesired(simulated);
       simulated.drift({ kind: "model.loaded", nth: 1 });
       assert.deepEqual(simulated.plan().actions, []);
+    }),
+    runs,
+  );
+});
+
+test("bounded convergence: a removal that somebody asked for is carried out through mishaps, and takes nothing else", () => {
+  fc.assert(
+    fc.property(randomMoment, fc.nat({ max: 9 }), fc.array(randomDrift, { maxLength: 3 }), (seed, nth, drifts) => {
+      const simulated = build(seed);
+      restsAsDesired(simulated);
+      const { cache } = simulated.observe();
+      assert.ok(cache.state === "known");
+      const { models } = cache.value;
+      const victim = models[nth % Math.max(1, models.length)];
+      if (!victim) return;
+      const paths = victim.files.map((file) => pathInRepo(victim, file));
+      const others = (files: readonly WorldFile[]): readonly WorldFile[] =>
+        files.filter(({ repo, path }) => repo !== victim.repo || !paths.includes(path));
+      const before = others(simulated.files());
+      const named = simulated.desired.models.filter(({ id }) => findCached(models, id) !== victim);
+      // What prune takes as well is another matter.
+      simulated.desired = {
+        ...simulated.desired,
+        models: named,
+        prune: false,
+        removals: [{ ...removalOf(victim.id, paths), repo: victim.repo }],
+      };
+      for (const drift of drifts) {
+        if (drift.kind === "file.lost" || drift.kind === "file.added") continue;
+        simulated.step(simulated.plan());
+        simulated.drift(drift);
+      }
+      restsAsDesired(simulated);
+      assert.deepEqual(simulated.desired.removals, []);
+      assert.deepEqual(
+        simulated.files().filter(({ repo, path }) => repo === victim.repo && paths.includes(path)),
+        [],
+      );
+      for (const file of before)
+        assert.ok(
+          simulated
+            .files()
+            .some(({ repo, path, commit }) => repo === file.repo && path === file.path && commit === file.commit),
+        );
     }),
     runs,
   );

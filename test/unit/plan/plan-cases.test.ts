@@ -7,12 +7,14 @@ import { parse } from "yaml";
 import type { BackoffEntry } from "../../../src/plan/actions.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { packageRoot } from "../../../src/settings.ts";
-import { desiredFrom, silenceLimitMs, type WorldInput, world } from "./world.ts";
+import { desiredFrom, removalOf, silenceLimitMs, type WorldInput, world } from "./world.ts";
 
 interface PlanCase {
   readonly why: string;
   /** As in gateway.yaml, without `version`. */
   readonly desired?: object;
+  /** Models that somebody asked to remove: their files' paths in the repository, by id. */
+  readonly removals?: Readonly<Record<string, readonly string[]>>;
   readonly observed?: WorldInput;
   readonly context?: { readonly now?: number; readonly backoff?: Readonly<Record<string, Partial<BackoffEntry>>> };
   /** Of each action the fields that are named; of what is left out nothing may be there. */
@@ -34,12 +36,16 @@ for (const name of names) {
   const {
     why,
     desired = {},
+    removals = {},
     observed = {},
     context = {},
     expected,
   } = parse(readFileSync(join(folder, name), "utf8")) as PlanCase;
   test(`${name}: ${why}`, () => {
-    const document = desiredFrom(desired);
+    const document = {
+      ...desiredFrom(desired),
+      removals: Object.entries(removals).map(([id, files]) => removalOf(id, files)),
+    };
     const backoff = new Map(
       Object.entries(context.backoff ?? {}).map(([key, entry]) => [key, { ...failedOnce, ...entry }]),
     );

@@ -8,6 +8,7 @@ import { type Action, laneOf, type Plan } from "../../../src/plan/actions.ts";
 import { findCached, type InventoryEntry, type Observed, type RouterSnapshot } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { parsePreset } from "../../../src/plan/preset-file.ts";
+import { coversEntry } from "../../../src/plan/removals.ts";
 import { createBackoffBook } from "../../../src/reconcile/backoff-book.ts";
 import { readAsRouter } from "./router-reading.ts";
 import {
@@ -135,7 +136,7 @@ export function createSimulatedWorld(options: {
       case "model.import":
         return add(action.model, [importedName(action.model, action.source)], mainCommit);
       case "model.remove":
-        return remove(action.model);
+        return action.requested ? removeRequested(action.model) : remove(action.model);
       case "preset.write":
         presetText = action.text;
         return;
@@ -185,6 +186,14 @@ export function createSimulatedWorld(options: {
     }
     files = files.filter((file) => !links.includes(absolutePath(file)));
     inventory = inventory.filter((other) => other !== entry);
+  }
+
+  function removeRequested(id: string): void {
+    const removal = world.desired.removals.find((other) => other.id === id);
+    if (!removal) throw new Error(`${id} is removed, but nobody asked for it`);
+    files = files.filter((file) => file.repo !== removal.repo || !removal.files.includes(file.path));
+    inventory = inventory.filter((entry) => !coversEntry(removal, entry));
+    world.desired = { ...world.desired, removals: world.desired.removals.filter((other) => other !== removal) };
   }
 
   function reload(announced: readonly string[]): void {

@@ -1,6 +1,6 @@
 // Snapshots of a made-up machine for the planner's tests: short to write, everything left out is filled in as it would be
 // on a machine at rest. Ids come from file names by the program's own rules.
-import { type Desired, toDesired } from "../../../src/desired/document.ts";
+import { type Desired, type Removal, toDesired } from "../../../src/desired/document.ts";
 import { validateDocument } from "../../../src/desired/validate.ts";
 import { aliasTags, groupModels, type Snapshot } from "../../../src/observe/cache-layout.ts";
 import type {
@@ -100,6 +100,8 @@ function modelsOf(repo: string, files: readonly WorldFile[]): CachedModel[] {
       digest: group.files[0]?.blob ?? null,
       architecture: null,
       fileType: null,
+      sizeLabel: null,
+      pooling: null,
     };
   });
 }
@@ -117,6 +119,22 @@ export function inventoryEntry(id: string, paths: readonly string[], keep = fals
     files,
     addedAt: "2026-01-01T00:00:00.000Z",
     keep,
+  };
+}
+
+/** A removal that somebody asked for. */
+export function removalOf(id: string, files: readonly string[]): Removal {
+  return {
+    id,
+    repo: id.slice(0, id.indexOf(":")),
+    names: [id],
+    commit: mainCommit,
+    files,
+    projector: null,
+    presetSection: false,
+    blobs: [],
+    requestedAt: "2026-01-01T00:00:00.000Z",
+    by: "test",
   };
 }
 

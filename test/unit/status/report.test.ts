@@ -4,7 +4,14 @@ import { test } from "node:test";
 import { type DesiredState, emptyTree } from "../../../src/desired/document.ts";
 import type { Action, Plan, RunningAction } from "../../../src/plan/actions.ts";
 import type { Condition } from "../../../src/status/conditions.ts";
-import { actionBody, modelIds, planBody, type ReportInput, statusReport } from "../../../src/status/report.ts";
+import {
+  actionBody,
+  modelIds,
+  planBody,
+  type ReportInput,
+  shortReport,
+  statusReport,
+} from "../../../src/status/report.ts";
 import { desiredFrom } from "../plan/world.ts";
 
 const pull: Action = {
@@ -81,6 +88,15 @@ test("the whole status of a gateway at rest", () => {
     running: [],
     planned: [],
     inFlight: { "a/b:c": 2 },
+    removals: [],
+  });
+});
+
+test("what a stranger may see of it", () => {
+  assert.deepEqual(shortReport(statusReport(atRest)), {
+    gateway: { version: "1.2.3", ready: true },
+    router: { connected: true },
+    rpc: { mode: "rpc" },
   });
 });
 

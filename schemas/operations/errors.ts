@@ -1,0 +1,58 @@
+// The codes that groups of operations may answer with, and those that every operation may.
+import type { Operation } from "./operation.ts";
+
+/** Of a route that needs a model to run. `invalid_request` also carries the engine's own refusals. */
+export const generationErrors = [
+  "invalid_request",
+  "model_not_found",
+  "not_capable",
+  "suspended",
+  "model_load_failed",
+  "upstream_failed",
+  "router_unavailable",
+  "engine_missing",
+  "engine_failed",
+  "wait_timeout",
+] as const;
+
+/** Of a route that changes the document and waits for the outcome. */
+export const changeErrors = [
+  "invalid_request",
+  "invalid_document",
+  "model_not_found",
+  "suspended",
+  "state_unwritable",
+  "preset_unwritable",
+  "preset_foreign",
+  "router_unavailable",
+  "engine_missing",
+  "engine_failed",
+  "wait_timeout",
+] as const;
+
+export const hubErrors = ["hub_unreachable", "hub_denied", "hub_not_found", "hub_rate_limited"] as const;
+
+export const pullErrors = [
+  ...changeErrors,
+  ...hubErrors,
+  "quant_not_found",
+  "quant_ambiguous",
+  "checksum_mismatch",
+  "disk_full",
+  "cache_unwritable",
+  "not_a_model",
+] as const;
+
+/** Every code that an operation may answer with, but for `internal`, which is a defect. */
+export function errorCodesOf(operation: Operation): string[] {
+  const { key, query, method, errors, anyMediaType } = operation;
+  const codes = new Set<string>(["forbidden_origin", ...errors]);
+  if (key === "required") codes.add("unauthorized");
+  if (query) codes.add("invalid_request");
+  if (method !== "GET") {
+    // A body is read even where none is asked for.
+    codes.add("shutting_down").add("invalid_request").add("body_too_large");
+    if (anyMediaType !== true) codes.add("unsupported_media_type");
+  }
+  return [...codes].sort();
+}

@@ -1,0 +1,85 @@
+// The six operations of speech.
+import { speechSearchQuerySchema } from "../own.ts";
+import {
+  cachedTranscriptionModelsSchema,
+  cachedVoicesSchema,
+  speechRequestSchema,
+  transcriptionFormSchema,
+  transcriptionModelsSchema,
+  transcriptionSchema,
+  voicesSchema,
+} from "../speech.ts";
+import { body, json, ok } from "./contents.ts";
+import { hubErrors } from "./errors.ts";
+import type { Operation } from "./operation.ts";
+
+const common = { key: "none" } as const;
+
+export const speechOperations: readonly Operation[] = [
+  {
+    ...common,
+    id: "transcribe",
+    family: "compat",
+    method: "POST",
+    path: "/audio/transcriptions",
+    summary: "Turn speech into text",
+    request: body({ mediaType: "multipart/form-data", schema: transcriptionFormSchema }),
+    responses: [ok("What was said.", json(transcriptionSchema))],
+    errors: ["speech_off", "engine_failed", "upstream_failed"],
+    anyMediaType: true,
+  },
+  {
+    ...common,
+    id: "speak",
+    family: "compat",
+    method: "POST",
+    path: "/audio/speech",
+    summary: "Turn text into speech",
+    description: "A voice that is not loaded is downloaded where needed, and the engine is started anew with it.",
+    request: body(json(speechRequestSchema)),
+    responses: [ok("The audio.", { mediaType: "audio/wav", schema: { type: "string", format: "binary" } })],
+    errors: ["speech_off", "engine_failed", "upstream_failed", "not_found", ...hubErrors],
+  },
+  {
+    ...common,
+    id: "cachedVoices",
+    family: "own",
+    method: "GET",
+    path: "/api/tts/voices/cached",
+    summary: "The downloaded voices",
+    responses: [ok("Their ids.", json(cachedVoicesSchema))],
+    errors: ["invalid_request", "speech_off"],
+  },
+  {
+    ...common,
+    id: "searchVoices",
+    family: "own",
+    method: "GET",
+    path: "/api/tts/voices/search",
+    summary: "Search the voices",
+    query: speechSearchQuerySchema,
+    responses: [ok("At most 50 that match by id, speaker or language.", json(voicesSchema))],
+    errors: ["speech_off", ...hubErrors],
+  },
+  {
+    ...common,
+    id: "cachedTranscriptionModels",
+    family: "own",
+    method: "GET",
+    path: "/api/stt/models/cached",
+    summary: "The downloaded transcription models",
+    responses: [ok("The names of their files.", json(cachedTranscriptionModelsSchema))],
+    errors: ["invalid_request", "speech_off"],
+  },
+  {
+    ...common,
+    id: "searchTranscriptionModels",
+    family: "own",
+    method: "GET",
+    path: "/api/stt/models/search",
+    summary: "Search the transcription models",
+    query: speechSearchQuerySchema,
+    responses: [ok("Those whose file's name matches.", json(transcriptionModelsSchema))],
+    errors: ["speech_off", ...hubErrors],
+  },
+];

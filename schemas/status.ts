@@ -1,0 +1,191 @@
+// What the gateway tells of itself: status and conditions, as they go over the wire.
+import type { FromSchema } from "json-schema-to-ts";
+import { heldActionSchema, runningActionSchema } from "./plan.ts";
+
+const conditionSchema = {
+  title: "Condition",
+  type: "object",
+  additionalProperties: false,
+  required: ["type", "status", "reason", "message", "observedGeneration", "lastTransitionTime"],
+  properties: {
+    type: { type: "string", examples: ["Ready"] },
+    status: { enum: ["True", "False", "Unknown"] },
+    reason: { type: "string", description: "CamelCase, for programs." },
+    message: { type: "string", description: "For people: what is the matter, and what to do." },
+    observedGeneration: { type: "integer" },
+    lastTransitionTime: { type: "string", description: "ISO 8601; moves only when `status` changes." },
+  },
+  examples: [
+    {
+      type: "Ready",
+      status: "True",
+      reason: "Ready",
+      message: "everything is as the document says",
+      observedGeneration: 3,
+      lastTransitionTime: "2026-01-31T12:00:00.000Z",
+    },
+  ],
+} as const;
+
+const gatewayProperties = { version: { type: "string" }, ready: { type: "boolean" } } as const;
+
+/** What a stranger may see, and the part of it that everybody sees. */
+export const shortStatusSchema = {
+  title: "ShortStatus",
+  description: "What `/status` tells where a license key is needed and none was sent.",
+  type: "object",
+  additionalProperties: false,
+  required: ["gateway", "router", "rpc"],
+  properties: {
+    gateway: {
+      type: "object",
+      additionalProperties: false,
+      required: ["version", "ready"],
+      properties: gatewayProperties,
+    },
+    router: {
+      type: "object",
+      additionalProperties: false,
+      required: ["connected"],
+      properties: { connected: { type: "boolean", description: "The connection check." } },
+    },
+    rpc: {
+      type: "object",
+      additionalProperties: false,
+      required: ["mode"],
+      properties: { mode: { enum: ["single", "rpc"] } },
+    },
+  },
+  examples: [{ gateway: { version: "0.1.0", ready: true }, router: { connected: true }, rpc: { mode: "single" } }],
+} as const;
+
+export type ShortStatusBody = FromSchema<typeof shortStatusSchema>;
+
+export const removalSchema = {
+  title: "Removal",
+  description: "A model whose files are being deleted because somebody asked for it.",
+  type: "object",
+  additionalProperties: false,
+  required: ["id", "requestedAt", "by"],
+  properties: {
+    id: { type: "string" },
+    requestedAt: { type: "string", description: "ISO 8601." },
+    by: { type: "string" },
+  },
+} as const;
+
+const exampleStatus = {
+  gateway: { version: "0.1.0", startedAt: "2026-01-31T12:00:00.000Z", ready: true },
+  router: { connected: true, phase: "ready", pid: 4711, binary: "llama-server", crashes: 0 },
+  rpc: { mode: "single", workers: [] },
+  sync: "Synced",
+  health: "Healthy",
+  generation: 3,
+  observedGeneration: 3,
+  source: { path: "state/gateway.yaml", valid: true, problems: [] },
+  conditions: [],
+  models: [],
+  running: [],
+  planned: [],
+  inFlight: {},
+  removals: [],
+} as const;
+
+export const statusSchema = {
+  title: "Status",
+  type: "object",
+  additionalProperties: false,
+  required: [
+    "gateway",
+    "router",
+    "rpc",
+    "sync",
+    "health",
+    "generation",
+    "observedGeneration",
+    "source",
+    "conditions",
+    "models",
+    "running",
+    "planned",
+    "inFlight",
+    "removals",
+  ],
+  properties: {
+    gateway: {
+      type: "object",
+      additionalProperties: false,
+      required: ["version", "startedAt", "ready"],
+      properties: { ...gatewayProperties, startedAt: { type: "string", description: "ISO 8601." } },
+    },
+    router: {
+      type: "object",
+      additionalProperties: false,
+      required: ["connected", "phase", "pid", "binary", "crashes"],
+      properties: {
+        connected: { type: "boolean", description: "The connection check." },
+        phase: { type: "string", examples: ["ready"] },
+        pid: { type: ["integer", "null"] },
+        binary: { type: ["string", "null"] },
+        crashes: { type: "integer" },
+      },
+    },
+    rpc: {
+      type: "object",
+      additionalProperties: false,
+      required: ["mode", "workers"],
+      properties: {
+        mode: { enum: ["single", "rpc"] },
+        workers: {
+          type: "array",
+          items: {
+            type: "object",
+            additionalProperties: false,
+            required: ["address"],
+            properties: { address: { type: "string" } },
+          },
+        },
+      },
+    },
+    sync: { enum: ["Synced", "OutOfSync", "Unknown"] },
+    health: { enum: ["Healthy", "Progressing", "Degraded", "Suspended"] },
+    generation: { type: "integer", description: "Of the document." },
+    observedGeneration: { type: "integer", description: "Of the document that the last pass worked on." },
+    source: {
+      type: "object",
+      additionalProperties: false,
+      required: ["path", "valid", "problems"],
+      properties: {
+        path: { type: "string" },
+        valid: { type: "boolean" },
+        problems: { type: "array", items: { type: "object" } },
+      },
+    },
+    conditions: { type: "array", items: conditionSchema },
+    models: {
+      type: "array",
+      items: {
+        title: "ModelStatus",
+        type: "object",
+        additionalProperties: false,
+        required: ["id", "desired", "conditions"],
+        properties: {
+          id: { type: "string" },
+          desired: { type: "boolean", description: "The document names it." },
+          conditions: { type: "array", items: conditionSchema },
+        },
+      },
+    },
+    running: { type: "array", items: runningActionSchema },
+    planned: { type: "array", items: heldActionSchema },
+    inFlight: {
+      type: "object",
+      description: "Answers under way, by model.",
+      additionalProperties: { type: "integer" },
+    },
+    removals: { type: "array", items: removalSchema },
+  },
+  examples: [exampleStatus],
+} as const;
+
+export type StatusBody = FromSchema<typeof statusSchema>;

@@ -1,0 +1,81 @@
+// `key create|list|revoke`: the license keys in the state folder. A running gateway takes a change at its next request.
+import { join } from "node:path";
+import { GatewayError } from "../core/errors.ts";
+import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../http/keys/key-file.ts";
+import { isLive, type KeyEntry, parseExpiry } from "../http/keys/key-list.ts";
+import { withLock } from "../lifecycle.ts";
+import type { CommandLine, Settings } from "../settings.ts";
+
+const usage =
+  "use `model-gateway key create NAME [--expires 30d|2027-01-01]`, `model-gateway key list` or `model-gateway key revoke NAME`";
+
+export async function keyCommand({ operands, settings, json, expires }: CommandLine): Promise<number> {
+  const [verb, name, ...rest] = operands;
+  const takesName = verb === "create" || verb === "revoke";
+  const isCall = rest.length === 0 && (takesName ? name !== undefined : verb === "list" && name === undefined);
+  if (!isCall || (expires !== undefined && verb !== "create")) throw new GatewayError("invalid_request", usage);
+  if (verb === "create") await create(settings, name ?? "", expires, json);
+  else if (verb === "revoke") await revoke(settings, name ?? "", json);
+  else await list(settings, json);
+  return 0;
+}
+
+/** The key alone goes to stdout, so that a script can take it from there. */
+async function create(settings: Settings, name: string, expires: string | undefined, json: boolean): Promise<void> {
+  const now = Date.now();
+  const expiresAt = expires === undefined ? undefined : parseExpiry(expires, now);
+  if (expiresAt === null) {
+    throw new GatewayError(
+      "invalid_request",
+      `--expires must be a time to come such as 12h, 30d, 4w or 2027-01-01, not ${JSON.stringify(expires)}`,
+    );
+  }
+  const { key, entry } = await change(settings, (path) => addKey(path, { name, expiresAt, now }));
+  if (json) return console.log(JSON.stringify({ ...timesOf(entry), key }, null, 2));
+  console.error(
+    `License key ${name}${expiresAt === undefined ? "" : `, until ${expiresAt}`}. It is shown this once; only its hash is kept.\n`,
+  );
+  console.log(key);
+  console.error(`
+Clients send it as \`Authorization: Bearer KEY\` (their API key), \`X-License-Key\` or \`x-api-key\`; one that can send no
+header has it in its address, before the path: http://HOST:PORT/k/KEY/v1
+As soon as there is a key, every client needs one, on this machine too.`);
+}
+
+async function list(settings: Settings, json: boolean): Promise<void> {
+  const keys = await listKeys(pathOf(settings));
+  if (json) return console.log(JSON.stringify(keys.map(timesOf), null, 2));
+  const now = Date.now();
+  const width = Math.max(4, ...keys.map(({ name }) => name.length));
+  if (keys.length > 0) console.log(`${"NAME".padEnd(width)}  ${"CREATED".padEnd(24)}  EXPIRES`);
+  for (const entry of keys) {
+    const until = `${entry.expiresAt ?? "never"}${isLive(entry, now) ? "" : " (expired)"}`;
+    console.log(`${entry.name.padEnd(width)}  ${entry.createdAt.padEnd(24)}  ${until}`);
+  }
+  if (keys.length === 0) console.log("No license keys: `model-gateway key create NAME` makes one.");
+  if (settings.licenseKey !== undefined)
+    console.log("GATEWAY_LICENSE_KEY is set: a gateway started with it takes it too.");
+}
+
+async function revoke(settings: Settings, name: string, json: boolean): Promise<void> {
+  const left = await change(settings, (path) => removeKey(path, name));
+  if (json) return console.log(JSON.stringify({ revoked: name, left: left.length }, null, 2));
+  console.log(`License key ${name} is revoked.`);
+  if (left.length === 0 && settings.licenseKey === undefined) {
+    console.log(
+      "It was the last one: a gateway that only this machine can reach now needs none; one that others reach lets nobody in.",
+    );
+  }
+}
+
+function change<T>(settings: Settings, work: (path: string) => Promise<T>): Promise<T> {
+  return withLock(settings.stateDir, keyLockName, () => work(pathOf(settings)));
+}
+
+function pathOf({ stateDir }: Settings): string {
+  return join(stateDir, keyFileName);
+}
+
+function timesOf({ name, createdAt, expiresAt }: KeyEntry): object {
+  return { name, createdAt, expiresAt: expiresAt ?? null };
+}

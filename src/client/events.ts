@@ -1,0 +1,34 @@
+// The gateway's journal as it is written.
+import type { EventData } from "../../schemas/desired.ts";
+import { eventsOf } from "./streams.ts";
+import { type CallOptions, connectionLost, type Transport } from "./transport.ts";
+
+export interface GatewayEvent {
+  /** Counts up without gaps while one gateway runs. */
+  readonly id: number;
+  /** `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, … */
+  readonly type: string;
+  /** `at`, in ISO 8601, and what the type tells. */
+  readonly data: EventData;
+}
+
+export interface EventsOptions extends CallOptions {
+  /** The number of the last event that was seen: what came since then is replayed, as far as it is kept. */
+  readonly since?: number;
+}
+
+/** Ends with the connection; an abort ends it without an error. Errors: `GatewayClientError`. */
+export async function* followEvents(
+  transport: Transport,
+  { since, signal }: EventsOptions,
+): AsyncGenerator<GatewayEvent, void, undefined> {
+  try {
+    const response = await transport.send("/api/events", { query: { since }, signal });
+    for await (const { id, type, data } of eventsOf(response.body)) {
+      yield { id: Number(id), type, data: JSON.parse(data) as EventData };
+    }
+  } catch (error) {
+    if (signal?.aborted) return;
+    throw connectionLost(error, signal);
+  }
+}

@@ -1,0 +1,31 @@
+// Has a model pulled and follows how far it is.
+import type { NativePullRecord } from "../../schemas/native.ts";
+import { GatewayClientError } from "./error.ts";
+import { linesOf } from "./streams.ts";
+import { type CallOptions, connectionLost, type Transport } from "./transport.ts";
+
+export interface PullOptions extends CallOptions {
+  /** Each record as it comes; a `digest` stands for one file, `completed` and `total` are its bytes. */
+  readonly onProgress?: (record: NativePullRecord) => void;
+}
+
+/**
+ * Resolves once the router lists the model. Aborting it gives up the pull, unless somebody else asked for it too. Errors:
+ * `GatewayClientError`, with status 200 where it failed after it began, and code `cut` where the connection broke.
+ */
+export async function pullModel(transport: Transport, model: string, options: PullOptions): Promise<void> {
+  const { onProgress, signal } = options;
+  const response = await transport.send("/api/pull", { method: "POST", json: { model }, signal });
+  let last: NativePullRecord | null = null;
+  try {
+    for await (const line of linesOf(response.body)) {
+      if (line.trim() === "") continue;
+      last = JSON.parse(line) as NativePullRecord;
+      if (last.error !== undefined) throw new GatewayClientError(response.status, last.error);
+      onProgress?.(last);
+    }
+  } catch (error) {
+    throw connectionLost(error, signal);
+  }
+  if (last?.status !== "success") throw new GatewayClientError(0, `the pull of ${model} broke off`, { code: "cut" });
+}

@@ -1,0 +1,85 @@
+// One request of the client: address, license key, and errors in one shape.
+import { errorFrom, GatewayClientError } from "./error.ts";
+
+export interface TransportOptions {
+  /** `http://127.0.0.1:8484`, with or without a path before the gateway's own. */
+  readonly baseUrl: string;
+  readonly licenseKey?: string;
+  /** Default: the platform's. */
+  readonly fetch?: typeof fetch;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ClientRequest extends CallOptions {
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  /** Sent as multipart. */
+  readonly form?: FormData;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Transport {
+  /** The answer, its body unread. Errors: `GatewayClientError`; an abort is thrown as `fetch` throws it. */
+  send(path: string, request?: ClientRequest): Promise<Response>;
+  /** The answer's JSON, typed by the schema of its route. */
+  json<T>(path: string, request?: ClientRequest): Promise<T>;
+}
+
+export function createTransport({ baseUrl, licenseKey, fetch: given }: TransportOptions): Transport {
+  const base = baseUrl.replace(/\/+$/, "");
+  const ask = given ?? globalThis.fetch;
+
+  async function send(path: string, request: ClientRequest = {}): Promise<Response> {
+    const { method = "GET", query = {}, json, form, headers = {}, signal } = request;
+    const parameters = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+    const search = parameters.size === 0 ? "" : `?${parameters.toString()}`;
+    const response = await attempt(signal, () =>
+      ask(`${base}${path}${search}`, {
+        method,
+        headers: {
+          ...(licenseKey === undefined ? {} : { authorization: `Bearer ${licenseKey}` }),
+          ...(json === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+        body: json === undefined ? (form ?? null) : JSON.stringify(json),
+        signal: signal ?? null,
+      }),
+    );
+    if (response.ok) return response;
+    throw errorFrom(response.status, await attempt(signal, () => response.text()));
+  }
+
+  return {
+    send,
+    json: async <T>(path: string, request: ClientRequest = {}): Promise<T> => {
+      const response = await send(path, request);
+      const text = await attempt(request.signal, () => response.text());
+      try {
+        return JSON.parse(text) as T;
+      } catch (cause) {
+        throw new GatewayClientError(response.status, `${path} did not answer with JSON`, { cause });
+      }
+    },
+  };
+}
+
+async function attempt<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (cause) {
+    throw connectionLost(cause, signal);
+  }
+}
+
+/** A failure below HTTP as our own; an abort, and what is our own already, as it is. */
+export function connectionLost(cause: unknown, signal: AbortSignal | undefined): unknown {
+  if (signal?.aborted || cause instanceof GatewayClientError) return cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new GatewayClientError(0, `no whole answer from the gateway: ${reason}`, { code: "unreachable", cause });
+}

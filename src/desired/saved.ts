@@ -1,0 +1,76 @@
+// desired.json and last-applied.json as they lie on disk: their shapes, and what is believed of them. Writes nothing.
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { isJsonObject } from "../core/merge-patch.ts";
+import { parseJson, readIfPresent } from "./atomic-file.ts";
+import { type DesiredState, type DocumentTree, emptyTree, type Removal, toDesired, toInput } from "./document.ts";
+import { validateDocument } from "./validate.ts";
+
+/** Who wrote a field last, and when (ISO 8601). */
+export interface FieldOwner {
+  readonly by: string;
+  readonly at: string;
+}
+
+/** desired.json */
+export interface Saved {
+  readonly generation: number;
+  readonly tree: DocumentTree;
+  readonly owners: Readonly<Record<string, FieldOwner>>;
+  readonly removals: readonly Removal[];
+}
+
+export function describe(saved: Saved): DesiredState {
+  const hash = createHash("sha256").update(JSON.stringify(saved.tree)).digest("hex").slice(0, 12);
+  return {
+    generation: saved.generation,
+    tree: saved.tree,
+    document: toDesired(saved.tree, saved.removals),
+    etag: `"g${saved.generation}-${hash}"`,
+  };
+}
+
+/** The document and the file as last applied, as they lie on disk; for a look without a running gateway. */
+export async function readSavedDocument(stateDir: string): Promise<{
+  readonly tree: DocumentTree;
+  readonly applied: DocumentTree | null;
+  readonly removals: readonly Removal[];
+}> {
+  const read = async (name: string): Promise<unknown> => parseJson((await readIfPresent(join(stateDir, name))) ?? "");
+  const applied = readTree(await read("last-applied.json"));
+  const { tree, removals } = readSaved(await read("desired.json")) ?? startingFrom(applied);
+  return { tree, applied, removals };
+}
+
+/**
+ * Where there is no document of ours it starts from the file as last applied. From nothing, the file as it is now would
+ * show no difference, and the document would want nothing.
+ */
+export function startingFrom(applied: DocumentTree | null): Saved {
+  return { generation: 0, tree: applied ?? emptyTree, owners: {}, removals: [] };
+}
+
+/** What the state file holds is checked like any input: a person may have edited it. */
+export function readSaved(value: unknown): Saved | null {
+  if (!isJsonObject(value) || !Number.isSafeInteger(value["generation"])) return null;
+  const tree = readTree(value["tree"]);
+  const owners = isJsonObject(value["owners"]) ? (value["owners"] as unknown as Saved["owners"]) : {};
+  const removals = Array.isArray(value["removals"]) ? (value["removals"] as readonly unknown[]) : [];
+  return tree && { generation: value["generation"] as number, tree, owners, removals: removals.filter(isRemoval) };
+}
+
+/** One that is mangled is not believed: it would delete what it names. */
+function isRemoval(value: unknown): value is Removal {
+  if (!isJsonObject(value)) return false;
+  const isList = (list: unknown): boolean => Array.isArray(list) && list.every((item) => typeof item === "string");
+  const texts = ["id", "repo", "commit", "requestedAt", "by"].every((key) => typeof value[key] === "string");
+  if (value["projector"] !== null && typeof value["projector"] !== "string") return false;
+  if (typeof value["presetSection"] !== "boolean") return false;
+  return texts && ["names", "files", "blobs"].every((key) => isList(value[key]));
+}
+
+export function readTree(value: unknown): DocumentTree | null {
+  if (!isJsonObject(value)) return null;
+  const validation = validateDocument(toInput(value));
+  return validation.ok ? validation.tree : null;
+}

@@ -1,0 +1,118 @@
+// The document over HTTP: read, changed on a condition, tried out, waited for.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { GatewayError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
+import { type DesiredState, toInput } from "../../desired/document.ts";
+import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
+import { backoffKey, type Plan } from "../../plan/actions.ts";
+import { isConverged, isSettled, type Pass } from "../../reconcile/loop.ts";
+import { planBody, removalBody } from "../../status/report.ts";
+import { type WaitDeps, waitFor } from "../edits/in-force.ts";
+import { callOf } from "./call.ts";
+
+interface ChangeQuery {
+  readonly dryRun?: string;
+  readonly wait?: string;
+  readonly timeout?: string;
+}
+
+export interface DesiredRoutesDeps extends WaitDeps {
+  readonly store: DesiredStore;
+  /** What would be done for another document, with the world as it was last seen. */
+  readonly planFor: (change: DocumentChange) => Plan;
+}
+
+export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): void {
+  const { store, loop } = deps;
+  const changing = { config: { query: ["dryRun", "wait", "timeout"] } };
+
+  app.get("/api/desired", (_request, reply) => {
+    const state = store.current();
+    void reply.header("etag", state.etag);
+    return desiredBody(state);
+  });
+  app.put<{ Querystring: ChangeQuery }>("/api/desired", changing, (request, reply) =>
+    change(request, reply, { kind: "put", input: request.body }),
+  );
+  app.patch<{ Querystring: ChangeQuery }>("/api/desired", changing, (request, reply) =>
+    change(request, reply, { kind: "patch", patch: request.body }),
+  );
+
+  app.get("/api/plan", () => {
+    const pass = loop.last();
+    if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
+    return planBody(pass.plan, pass.desired.generation, pass.running);
+  });
+  app.post<{ Querystring: ChangeQuery }>(
+    "/api/reconcile",
+    { config: { query: ["wait", "timeout"] } },
+    async (request, reply) => {
+      loop.retry();
+      if (!isYes(request.query.wait)) return { ok: true, generation: store.current().generation };
+      const pass = await settled(request, reply, store.current());
+      return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass) };
+    },
+  );
+
+  function desiredBody(state: DesiredState): object {
+    return {
+      generation: state.generation,
+      document: toInput(state.tree),
+      differsFromFile: store.differencesFromFile(),
+      removals: state.document.removals.map(removalBody),
+    };
+  }
+
+  async function change(
+    request: FastifyRequest<{ Querystring: ChangeQuery }>,
+    reply: FastifyReply,
+    wanted: DocumentChange,
+  ): Promise<object> {
+    if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
+    if (isYes(request.query.dryRun)) {
+      return { dryRun: true, ...planBody(deps.planFor(wanted), store.current().generation, []) };
+    }
+    const state = await store.change(wanted, `http:${request.method} /api/desired`, request.headers["if-match"]);
+    void reply.header("etag", state.etag);
+    loop.wake("document");
+    if (!isYes(request.query.wait)) return desiredBody(state);
+    const pass = await settled(request, reply, state);
+    return { ...desiredBody(state), ...outcomeOf(pass) };
+  }
+
+  /** Waits until everything is as the document says, or until what is left will not happen by itself. */
+  function settled(
+    request: FastifyRequest<{ Querystring: ChangeQuery }>,
+    reply: FastifyReply,
+    state: DesiredState,
+  ): Promise<Pass> {
+    return waitFor(deps, {
+      generation: state.generation,
+      timeoutMs: timeoutOf(request.query.timeout, deps.waitTimeoutMs),
+      call: callOf(request, reply),
+      test: (pass) => {
+        const stuck = pass.plan.held.find((held) => held.why === "stalled");
+        const entry = stuck && loop.backoff().get(backoffKey(stuck.action));
+        if (entry) throw new GatewayError(entry.code, entry.message);
+        return isSettled(pass) || (pass.desired.document.suspend && pass.running.length === 0);
+      },
+    });
+  }
+}
+
+/** `findings`: what the document asks for and cannot be had, by model. */
+function outcomeOf(pass: Pass): object {
+  return { converged: isConverged(pass), findings: Object.fromEntries(pass.plan.findings) };
+}
+
+function isYes(value: string | undefined): boolean {
+  return value !== undefined && value !== "false" && value !== "0";
+}
+
+function timeoutOf(text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback;
+  const seconds = Number(text);
+  if (!Number.isFinite(seconds) || seconds <= 0 || seconds > 86_400)
+    throw new GatewayError("invalid_request", "timeout must be seconds from 0 to 86400");
+  return seconds * 1000;
+}

@@ -1,0 +1,36 @@
+// Context size, eject and remove, in the interface's own words.
+import type { FastifyInstance } from "fastify";
+import {
+  type ModelRequest,
+  modelRequestSchema,
+  type SetContextSize,
+  setContextSizeSchema,
+} from "../../../schemas/own.ts";
+import type { Edits } from "../edits/edits.ts";
+import { bodyCheck } from "../validate.ts";
+import { callOf } from "./call.ts";
+
+const setContextSize = bodyCheck<SetContextSize>(setContextSizeSchema);
+const modelRequest = bodyCheck<ModelRequest>(modelRequestSchema);
+
+export function modelRoutes(app: FastifyInstance, edits: Pick<Edits, "setContextSize" | "eject" | "remove">): void {
+  app.post("/api/set-ctx-size", async (request, reply) => {
+    const { model, ctx_size } = setContextSize(request.body);
+    const { id, ctxSize } = await edits.setContextSize(model, ctx_size, callOf(request, reply));
+    return { ok: true, model: id, ctx_size: ctxSize };
+  });
+  app.post("/api/eject-model", async (request, reply) => {
+    const { id } = await edits.eject(modelRequest(request.body).model, callOf(request, reply));
+    return { ok: true, model: id };
+  });
+  app.post("/api/remove-model", async (request, reply) => {
+    const removed = await edits.remove(modelRequest(request.body).model, callOf(request, reply));
+    return {
+      ok: true,
+      model: removed.id,
+      deleted_files: removed.deletedFiles,
+      freed_bytes: removed.freedBytes,
+      removed_preset_section: removed.removedPresetSection,
+    };
+  });
+}

@@ -1,0 +1,88 @@
+// Several small requests to one loaded model under one lease, each answered whole. For what is computed and not written:
+// generations have ../exchange.ts.
+
+import { GatewayError } from "../../core/errors.ts";
+import type { KeepAlive } from "../../core/keep-alive.ts";
+import type { CachedModel } from "../../plan/observed.ts";
+import type { Lease } from "../admission.ts";
+import type { ExchangeDeps } from "../exchange.ts";
+import { isRefusal } from "../upstream.ts";
+
+export interface EngineAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+export type CallEngine = (path: string, body: object) => Promise<EngineAnswer>;
+
+export interface EngineCalls {
+  readonly keepAlive: KeepAlive;
+  /** The context size that the request carries. */
+  readonly contextSize: number | undefined;
+  /** Aborted when the client left. */
+  readonly signal: AbortSignal;
+}
+
+const attempts = 3;
+
+/** Errors: those of `Admission.acquire`, `upstream_failed`, `shutting_down`, and what `use` throws. */
+export async function withModel<T>(
+  deps: ExchangeDeps,
+  model: CachedModel,
+  { keepAlive, contextSize, signal }: EngineCalls,
+  use: (call: CallEngine) => Promise<T>,
+): Promise<T> {
+  await deps.chatContext.apply(model, contextSize, signal);
+  for (let attempt = 1; ; attempt++) {
+    const lease = await deps.admission.acquire(model.upstreamId, signal);
+    deps.idle.keep(model.upstreamId, keepAlive);
+    try {
+      return await use((path, body) => call(deps, lease, signal, path, Buffer.from(JSON.stringify(body))));
+    } catch (error) {
+      // Its process ended between our looking and our asking: the next instance is asked.
+      if (attempt === attempts || !(error instanceof GatewayError) || !isRefusal(error)) throw error;
+    } finally {
+      lease.release();
+    }
+    await deps.admission.replace(lease.instance);
+  }
+}
+
+function call(
+  { upstream, cutOff }: ExchangeDeps,
+  { instance }: Lease,
+  signal: AbortSignal,
+  path: string,
+  body: Uint8Array,
+): Promise<EngineAnswer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const over = new AbortController();
+    let status = 0;
+    const exchange = upstream.send(
+      instance,
+      { path, body, stream: false },
+      {
+        start: (code) => {
+          status = code;
+        },
+        data: (chunk) => {
+          chunks.push(chunk);
+          return true;
+        },
+        end: () => {
+          over.abort();
+          resolve({ status, text: Buffer.concat(chunks).toString("utf8") });
+        },
+        fail: (error) => {
+          over.abort();
+          reject(cutOff.aborted ? new GatewayError("shutting_down", "the gateway is stopping") : error);
+        },
+      },
+    );
+    for (const end of [signal, cutOff]) {
+      if (end.aborted) exchange.abort();
+      else end.addEventListener("abort", () => exchange.abort(), { once: true, signal: over.signal });
+    }
+  });
+}

@@ -1,0 +1,62 @@
+// Translates the body of Ollama's POST /api/generate into a request for llama-server: a chat of one message, a text to be
+// continued as it stands (`raw`), or a gap to be filled in (`suffix`). Pure.
+
+import { imageOf, type UpstreamMessage } from "./chat-messages.ts";
+import { booleanOf, type JsonObject, listOf, type Parsed, parseBody, refuse, stringOf } from "./fields.ts";
+import { type CommonRequest, commonOf, idlePurposeOf, type Need, settingsOf } from "./options.ts";
+
+export interface NativeGenerate extends CommonRequest {
+  /** With no prompt there is nothing to answer: the model is to be loaded, or (`keep_alive: 0`) unloaded. */
+  readonly purpose: "generate" | "load" | "unload";
+  readonly needs: readonly Need[];
+  /** Of the engine. Only the chat completions answer in OpenAI's chunks. */
+  readonly path: "/v1/chat/completions" | "/completion" | "/infill";
+  readonly upstream: JsonObject;
+}
+
+/** The request in `body`, a parsed JSON value; where a field is not what it must be, a message that names it. */
+export function parseGenerateRequest(body: unknown): Parsed<NativeGenerate> {
+  return parseBody(body, translate);
+}
+
+function translate(body: JsonObject): NativeGenerate {
+  const common = commonOf(body);
+  const [prompt, suffix, system, template] = ["prompt", "suffix", "system", "template"].map((field) =>
+    stringOf(body[field] ?? "", field),
+  ) as [string, string, string, string];
+  const raw = booleanOf(body["raw"] ?? false, "raw");
+  const context = listOf(body["context"] ?? [], "context");
+  const images = listOf(body["images"] ?? [], "images").map((image, at) => imageOf(image, `images[${at}]`));
+  if (raw && (template !== "" || system !== "" || context.length > 0))
+    return refuse("raw", "mode does not support template, system, or context");
+  if (raw && images.length > 0) return refuse("raw", "mode does not support images");
+  if (template !== "")
+    return refuse(
+      "template",
+      "is not supported: the engine has the model's own; send the finished prompt with raw: true",
+    );
+  const settings = settingsOf(body);
+  const purpose = prompt === "" ? idlePurposeOf(common) : "generate";
+  const request = { ...common, purpose } as const;
+  const stream = { model: common.model, stream: true } as const;
+  if (raw) {
+    return { ...request, needs: [], path: "/completion", upstream: { ...stream, prompt, ...settings.plain } };
+  }
+  if (suffix !== "") {
+    const gap = { input_prefix: prompt, input_suffix: suffix };
+    return { ...request, needs: ["insert"], path: "/infill", upstream: { ...stream, ...gap, ...settings.plain } };
+  }
+  const needs: Need[] = [];
+  if (images.length > 0) needs.push("vision");
+  if (common.think !== undefined && common.think !== false) needs.push("thinking");
+  const messages: UpstreamMessage[] = [
+    ...(system === "" ? [] : [{ role: "system", content: system }]),
+    { role: "user", content: images.length === 0 ? prompt : [...images, { type: "text", text: prompt }] },
+  ];
+  return {
+    ...request,
+    needs,
+    path: "/v1/chat/completions",
+    upstream: { ...stream, messages, stream_options: { include_usage: true }, ...settings.chat },
+  };
+}

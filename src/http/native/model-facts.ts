@@ -1,0 +1,56 @@
+// What there is to say of a model to Ollama's clients, gathered from the catalogue, the model's files and the idle unload.
+
+import { createHash } from "node:crypto";
+import { GatewayError } from "../../core/errors.ts";
+import { type GgufDetails, parameterSize } from "../../core/gguf-facts.ts";
+import { type Capability, capabilitiesOf } from "../../hub/capabilities.ts";
+import { createDetailsReader } from "../../hub/gguf-details-reader.ts";
+import type { CachedModel } from "../../plan/observed.ts";
+import type { ModelView } from "../catalogue.ts";
+import { type ModelFacts, quantizationOf } from "./model-records.ts";
+import type { Need } from "./options.ts";
+
+const reader = createDetailsReader();
+
+/** null: the file could not be read. */
+export function detailsOfModel(model: CachedModel): Promise<GgufDetails | null> {
+  return reader.read(model.files);
+}
+
+/** Of the vision projector beside it; null where there is none. */
+export async function detailsOfProjector({ projector }: CachedModel): Promise<GgufDetails | null> {
+  return projector === null ? null : reader.read([projector]);
+}
+
+/** Refuses what the model's files say it cannot do. Errors: `not_capable`, in Ollama's words. */
+export async function requireCapabilities(model: CachedModel, name: string, needs: readonly Need[]): Promise<void> {
+  if (needs.length === 0) return;
+  const details = await detailsOfModel(model);
+  const can: readonly Capability[] | null = details && capabilitiesOf(details, model.projector !== null);
+  const missing = can === null ? undefined : needs.find((need) => !can.includes(need));
+  if (missing !== undefined) throw new GatewayError("not_capable", `"${name}" does not support ${missing}`);
+}
+
+export async function factsOf({ model, contextLength, loaded }: ModelView): Promise<ModelFacts> {
+  const details = await detailsOfModel(model);
+  const capabilities = details && capabilitiesOf(details, model.projector !== null);
+  const parameters = details?.parameterCount ?? null;
+  return {
+    id: model.id,
+    size: model.bytes,
+    modifiedAt: model.modifiedAt,
+    digest: model.digest ?? standInDigest(model),
+    ...(model.architecture === null ? {} : { family: model.architecture }),
+    ...(parameters === null ? {} : { parameterSize: parameterSize(parameters) }),
+    quantization: quantizationOf(model.tag, model.fileType),
+    ...(contextLength === null ? {} : { contextLength }),
+    ...(capabilities === null ? {} : { capabilities }),
+    loaded,
+  };
+}
+
+/** A plain file has no content hash at hand; what is needed is a stable name for this content. */
+function standInDigest(model: CachedModel): string {
+  const [file = ""] = model.files;
+  return createHash("sha256").update(`${file}:${model.bytes}:${model.modifiedAt}`).digest("hex");
+}

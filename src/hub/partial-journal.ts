@@ -1,0 +1,143 @@
+// What a partial's journal says: which bytes of the partial are there, for whom, and who writes it. Names no place.
+// Two slots, written in turns and each with a checksum: one that was torn by a kill or a power cut is no record.
+import { createHash } from "node:crypto";
+import { readFileSync, readlinkSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { uptime } from "node:os";
+import { systemCode } from "../core/errors.ts";
+import { type Extents, readExtents } from "./extents.ts";
+
+export interface JournalRecord {
+  /** `owner/name:tag` of the model that the file is for. */
+  readonly model: string;
+  /** Bytes of the whole file. */
+  readonly size: number;
+  /** Given to the system: there as long as it runs, whatever happens to the gateway. */
+  readonly written: Extents;
+  /** On the disk: there after a power cut too. */
+  readonly synced: Extents;
+  readonly owner: Owner;
+}
+
+/** A process, as far as one can be told from another. */
+export interface Owner {
+  /** The start of the system that it runs on. */
+  readonly boot: string;
+  /** Where its process id means something: containers have their own. */
+  readonly space: string;
+  readonly pid: number;
+}
+
+export interface JournalWriter {
+  write(record: JournalRecord): Promise<void>;
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const slotBytes = 8192;
+/** Fewer extents than there are only cost bytes that are fetched again; a record that does not fit costs all. */
+const mostExtents = 64;
+
+/** Starts a journal, or goes on with one: `sequence` is that of the last record read. */
+export async function openJournal(path: string, sequence: number): Promise<JournalWriter> {
+  const handle = await open(path, sequence > 0 ? "r+" : "w");
+  let next = sequence + 1;
+  return {
+    async write(record) {
+      await writeAll(handle, slot(record, next), (next % 2) * slotBytes);
+      next++;
+    },
+    sync: () => handle.datasync(),
+    close: () => handle.close(),
+  };
+}
+
+async function writeAll(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    done += (await handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
+  }
+}
+
+/** The last whole record, or null where there is none. Other errors than absence are thrown as they come. */
+export async function readJournal(path: string): Promise<{ record: JournalRecord; sequence: number } | null> {
+  try {
+    const handle = await open(path, "r");
+    try {
+      const bytes = Buffer.alloc(2 * slotBytes);
+      const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0);
+      const found = [0, 1].map((index) => readSlot(bytes.subarray(0, bytesRead), index));
+      return found.reduce((last, one) => (one && one.sequence > (last?.sequence ?? 0) ? one : last), null);
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** All slots are of one size, so that a later record needs no more room on the disk than the first. */
+function slot(record: JournalRecord, sequence: number): Buffer {
+  const { written, synced } = record;
+  const kept = { ...record, written: written.slice(0, mostExtents), synced: synced.slice(0, mostExtents), sequence };
+  const text = JSON.stringify(kept);
+  const bytes = Buffer.alloc(slotBytes, " ");
+  bytes.write(`${checksum(text)} ${text}\n`);
+  return bytes;
+}
+
+function readSlot(bytes: Buffer, index: number): { record: JournalRecord; sequence: number } | null {
+  const line = bytes.toString("utf8", index * slotBytes, (index + 1) * slotBytes).trimEnd();
+  const text = line.slice(line.indexOf(" ") + 1);
+  if (text === "" || line.slice(0, line.indexOf(" ")) !== checksum(text)) return null;
+  const value: unknown = JSON.parse(text);
+  const written = readExtents(member(value, "written"));
+  const synced = readExtents(member(value, "synced"));
+  const [model, size, sequence] = ["model", "size", "sequence"].map((name) => member(value, name));
+  const owner = member(value, "owner");
+  const [boot, space, pid] = ["boot", "space", "pid"].map((name) => member(owner, name));
+  if (!written || !synced || typeof model !== "string" || typeof size !== "number") return null;
+  if (typeof sequence !== "number" || typeof boot !== "string" || typeof space !== "string") return null;
+  if (typeof pid !== "number") return null;
+  return { record: { model, size, written, synced, owner: { boot, space, pid } }, sequence };
+}
+
+function checksum(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+function member(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.getOwnPropertyDescriptor(value, name)?.value;
+}
+
+/** This process. */
+export function thisOwner(): Owner {
+  // Where the system does not name its start, the time of it does; a change of the clock only makes it look later.
+  const boot = systemText(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")) ?? bootTime();
+  return { boot, space: systemText(() => readlinkSync("/proc/self/ns/pid")) ?? "", pid: process.pid };
+}
+
+/** Whether another process than `self` is the owner and, as far as one can see from here, still runs. */
+export function isAnotherAlive(owner: Owner, self: Owner): boolean {
+  if (owner.boot !== self.boot || owner.space !== self.space || owner.pid === self.pid) return false;
+  try {
+    process.kill(owner.pid, 0);
+    return true;
+  } catch (error) {
+    return systemCode(error) === "EPERM";
+  }
+}
+
+function bootTime(): string {
+  return `at ${Math.round((Date.now() / 1000 - uptime()) / 30)}`;
+}
+
+function systemText(read: () => string): string | undefined {
+  try {
+    return read().trim();
+  } catch {
+    // Only Linux has these files.
+    return undefined;
+  }
+}

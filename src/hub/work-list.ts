@@ -1,0 +1,90 @@
+// Which connection fetches which bytes: pieces in the file's order, and at the end halves of what a slow one still has.
+// Pure: it knows neither connections nor files.
+import { coveredBytes, type Extents, withExtent } from "./extents.ts";
+
+/** What one connection fetches. `at` moves on as bytes come in; `to` may move down when another takes the rest. */
+export interface Piece {
+  at: number;
+  to: number;
+}
+
+export interface WorkList {
+  /** The next piece, or null where nothing is left that is worth a connection of its own. */
+  claim(): Piece | null;
+  /** More for a connection that goes on past its piece: whether the bytes behind it were still free. */
+  extend(piece: Piece): boolean;
+  /** Up to where the bytes behind a piece are free: what may be asked for at once. */
+  freeTo(piece: Piece): number;
+  /** The piece is done, or broke off; what it lacks is free again. */
+  release(piece: Piece): void;
+  /** Bytes that have not come in. */
+  left(): number;
+}
+
+export interface WorkListOptions {
+  readonly gaps: Extents;
+  /** Bytes of a piece, at most. Bounds how far apart the connections write, as the digest follows from the front. */
+  readonly pieceBytes: number;
+  /** Less than twice this is not divided. */
+  readonly leastBytes: number;
+}
+
+export function createWorkList({ gaps, pieceBytes, leastBytes }: WorkListOptions): WorkList {
+  let free = gaps;
+  const claimed = new Set<Piece>();
+
+  function take(from: number, to: number): void {
+    free = free.flatMap(([start, end]) => {
+      if (end <= from || start >= to) return [[start, end] as const];
+      return [[start, Math.min(end, from)] as const, [Math.max(start, to), end] as const].filter(([a, b]) => a < b);
+    });
+  }
+
+  function half(): Piece | null {
+    let largest: Piece | null = null;
+    for (const piece of claimed) {
+      if (largest === null || piece.to - piece.at > largest.to - largest.at) largest = piece;
+    }
+    if (largest === null || largest.to - largest.at < 2 * leastBytes) return null;
+    const middle = largest.at + Math.ceil((largest.to - largest.at) / 2);
+    const piece = { at: middle, to: largest.to };
+    largest.to = middle;
+    return piece;
+  }
+
+  function gapAt(position: number): readonly [number, number] | undefined {
+    return free.find(([from]) => from === position);
+  }
+
+  return {
+    claim() {
+      const first = free[0];
+      // Smaller towards the end: all end together then, and the digest has little left to follow.
+      const share = Math.ceil(coveredBytes(free) / (2 * (claimed.size + 1)));
+      const bytes = Math.max(leastBytes, Math.min(pieceBytes, share));
+      const piece = first ? { at: first[0], to: Math.min(first[1], first[0] + bytes) } : half();
+      if (!piece) return null;
+      take(piece.at, piece.to);
+      claimed.add(piece);
+      return piece;
+    },
+    extend(piece) {
+      const behind = gapAt(piece.to);
+      if (!behind) return false;
+      const to = Math.min(behind[1], piece.to + pieceBytes);
+      take(piece.to, to);
+      piece.to = to;
+      return true;
+    },
+    freeTo: (piece) => gapAt(piece.to)?.[1] ?? piece.to,
+    release(piece) {
+      claimed.delete(piece);
+      free = withExtent(free, piece.at, piece.to);
+    },
+    left() {
+      let bytes = coveredBytes(free);
+      for (const piece of claimed) bytes += piece.to - piece.at;
+      return bytes;
+    },
+  };
+}

@@ -1,0 +1,119 @@
+// Which models go: those that somebody asked to remove, and those that the document no longer names where it says prune. Pure.
+import type { Desired, DesiredModel, Removal } from "../desired/document.ts";
+import type { Action } from "./actions.ts";
+import {
+  type CachedModel,
+  findCached,
+  holdsFilesOf,
+  type InventoryEntry,
+  isOfRepo,
+  type Observed,
+} from "./observed.ts";
+
+/** A model that goes; `cached` is undefined where its files are gone already and only what is noted of it is left. */
+export interface Going {
+  readonly id: string;
+  readonly cached: CachedModel | undefined;
+}
+
+export interface Goings {
+  readonly requested: readonly Going[];
+  readonly pruned: readonly Going[];
+}
+
+export interface PlannedRemoval {
+  readonly action: Action;
+  readonly notBefore: 0;
+  /** Something else comes first. */
+  readonly waits: boolean;
+}
+
+/** Whatever is unknown keeps everything. */
+export function modelsToGo(desired: Desired, observed: Observed): Goings {
+  if (observed.cache.state === "unknown") return { requested: [], pruned: [] };
+  const { models, unreadable } = observed.cache.value;
+  const { removals } = desired;
+  const requested = removals
+    .filter(({ id }) => !isOfRepo(id, unreadable))
+    .map((removal) => ({ id: removal.id, cached: models.find((model) => isMarked(removal, model)) }));
+  // A removal takes what the inventory has of its model along.
+  const pruned = modelsToPrune(desired, observed).filter(
+    (entry) => !removals.some((removal) => removal.id === entry.id || coversEntry(removal, entry)),
+  );
+  return { requested, pruned: pruned.map((entry) => ({ id: entry.id, cached: findCached(models, entry.id) })) };
+}
+
+/** Whether a removal means this model: by its files, as its id may be another model's once it is gone. */
+export function isMarked(removal: Removal, model: CachedModel): boolean {
+  return model.repo === removal.repo && model.files.every((file) => removal.files.includes(pathInRepo(model, file)));
+}
+
+/** Whether an entry of the inventory is of a model that a removal means. */
+export function coversEntry(removal: Removal, entry: InventoryEntry): boolean {
+  return entry.repo === removal.repo && entry.files.some(({ path }) => removal.files.includes(path));
+}
+
+/** What a file of a cached model is called in its repository. */
+export function pathInRepo({ commit }: CachedModel, file: string): string {
+  const plain = file.replaceAll("\\", "/");
+  const snapshot = `/snapshots/${commit}/`;
+  return plain.slice(plain.lastIndexOf(snapshot) + snapshot.length);
+}
+
+/** What to prune. Every guard must hold. */
+function modelsToPrune(desired: Desired, observed: Observed): InventoryEntry[] {
+  if (!desired.prune || observed.inventory.state === "unknown" || observed.cache.state === "unknown") return [];
+  // An emptied list is more often an accident than a wish.
+  if (desired.models.length === 0 && !desired.allowEmpty) return [];
+  const { models, unreadable } = observed.cache.value;
+  const entries = observed.inventory.value;
+  const idOf = (name: string): string => (findCached(models, name)?.id ?? name).toLowerCase();
+  // The document may name a cached model by another of its names, and two entries may mean one model.
+  const stays = new Set([...desired.models, ...entries.filter((entry) => entry.keep)].map(({ id }) => idOf(id)));
+  const fetched = desired.models
+    .filter((model) => !isPresent(models, model))
+    .map((model) => model.id.slice(0, model.id.indexOf(":")));
+  return entries.filter((entry) => {
+    if (stays.has(idOf(entry.id)) || isOfRepo(entry.id, unreadable)) return false;
+    const cached = findCached(models, entry.id);
+    // Another program's file may have taken the id: what is deleted must be what was put there.
+    if (cached !== models.find((model) => holdsFilesOf(entry, model))) return false;
+    // The entry may be an older name of what is being fetched.
+    return cached !== undefined || !isOfRepo(entry.id, fetched);
+  });
+}
+
+export function isPresent(models: readonly CachedModel[], model: DesiredModel): boolean {
+  return findCached(models, model.id)?.complete === true;
+}
+
+/** At once: nobody is offered the model any more, and what is left of it in the preset goes right after it. */
+export function planRequested(requested: readonly Going[], { preset }: Observed): PlannedRemoval[] {
+  if (preset.state === "unknown") return [];
+  return requested.map((going) => ({
+    action: removeAction(going, true, "RemovalRequested", `delete ${going.id}`),
+    notBefore: 0,
+    waits: false,
+  }));
+}
+
+/** Sections go before files go: a section whose model has vanished would become a phantom that hangs. */
+export function planPruned(
+  pruned: readonly Going[],
+  { preset, router }: Observed,
+  engine: readonly { readonly action: Action }[],
+): PlannedRemoval[] {
+  if (preset.state === "unknown") return [];
+  const settled = router.phase === "stopped" || (router.phase === "ready" && router.loadedPreset === preset.value.text);
+  const waits = !settled || engine.some(({ action }) => action.kind === "preset.write");
+  return pruned.map((going) => ({
+    action: removeAction(going, false, "NoLongerDesired", `delete ${going.id}, which the document no longer names`),
+    notBefore: 0,
+    waits,
+  }));
+}
+
+function removeAction({ id, cached }: Going, requested: boolean, reason: string, message: string): Action {
+  const disrupts = cached ? [cached.upstreamId] : [];
+  return { kind: "model.remove", key: `model/${id}`, model: id, requested, reason, message, disrupts };
+}

@@ -1,0 +1,210 @@
+// Pulls that are killed at any moment, over lines and from servers that misbehave: what is visible is always right, what
+// was there is not fetched again, and the end is as if nothing had happened. Seeded: a failure names its seed.
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseModelId } from "../../src/core/ids.ts";
+import { createHubClient, type HubClient } from "../../src/hub/client.ts";
+import { cleanPartials } from "../../src/hub/partials.ts";
+import { pullModel } from "../../src/hub/pull.ts";
+import { cleanUp } from "../support/clean-up.ts";
+import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
+import type { PullOrder } from "../support/pull-child.ts";
+import { scratchFolder } from "../support/scratch.ts";
+
+const token = "hf_abcdefghijklmnopqrstuvwxyz0123456789";
+const runs = 200;
+const abreast = 3;
+const gather = 32 * 1024;
+const tuning = {
+  connections: 3,
+  pieceBytes: 192 * 1024,
+  leastBytes: 16 * 1024,
+  lookMs: 5,
+  recordBytes: 64 * 1024,
+  gatherBytes: gather,
+  retryMs: 1,
+  tries: 12,
+};
+/** What a kill may cost: what was gathered or being written, on each connection, and what had no record yet. */
+const lostByKill = 3 * (2 * gather + 128 * 1024) + 64 * 1024 + 128 * 1024;
+/** Bytes that were already on their way when a connection was given up. */
+const lostByBreak = 256 * 1024;
+
+type Random = () => number;
+
+/** Mulberry32. */
+function randomFrom(seed: number): Random {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+const between = (random: Random, low: number, high: number): number => Math.floor(low + random() * (high - low));
+
+/** What goes wrong in a run besides the kills; answers with how often a connection may break for it. */
+type Mood = (hub: LoopbackHub, path: string, random: Random) => { readonly breaks: number; readonly again: boolean };
+const moods: readonly Mood[] = [
+  () => ({ breaks: 0, again: false }),
+  (hub, path, random) => {
+    hub.dropAfter(path, between(random, 66_000, 200_000), 4);
+    return { breaks: 4, again: false };
+  },
+  (hub, path, random) => {
+    const status = random() < 0.5 ? 503 : 403;
+    hub.failNext({ status, times: 3, match: (seen) => seen.origin === "storage" && seen.path.includes(path) });
+    return { breaks: 0, again: false };
+  },
+  (hub, path) => {
+    hub.lieAboutRanges(path, "shifted");
+    return { breaks: 0, again: true };
+  },
+  (hub, path) => {
+    hub.lieAboutRanges(path, "whole");
+    return { breaks: 0, again: true };
+  },
+  (hub, path) => {
+    hub.corrupt(path, 1);
+    return { breaks: 0, again: true };
+  },
+];
+
+interface World {
+  readonly hub: LoopbackHub;
+  readonly client: HubClient;
+  readonly folder: string;
+  readonly pool: Buffer;
+}
+
+async function faultyRun({ hub, client, folder, pool }: World, seed: number): Promise<void> {
+  const random = randomFrom(seed);
+  const repo = `acme/run${seed}-GGUF`;
+  const shards = random() < 0.3 ? 2 : 1;
+  const files: Record<string, Buffer> = {};
+  for (let n = 1; n <= shards; n++) {
+    const start = between(random, 0, 1_000_000);
+    const name = shards === 1 ? `run${seed}-Q8_0.gguf` : `run${seed}-Q8_0-0000${n}-of-0000${shards}.gguf`;
+    files[name] = pool.subarray(start, start + between(random, 400_000, 2_000_000) / shards);
+  }
+  if (random() < 0.3) files[`mmproj-run${seed}.gguf`] = pool.subarray(seed, seed + 90_000);
+  hub.addRepo(repo, { files, gated: true });
+  const [target = ""] = Object.keys(files);
+  for (const path of Object.keys(files)) hub.pace(path, between(random, 4, 16) * 1_000_000);
+  const mood = moods[seed % moods.length]?.(hub, target, random);
+  const cacheDir = join(folder, String(seed));
+  await mkdir(cacheDir);
+  const order = { endpoint: hub.endpoint, token, cacheDir, id: `${repo}:Q8_0`, tuning };
+  const kills = random() < 0.15 ? 2 : 1;
+  try {
+    for (let kill = 0; kill < kills; kill++) {
+      // From before the first byte to after the last, where the check, the rename, the links and the ref come.
+      const sent = hub.sentBytes(target) + random() ** 0.7 * 1.3 * (files[target]?.length ?? 0);
+      await pullAndKill(order, between(random, 0, 25), () => hub.sentBytes(target) >= sent);
+      await checkVisible(cacheDir, repo, files);
+    }
+    // As the gateway does when it starts again.
+    await cleanPartials(cacheDir, new Set([order.id]));
+    const id = parseModelId(order.id);
+    assert.ok(id);
+    const signal = new AbortController().signal;
+    const freeBytes = () => Promise.resolve(undefined);
+    await pullModel({ ...order, client, id, signal, freeBytes, onProgress: () => undefined });
+    assert.equal(await checkVisible(cacheDir, repo, files), Object.keys(files).length, "all files are shown");
+    const names = await readdir(cacheDir, { recursive: true });
+    assert.deepEqual(
+      names.filter((name) => name.includes("incomplete")),
+      [],
+    );
+    for (const [path, bytes] of Object.entries(files)) {
+      if (mood?.again && path === target) continue;
+      const again = hub.sentBytes(path) - bytes.length;
+      const allowed = kills * lostByKill + ((mood?.breaks ?? 0) + 4) * lostByBreak;
+      assert.ok(again <= allowed, `${path}: ${again} of ${bytes.length} bytes were sent again, after ${kills} kills`);
+    }
+  } finally {
+    hub.removeRepo(repo);
+    await rm(cacheDir, { recursive: true, force: true });
+  }
+}
+
+/** Kills it so long after `ripe`, or after a while in which it makes no more progress. */
+async function pullAndKill(order: PullOrder, afterMs: number, ripe: () => boolean): Promise<void> {
+  const script = fileURLToPath(new URL("../support/pull-child.js", import.meta.url));
+  const child = spawn(process.execPath, [script, JSON.stringify(order)], { stdio: ["pipe", "pipe", "inherit"] });
+  const exit = once(child, "exit");
+  try {
+    const said = await wordOf(child);
+    assert.equal(said, "ready");
+    child.stdin.write("go\n");
+    for (const until = Date.now() + 200; !ripe() && Date.now() < until && child.exitCode === null; ) await delay(2);
+    await Promise.race([delay(afterMs), exit]);
+  } finally {
+    child.kill("SIGKILL");
+    await exit;
+  }
+}
+
+async function wordOf(child: ChildProcess): Promise<string> {
+  assert.ok(child.stdout);
+  const [text]: unknown[] = await once(child.stdout.setEncoding("utf8"), "data");
+  return String(text).trim();
+}
+
+/** Whatever has its final name is whole and right, and no file of ours holds the token. Answers with how many are shown. */
+async function checkVisible(cacheDir: string, repo: string, files: Record<string, Buffer>): Promise<number> {
+  const root = join(cacheDir, `models--${repo.replace("/", "--")}`);
+  for (const name of await readdir(join(root, "blobs")).catch(() => [])) {
+    const bytes = await readFile(join(root, "blobs", name));
+    if (name.endsWith(".incomplete")) assert.equal(bytes.includes(token), false);
+    else assert.equal(createHash("sha256").update(bytes).digest("hex"), name);
+  }
+  let shown = 0;
+  const snapshots = join(root, "snapshots");
+  for (const commit of await readdir(snapshots).catch(() => [])) {
+    for (const path of await readdir(join(snapshots, commit))) {
+      assert.deepEqual(await readFile(join(snapshots, commit, path)), files[path]);
+      shown++;
+    }
+  }
+  const ref = await stat(join(root, "refs", "main")).catch(() => undefined);
+  if (ref) assert.equal(shown, Object.keys(files).length, "a ref stands for all files");
+  return shown;
+}
+
+describe("pulls that are killed at any moment", () => {
+  it(`end as if nothing had happened, ${runs} times`, async (t) => {
+    const hub = await startLoopbackHub(t, { tokens: [token] });
+    const client = createHubClient({ endpoint: hub.endpoint, token });
+    cleanUp(t, () => client.close());
+    const folder = await scratchFolder(t);
+    const random = randomFrom(1);
+    const pool = Buffer.from(Uint32Array.from({ length: 900_000 }, () => random() * 4_294_967_296).buffer);
+    let seed = 0;
+    const lane = async (): Promise<void> => {
+      while (seed < runs) {
+        const mine = seed++;
+        try {
+          await faultyRun({ hub, client, folder, pool }, mine);
+        } catch (error) {
+          throw new Error(`seed ${mine}: ${error instanceof Error ? error.stack : String(error)}`, { cause: error });
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: abreast }, lane));
+    assert.deepEqual(
+      [...new Set(hub.requests.filter((seen) => seen.origin === "storage").map((seen) => seen.authorized))],
+      [false],
+    );
+    assert.deepEqual(await readdir(folder), []);
+  });
+});

@@ -1,0 +1,181 @@
+// Removing a model for good, on the real engine: its files, its section, the router's list; and that no crash loses it.
+import assert from "node:assert/strict";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import {
+  cacheModel,
+  cacheTalker,
+  chatWith,
+  eventsOf,
+  loadedIds,
+  makeFolders,
+  patchWith,
+  startTestGateway,
+  streamChat,
+  type TestGateway,
+  talkerDocument,
+} from "../support/gateway.ts";
+import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
+import { codeOf, contextLengths, postWith } from "../support/own-calls.ts";
+
+/** Every file and link below the model cache. */
+async function cacheFiles(cacheDir: string): Promise<string[]> {
+  const entries = await readdir(cacheDir, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+function documentModels(gateway: TestGateway): Promise<unknown> {
+  return gateway.json("/api/desired").then(({ body }) => (body["document"] as { models?: unknown }).models);
+}
+
+test("interface 4, Remove: files, section and the router's entry are gone when the call answers", async (t) => {
+  const folders = await makeFolders(t);
+  const [alpha, beta] = [await cacheTalker(folders, "acme/alpha"), await cacheTalker(folders, "acme/beta")];
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 1024, keep: true }, "${beta}"]\n`,
+  });
+  await gateway.converged();
+  await gateway.ask(alpha);
+  await gateway.ask(beta);
+  const { length } = modelBytes(talkingModel("acme/alpha"));
+
+  const { status, body } = await gateway.json("/api/remove-model", postWith({ model: "alpha" }));
+  assert.deepEqual(
+    [status, body],
+    [200, { ok: true, model: alpha, deleted_files: 2, freed_bytes: length, removed_preset_section: true }],
+  );
+  assert.deepEqual(await readdir(folders.cacheDir), ["models--acme--beta"]);
+  assert.doesNotMatch(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /alpha|ctx-size/);
+  assert.deepEqual(await contextLengths(gateway), { [beta]: 8192 });
+  assert.deepEqual(await loadedIds(gateway), [beta]);
+  assert.deepEqual(await documentModels(gateway), [beta]);
+  assert.deepEqual((await gateway.json("/api/desired")).body["removals"], []);
+  assert.deepEqual(gateway.gateway.status().sync, "Synced");
+  const order = eventsOf(gateway.gateway, "action.finished")
+    .map(({ data }) => (data as { kind: string }).kind)
+    .slice(-3);
+  assert.deepEqual(order, ["model.remove", "preset.write", "router.reload"]);
+  assert.deepEqual(eventsOf(gateway.gateway, "action.failed"), []);
+
+  const again = await gateway.json("/api/remove-model", postWith({ model: alpha }));
+  assert.deepEqual([again.status, codeOf(again)], [404, "model_not_found"]);
+  const other = await gateway.json("/api/remove-model", postWith({ model: beta }));
+  assert.deepEqual([other.status, other.body["removed_preset_section"]], [200, false]);
+  assert.deepEqual(await readdir(folders.cacheDir), []);
+});
+
+test("interface 4, Remove: every shard and every revision goes; what something else links stays", async (t) => {
+  const folders = await makeFolders(t);
+  const shard = (index: number): string => `big-Q8_0-0000${index}-of-00002.gguf`;
+  const head = modelBytes(talkingModel("big"));
+  await cacheModel(folders, "acme/big", shard(1), head);
+  const second = await cacheModel(folders, "acme/big", shard(2), Buffer.from("the second part"));
+  const other = await cacheModel(folders, "acme/big", "other-Q4_0.gguf", modelBytes(talkingModel("other")));
+  // An older revision, and a copy under another name that links the second shard's blob.
+  const older = join(dirname(dirname(second)), "b".repeat(40));
+  await mkdir(older);
+  const old = join(dirname(dirname(older)), "blobs", "c".repeat(64));
+  await writeFile(old, "an older first part");
+  await symlink(`../../blobs/${"c".repeat(64)}`, join(older, shard(1)));
+  await symlink(join("..", (await import("node:fs")).readlinkSync(second).slice(3)), join(older, "notes.txt"));
+  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
+  await gateway.converged();
+
+  const { status, body } = await gateway.json("/api/remove-model", postWith({ model: "acme/big:Q8_0" }));
+  assert.equal(status, 200, JSON.stringify(body));
+  assert.equal(body["deleted_files"], 5);
+  assert.equal(body["freed_bytes"], head.length + "an older first part".length);
+  const left = (await cacheFiles(folders.cacheDir)).map((path) => path.slice(folders.cacheDir.length));
+  assert.deepEqual(
+    left.filter((path) => /big-Q8_0|c{64}/.test(path)),
+    [],
+  );
+  assert.equal(await readFile(join(older, "notes.txt"), "utf8"), "the second part");
+  assert.ok((await readFile(other)).length > 0);
+  assert.deepEqual(Object.keys(await contextLengths(gateway)), ["acme/big:Q4_0"]);
+});
+
+test("interface 4, Remove: 404 where the cache does not hold it, and the document stays", async (t) => {
+  const gateway = await startTestGateway(t, { yaml: "version: 1\nmodels: [acme/absent:Q8_0]\n" });
+  for (const model of ["acme/absent:Q8_0", "acme/none:Q8_0"]) {
+    const { status, body } = await gateway.json("/api/remove-model", postWith({ model }));
+    assert.deepEqual([status, (body["error"] as { code: string }).code], [404, "model_not_found"]);
+  }
+  assert.deepEqual(await documentModels(gateway), ["acme/absent:Q8_0"]);
+});
+
+test("interface 4, Remove: an answer in flight is finished first, and nobody is let in after it", async (t) => {
+  const folders = await makeFolders(t);
+  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+  await gateway.converged();
+  let removing: Promise<{ status: number }> | null = null;
+  let late: Promise<{ status: number }> | null = null;
+  let joined: Promise<{ status: number; body: Record<string, unknown> }> | null = null;
+  let pieces = 0;
+  const stream = await streamChat(gateway.url, "acme/talker:Q8_0", "long", () => {
+    pieces++;
+    if (pieces === 5) removing = gateway.json("/api/remove-model", postWith({ model: "acme/talker:Q8_0" }));
+    if (pieces === 50) {
+      late = gateway.json("/beta/v1/chat/completions", chatWith("acme/talker:Q8_0"));
+      joined = gateway.json("/api/remove-model", postWith({ model: "acme/talker:Q8_0" }));
+    }
+  });
+  assert.deepEqual(stream, { text: answersOf("talker").long, done: true, error: null });
+  const answers = await Promise.all(
+    [removing, late, joined].map((answer) => answer as Promise<{ status: number }> | null),
+  );
+  assert.deepEqual(
+    answers.map((answer) => answer?.status),
+    [200, 404, 200],
+  );
+  assert.deepEqual(answers[2], answers[0] && { ...answers[2], body: (answers[0] as { body?: unknown }).body });
+  assert.deepEqual(await readdir(folders.cacheDir), []);
+});
+
+test("interface 4, Remove: one that is noted under suspend is kept over a restart, shown, and carried out after it", async (t) => {
+  const folders = await makeFolders(t);
+  const [alpha, beta] = [await cacheTalker(folders, "acme/alpha"), await cacheTalker(folders, "acme/beta")];
+  const yaml = `version: 1\nsuspend: true\nmodels: [{ id: "${alpha}", ctxSize: 512 }, { id: "${beta}", ctxSize: 512 }]\n`;
+  const first = await startTestGateway(t, { folders, yaml });
+  for (const model of [alpha, beta]) {
+    const { status, body } = await first.json("/api/remove-model", postWith({ model }));
+    assert.deepEqual([status, (body["error"] as { code: string }).code], [409, "suspended"]);
+  }
+  const marks = (await first.json("/api/desired")).body["removals"] as { id: string; by: string }[];
+  assert.deepEqual(
+    marks.map(({ id, by }) => [id, by]),
+    [alpha, beta].map((id) => [id, "http:POST /api/remove-model"]),
+  );
+  assert.deepEqual(
+    first.gateway.status().removals.map(({ id }) => id),
+    [alpha, beta],
+  );
+  assert.deepEqual(await contextLengths(first), {});
+  // Wanted again: its mark goes.
+  await first.json("/api/desired", patchWith({ models: { [beta]: {} } }));
+  assert.deepEqual(
+    first.gateway.status().removals.map(({ id }) => id),
+    [alpha],
+  );
+  await first.gateway.stop();
+
+  // As a crash leaves it in the midst of the deletion: blobs are noted, and the links are gone.
+  const statePath = join(folders.stateDir, "desired.json");
+  const saved = JSON.parse(await readFile(statePath, "utf8")) as { removals: { blobs: string[] }[] };
+  const repo = join(folders.cacheDir, "models--acme--alpha");
+  const [mark] = saved.removals;
+  assert.ok(mark);
+  mark.blobs = await readdir(join(repo, "blobs"));
+  await writeFile(statePath, JSON.stringify(saved));
+  await rm(join(repo, "snapshots"), { recursive: true });
+  await folders.writeConfig(yaml.replace("suspend: true", "suspend: false"));
+  const second = await startTestGateway(t, { folders });
+  await second.converged();
+  assert.deepEqual(await readdir(folders.cacheDir), ["models--acme--beta"]);
+  assert.deepEqual(second.gateway.status().removals, []);
+  assert.deepEqual(Object.keys(await contextLengths(second)), [beta]);
+  assert.equal(await second.ask(beta), answersOf("acme/beta").hello);
+});

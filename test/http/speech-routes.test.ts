@@ -1,0 +1,106 @@
+// The six speech routes: what they take, and that they say what they cannot do yet.
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { test } from "node:test";
+import { makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+
+const search = ["/api/tts/voices/search", "/api/stt/models/search"];
+const cached = ["/api/tts/voices/cached", "/api/stt/models/cached"];
+
+/** Announces a large upload, sends none of it, and answers with the status that comes all the same. */
+function announceUpload(gateway: TestGateway, path: string, type: string): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const upload = request(gateway.url + path, {
+      method: "POST",
+      headers: { "content-type": type, "content-length": String(4 * 1024 ** 3) },
+    });
+    upload.on("response", (response) => {
+      let body = "";
+      response.on("data", (chunk: Buffer) => {
+        body += chunk.toString();
+      });
+      response.on("end", () => {
+        upload.destroy();
+        resolve({ status: response.statusCode ?? 0, body });
+      });
+    });
+    upload.on("error", reject);
+    upload.flushHeaders();
+  });
+}
+
+test("interface 4, Speech is off: all six routes say so, and need no license key", async (t) => {
+  const folders = await makeFolders(t);
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: "version: 1\n",
+    environment: { GATEWAY_LICENSE_KEY: "mgw-test-key-of-a-sufficient-length-0123456789" },
+  });
+
+  await t.test("voices and transcription models", async () => {
+    for (const path of [...cached, ...search, ...search.map((each) => `${each}?q=en`), `${search[0]}?q=`]) {
+      const answer = await gateway.json(path);
+      assert.deepEqual([answer.status, codeOf(answer)], [503, "speech_off"], path);
+      assert.match((answer.body["error"] as { hint: string }).hint, /cannot be turned on/);
+    }
+    for (const path of [
+      ...cached.map((each) => `${each}?q=en`),
+      ...search.map((each) => `${each}?query=en`),
+      `${search[0]}?q=a&q=b`,
+    ]) {
+      const answer = await gateway.json(path);
+      assert.deepEqual([answer.status, codeOf(answer)], [400, "invalid_request"], path);
+    }
+  });
+
+  for (const prefix of ["/beta/v1", "/v1"]) {
+    await t.test(`speech below ${prefix}, in the family's shape`, async () => {
+      const path = `${prefix}/audio/speech`;
+      const good = { input: "Hello", voice: "en_US-lessac-medium", model: "any", speed: 1.5, response_format: "wav" };
+      const answer = await gateway.json(path, postWith(good));
+      assert.equal(answer.status, 503);
+      assert.deepEqual(
+        { ...(answer.body["error"] as object), message: undefined },
+        { message: undefined, type: "server_error", param: null, code: "speech_off" },
+      );
+      for (const [body, param, text] of [
+        [{ voice: "x" }, "input", /input is missing/],
+        [{ input: "", voice: "x" }, "input", /input must not be empty/],
+        [{ input: "hi", voice: 5 }, "voice", /voice must be a string/],
+        [{ input: 1, speed: "fast" }, "voice", /voice is missing; input must be a string; speed must be a number/],
+        [[], null, /JSON object/],
+      ] as const) {
+        const refused = await gateway.json(path, postWith(body));
+        assert.equal(refused.status, 400, JSON.stringify(body));
+        assert.match(messageOf(refused), text);
+        assert.equal((refused.body["error"] as { param: unknown }).param, param);
+      }
+      const broken = await gateway.json(path, { ...postWith({}), body: '{"input": "hi",}' });
+      assert.deepEqual(
+        [broken.status, messageOf(broken)],
+        [400, 'the body is no JSON: line 1, column 16: unexpected "}"'],
+      );
+    });
+
+    await t.test(`transcriptions below ${prefix}: refused before the upload is read`, async () => {
+      const path = `${prefix}/audio/transcriptions`;
+      const form = await announceUpload(gateway, path, "multipart/form-data; boundary=x");
+      assert.deepEqual(
+        [form.status, (JSON.parse(form.body) as { error: { code: string } }).error.code],
+        [503, "speech_off"],
+      );
+      const other = await announceUpload(gateway, path, "audio/wav");
+      assert.deepEqual(
+        [other.status, (JSON.parse(other.body) as { error: { code: string } }).error.code],
+        [415, "unsupported_media_type"],
+      );
+      const data = new FormData();
+      data.set("file", new Blob([Buffer.alloc(300_000)]), "a.wav");
+      const sent = await gateway.json(path, { method: "POST", body: data });
+      assert.deepEqual([sent.status, codeOf(sent)], [503, "speech_off"]);
+      const none = await gateway.json(path, { method: "POST" });
+      assert.equal(none.status, 415);
+    });
+  }
+});

@@ -1,0 +1,73 @@
+// Which keys a section gets besides those of the document: what a model needs before it embeds or ranks.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { poolings } from "../../../src/core/gguf-facts.ts";
+import type { CachedModel } from "../../../src/plan/observed.ts";
+import { parsePreset } from "../../../src/plan/preset-file.ts";
+import { renderPreset } from "../../../src/plan/render-preset.ts";
+import { wantedSections } from "../../../src/plan/wanted-preset.ts";
+import { cacheOf, desiredFrom, worldFile } from "./world.ts";
+
+const id = "acme/a:Q8_0";
+
+function model(facts: Partial<CachedModel>): CachedModel {
+  const [found] = cacheOf([worldFile("acme/a/a-Q8_0.gguf")]).models;
+  assert.ok(found);
+  return { ...found, architecture: "llama", nCtxTrain: 8192, ...facts };
+}
+
+/** The keys of the model's section but its source; null where it has none. */
+function section(
+  facts: Partial<CachedModel>,
+  preset?: Readonly<Record<string, string | number | boolean>>,
+  known: ReadonlySet<string> | null = null,
+): Record<string, string> | null {
+  const desired = desiredFrom({ models: preset ? [{ id, preset }] : [] });
+  const found = wantedSections(desired, [model(facts)], known, new Map()).find(({ name }) => name === id);
+  if (!found) return null;
+  const { "hf-repo": source, ...values } = Object.fromEntries(found.values);
+  assert.equal(source, id);
+  return values;
+}
+
+test("a model that talks needs no section; one that embeds is switched on, with a batch that holds a text", () => {
+  assert.equal(section({}), null);
+  assert.equal(section({ pooling: poolings.none }), null);
+  assert.deepEqual(section({ pooling: poolings.mean }), { embeddings: "true", "ubatch-size": "2048" });
+  assert.deepEqual(section({ pooling: poolings.cls, nCtxTrain: 1024 }), { embeddings: "true", "ubatch-size": "1024" });
+  assert.deepEqual(section({ pooling: poolings.cls, nCtxTrain: 512 }), { embeddings: "true" });
+  assert.deepEqual(section({ pooling: poolings.cls, nCtxTrain: null }), { embeddings: "true" });
+  assert.deepEqual(section({ pooling: poolings.last }), { embeddings: "true" });
+  assert.deepEqual(section({ pooling: poolings.rank }), { reranking: "true", "ubatch-size": "2048" });
+  assert.deepEqual(section({ architecture: "bert", nCtxTrain: 512 }), { embeddings: "true", pooling: "mean" });
+});
+
+test("a person's own keys win, however they spell them", () => {
+  const mean = { pooling: poolings.mean };
+  assert.deepEqual(section(mean, { embeddings: "off" }), { embeddings: "off", "ubatch-size": "2048" });
+  assert.deepEqual(section(mean, { embedding: "off", ub: 256 }), { embedding: "off", ub: "256" });
+  assert.deepEqual(section(mean, { pooling: "cls" }), {
+    embeddings: "true",
+    "ubatch-size": "2048",
+    pooling: "cls",
+  });
+});
+
+test("a talking model that a person switches to embeddings gets a pooling: without one a chat would end its process", () => {
+  assert.deepEqual(section({}, { embeddings: "on" }), { embeddings: "on", pooling: "mean" });
+  assert.deepEqual(section({}, { embeddings: true }), { embeddings: "true", pooling: "mean" });
+  assert.deepEqual(section({}, { embeddings: "on", pooling: "last" }), { embeddings: "on", pooling: "last" });
+  assert.deepEqual(section({}, { embeddings: "off" }), { embeddings: "off" });
+});
+
+test("what the engine does not know is left out", () => {
+  assert.equal(section({ pooling: poolings.mean }, undefined, new Set(["ctx-size"])), null);
+});
+
+test("what a person wrote into the file stays, where the document says nothing", () => {
+  const wanted = wantedSections(desiredFrom({}), [model({ pooling: poolings.mean })], null, new Map());
+  const text = renderPreset(parsePreset(`[${id}]\nembedding = off\nub = 1024\n`), wanted, null);
+  const own = text.slice(text.indexOf(`[${id}]`)).split("\n\n")[0];
+  assert.equal(own, `[${id}]\n; model-gateway sets: hf-repo\nhf-repo = ${id}\nembedding = off\nub = 1024\n`.trimEnd());
+  assert.equal(renderPreset(parsePreset(text), wanted, null), text, "written again it is the same");
+});
