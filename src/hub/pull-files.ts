@@ -1,27 +1,23 @@
 // Named files of a repository into the cache, as whole and verified as a model's: for voices and transcription models, which
 // are no GGUF. Selects nothing: the caller names the paths.
-import { mkdir } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
-import type { HubClient } from "./client.ts";
-import { blobName, downloadBlob, hasBlob } from "./download.ts";
-import { cacheError } from "./errors.ts";
-import { type CachedFile, isCommit, snapshotPath } from "./layout.ts";
+import type { ModelId } from "../core/ids.ts";
+import { type FetchOptions, fetchFiles, modelName } from "./fetch.ts";
+import { holdPath } from "./in-use.ts";
+import { type CachedFile, isCommit, partialPath, snapshotPath } from "./layout.ts";
 import { carryOver, linkSnapshot, readRef, writeRef } from "./link.ts";
-import { type PullProgress, reserveBytes } from "./pull.ts";
-import type { HubFile } from "./select.ts";
+import { settleModel } from "./partials.ts";
+import { resolving } from "./progress.ts";
+import { blobName, type HubFile } from "./select.ts";
 
-export interface FilesPull {
-  readonly client: HubClient;
-  readonly cacheDir: string;
+export interface FilesPull extends Omit<FetchOptions, "id" | "verify"> {
   readonly repo: string;
+  /** What they are together: leftovers of an interrupted pull are known by `repo:name`. */
+  readonly name: string;
   /** Branch, tag or commit; default `main`. */
   readonly revision?: string;
   /** In the repository. */
   readonly paths: readonly string[];
-  /** Free bytes where a folder lives; undefined where that cannot be told. */
-  freeBytes(folder: string): Promise<number | undefined>;
-  readonly signal: AbortSignal;
-  onProgress(progress: PullProgress): void;
 }
 
 export interface PulledFiles {
@@ -35,77 +31,42 @@ export interface PulledFiles {
   readonly downloadedBytes: number;
 }
 
-/** Throws `hub_*`, `checksum_mismatch`, `disk_full`, `cache_unwritable`, `cancelled`; then no partial is left. */
-export async function pullFiles(options: FilesPull): Promise<PulledFiles> {
-  const { client, cacheDir, repo, revision = "main", signal, onProgress } = options;
-  const nothing = { file: "", digest: "", completed: 0, total: 0, totalCompleted: 0, totalBytes: 0 };
-  onProgress({ ...nothing, phase: "resolving" });
+/** Throws `hub_*`, `checksum_mismatch`, `disk_full`, `cache_unwritable`, `cancelled`. */
+export async function pullFiles({ repo, name, revision = "main", paths, ...rest }: FilesPull): Promise<PulledFiles> {
+  const options: FetchOptions = { ...rest, id: idOf(repo, name) };
+  const { client, cacheDir, signal, onProgress } = options;
+  onProgress(resolving);
   const commit = await client.resolveRevision(repo, revision, signal);
   const tree = await client.listTree(repo, commit, signal);
-  const files = options.paths.map((path) => requireFile(tree, repo, path));
+  const files = paths.map((path) => requireFile(tree, repo, path));
   // Names come from outside: each is checked before anything is written.
   const places = files.map((file) => snapshotPath(cacheDir, repo, commit, file.path));
-
-  const downloadedBytes = await fetchMissing(options, commit, files);
-  const cached = files.map((file): CachedFile => ({ path: file.path, blob: blobName(file), size: file.size }));
-  await linkSnapshot({ cacheDir, repo, commit, files: cached });
-  if (!isCommit(revision)) {
-    const before = await readRef(cacheDir, repo, revision);
-    if (before !== undefined && before !== commit)
-      await carryOver({ cacheDir, repo, from: before, to: commit, tree, signal });
-    if (before !== commit) await writeRef(cacheDir, repo, revision, commit);
+  // Nothing links them yet: a cleaning must see that they are wanted.
+  const releases = files.map((file) => holdPath(partialPath(cacheDir, repo, blobName(file))));
+  try {
+    const { downloadedBytes } = await fetchFiles(options, repo, commit, files);
+    const cached = files.map((file): CachedFile => ({ path: file.path, blob: blobName(file), size: file.size }));
+    await linkSnapshot({ cacheDir, repo, commit, files: cached });
+    if (!isCommit(revision)) {
+      const before = await readRef(cacheDir, repo, revision);
+      if (before !== undefined && before !== commit)
+        await carryOver({ cacheDir, repo, from: before, to: commit, tree, signal });
+      if (before !== commit) await writeRef(cacheDir, repo, revision, commit);
+    }
+    await settleModel({ cacheDir, repo, model: modelName(options), blobs: cached.map(({ blob }) => blob) });
+    return { commit, files: cached.map((file, index) => ({ ...file, place: places[index] ?? "" })), downloadedBytes };
+  } finally {
+    for (const release of releases) release();
   }
-  return { commit, files: cached.map((file, index) => ({ ...file, place: places[index] ?? "" })), downloadedBytes };
+}
+
+function idOf(repo: string, tag: string): ModelId {
+  const slash = repo.indexOf("/");
+  return { owner: repo.slice(0, slash), name: repo.slice(slash + 1), tag };
 }
 
 function requireFile(tree: readonly HubFile[], repo: string, path: string): HubFile {
   const file = tree.find((entry) => entry.path.normalize("NFC") === path.normalize("NFC"));
   if (file) return file;
   throw new GatewayError("hub_not_found", `${repo} has no file ${path}.`);
-}
-
-async function fetchMissing(options: FilesPull, commit: string, files: readonly HubFile[]): Promise<number> {
-  const { client, cacheDir, repo, signal, onProgress } = options;
-  const missing: HubFile[] = [];
-  for (const file of files) if (!(await hasBlob(cacheDir, repo, file))) missing.push(file);
-  const needed = bytesOf(missing);
-  if (missing.length > 0) await checkRoom(options, needed);
-  const totalBytes = bytesOf(files);
-  let done = totalBytes - needed;
-  for (const file of missing) {
-    const digest = `${file.sha256 === undefined ? "sha1" : "sha256"}:${blobName(file)}`;
-    const step = { file: file.path, digest, total: file.size, totalBytes };
-    const before = done;
-    await downloadBlob({
-      client,
-      cacheDir,
-      repo,
-      commit,
-      file,
-      signal,
-      onBytes: (completed) =>
-        onProgress({ ...step, completed, totalCompleted: before + completed, phase: "downloading" }),
-      onVerify: () =>
-        onProgress({ ...step, completed: file.size, totalCompleted: before + file.size, phase: "verifying" }),
-    });
-    done += file.size;
-  }
-  return needed;
-}
-
-async function checkRoom({ cacheDir, freeBytes }: FilesPull, needed: number): Promise<void> {
-  await mkdir(cacheDir, { recursive: true }).catch((error: unknown) => {
-    throw cacheError(error, "its own folder");
-  });
-  const free = await freeBytes(cacheDir);
-  if (free === undefined || free >= needed + reserveBytes) return;
-  const lacking = Math.ceil((needed + reserveBytes - free) / (1024 * 1024));
-  throw new GatewayError(
-    "disk_full",
-    `The download needs ${needed} bytes; the model cache's disk lacks ${lacking} MiB.`,
-  );
-}
-
-function bytesOf(files: readonly HubFile[]): number {
-  return files.reduce((sum, file) => sum + file.size, 0);
 }

@@ -89,10 +89,10 @@ function keptList<T>(
 /** Brings a transcription model into the cache; nothing is downloaded that is there. Throws like {@link pullFiles}. */
 export async function pullTranscriptionModel(
   file: string,
-  options: Omit<FilesPull, "repo" | "paths">,
+  options: Omit<FilesPull, "repo" | "paths" | "name">,
 ): Promise<PulledFiles> {
   if (!isModelFileName(file)) throw new GatewayError("invalid_request", `${JSON.stringify(file)} is no ggml model.`);
-  return pullFiles({ ...options, repo: transcriptionRepo, paths: [file] });
+  return pullFiles({ ...options, repo: transcriptionRepo, name: file, paths: [file] });
 }
 
 /** The ggml models in the cache, of any repository, by name; the official repository's where two have one name. */
@@ -116,10 +116,10 @@ export async function cachedTranscriptionModels(cacheDir: string): Promise<Cache
 /** Brings a voice with its description and licence into the cache and links it into `voicesDir`. Throws like {@link pullFiles}. */
 export async function pullVoice(
   voice: Voice,
-  options: Omit<FilesPull, "repo" | "paths"> & { readonly voicesDir: string },
+  options: Omit<FilesPull, "repo" | "paths" | "name"> & { readonly voicesDir: string },
 ): Promise<PulledFiles> {
   const { voicesDir } = options;
-  const pulled = await pullFiles({ ...options, repo: voiceRepo, paths: voice.files.map(({ path }) => path) });
+  const pulled = await pullFiles({ ...options, repo: voiceRepo, name: voice.key, paths: voice.files.map(({ path }) => path) });
   try {
     await mkdir(voicesDir, { recursive: true });
     // The model last: a voice is there when its model is.
