@@ -8,6 +8,7 @@ import { readSavedDocument } from "../desired/saved.ts";
 import { createEngineSource } from "../engines/engine-source.ts";
 import { createRouter } from "../engines/router.ts";
 import { openInventory } from "../execute/inventory.ts";
+import { createSpeech } from "../gateway/speech.ts";
 import { createCacheScanner } from "../observe/cache.ts";
 import { createObserver } from "../observe/observe.ts";
 import { plan } from "../plan/plan.ts";
@@ -42,6 +43,16 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     warn: nothing,
   });
   const inventory = await openInventory(stateDir, nothing);
+  const desired = await documentNow(settings);
+  const speech = createSpeech({
+    settings,
+    document: () => desired,
+    now: Date.now,
+    onOutput: nothing,
+    onChange: nothing,
+    onFound: nothing,
+    warn: nothing,
+  });
   const observer = createObserver({
     scanner: createCacheScanner(cacheDir),
     cacheDir,
@@ -49,9 +60,9 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     router,
     inventory: inventory.entries,
     engine,
+    speech: speech.observe,
     onNewEngine: nothing,
   });
-  const desired = await documentNow(settings);
   const found = plan(desired, await observer.observe(), {
     now: Date.now(),
     backoff: new Map(),

@@ -1,6 +1,7 @@
 // The desired document in its canonical form, and how edits of it combine. Pure.
 import type { DocumentInput } from "../../schemas/document.ts";
 import { applyMergePatch, equalJson, isJsonObject, type Json, type JsonObject } from "../core/merge-patch.ts";
+import { modelFileName } from "../speech/transcription-models.ts";
 
 /**
  * Somebody asked for a model to be deleted. Kept beside the document until its files are gone, so that a gateway that ends
@@ -40,6 +41,16 @@ export interface DesiredModel {
   readonly revision?: string;
 }
 
+/** Null: that half of it is off. */
+export interface DesiredSpeech {
+  /** The file's name: `ggml-base.en.bin`. */
+  readonly transcription: string | null;
+  /** A voice's id, composed (NFC). */
+  readonly synthesis: string | null;
+  /** Whether engines run without being asked. */
+  readonly start: "lazy" | "now";
+}
+
 /** What should be true. Defaults are filled in; models are in the order of the document. */
 export interface Desired {
   readonly version: 1;
@@ -49,6 +60,8 @@ export interface Desired {
   readonly allowEmpty: boolean;
   readonly suspend: boolean;
   readonly rpc: { readonly mode: "single" | "rpc"; readonly workers: readonly string[] };
+  /** Null: off. */
+  readonly speech: DesiredSpeech | null;
   /** Not part of the document as people write it. */
   readonly removals: readonly Removal[];
 }
@@ -104,7 +117,16 @@ export function toDesired(tree: DocumentTree, removals: readonly Removal[] = [])
     allowEmpty: input.allowEmpty ?? false,
     suspend: input.suspend ?? false,
     rpc: { mode: input.rpc?.mode ?? "single", workers: input.rpc?.workers ?? [] },
+    speech: input.speech ? toSpeech(input.speech) : null,
     removals,
+  };
+}
+
+function toSpeech({ transcription, synthesis, start = "lazy" }: NonNullable<DocumentInput["speech"]>): DesiredSpeech {
+  return {
+    transcription: transcription ? (modelFileName(transcription.model) ?? transcription.model) : null,
+    synthesis: synthesis ? synthesis.voice.normalize("NFC") : null,
+    start,
   };
 }
 

@@ -13,8 +13,10 @@ import { type Inventory, openInventory } from "../execute/inventory.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
+import { speechHandlers } from "../execute/speech-actions.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
+import { createSpeechLists, type SpeechLists } from "../hub/speech-files.ts";
 import { createCacheScanner } from "../observe/cache.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
 import type { CacheSnapshot } from "../plan/observed.ts";
@@ -24,6 +26,7 @@ import type { StatusInput } from "../status/conditions.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
 import { actionBody, type StatusReport, statusReport } from "../status/report.ts";
 import { createStatusTracker } from "../status/tracker.ts";
+import { createSpeech, type Speech } from "./speech.ts";
 
 export interface Core {
   readonly presetPath: string;
@@ -35,6 +38,8 @@ export interface Core {
   readonly admission: Admission;
   readonly executor: Executor;
   readonly loop: Loop;
+  readonly speech: Speech;
+  readonly speechLists: SpeechLists;
   /** The file source found something. */
   noteSource(status: SourceStatus): void;
   status(stopping: boolean): StatusReport;
@@ -45,6 +50,9 @@ export interface CoreOptions {
   readonly logger: FastifyBaseLogger;
   readonly onInstallProgress: (progress: InstallProgress) => void;
 }
+
+/** How old the official lists of voices and transcription models may be. */
+const listsFreshMs = 3_600_000;
 
 export async function createCore({ settings, logger, onInstallProgress }: CoreOptions): Promise<Core> {
   const { stateDir, cacheDir, configPath, environment } = settings;
@@ -106,6 +114,16 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     now,
   });
   const scanner = createCacheScanner(cacheDir);
+  const speech = createSpeech({
+    settings,
+    document: () => store.current().document,
+    now,
+    onOutput: (name, text) => logger.trace({ engine: name }, text.trimEnd()),
+    onChange: () => loop.wake("speech"),
+    onFound: () => loop.retry(),
+    warn,
+  });
+  const speechLists = createSpeechLists({ client: hub, stateDir, freshMs: listsFreshMs, now });
   const executor = createExecutor({
     handlers: {
       ...modelHandlers({
@@ -137,6 +155,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
           return { preset: preset.value.text, cache: (await cacheNow()).signature };
         },
       }),
+      ...speechHandlers({ cacheDir, voicesDir: speech.voicesDir, hub, lists: speechLists, engines: speech }),
     },
     transfers: settings.transfers,
     now,
@@ -155,6 +174,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     router,
     inventory: inventory.entries,
     engine,
+    speech: speech.observe,
     onNewEngine: () => loop.retry(),
   });
   const tracker = createStatusTracker({
@@ -216,6 +236,8 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     admission,
     executor,
     loop,
+    speech,
+    speechLists,
     noteSource: (next) => {
       source = next;
       if (next.valid) logger.info({ path: next.path }, "gateway.yaml is applied");
@@ -232,6 +254,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
         pass: loop.last(),
         router: router.snapshot(),
         binary: engine.path(),
+        speech: speech.report(),
         source,
         conditions: tracker.conditions(),
         models: tracker.models(),

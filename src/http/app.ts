@@ -10,7 +10,7 @@ import { installAccess, rewriteKeyedUrl } from "./keys/access.ts";
 import type { LicenseKeys } from "./keys/license-keys.ts";
 import { type NativeRoutesDeps, nativeRoutes } from "./native/routes.ts";
 import { openApiRoute } from "./openapi-route.ts";
-import { audioRoutes, speechRoutes } from "./speech/routes.ts";
+import { audioRoutes, type SpeechRoutesDeps, speechRoutes } from "./speech/routes.ts";
 
 export interface AppSettings {
   /** Bytes. */
@@ -29,6 +29,7 @@ export interface AppDeps {
   readonly own: GatewayRoutesDeps;
   /** What the chat families share. */
   readonly families: CompatRoutesDeps & NativeRoutesDeps;
+  readonly speech: SpeechRoutesDeps;
   readonly keys: LicenseKeys;
   /** Whether only this machine can connect. */
   readonly loopback: boolean;
@@ -36,7 +37,7 @@ export interface AppDeps {
   readonly stopping: AbortSignal;
 }
 
-export function buildApp({ logger, settings, own, families, keys, loopback, stopping }: AppDeps): FastifyInstance {
+export function buildApp({ logger, settings, own, families, speech, keys, loopback, stopping }: AppDeps): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
     // A line per request costs a third of its CPU time; failures are logged where they happen.
@@ -76,13 +77,13 @@ export function buildApp({ logger, settings, own, families, keys, loopback, stop
   const compatPrefixes = unique([settings.compatPrefix, "/v1", `${parentOf(settings.nativePrefix)}/v1`]);
   for (const prefix of compatPrefixes) {
     scope(prefix, (inner) => compatRoutes(inner, families));
-    scope(prefix, audioRoutes);
+    scope(prefix, (inner) => audioRoutes(inner, speech));
   }
   const llamaPrefixes = unique([parentOf(settings.compatPrefix), ""]);
   for (const prefix of llamaPrefixes) scope(prefix, (inner) => llamaRoutes(inner, families));
   for (const prefix of nativePrefixes) scope(prefix, (inner) => nativeRoutes(inner, families));
   scope("", (inner) => gatewayRoutes(inner, own));
-  scope("", speechRoutes);
+  scope("", (inner) => speechRoutes(inner, speech));
   const frontPrefixes = unique(["", parentOf(settings.nativePrefix), parentOf(settings.compatPrefix)]);
   const prefixes = {
     own: [""],

@@ -7,6 +7,7 @@ import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, type Observ
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
 import { type Goings, isMarked, isPresent, modelsToGo, planPruned, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
+import { planSpeech } from "./speech.ts";
 import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
 
 export interface PlanContext {
@@ -21,11 +22,12 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   const going = modelsToGo(desired, observed);
   const findings = new Map<string, string>();
   const engine = planEngine(desired, observed, going, findings, context);
-  const candidates = [
+  const candidates: Candidate[] = [
     ...planModels(desired, observed),
     ...planRequested(going.requested, observed),
     ...engine,
     ...planPruned(going.pruned, observed, engine),
+    ...planSpeech(desired, observed, findings, context.now),
   ];
   const ready: Action[] = [];
   const held: HeldAction[] = [];

@@ -4,7 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 
 export interface Turns {
   /**
-   * Waits for a turn; call the result, once, when it is over. Throws `engine_failed` where too many wait already, and
+   * Waits for a turn; call the result, once, when it is over. Throws `busy` where too many wait already, and
    * `cancelled` when the signal aborts first.
    */
   take(signal: AbortSignal): Promise<() => void>;
@@ -37,7 +37,7 @@ export function createTurns(options: { readonly width: number; readonly depth: n
         return over();
       }
       if (line.length >= options.depth) {
-        throw new GatewayError("engine_failed", `${line.length} ${options.what} are waiting already; try again later`, {
+        throw new GatewayError("busy", `${line.length} ${options.what} are waiting already; try again later`, {
           retryAfterMs: 5_000,
         });
       }

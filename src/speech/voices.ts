@@ -1,5 +1,6 @@
 // The official voice manifest: read defensively, searched, and what a voice is made of.
 // Pure: fetching it is the hub's work, and whoever downloads a voice checks sizes and digests.
+import { GatewayError } from "../core/errors.ts";
 
 /** As the voice search answers: these fields and no others. */
 export interface VoiceEntry {
@@ -88,6 +89,17 @@ export function findVoice(voices: readonly Voice[], name: string): Voice | null 
     voices.find(({ aliases }) => aliases.some((alias) => fold(alias) === folded)) ??
     null
   );
+}
+
+/** As {@link findVoice}; throws `voice_not_found` with the ids that may have been meant. */
+export function requireVoice(voices: readonly Voice[], name: string): Voice {
+  const found = findVoice(voices, name);
+  if (found) return found;
+  const near = nearestVoices(voices, name);
+  const hint = near.length === 0 ? "" : `; near it: ${near.join(", ")}`;
+  throw new GatewayError("voice_not_found", `there is no voice ${JSON.stringify(name.slice(0, 120))}${hint}`, {
+    param: "voice",
+  });
 }
 
 /** Up to three ids that a mistyped one may have meant: of the same speaker, else of the same language. */

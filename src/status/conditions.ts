@@ -5,6 +5,7 @@ import type { BackoffEntry, Plan } from "../plan/actions.ts";
 import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
+import { speechFindings } from "./speech.ts";
 
 export type Truth = "True" | "False" | "Unknown";
 
@@ -52,6 +53,7 @@ export function gatewayFindings(input: StatusInput): Finding[] {
     routerReady(input),
     diskRoom(input),
     hubReachable(input),
+    ...speechFindings(input),
   ];
   return [ready(parts), ...parts];
 }

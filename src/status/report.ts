@@ -4,6 +4,7 @@ import type { SourceStatus } from "../desired/parse.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot } from "../plan/observed.ts";
 import type { Condition } from "./conditions.ts";
+import type { SpeechReport } from "./speech.ts";
 
 export interface StatusReport {
   readonly gateway: { readonly version: string; readonly startedAt: string; readonly ready: boolean };
@@ -16,6 +17,7 @@ export interface StatusReport {
     readonly crashes: number;
   };
   readonly rpc: { readonly mode: string; readonly workers: readonly { readonly address: string }[] };
+  readonly speech: SpeechReport;
   readonly sync: "Synced" | "OutOfSync" | "Unknown";
   readonly health: "Healthy" | "Progressing" | "Degraded" | "Suspended";
   readonly generation: number;
@@ -66,6 +68,7 @@ export interface ReportInput {
   readonly pass: { readonly desired: DesiredState; readonly plan: Plan } | null;
   readonly router: Pick<RouterSnapshot, "phase" | "pid" | "silentSince" | "crashes">;
   readonly binary: string | null;
+  readonly speech: SpeechReport;
   readonly source: SourceStatus;
   readonly conditions: readonly Condition[];
   readonly models: readonly ModelStatus[];
@@ -91,6 +94,7 @@ export function statusReport(input: ReportInput): StatusReport {
       crashes: router.crashes.length,
     },
     rpc: { mode: desired.document.rpc.mode, workers: desired.document.rpc.workers.map((address) => ({ address })) },
+    speech: input.speech,
     sync: syncOf(conditions, isObserved),
     health: healthOf(conditions, desired.document.suspend),
     generation: desired.generation,

@@ -30,11 +30,15 @@ export async function provideWhisper(onProgress: (text: string) => void): Promis
   const found = await whisperServer().catch(() => null);
   if (found !== null) return;
   onProgress("installing whisper-server for the tests");
+  let last = "";
   await installEngine("whisper", {
     enginesDir,
     environment: process.env,
     signal: new AbortController().signal,
-    onProgress: ({ phase, detail }) => onProgress(`  ${phase}: ${detail}`),
+    onProgress: ({ phase, detail }) => {
+      if (phase !== last) onProgress(`  ${phase}: ${detail}`);
+      last = phase;
+    },
   });
 }
 
