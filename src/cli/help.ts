@@ -13,7 +13,7 @@ Commands:
   plan             what would be done: exit 0 nothing, 2 changes, 1 error
   status           what is true: exit 0 ready, 2 not ready, 1 error
   validate FILE    check a gateway.yaml: exit 0 valid, 1 not
-  engine install [llama|whisper]
+  engine install [llama|whisper|sherpa]
                    put an engine into the state folder
   key create NAME [--expires 30d|2027-01-01]
                    make a license key and print it, this once; a running

@@ -55,6 +55,11 @@ describe("settings", () => {
       compatPrefix: "/beta/v1",
       chatContext: "apply",
       keepAliveMs: null,
+      whisperServer: undefined,
+      speechEngine: "auto",
+      piper: undefined,
+      speechIdleMs: 600_000,
+      uploadLimit: 536_870_912,
       logLevel: "info",
     });
   });

@@ -105,7 +105,7 @@ describe("whisper-server", { concurrency: true }, () => {
     const untouched = Readable.from([body]);
     const third = refusal(whisper.transcribe(upload(untouched, leaving.signal)));
     const tooMany = await refusal(heard(whisper));
-    assert.equal(tooMany.code, "engine_failed");
+    assert.equal(tooMany.code, "busy");
     assert.equal(tooMany.retryAfterMs, 5_000);
     leaving.abort();
     assert.equal((await third).code, "cancelled");

@@ -59,7 +59,7 @@ test("it lists the commands of the help text", () => {
 });
 
 test("its conditions and reasons are those of the source, both ways", () => {
-  const conditions = readProjectFile("src/status/conditions.ts");
+  const conditions = ["conditions", "speech"].map((name) => readProjectFile(`src/status/${name}.ts`)).join("\n");
   const source = readProjectFile("src/desired/file-source.ts");
   const engine = readProjectFile("src/engines/engine-source.ts");
   const literals = [

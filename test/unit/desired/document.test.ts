@@ -82,6 +82,7 @@ test("defaults are filled in for the planner alone", () => {
     allowEmpty: false,
     suspend: false,
     rpc: { mode: "single", workers: [] },
+    speech: null,
     removals: [],
   });
   assert.deepEqual(emptyTree, { version: 1 });
