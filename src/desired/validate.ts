@@ -193,7 +193,8 @@ function speechProblems(value: unknown): Problem[] {
   const model = isObject(speech["transcription"]) ? speech["transcription"]["model"] : undefined;
   const voice = isObject(speech["synthesis"]) ? speech["synthesis"]["voice"] : undefined;
   const { transcription, synthesis } = speechSchema.properties;
-  const fits = ({ pattern }: { readonly pattern: string }, text: string): boolean => new RegExp(pattern, "u").test(text);
+  const fits = ({ pattern }: { readonly pattern: string }, text: string): boolean =>
+    new RegExp(pattern, "u").test(text);
   const problems: Problem[] = [];
   if (typeof model === "string" && fits(transcription.properties.model, model) && modelFileName(model) === null)
     problems.push({

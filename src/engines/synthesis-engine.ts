@@ -55,7 +55,10 @@ export function createSynthesisEngine(
       return { kind: "piper", piper: await piper() };
     } catch (error) {
       const { message } = toGatewayError(error);
-      throw new GatewayError("engine_missing", engine === "auto" ? `nothing speaks here: ${byCommand}; ${message}` : message);
+      throw new GatewayError(
+        "engine_missing",
+        engine === "auto" ? `nothing speaks here: ${byCommand}; ${message}` : message,
+      );
     }
   }
 
@@ -88,7 +91,14 @@ function rememberPiper(options: {
   let found: PiperInstallation | null = null;
   let missing: { readonly error: unknown; readonly until: number } | null = null;
   return async () => {
-    if (found && (await access(found.python).then(() => true, () => false))) return found;
+    if (
+      found &&
+      (await access(found.python).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return found;
     if (missing && options.now() < missing.until) throw missing.error;
     found = null;
     try {

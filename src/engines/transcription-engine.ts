@@ -29,7 +29,11 @@ export function createTranscriptionEngine(
 
   async function find(): Promise<string> {
     const { explicit, enginesDir, environment } = options;
-    const found = await locateEngine("whisper-server", { explicit, enginesDir, pathVariable: environment["PATH"] ?? "" });
+    const found = await locateEngine("whisper-server", {
+      explicit,
+      enginesDir,
+      pathVariable: environment["PATH"] ?? "",
+    });
     if (found) return found.path;
     throw new GatewayError(
       "engine_missing",

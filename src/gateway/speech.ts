@@ -38,7 +38,9 @@ export function createSpeech(options: {
   const { stateDir, cacheDir, environment } = settings;
   const enginesDir = join(stateDir, "engines");
   const voicesDir = join(stateDir, "voices");
-  const common = (engine: string): Omit<ServerChildOptions, "what"> & { onFound(): void; idleMs: number; drainMs: number } => ({
+  const common = (
+    engine: string,
+  ): Omit<ServerChildOptions, "what"> & { onFound(): void; idleMs: number; drainMs: number } => ({
     stateDir,
     environment,
     startTimeoutMs: settings.loadTimeoutMs,

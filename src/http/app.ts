@@ -37,7 +37,16 @@ export interface AppDeps {
   readonly stopping: AbortSignal;
 }
 
-export function buildApp({ logger, settings, own, families, speech, keys, loopback, stopping }: AppDeps): FastifyInstance {
+export function buildApp({
+  logger,
+  settings,
+  own,
+  families,
+  speech,
+  keys,
+  loopback,
+  stopping,
+}: AppDeps): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
     // A line per request costs a third of its CPU time; failures are logged where they happen.

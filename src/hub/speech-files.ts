@@ -119,7 +119,12 @@ export async function pullVoice(
   options: Omit<FilesPull, "repo" | "paths" | "name"> & { readonly voicesDir: string },
 ): Promise<PulledFiles> {
   const { voicesDir } = options;
-  const pulled = await pullFiles({ ...options, repo: voiceRepo, name: voice.key, paths: voice.files.map(({ path }) => path) });
+  const pulled = await pullFiles({
+    ...options,
+    repo: voiceRepo,
+    name: voice.key,
+    paths: voice.files.map(({ path }) => path),
+  });
   try {
     await mkdir(voicesDir, { recursive: true });
     // The model last: a voice is there when its model is.

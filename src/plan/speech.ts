@@ -57,8 +57,7 @@ function planEngine(
   const isThere = state.cached.includes(wanted);
   if (state.phase === "ready") {
     // The one before serves until the next one is there.
-    if (state.choice !== wanted)
-      return isThere ? stopped(kind, state, "ChoiceChanged", `to go on with ${wanted}`) : [];
+    if (state.choice !== wanted) return isThere ? stopped(kind, state, "ChoiceChanged", `to go on with ${wanted}`) : [];
     return state.idle && !isNeeded ? stopped(kind, state, "Idle", "which nobody has used for a while") : [];
   }
   if (state.phase !== "stopped" || !isThere || !isNeeded || state.problem !== null) return [];

@@ -1,7 +1,8 @@
 // What is said of speech: its condition, and its part of /status. Pure.
-import { type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
+import type { Desired } from "../desired/document.ts";
+import type { BackoffEntry } from "../plan/actions.ts";
+import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
 import { choiceKey, speechKey } from "../plan/speech.ts";
-import type { Finding, StatusInput } from "./conditions.ts";
 
 interface EngineReport {
   /** The model's file or the voice that the document names. */
@@ -18,10 +19,23 @@ interface EngineReport {
 /** Null: off. */
 export type SpeechReport = Readonly<Record<SpeechKind, EngineReport | null>>;
 
-type Said = Omit<Finding, "type">;
+interface SpeechFinding {
+  readonly type: "SpeechReady";
+  readonly status: "True" | "False";
+  readonly reason: string;
+  readonly message: string;
+}
+
+type Said = Omit<SpeechFinding, "type">;
+
+interface SpeechInput {
+  readonly desired: Pick<Desired, "speech">;
+  readonly observed: Pick<Observed, "speech">;
+  readonly backoff: ReadonlyMap<string, BackoffEntry>;
+}
 
 /** None while the document does not turn speech on. */
-export function speechFindings(input: StatusInput): Finding[] {
+export function speechFindings(input: SpeechInput): SpeechFinding[] {
   const { speech } = input.desired;
   if (speech === null) return [];
   const said = speechKinds.flatMap((kind) => {
@@ -36,7 +50,7 @@ export function speechFindings(input: StatusInput): Finding[] {
   return [{ ...first, type: "SpeechReady", message }];
 }
 
-function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { backoff }: StatusInput): Said {
+function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { backoff }: SpeechInput): Said {
   const isThere = state.cached.includes(wanted);
   if (state.problem !== null && state.phase === "stopped") return no("EngineMissing", state.problem);
   const failure =

@@ -124,7 +124,9 @@ test("interface 4, Speech: WAV; another voice is fetched and loaded first, the s
     }
     const whole = performance.now() - start;
     const { samples, sampleRate } = parseWav(Buffer.concat(chunks));
-    t.diagnostic(`20,000 characters: ${Math.round(samples.length / sampleRate)} s of sound, first after ${Math.round(firstAt)} ms, all after ${Math.round(whole)} ms`);
+    t.diagnostic(
+      `20,000 characters: ${Math.round(samples.length / sampleRate)} s of sound, first after ${Math.round(firstAt)} ms, all after ${Math.round(whole)} ms`,
+    );
     assert.ok(samples.length / sampleRate > 100);
     assert.ok(firstAt < whole / 4, `${firstAt} of ${whole} ms`);
   });
@@ -150,10 +152,16 @@ test("what there is to choose from, and what is here of it", async (t) => {
     assert.deepEqual(await keys("en_US"), [highVoice, lowVoice]);
     assert.deepEqual(await keys("nobody"), []);
     const [entry] = (await list("/api/tts/voices/search?q=en_US-low")) as object[];
-    assert.deepEqual(
-      Object.keys(entry ?? {}).toSorted(),
-      ["country", "key", "languageCode", "languageName", "name", "numSpeakers", "quality", "sizeBytes"],
-    );
+    assert.deepEqual(Object.keys(entry ?? {}).toSorted(), [
+      "country",
+      "key",
+      "languageCode",
+      "languageName",
+      "name",
+      "numSpeakers",
+      "quality",
+      "sizeBytes",
+    ]);
   });
   await t.test("interface 8, Voice search maximum: 50 of more", async () => {
     assert.equal(((await list("/api/tts/voices/search?q=de_DE")) as object[]).length, 50);
@@ -162,7 +170,10 @@ test("what there is to choose from, and what is here of it", async (t) => {
   await t.test("interface 4, Transcription model search: by file name, as repository file entries", async () => {
     assert.deepEqual(await list("/api/stt/models/search?q=TINY"), [{ path: "ggml-tiny.bin", size: 4 }]);
     const all = (await list("/api/stt/models/search?q=base")) as { path: string }[];
-    assert.deepEqual(all.map(({ path }) => path), ["ggml-base.en.bin"]);
+    assert.deepEqual(
+      all.map(({ path }) => path),
+      ["ggml-base.en.bin"],
+    );
   });
   await t.test("the lists are kept for a time without the hub", async () => {
     await gateway.hub.close();

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { mkdir, symlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { TestContext } from "node:test";
-import { parseWav, type Pcm } from "../../src/speech/wav.ts";
+import { type Pcm, parseWav } from "../../src/speech/wav.ts";
 import { makeFolders, startTestGateway, type TestGateway } from "./gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "./loopback-hub.ts";
 import { postWith } from "./own-calls.ts";

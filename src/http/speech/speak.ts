@@ -2,6 +2,7 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SpeechRequest } from "../../../schemas/speech.ts";
+import { GatewayError } from "../../core/errors.ts";
 import type { SynthesisEngine } from "../../engines/synthesis-engine.ts";
 import { speechFile, speechStream } from "../../speech/synthesis.ts";
 import { callOf } from "../gateway/call.ts";
@@ -26,27 +27,17 @@ export async function speak(
   const call = callOf(request, reply);
   const release = await deps.use.voice(voice, call);
   const wanted = { text: input, voice: null, speaker: null, lengthScale: speed === 1 ? null : 1 / speed };
-  const parts =
+  const parts: AsyncGenerator<Uint8Array, void> =
     input.length <= wholeUpTo
       ? wholeFile(speechFile(deps.engines.synthesis, wanted, call.signal))
       : speechStream(deps.engines.synthesis, wanted, call.signal);
-  let header: Uint8Array;
-  let first: IteratorResult<Uint8Array>;
-  try {
-    // What goes wrong before there is any sound is still an answer of its own.
-    const begun = await parts.next();
-    const bytes = begun.value ?? new Uint8Array();
-    header = bytes.subarray(0, headerBytes);
-    first = bytes.length > headerBytes ? { value: bytes.subarray(headerBytes) } : await parts.next();
-  } catch (error) {
+  const { header, first } = await beginning(parts).catch((error: unknown) => {
     release();
     throw error;
-  }
-  const sampleRate = new DataView(header.buffer, header.byteOffset).getUint32(24, true);
-  const isWhole = input.length <= wholeUpTo;
+  });
   async function* body(): AsyncGenerator<Uint8Array> {
     if (format === "wav") yield header;
-    if (first.done !== true) yield first.value;
+    yield first;
     yield* parts;
   }
   const stream = Readable.from(body(), { objectMode: false });
@@ -55,11 +46,22 @@ export async function speak(
     void parts.return(undefined);
     release();
   });
-  if (isWhole && first.done !== true)
-    void reply.header("content-length", first.value.length + (format === "wav" ? headerBytes : 0));
+  if (input.length <= wholeUpTo)
+    void reply.header("content-length", first.length + (format === "wav" ? headerBytes : 0));
+  const sampleRate = new DataView(header.buffer, header.byteOffset).getUint32(24, true);
   void reply.type(format === "wav" ? "audio/wav" : `audio/pcm;rate=${sampleRate};channels=1`).send(stream);
 }
 
 async function* wholeFile(file: Promise<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield await file;
+}
+
+/** What goes wrong before there is any sound is still an answer of its own. */
+async function beginning(parts: AsyncGenerator<Uint8Array, void>): Promise<{ header: Uint8Array; first: Uint8Array }> {
+  const begun = await parts.next();
+  if (begun.done === true) throw new GatewayError("upstream_failed", "the speech engine made no sound");
+  const header = begun.value.subarray(0, headerBytes);
+  if (begun.value.length > headerBytes) return { header, first: begun.value.subarray(headerBytes) };
+  const next = await parts.next();
+  return { header, first: next.done === true ? new Uint8Array() : next.value };
 }

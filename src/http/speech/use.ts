@@ -54,7 +54,12 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
   }
 
   /** Null where the document names another choice by now. */
-  async function whenRunning(kind: SpeechKind, choice: string, call: Call, generation = 0): Promise<(() => void) | null> {
+  async function whenRunning(
+    kind: SpeechKind,
+    choice: string,
+    call: Call,
+    generation = 0,
+  ): Promise<(() => void) | null> {
     const engine = engines[kind];
     const unwant = engine.want();
     try {
@@ -111,8 +116,7 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
   /** What cannot be had does not stay in the document. */
   async function takeBack(voice: string, before: string, call: Call): Promise<void> {
     await store.edit(
-      ({ document }) =>
-        document.speech?.synthesis === voice && before !== voice ? { patch: patchOf(before) } : null,
+      ({ document }) => (document.speech?.synthesis === voice && before !== voice ? { patch: patchOf(before) } : null),
       call.by,
     );
   }
