@@ -130,17 +130,19 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
     },
     stop: async (signal) => {
       going = true;
-      const limit = AbortSignal.timeout(options.drainMs);
+      const late = new AbortController();
+      const limit = setTimeout(() => late.abort(), options.drainMs);
       let letIn = (): void => undefined;
       try {
-        letIn = await leases.drain(AbortSignal.any([signal, limit])).catch((error: unknown) => {
+        letIn = await leases.drain(AbortSignal.any([signal, late.signal])).catch((error: unknown) => {
           // Whoever is not through by now is cut off; whoever waits behind finds it stopped, and waits on.
-          if (limit.aborted && !signal.aborted) return () => undefined;
+          if (late.signal.aborted && !signal.aborted) return () => undefined;
           throw error;
         });
         await parts.stop();
         choice = null;
       } finally {
+        clearTimeout(limit);
         going = false;
         letIn();
       }
