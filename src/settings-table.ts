@@ -179,6 +179,11 @@ export const sharedVariables = [
     fallback: "none",
     meaning: "A license key, beside those of STATE/license-keys.json; `plan` and `status` present it.",
   },
+  {
+    variable: "HTTPS_PROXY, HTTP_PROXY, NO_PROXY",
+    fallback: "none",
+    meaning: "A proxy on the way to the hub.",
+  },
   { variable: "HF_ENDPOINT", fallback: "https://huggingface.co", meaning: "The model hub." },
   {
     variable: "HF_TOKEN, HF_TOKEN_PATH",
