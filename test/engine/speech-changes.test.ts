@@ -1,13 +1,14 @@
 // Speech while the world changes: voices under load, engines that are killed, missing or idle, a hub that is away.
 import assert from "node:assert/strict";
-import { mkdir, symlink } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { basename, join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { parseWav } from "../../src/speech/wav.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 import { isRunning } from "../support/processes.ts";
-import { until } from "../support/scratch.ts";
+import { scratchFolder, until } from "../support/scratch.ts";
 import { sherpa } from "../support/sherpa.ts";
 import {
   highVoice,
@@ -185,4 +186,42 @@ test("a stop while it speaks: the answer is finished, and nothing is left", asyn
   assert.ok(samples.length / sampleRate > 100);
   await stopped;
   assert.equal(await isRunning(pid ?? 0), false);
+});
+
+test("a client that leaves while its voice is fetched takes its wish along", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await gateway.say(lowVoice);
+  const hold = gateway.hub.throttle(`en/en_US/high/low/${highVoice}.onnx`, 100);
+  const leave = new AbortController();
+  const asked = fetch(`${gateway.url}/v1/audio/speech`, {
+    ...postWith({ voice: highVoice, input: "Hello" }),
+    signal: leave.signal,
+  });
+  await hold.reached;
+  // The loaded voice serves meanwhile.
+  assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
+  assert.equal((await gateway.say("alloy")).sampleRate, rates[lowVoice]);
+  leave.abort();
+  await assert.rejects(asked);
+  await gateway.until(
+    "as before",
+    ({ speech, running }) => speech.synthesis?.choice === lowVoice && running.length === 0,
+  );
+  await hold.left;
+  assert.deepEqual((await gateway.json("/api/tts/voices/cached")).body, { voices: [lowVoice] });
+  assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
+});
+
+test("Piper as a Python package, where a setting names it", async (t) => {
+  const folder = await scratchFolder(t);
+  const python = join(folder, "python3");
+  const script = fileURLToPath(new URL("../support/fake-python.js", import.meta.url));
+  await writeFile(python, `#!/bin/sh\nexec '${process.execPath}' '${script}' synthesize "$@"\n`, { mode: 0o755 });
+  const gateway = await startSpeechGateway(t, { flags: ["--piper", python] });
+  const first = await gateway.say(lowVoice);
+  const { pid } = gateway.engine("synthesis");
+  assert.ok(first.samples.length > 0);
+  const second = await gateway.say(highVoice);
+  assert.ok(second.samples.length > 0);
+  assert.notEqual(gateway.engine("synthesis").pid, pid);
 });

@@ -1,7 +1,7 @@
 // Large uploads through the whole gateway: they pass through it and do not stay in it, and have a limit.
 import assert from "node:assert/strict";
 import { request } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { wavHeader } from "../../src/speech/wav.ts";
 import { codeOf } from "../support/own-calls.ts";
@@ -84,15 +84,33 @@ test("an upload has a limit, announced or not, and one that is cut off frees the
     const { status, body } = await sendUpload(gateway.url, 3_000_000, announced);
     assert.deepEqual([status, codeOf({ body: JSON.parse(body) as Record<string, unknown> })], [413, "body_too_large"]);
   }
-  const { hostname, port } = new URL(gateway.url);
+  const socket = await beginUpload(gateway.url);
+  await gateway.until("it has its turn", ({ speech }) => speech.transcription?.inFlight === 1);
+  socket.destroy();
+  await gateway.until("it is free", ({ speech }) => speech.transcription?.inFlight === 0);
+  assert.equal((await gateway.json("/v1/audio/transcriptions", soundForm(someSound()))).status, 200);
+});
+
+test("a line that is full says so, and when to come again; when it is empty all goes on", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  assert.equal((await gateway.json("/v1/audio/transcriptions", soundForm(someSound()))).status, 200);
+  const waiting = await Promise.all(Array.from({ length: 17 }, () => beginUpload(gateway.url)));
+  await gateway.until("all are in line", ({ speech }) => speech.transcription?.inFlight === 17);
+  const refused = await gateway.json("/v1/audio/transcriptions", soundForm(someSound()));
+  assert.deepEqual([refused.status, codeOf(refused), refused.headers.get("retry-after")], [503, "busy", "5"]);
+  for (const socket of waiting) socket.destroy();
+  await gateway.until("it is free", ({ speech }) => speech.transcription?.inFlight === 0);
+  assert.equal((await gateway.json("/v1/audio/transcriptions", soundForm(someSound()))).status, 200);
+});
+
+/** The beginning of an upload whose rest does not come. */
+async function beginUpload(url: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   await new Promise((resolve) => socket.once("connect", resolve));
   socket.write(
     `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: ${hostname}:${port}\r\nContent-Type: multipart/form-data; boundary=${boundary}\r\nContent-Length: 500000\r\n\r\n`,
   );
   socket.write(head);
-  await gateway.until("it has its turn", ({ speech }) => speech.transcription?.inFlight === 1);
-  socket.destroy();
-  await gateway.until("it is free", ({ speech }) => speech.transcription?.inFlight === 0);
-  assert.equal((await gateway.json("/v1/audio/transcriptions", soundForm(someSound()))).status, 200);
-});
+  return socket;
+}

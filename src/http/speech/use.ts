@@ -53,6 +53,17 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     throw new GatewayError("speech_off", store.current().document.speech ? `${kind} is off` : "speech is off");
   }
 
+  /** Null where it does not run with this choice now. */
+  async function leaseOf(kind: SpeechKind, choice: string, call: Call): Promise<(() => void) | null> {
+    const engine = engines[kind];
+    if (!engine.runs(choice)) return null;
+    const release = await engine.lease(call.signal);
+    // It may have been stopped while this one waited in line.
+    if (engine.runs(choice)) return release;
+    release();
+    return null;
+  }
+
   /** Null where the document names another choice by now. */
   async function whenRunning(
     kind: SpeechKind,
@@ -64,12 +75,8 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     const unwant = engine.want();
     try {
       for (;;) {
-        if (engine.runs(choice)) {
-          const release = await engine.lease(call.signal);
-          // It may have been stopped while this one waited in line.
-          if (engine.runs(choice)) return release;
-          release();
-        }
+        const release = await leaseOf(kind, choice, call);
+        if (release) return release;
         if (choiceOf(kind) !== choice) return null;
         await deps.loop.waitFor({
           generation,
@@ -91,7 +98,8 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
   async function idOf(name: string, signal: AbortSignal): Promise<string> {
     const current = choiceOf("synthesis");
     const wanted = name.trim().normalize("NFC");
-    if (wanted === current || openAiVoices.has(wanted.toLowerCase())) return current;
+    if (openAiVoices.has(wanted.toLowerCase())) return engines.synthesis.snapshot().choice ?? current;
+    if (wanted === current) return current;
     if (isVoiceId(wanted) && (await deps.cachedVoices()).includes(wanted)) return wanted;
     return requireVoice(await deps.lists.voices(signal), wanted).key;
   }
@@ -134,6 +142,10 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     },
     voice: async (name, call) => {
       const voice = await idOf(name, call.signal);
+      // The loaded voice serves, also while another one that the document names is still being fetched.
+      const unwant = engines.synthesis.want();
+      const loaded = await leaseOf("synthesis", voice, call).finally(unwant);
+      if (loaded) return loaded;
       for (let attempt = 1; attempt <= attempts; attempt++) {
         const isSame = choiceOf("synthesis") === voice;
         const release = isSame ? await whenRunning("synthesis", voice, call) : await changeTo(voice, call);
