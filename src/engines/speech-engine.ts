@@ -6,8 +6,8 @@ import { createLeases } from "../speech/leases.ts";
 import type { ServerSnapshot } from "./server-child.ts";
 
 export interface SpeechEngine {
-  /** As the planner sees it; what is off is not looked for. Never throws. */
-  observe(isOn: boolean): Promise<SpeechState>;
+  /** As the planner sees it, for a document that names `wanted`; what is off (null) is not looked for. Never throws. */
+  observe(wanted: string | null): Promise<SpeechState>;
   /** As far as it can be told without looking. */
   snapshot(): Pick<SpeechState, "phase" | "pid" | "choice" | "crashes" | "lastWords"> & { readonly users: number };
   /** Whether requests for this choice can be sent to it now. */
@@ -30,8 +30,8 @@ export interface EngineParts {
   snapshot(): ServerSnapshot;
   /** Throws `engine_missing`. */
   find(): Promise<unknown>;
-  /** The choices that are on disk. */
-  cached(): Promise<readonly string[]>;
+  /** Whether the choice is on disk. */
+  has(choice: string): Promise<boolean>;
   start(choice: string, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
 }
@@ -95,9 +95,10 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
 
   return {
     snapshot,
-    observe: async (isOn) => {
-      if (!isOn && parts.snapshot().phase === "stopped") return restingSpeech;
-      const [cached] = await Promise.all([isOn ? parts.cached() : [], look()]);
+    observe: async (wanted) => {
+      if (wanted === null && parts.snapshot().phase === "stopped") return restingSpeech;
+      const [isThere] = await Promise.all([wanted !== null && parts.has(wanted), look()]);
+      const cached = isThere && wanted !== null ? [wanted] : [];
       const { users, ...seen } = snapshot();
       const idle = users === 0 && waiting === 0 && now() - usedAt >= options.idleMs;
       return { ...seen, problem, cached, wanted: waiting > 0, idle };

@@ -74,7 +74,7 @@ export function createSynthesisEngine(
     {
       snapshot: server.snapshot,
       find,
-      cached: () => cachedVoices(voicesDir),
+      has: async (voice) => (await cachedVoices(voicesDir)).includes(voice),
       start: async (voice, signal) => server.start(voice, await commandFor(voice), signal),
       stop: server.stop,
     },

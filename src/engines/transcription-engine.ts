@@ -1,7 +1,7 @@
 // Speech to text: which whisper-server there is, which models lie in the cache, and an upload's way through it.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
-import { cachedTranscriptionModels } from "../hub/speech-files.ts";
+import { cachedTranscriptionModel } from "../hub/speech-files.ts";
 import { locateEngine } from "./locate.ts";
 import type { ServerChildOptions } from "./server-child.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
@@ -45,9 +45,9 @@ export function createTranscriptionEngine(
     {
       snapshot: whisper.snapshot,
       find,
-      cached: async () => (await cachedTranscriptionModels(cacheDir)).map(({ name }) => name),
+      has: async (name) => (await cachedTranscriptionModel(cacheDir, name)) !== null,
       start: async (name, signal) => {
-        const model = (await cachedTranscriptionModels(cacheDir)).find((each) => each.name === name);
+        const model = await cachedTranscriptionModel(cacheDir, name);
         if (!model) throw new GatewayError("engine_failed", `${name} is not in the model cache any more`);
         await whisper.start(await find(), model.path, signal);
       },

@@ -84,8 +84,8 @@ export function createSpeech(options: {
     observe: async () => {
       const { speech } = document();
       const [first, second] = await Promise.all([
-        transcription.observe((speech?.transcription ?? null) !== null),
-        synthesis.observe((speech?.synthesis ?? null) !== null),
+        transcription.observe(speech?.transcription ?? null),
+        synthesis.observe(speech?.synthesis ?? null),
       ]);
       return { transcription: first, synthesis: second };
     },

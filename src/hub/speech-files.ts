@@ -95,12 +95,25 @@ export async function pullTranscriptionModel(
   return pullFiles({ ...options, repo: transcriptionRepo, name: file, paths: [file] });
 }
 
+/** One of {@link cachedTranscriptionModels}, found without a look into each repository where the official one has it. */
+export async function cachedTranscriptionModel(cacheDir: string, name: string): Promise<CachedModelFile | null> {
+  const named = (models: readonly CachedModelFile[]): CachedModelFile | null =>
+    models.find((model) => model.name === name) ?? null;
+  return (
+    named(await cachedTranscriptionModels(cacheDir, (repo) => repo === transcriptionRepo)) ??
+    named(await cachedTranscriptionModels(cacheDir))
+  );
+}
+
 /** The ggml models in the cache, of any repository, by name; the official repository's where two have one name. */
-export async function cachedTranscriptionModels(cacheDir: string): Promise<CachedModelFile[]> {
+export async function cachedTranscriptionModels(
+  cacheDir: string,
+  isOfInterest: (repo: string) => boolean = () => true,
+): Promise<CachedModelFile[]> {
   const found = new Map<string, CachedModelFile>();
   for (const folder of await namesIn(cacheDir)) {
     const repo = repoOfFolder(folder);
-    if (repo === null) continue;
+    if (repo === null || !isOfInterest(repo)) continue;
     const snapshots = join(cacheDir, folder, "snapshots");
     for (const commit of await namesIn(snapshots)) {
       for (const name of (await namesIn(join(snapshots, commit))).filter(isModelFileName)) {

@@ -107,7 +107,7 @@ export interface SpeechState {
   readonly pid: number | null;
   /** The file's name of the model, or the voice's id, that it runs with; null while it is stopped. */
   readonly choice: string | null;
-  /** Those on disk; empty while it is off. */
+  /** What the document names, where it is on disk; empty while it is off. */
   readonly cached: readonly string[];
   /** Times (ms) of exits nobody asked for. */
   readonly crashes: readonly number[];

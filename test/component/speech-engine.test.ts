@@ -34,7 +34,7 @@ function world(options: { readonly drainMs?: number; readonly idleMs?: number; r
       snapshot: () => ({ phase, pid: phase === "stopped" ? null : 1, crashes: [], lastWords: "" }),
       find: () =>
         made.isInstalled ? Promise.resolve() : Promise.reject(new GatewayError("engine_missing", "there is none")),
-      cached: () => Promise.resolve(["a", "b"]),
+      has: () => Promise.resolve(true),
       start: async (choice) => {
         log.push(`start ${choice}`);
         phase = "ready";
@@ -103,14 +103,14 @@ test("a stop that is given up leaves it running", async () => {
 test("it is idle when nobody uses it or waits for it for a while", async () => {
   const made = world();
   const { engine } = made;
-  const isIdle = async (): Promise<boolean> => (await engine.observe(true)).idle;
+  const isIdle = async (): Promise<boolean> => (await engine.observe("a")).idle;
   await engine.start("a", never);
   made.clock = 999;
   assert.equal(await isIdle(), false);
   made.clock = 1_000;
   assert.equal(await isIdle(), true);
   const unwant = engine.want();
-  assert.deepEqual([(await engine.observe(true)).wanted, await isIdle()], [true, false]);
+  assert.deepEqual([(await engine.observe("a")).wanted, await isIdle()], [true, false]);
   const release = await engine.lease(never);
   unwant();
   unwant();
@@ -137,13 +137,13 @@ test("too many at once are told that it is busy", () => {
 test("what is off is not looked for; an engine that comes is noticed once", async () => {
   const made = world();
   made.isInstalled = false;
-  assert.deepEqual((await made.engine.observe(false)).cached, []);
-  assert.equal((await made.engine.observe(false)).problem, null);
-  assert.equal((await made.engine.observe(true)).problem, "there is none");
+  assert.deepEqual((await made.engine.observe(null)).cached, []);
+  assert.equal((await made.engine.observe(null)).problem, null);
+  assert.equal((await made.engine.observe("a")).problem, "there is none");
   assert.equal(made.found, 0);
   made.isInstalled = true;
-  assert.equal((await made.engine.observe(true)).problem, null);
-  await made.engine.observe(true);
+  assert.equal((await made.engine.observe("a")).problem, null);
+  await made.engine.observe("a");
   assert.equal(made.found, 1);
 });
 
