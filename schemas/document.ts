@@ -13,7 +13,7 @@ const ctxSizeSchema = {
   type: "integer",
   minimum: 1,
   maximum: 16_777_216,
-  description: "Context size in tokens.",
+  description: "Context size in tokens. The engine runs none below 256: less is raised to that.",
 } as const;
 
 const presetSchema = {
@@ -63,6 +63,17 @@ export const rpcSchema = {
       uniqueItems: true,
       items: { type: "string", pattern: "^([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5}$" },
       description: "HOST:PORT of each ggml-rpc-server. The protocol is neither authenticated nor encrypted.",
+    },
+    minWorkers: {
+      type: "integer",
+      minimum: 0,
+      maximum: 1000,
+      description:
+        "With fewer workers that answer, no model is loaded in RPC mode; 0 runs models on this machine alone.",
+    },
+    allowPublicWorkers: {
+      type: "boolean",
+      description: "Let workers have public addresses: everybody on the way can read along, and use them.",
     },
   },
 } as const;

@@ -1,5 +1,6 @@
 // Every operation that the gateway serves. The server, this table and the OpenAPI document agree: a test compares them.
 import { compatOperations } from "./operations/compat.ts";
+import { diskOperations } from "./operations/disk.ts";
 import { editOperations } from "./operations/edits.ts";
 import { llamaOperations } from "./operations/llama.ts";
 import { nativeOperations } from "./operations/native.ts";
@@ -10,6 +11,7 @@ import { speechOperations } from "./operations/speech.ts";
 export const operations: readonly Operation[] = [
   ...ownOperations,
   ...editOperations,
+  ...diskOperations,
   ...compatOperations,
   ...speechOperations,
   ...nativeOperations,

@@ -18,7 +18,13 @@ export const setContextSizeSchema = {
   required: ["model", "ctx_size"],
   properties: {
     model: modelName,
-    ctx_size: { type: "integer", minimum: 1, maximum: 16_777_216, description: "Context size in tokens." },
+    ctx_size: {
+      type: "integer",
+      minimum: 1,
+      maximum: 16_777_216,
+      description:
+        "Context size in tokens. The engine runs none below 256: less is raised to that, and the answer says so.",
+    },
   },
   examples: [{ model: "ggml-org/gemma-3-270m-it-GGUF:Q8_0", ctx_size: 8192 }],
 } as const;

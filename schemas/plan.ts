@@ -34,8 +34,8 @@ const progressSchema = {
     digest: { type: "string" },
     fileCompleted: { type: "number" },
     fileTotal: { type: "number" },
-    bytesPerSecond: { type: "number" },
-    secondsLeft: { type: ["number", "null"], description: "null: nobody can say yet." },
+    bytesPerSecond: { type: "number", description: "Smoothed; 0 while nothing comes in." },
+    secondsLeft: { type: ["number", "null"], description: "For the rest of it; null while nothing can be said." },
   },
 } as const;
 
@@ -60,7 +60,7 @@ export const heldActionSchema = {
   required: [...actionRequired, "held"],
   properties: {
     ...actionProperties,
-    held: { enum: ["suspended", "backoff", "stalled", "waiting"] },
+    held: { enum: ["suspended", "backoff", "stalled", "waiting", "room"] },
     until: { type: ["string", "null"], description: "ISO 8601: not before this." },
   },
 } as const;

@@ -27,6 +27,40 @@ const conditionSchema = {
   ],
 } as const;
 
+const workerSchema = {
+  title: "WorkerStatus",
+  type: "object",
+  additionalProperties: false,
+  required: ["address", "endpoint", "latencyMs", "version", "devices", "conditions"],
+  properties: {
+    address: { type: "string", description: "As the document names it." },
+    endpoint: { type: ["string", "null"], description: "The address that its name means and the engine is given." },
+    latencyMs: { type: ["number", "null"], description: "To connect to it, when that was tried last." },
+    version: { type: ["string", "null"], description: "Of its protocol.", examples: ["8.0.0"] },
+    devices: {
+      description: "Its memory when no model used it last; it serves one client, so it is not asked meanwhile.",
+      type: ["array", "null"],
+      items: {
+        type: "object",
+        additionalProperties: false,
+        required: ["freeBytes", "totalBytes"],
+        properties: { freeBytes: { type: "integer" }, totalBytes: { type: "integer" } },
+      },
+    },
+    conditions: { type: "array", items: conditionSchema, description: "`Reachable` and `InUse`." },
+  },
+  examples: [
+    {
+      address: "192.168.1.20:50052",
+      endpoint: "192.168.1.20:50052",
+      latencyMs: 0.4,
+      version: "8.0.0",
+      devices: [{ freeBytes: 16_000_000_000, totalBytes: 16_000_000_000 }],
+      conditions: [],
+    },
+  ],
+} as const;
+
 const gatewayProperties = { version: { type: "string" }, ready: { type: "boolean" } } as const;
 
 /** What a stranger may see, and the part of it that everybody sees. */
@@ -97,7 +131,7 @@ const speechEngineSchema = {
 const exampleStatus = {
   gateway: { version: "0.1.0", startedAt: "2026-01-31T12:00:00.000Z", ready: true },
   router: { connected: true, phase: "ready", pid: 4711, binary: "llama-server", crashes: 0 },
-  rpc: { mode: "single", workers: [] },
+  rpc: { mode: "single", minWorkers: 0, warning: null, workers: [] },
   speech: {
     transcription: { choice: "ggml-base.en.bin", running: null, phase: "stopped", pid: null, inFlight: 0, crashes: 0 },
     synthesis: null,
@@ -158,17 +192,14 @@ export const statusSchema = {
     rpc: {
       type: "object",
       additionalProperties: false,
-      required: ["mode", "workers"],
+      required: ["mode", "minWorkers", "warning", "workers"],
       properties: {
         mode: { enum: ["single", "rpc"] },
+        minWorkers: { type: "integer", description: "With fewer workers no model is loaded." },
+        warning: { type: ["string", "null"], description: "What everybody who uses RPC mode should know." },
         workers: {
           type: "array",
-          items: {
-            type: "object",
-            additionalProperties: false,
-            required: ["address"],
-            properties: { address: { type: "string" } },
-          },
+          items: workerSchema,
         },
       },
     },

@@ -4,8 +4,12 @@ import { planCommand, statusCommand } from "./cli/ask.ts";
 import { engineCommand } from "./cli/engine.ts";
 import { helpText } from "./cli/help.ts";
 import { keyCommand } from "./cli/key.ts";
+import { gcCommand, modelsCommand } from "./cli/models.ts";
+import { pullCommand } from "./cli/pull.ts";
+import { rmCommand } from "./cli/rm.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { validateCommand } from "./cli/validate.ts";
+import { workerCommand } from "./cli/worker.ts";
 import { GatewayError, toGatewayError } from "./core/errors.ts";
 import { type CommandLine, readSettings, version } from "./settings.ts";
 
@@ -17,6 +21,10 @@ async function run(line: CommandLine): Promise<number | null> {
   }
   if (line.expires !== undefined && line.command !== "key")
     throw new GatewayError("invalid_request", "--expires belongs to `model-gateway key create NAME`");
+  if (line.yes && line.command !== "gc" && line.command !== "rm")
+    throw new GatewayError("invalid_request", "--yes belongs to `model-gateway gc` and `model-gateway rm ID`");
+  if (line.worker.threads !== undefined && line.command !== "worker")
+    throw new GatewayError("invalid_request", "--threads belongs to `model-gateway worker`");
   switch (line.command) {
     case "serve":
       await serveCommand(line.settings);
@@ -25,10 +33,20 @@ async function run(line: CommandLine): Promise<number | null> {
       return planCommand(line);
     case "status":
       return statusCommand(line);
+    case "models":
+      return modelsCommand(line);
+    case "pull":
+      return pullCommand(line);
+    case "rm":
+      return rmCommand(line);
+    case "gc":
+      return gcCommand(line);
     case "validate":
       return validateCommand(line.operands);
     case "engine":
       return engineCommand(line);
+    case "worker":
+      return workerCommand(line);
     case "key":
       return keyCommand(line);
     case "version":

@@ -140,10 +140,26 @@ async function run(
     store,
     loop,
     engines: core.speech,
-    lists: core.speechLists,
+    lists: core.speech.lists,
     cachedVoices: core.speech.cachedVoices,
   });
   const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: Date.now, warn });
+  const abandon = (id: string): void => {
+    admission.abandon(id).catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
+  };
+  const upstream = createUpstream({
+    probeAfterMs: Math.min(5_000, settings.silenceLimitMs, settings.workerStallMs),
+    stallMs: settings.workerStallMs,
+    onStall: (instance) => {
+      logger.warn({ model: instance.id, workers: instance.workers }, "a model hangs on one of its RPC workers");
+      abandon(instance.id);
+    },
+  });
+  core.rpc.onLoss((models, message) => {
+    // First: whoever asks again at once must not get the same process.
+    for (const id of models) abandon(id);
+    upstream.cut(models, message);
+  });
   const app: FastifyInstance = buildApp({
     logger,
     settings,
@@ -157,6 +173,10 @@ async function run(
       status,
       edits,
       hub: core.hub,
+      executor: core.executor,
+      collector: core.collector,
+      inventory: core.inventory,
+      lastUsed: core.lastUsed,
       planFor: (change) => {
         const pass = loop.last();
         if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
@@ -164,6 +184,7 @@ async function run(
           now: Date.now(),
           backoff: new Map(),
           silenceLimitMs: settings.silenceLimitMs,
+          needs: loop.needs(),
         });
       },
       waitTimeoutMs: settings.waitTimeoutMs,
@@ -171,7 +192,7 @@ async function run(
     speech: {
       use: speechUse,
       engines: core.speech,
-      lists: core.speechLists,
+      lists: core.speech.lists,
       cachedVoices: core.speech.cachedVoices,
       cachedModels: core.speech.cachedModels,
       uploadLimit: settings.uploadLimit,
@@ -181,8 +202,8 @@ async function run(
       edits,
       admission,
       idle,
-      upstream: createUpstream({ probeAfterMs: Math.min(5_000, settings.silenceLimitMs) }),
-      chatContext: createChatContext({ mode: settings.chatContext, catalogue, edits }),
+      upstream,
+      chatContext: createChatContext({ mode: settings.chatContext, catalogue, edits, admission }),
       routerReady: router.isReady,
       cutOff: cutOff.signal,
       onFailure: (error, model) => logger.warn({ err: error, model, code: error.code }, "a generation failed"),
@@ -196,6 +217,7 @@ async function run(
     stopping.abort();
     await files?.close();
     await loop.stop();
+    core.rpc.workers.stop();
     await core.executor.close();
     idle.stop();
     const grace = AbortSignal.timeout(settings.stopGraceMs);
@@ -204,6 +226,7 @@ async function run(
     await app.close();
     await Promise.all([router.stop(), core.speech.close()]);
     await core.hub.close();
+    await core.lastUsed.close();
     await unlock();
   }
 

@@ -90,7 +90,14 @@ export const settingRows = [
     flag: "body-limit",
     variable: "GATEWAY_BODY_LIMIT",
     fallback: "67108864",
-    meaning: "Bytes that a request's body may have.",
+    meaning:
+      "Bytes that a chat's body may have. Other routes take less: the document 4 MiB, what needs no license key 256 KiB, all others 1 MiB.",
+  },
+  {
+    flag: "max-connections",
+    variable: "GATEWAY_MAX_CONNECTIONS",
+    fallback: "2048",
+    meaning: "Connections open at once; further ones are closed.",
   },
   {
     flag: "allow-host",
@@ -160,6 +167,32 @@ export const settingRows = [
     meaning: "Bytes that an upload to be transcribed may have.",
   },
   {
+    flag: "worker-interval",
+    variable: "GATEWAY_WORKER_INTERVAL",
+    fallback: "5",
+    meaning: "Seconds between two looks at an RPC worker.",
+  },
+  {
+    flag: "worker-stable",
+    variable: "GATEWAY_WORKER_STABLE",
+    fallback: "10",
+    meaning:
+      "Seconds that a lost RPC worker has to answer before it is used again; doubles with each loss within ten minutes.",
+  },
+  {
+    flag: "worker-stall",
+    variable: "GATEWAY_WORKER_STALL",
+    fallback: "60",
+    meaning:
+      "Seconds that a model on RPC workers may compute without a sign of life before one of them counts as hanging.",
+  },
+  {
+    flag: "rpc-server",
+    variable: "GGML_RPC_SERVER",
+    fallback: "PATH, then STATE/engines",
+    meaning: "The executable that `model-gateway worker` runs.",
+  },
+  {
     flag: "log-level",
     variable: "GATEWAY_LOG_LEVEL",
     fallback: "info",
@@ -177,7 +210,7 @@ export const sharedVariables = [
   {
     variable: "GATEWAY_LICENSE_KEY",
     fallback: "none",
-    meaning: "A license key, beside those of STATE/license-keys.json; `plan` and `status` present it.",
+    meaning: "A license key, beside those of STATE/license-keys.json; commands that ask a gateway present it.",
   },
   {
     variable: "HTTPS_PROXY, HTTP_PROXY, NO_PROXY",

@@ -8,6 +8,7 @@ import { GatewayError } from "./core/errors.ts";
 import { parseKeepAlive } from "./core/keep-alive.ts";
 import type { SpeechEngineChoice } from "./engines/synthesis-engine.ts";
 import type { ChatContextMode } from "./http/chat-context.ts";
+import { type ChosenPrefixes, prefixProblem } from "./http/prefixes.ts";
 import { settingRows } from "./settings-table.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -31,7 +32,10 @@ export interface Settings {
   readonly stopGraceMs: number;
   readonly silenceLimitMs: number;
   readonly waitTimeoutMs: number;
+  /** Bytes that a chat's body may have. */
   readonly bodyLimit: number;
+  /** Open at once. */
+  readonly maxConnections: number;
   readonly allowedHosts: readonly string[];
   /** Origins whose pages may call the gateway, `https://HOST[:PORT]`. */
   readonly corsOrigins: readonly string[];
@@ -52,6 +56,13 @@ export interface Settings {
   readonly speechIdleMs: number;
   /** Bytes. */
   readonly uploadLimit: number;
+  /** ms between two looks at an RPC worker. */
+  readonly workerIntervalMs: number;
+  /** ms that a lost RPC worker has to answer before it is used again. */
+  readonly workerStableMs: number;
+  /** ms that a model on RPC workers may compute without a sign of life. */
+  readonly workerStallMs: number;
+  readonly rpcServer: string | undefined;
   readonly logLevel: string;
   /** For the engines' own environment, which takes from it what it needs. */
   readonly environment: Environment;
@@ -65,8 +76,12 @@ export interface CommandLine {
   readonly settings: Settings;
   readonly json: boolean;
   readonly help: boolean;
+  /** Do it without asking. */
+  readonly yes: boolean;
   /** `key create --expires`, as given. */
   readonly expires: string | undefined;
+  /** Flags that mean something else to `worker`, as given. */
+  readonly worker: Readonly<Partial<Record<"host" | "port" | "threads", string>>>;
 }
 
 /** Errors: `invalid_request` for an unknown flag or a value that is none. */
@@ -80,7 +95,9 @@ export function readSettings(args: readonly string[], environment: Environment =
       options: {
         ...options,
         expires: { type: "string" },
+        threads: { type: "string" },
         json: { type: "boolean" },
+        yes: { type: "boolean" },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean", short: "v" },
       },
@@ -97,15 +114,28 @@ export function readSettings(args: readonly string[], environment: Environment =
     const variable = settingRows.find((row) => row.flag === flag)?.variable ?? "";
     return environment[variable] === "" ? undefined : environment[variable];
   };
-  const { expires } = parsed.values;
+  const given = (flag: string): string | undefined => {
+    const value = parsed.values[flag];
+    return typeof value === "string" ? value : undefined;
+  };
   return {
     command,
     operands,
     settings: build(text, environment),
     json: parsed.values["json"] === true,
+    yes: parsed.values["yes"] === true,
     help: parsed.values["help"] === true,
-    expires: typeof expires === "string" ? expires : undefined,
+    expires: given("expires"),
+    worker: workerFlags(given),
   };
+}
+
+function workerFlags(given: (flag: string) => string | undefined): CommandLine["worker"] {
+  const entries = ["host", "port", "threads"].flatMap((flag) => {
+    const value = given(flag);
+    return value === undefined ? [] : [[flag, value]];
+  });
+  return Object.fromEntries(entries) as CommandLine["worker"];
 }
 
 function build(text: (flag: Flag) => string | undefined, environment: Environment): Settings {
@@ -158,11 +188,11 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     silenceLimitMs: ms("silence-limit"),
     waitTimeoutMs: ms("wait-timeout"),
     bodyLimit: whole("body-limit", 1024),
+    maxConnections: whole("max-connections", 1),
     allowedHosts: listOf(text("allow-host")),
     corsOrigins: listOf(text("cors-origin")).map((origin) => originOf(origin)),
     licenseKey: environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined,
-    nativePrefix: prefixOf("native-prefix", text("native-prefix")),
-    compatPrefix: prefixOf("compat-prefix", text("compat-prefix")),
+    ...prefixesOf(text),
     chatContext: oneOf("chat-context", ["apply", "grow", "ignore"]) as ChatContextMode,
     keepAliveMs: keepAliveOf(text("keep-alive")),
     whisperServer: text("whisper-server"),
@@ -170,6 +200,10 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     piper: text("piper"),
     speechIdleMs: ms("speech-idle"),
     uploadLimit: whole("upload-limit", 1024),
+    workerIntervalMs: Math.max(50, ms("worker-interval")),
+    workerStableMs: ms("worker-stable"),
+    workerStallMs: Math.max(100, ms("worker-stall")),
+    rpcServer: text("rpc-server"),
     logLevel: oneOf("log-level", ["trace", "debug", "info", "warn", "error", "silent"]),
     environment,
   };
@@ -193,10 +227,25 @@ function originOf(text: string): string {
   throw new GatewayError("invalid_request", `${spelt("cors-origin")} must list origins such as https://chat.example`);
 }
 
+function prefixesOf(text: (flag: Flag) => string | undefined): ChosenPrefixes {
+  const nativePrefix = prefixOf("native-prefix", text("native-prefix"));
+  const compatPrefix = prefixOf("compat-prefix", text("compat-prefix"));
+  const problem = prefixProblem({ nativePrefix, compatPrefix });
+  if (problem === null) return { nativePrefix, compatPrefix };
+  throw new GatewayError(
+    "invalid_request",
+    `${spelt("native-prefix")} ${nativePrefix} and ${spelt("compat-prefix")} ${compatPrefix} do not go together: ${problem}`,
+  );
+}
+
 function prefixOf(flag: "native-prefix" | "compat-prefix", given: string | undefined): string {
   const text = (given ?? fallbackOf(flag)).replace(/\/+$/, "");
-  if (/^(?:\/[\w.-]+)+$/.test(text) && !/^\/k(?:\/|$)/.test(text)) return text;
-  throw new GatewayError("invalid_request", `${spelt(flag)} must be a path such as ${fallbackOf(flag)}, and not /k`);
+  // Clients take dots for folders and leave them out.
+  if (/^(?:\/(?!\.{1,2}(?:\/|$))[\w.-]+)+$/.test(text)) return text;
+  throw new GatewayError(
+    "invalid_request",
+    `${spelt(flag)} must be a path such as ${fallbackOf(flag)}, not ${JSON.stringify(given)}`,
+  );
 }
 
 function keepAliveOf(given: string | undefined): number | null {

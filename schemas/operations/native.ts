@@ -134,7 +134,8 @@ export const nativeOperations: readonly Operation[] = [
         json(nativePullRecordSchema),
       ),
     ],
-    errors: pullErrors,
+    // Somebody may take it out of the document meanwhile.
+    errors: [...pullErrors, "cancelled"],
   },
   {
     ...common,

@@ -64,11 +64,7 @@ function printPlan({ actions, running, held, unmanaged, converged }: PlanAnswer)
 
 export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
   const answer = (await ask(settings, "/status")) as StatusAnswer | Said | null;
-  if (!answer)
-    throw new GatewayError(
-      "invalid_request",
-      `no gateway answers on ${origin(settings)}; \`npm start\` starts one, --port says where else it is`,
-    );
+  if (!answer) throw noGateway(settings);
   if (json) console.log(JSON.stringify(answer, null, 2));
   else if ("conditions" in answer) printStatus(answer);
   else printShortStatus(answer, settings);
@@ -96,7 +92,23 @@ function printShortStatus({ gateway }: Said, { licenseKey }: Settings): void {
   );
 }
 
-function origin({ host, port }: Settings): string {
+export function noGateway(settings: Settings): GatewayError {
+  return new GatewayError(
+    "invalid_request",
+    `no gateway answers on ${origin(settings)}; \`npm start\` starts one, --port says where else it is`,
+  );
+}
+
+export function refusedKey(settings: Settings): GatewayError {
+  return new GatewayError(
+    "unauthorized",
+    settings.licenseKey === undefined
+      ? `the gateway on ${origin(settings)} needs a license key: set GATEWAY_LICENSE_KEY`
+      : `the gateway on ${origin(settings)} does not know the license key in GATEWAY_LICENSE_KEY, or it has expired`,
+  );
+}
+
+export function origin({ host, port }: Settings): string {
   // Addresses to listen on that stand for all of them; not every system takes them for its own when asked to connect.
   const target = host === "0.0.0.0" ? "127.0.0.1" : host.replace(/^\[|\]$/g, "").replace(/^::$/, "::1");
   return `http://${target.includes(":") ? `[${target}]` : target}:${port}`;
@@ -109,14 +121,7 @@ async function ask(settings: Settings, path: string): Promise<unknown> {
     const headers = licenseKey === undefined ? {} : { authorization: `Bearer ${licenseKey}` };
     const answer = await request(origin(settings) + path, { headersTimeout: 10_000, headers });
     const body = (await answer.body.json()) as { error?: { message?: string } };
-    if (answer.statusCode === 401) {
-      throw new GatewayError(
-        "unauthorized",
-        licenseKey === undefined
-          ? `the gateway on ${origin(settings)} needs a license key: set GATEWAY_LICENSE_KEY`
-          : `the gateway on ${origin(settings)} does not know the license key in GATEWAY_LICENSE_KEY, or it has expired`,
-      );
-    }
+    if (answer.statusCode === 401) throw refusedKey(settings);
     if (answer.statusCode !== 200)
       throw new GatewayError("router_unavailable", body.error?.message ?? `the gateway answered ${answer.statusCode}`);
     return body;

@@ -12,9 +12,18 @@ Commands:
   serve            run the gateway (the default)
   plan             what would be done: exit 0 nothing, 2 changes, 1 error
   status           what is true: exit 0 ready, 2 not ready, 1 error
+  models           what lies in the model cache: sizes, last use, what is stale
+  pull ID          have the running gateway pull a model, and watch it;
+                   Ctrl+C gives the pull up. Exit 0 done, 130 left, 1 error
+  rm ID [--yes]    delete a model's files: exit 0 done, 2 not confirmed, 1 error
+  gc [--yes]       what of the cache serves nobody, and with --yes delete it:
+                   exit 0 nothing left, 2 something would go, 1 error
   validate FILE    check a gateway.yaml: exit 0 valid, 1 not
   engine install [llama|whisper|sherpa]
                    put an engine into the state folder
+  worker [--host 127.0.0.1] [--port 50052] [--threads N]
+                   lend this machine to a gateway: run a ggml-rpc-server and
+                   start it again when it dies
   key create NAME [--expires 30d|2027-01-01]
                    make a license key and print it, this once; a running
                    gateway takes it at once
@@ -22,7 +31,7 @@ Commands:
   key revoke NAME  the key no longer counts, from the next request on
   version, help
 
-  --json           plan, status and key as JSON
+  --json           plan, status, models, gc, rm and key as JSON
 
 Settings:
 ${settings.join("\n")}

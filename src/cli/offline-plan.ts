@@ -9,6 +9,7 @@ import { createEngineSource } from "../engines/engine-source.ts";
 import { createRouter } from "../engines/router.ts";
 import { openInventory } from "../execute/inventory.ts";
 import { createSpeech } from "../gateway/speech.ts";
+import { createHubClient } from "../hub/client.ts";
 import { createCacheScanner } from "../observe/cache.ts";
 import { createObserver } from "../observe/observe.ts";
 import { plan } from "../plan/plan.ts";
@@ -46,6 +47,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
   const desired = await documentNow(settings);
   const speech = createSpeech({
     settings,
+    hub: createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment }),
     document: () => desired,
     now: Date.now,
     onOutput: nothing,
@@ -61,6 +63,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     inventory: inventory.entries,
     engine,
     speech: speech.observe,
+    workers: null,
     onNewEngine: nothing,
   });
   const found = plan(desired, await observer.observe(), {

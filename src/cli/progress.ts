@@ -1,6 +1,7 @@
-// Progress of an install: a bar that is written over itself on a terminal, elsewhere a line now and then.
+// Progress of an install and of a pull: a bar that is written over itself on a terminal, elsewhere a line now and then.
 import type { WriteStream } from "node:tty";
 import type { InstallProgress } from "../engines/install/install.ts";
+import { bytesText, durationText } from "./amounts.ts";
 
 export function installProgress(name: string, stream: WriteStream): (progress: InstallProgress) => void {
   return stream.isTTY ? bar(name, stream) : lines(name, stream);
@@ -27,4 +28,72 @@ function lines(name: string, stream: WriteStream): (progress: InstallProgress) =
     last = key;
     stream.write(`${name}: ${phase}${total > 0 ? ` ${25 * quarter}%` : ` ${detail}`}\n`);
   };
+}
+
+export interface TransferStep {
+  /** Bytes of the whole. */
+  readonly completed: number;
+  readonly total: number;
+  readonly bytesPerSecond: number;
+  readonly secondsLeft: number | null;
+}
+
+export interface TransferView {
+  step(step: TransferStep): void;
+  /** A word on what goes on besides. */
+  say(text: string): void;
+  /** The line is given free. */
+  end(): void;
+}
+
+export function transferProgress(name: string, stream: WriteStream): TransferView {
+  return stream.isTTY ? transferBar(name, stream) : transferLines(name, stream);
+}
+
+function transferBar(name: string, stream: WriteStream): TransferView {
+  let open = false;
+  const write = (text: string): void => {
+    open = true;
+    stream.write(`\r\u001b[K${text.slice(0, Math.max(20, (stream.columns || 80) - 1))}`);
+  };
+  return {
+    step: (step) => {
+      const share = shareOf(step);
+      write(`[${"#".repeat(Math.round(share * 24)).padEnd(24)}] ${Math.floor(share * 100)}% ${amounts(step)} ${name}`);
+    },
+    say: (text) => write(`${name}: ${text}`),
+    end: () => {
+      if (open) stream.write("\n");
+      open = false;
+    },
+  };
+}
+
+/** A line at each tenth: enough to see in a log that it goes on. */
+function transferLines(name: string, stream: WriteStream): TransferView {
+  let tenth = -1;
+  let said = "";
+  return {
+    step: (step) => {
+      const now = Math.floor(shareOf(step) * 10);
+      if (now === tenth) return;
+      tenth = now;
+      stream.write(`${name}: ${10 * now}% ${amounts(step)}\n`);
+    },
+    say: (text) => {
+      if (text !== said && text !== "success") stream.write(`${name}: ${text}\n`);
+      said = text;
+    },
+    end: () => undefined,
+  };
+}
+
+function shareOf({ completed, total }: TransferStep): number {
+  return total > 0 ? Math.min(1, completed / total) : 0;
+}
+
+function amounts({ completed, total, bytesPerSecond, secondsLeft }: TransferStep): string {
+  const rate = bytesPerSecond > 0 ? ` ${bytesText(bytesPerSecond)}/s` : "";
+  const left = secondsLeft !== null && secondsLeft > 0 ? ` ${durationText(secondsLeft)} left` : "";
+  return `${bytesText(completed)} of ${bytesText(total)}${rate}${left}`;
 }

@@ -6,6 +6,7 @@ import type { ReconciledBody } from "../../schemas/desired.ts";
 import type { PlanBody } from "../../schemas/plan.ts";
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 import { type DesiredCalls, desiredCalls } from "./desired.ts";
+import { type DiskCalls, diskCalls } from "./disk.ts";
 import { type EventsOptions, followEvents, type GatewayEvent } from "./events.ts";
 import { type PullOptions, pullModel } from "./pull.ts";
 import { type SpeechCalls, speechCalls } from "./speech.ts";
@@ -13,11 +14,13 @@ import { type CallOptions, createTransport, type TransportOptions } from "./tran
 
 export type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/answers.ts";
 export type { ModelEntry } from "../../schemas/compat.ts";
+export type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
 export type { DocumentInput } from "../../schemas/document.ts";
 export type { NativePullRecord } from "../../schemas/native.ts";
 export type { PlanBody } from "../../schemas/plan.ts";
 export type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 export type { ChangeOptions, Desired, DesiredCalls, DocumentPatch } from "./desired.ts";
+export type { DiskCalls } from "./disk.ts";
 export { GatewayClientError } from "./error.ts";
 export type { EventsOptions, GatewayEvent } from "./events.ts";
 export type { PullOptions } from "./pull.ts";
@@ -48,6 +51,7 @@ export interface GatewayClient {
     removeWorkers(workers: readonly string[], options?: CallOptions): Promise<RpcRoster>;
   };
   readonly desired: DesiredCalls;
+  readonly disk: DiskCalls;
   plan(options?: CallOptions): Promise<PlanBody>;
   /** Looks and acts now, also on what was given up. */
   reconcile(options?: CallOptions & { readonly wait?: boolean }): Promise<ReconciledBody>;
@@ -77,6 +81,7 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
       removeWorkers: (workers, call) => post("/api/rpc/workers/remove", { workers }, call),
     },
     desired: desiredCalls(transport),
+    disk: diskCalls(transport),
     plan: (call = {}) => transport.json("/api/plan", call),
     reconcile: ({ wait, signal } = {}) => transport.json("/api/reconcile", { method: "POST", query: { wait }, signal }),
     events: (call = {}) => followEvents(transport, call),

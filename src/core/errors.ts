@@ -83,7 +83,7 @@ export const errorCatalogue = {
     status: 413,
     reaction: "stall",
     reason: "BodyTooLarge",
-    hint: "Send less, or raise --body-limit.",
+    hint: "Send less; what a chat may have, --body-limit sets.",
   },
   unsupported_media_type: {
     status: 415,
@@ -115,6 +115,12 @@ export const errorCatalogue = {
     reaction: "retry",
     reason: "RouterUnavailable",
     hint: "The router is starting or failing: GET /status says which.",
+  },
+  too_few_workers: {
+    status: 503,
+    reaction: "wait",
+    reason: "TooFewWorkers",
+    hint: "Start the missing RPC workers, or lower rpc.minWorkers; GET /status tells what is the matter with each.",
   },
   speech_off: {
     status: 503,
@@ -187,7 +193,7 @@ export const errorCatalogue = {
     status: 429,
     reaction: "wait",
     reason: "HubRateLimited",
-    hint: "The hub asks to wait; a token in HF_TOKEN has higher limits.",
+    hint: "Ask again in a while: the hub, or the gateway on its behalf, takes no more now; a token in HF_TOKEN has higher limits.",
   },
   quant_not_found: {
     status: 404,
@@ -244,16 +250,19 @@ export class GatewayError extends Error {
   readonly retryAfterMs: number | undefined;
   /** The member of the request's body that is at fault, where it is one. */
   readonly param: string | undefined;
+  /** Of `disk_full`: bytes that the whole of it would still take, where that is known. */
+  readonly neededBytes: number | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { cause?: unknown; retryAfterMs?: number; param?: string } = {},
+    options: { cause?: unknown; retryAfterMs?: number; param?: string; neededBytes?: number } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryAfterMs = options.retryAfterMs;
     this.param = options.param;
+    this.neededBytes = options.neededBytes;
   }
 
   get status(): number {

@@ -112,6 +112,11 @@ export interface NamedModel {
   readonly aliases: readonly string[];
 }
 
+/** A model with the id under which the router has its file. */
+export interface RoutedModel extends NamedModel {
+  readonly upstreamId: string;
+}
+
 export type NameMatch =
   | { readonly kind: "found"; readonly id: string }
   | { readonly kind: "missing"; readonly nearest: readonly string[] };
@@ -129,6 +134,31 @@ export function matchName(requested: string, models: readonly NamedModel[]): Nam
   }
   const ending = plainestEndingIn(models, name);
   return ending ? { kind: "found", id: ending.id } : { kind: "missing", nearest: nearestIds(name, models) };
+}
+
+/**
+ * The model that a name spells out, for what cannot be undone: its id, or another name of its very file, ignoring case where
+ * nothing is spelled just so. A name that is merely near, or that several have, means none: once its model is gone, the same
+ * call would mean the next one.
+ */
+export function matchWholeName(requested: string, models: readonly RoutedModel[]): NameMatch {
+  for (const name of [requested, normaliseName(requested)]) {
+    for (const isNamed of [exactId, exactFile, foldedId, foldedFile]) {
+      const hits = models.filter((model) => isNamed(model, name));
+      const [only] = hits;
+      if (only && hits.length === 1) return { kind: "found", id: only.id };
+      if (only) return { kind: "missing", nearest: hits.slice(0, 3).map(({ id }) => id) };
+    }
+  }
+  return { kind: "missing", nearest: nearestIds(requested, models) };
+}
+
+function exactFile(model: RoutedModel, name: string): boolean {
+  return model.upstreamId === name || exactAlias(model, name);
+}
+
+function foldedFile(model: RoutedModel, name: string): boolean {
+  return model.upstreamId.toLowerCase() === name.toLowerCase() || foldedAlias(model, name);
 }
 
 function exactId(model: NamedModel, name: string): boolean {
@@ -157,14 +187,19 @@ export function endsInWord(name: string, word: string): boolean {
  * of that id selects (`UD-Q4_K_XL` is the file `foo-UD-Q4_K_XL`), so that it is found again under the id it was pulled by.
  */
 export function plainestEndingIn<T extends NamedModel>(models: readonly T[], id: string): T | undefined {
+  return allEndingIn(models, id)[0];
+}
+
+/** All of them, the plainest first. */
+export function allEndingIn<T extends NamedModel>(models: readonly T[], id: string): T[] {
   const colon = id.indexOf(":");
-  if (colon < 0 || colon === id.length - 1) return undefined;
+  if (colon < 0 || colon === id.length - 1) return [];
   const repo = id.slice(0, colon + 1).toLowerCase();
   const tag = id.slice(colon + 1);
   const isMeant = (name: string): boolean => name.toLowerCase().startsWith(repo) && endsInWord(name, tag);
   return models
     .filter((model) => [model.id, ...model.aliases].some(isMeant))
-    .toSorted((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1))[0];
+    .toSorted((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1));
 }
 
 /** `owner/name`, `name:tag` and `name`, ignoring case. */

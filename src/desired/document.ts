@@ -59,7 +59,12 @@ export interface Desired {
   readonly prune: boolean;
   readonly allowEmpty: boolean;
   readonly suspend: boolean;
-  readonly rpc: { readonly mode: "single" | "rpc"; readonly workers: readonly string[] };
+  readonly rpc: {
+    readonly mode: "single" | "rpc";
+    readonly workers: readonly string[];
+    readonly minWorkers: number;
+    readonly allowPublicWorkers: boolean;
+  };
   /** Null: off. */
   readonly speech: DesiredSpeech | null;
   /** Not part of the document as people write it. */
@@ -116,7 +121,12 @@ export function toDesired(tree: DocumentTree, removals: readonly Removal[] = [])
     prune: input.prune ?? false,
     allowEmpty: input.allowEmpty ?? false,
     suspend: input.suspend ?? false,
-    rpc: { mode: input.rpc?.mode ?? "single", workers: input.rpc?.workers ?? [] },
+    rpc: {
+      mode: input.rpc?.mode ?? "single",
+      workers: input.rpc?.workers ?? [],
+      minWorkers: input.rpc?.minWorkers ?? 0,
+      allowPublicWorkers: input.rpc?.allowPublicWorkers ?? false,
+    },
     speech: input.speech ? toSpeech(input.speech) : null,
     removals,
   };
@@ -133,8 +143,13 @@ function toSpeech({ transcription, synthesis, start = "lazy" }: NonNullable<Docu
 /** Those that the document does not take back by naming the model. */
 export function standingRemovals(removals: readonly Removal[], { models }: DocumentTree): readonly Removal[] {
   if (removals.length === 0 || !isJsonObject(models)) return removals;
-  const named = new Set(Object.keys(models).map((id) => id.toLowerCase()));
-  return removals.filter(({ names }) => !names.some((name) => named.has(name.toLowerCase())));
+  return removals.filter(isNotNamedBy(Object.keys(models)));
+}
+
+/** What passes those removals whose model none of these ids names. */
+export function isNotNamedBy(ids: readonly string[]): (removal: Removal) => boolean {
+  const named = new Set(ids.map((id) => id.toLowerCase()));
+  return ({ names }) => !names.some((name) => named.has(name.toLowerCase()));
 }
 
 /**

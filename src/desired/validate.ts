@@ -3,6 +3,7 @@ import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../schemas/document.ts";
 import { normaliseName, parseModelId } from "../core/ids.ts";
 import { presetProblem } from "../core/preset-keys.ts";
+import { isPublicLiteral } from "../core/worker-address.ts";
 import { modelFileName } from "../speech/transcription-models.ts";
 import { isVoiceId } from "../speech/voices.ts";
 import { type DocumentTree, toTree } from "./document.ts";
@@ -41,7 +42,7 @@ export function validateDocument(value: unknown): Validation {
     ...structural,
     ...modelProblems(value),
     ...aliasProblems(value),
-    ...portProblems(value),
+    ...workerProblems(value),
     ...speechProblems(value),
   ];
   if (fits && problems.length === 0) return { ok: true, tree: toTree(value) };
@@ -177,13 +178,22 @@ function presetProblems(entry: unknown, index: number): Problem[] {
   });
 }
 
-function portProblems(value: unknown): Problem[] {
+function workerProblems(value: unknown): Problem[] {
   const rpc = isObject(value) ? value["rpc"] : undefined;
   const workers = isObject(rpc) && Array.isArray(rpc["workers"]) ? (rpc["workers"] as unknown[]) : [];
+  const allowsPublic = isObject(rpc) && rpc["allowPublicWorkers"] === true;
   return workers.flatMap((worker, index): Problem[] => {
     const port = typeof worker === "string" ? /:(\d+)$/.exec(worker)?.[1] : undefined;
-    if (port === undefined || (Number(port) >= 1 && Number(port) <= 65_535)) return [];
-    return [{ path: ["rpc", "workers", index], message: `${port} is no port` }];
+    if (typeof worker !== "string" || port === undefined) return [];
+    const path = ["rpc", "workers", index];
+    if (Number(port) < 1 || Number(port) > 65_535) return [{ path, message: `${port} is no port` }];
+    if (allowsPublic || !isPublicLiteral(worker)) return [];
+    return [
+      {
+        path,
+        message: `${worker} is a public address, and the protocol has neither password nor encryption; allowPublicWorkers: true permits it`,
+      },
+    ];
   });
 }
 

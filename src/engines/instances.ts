@@ -6,6 +6,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { systemCode } from "../core/errors.ts";
 import type { RouterModel } from "../plan/observed.ts";
+import { registeredCtxSize } from "../plan/wanted-preset.ts";
+import { endpointsOf } from "../plan/workers.ts";
 
 export interface Instance {
   readonly id: string;
@@ -13,6 +15,12 @@ export interface Instance {
   readonly origin: string;
   /** Bearer key of this router and its models. */
   readonly key: string;
+  /** The context size that its process was started with, in tokens; null: none was given. */
+  readonly ctxSize: number | null;
+  /** The context that the process says it has; null where it does not. */
+  readonly nCtx: number | null;
+  /** The RPC workers that it computes with; a hang of one of them is its own. */
+  readonly workers: readonly string[];
   /** Counts an answer in flight; call the result when it is through. */
   retain(): () => void;
 }
@@ -46,16 +54,19 @@ export function createInstances(warn: (message: string, fields: object) => void)
   /** Counts routers gone. */
   let epoch = 0;
 
-  function create(id: string, port: string, key: string, routerPid: number): Entry {
+  function create(model: RouterModel, port: string, key: string, routerPid: number): Entry {
     const entry: Entry = {
       routerPid,
       users: 0,
       detached: false,
       pipe: null,
       instance: {
-        id,
+        id: model.id,
         origin: originOf(port),
         key,
+        ctxSize: registeredCtxSize(model),
+        nCtx: model.nCtx,
+        workers: endpointsOf(model),
         retain: () => {
           entry.users++;
           let open = true;
@@ -92,14 +103,15 @@ export function createInstances(warn: (message: string, fields: object) => void)
 
   return {
     update: async (routerPid, key, models) => {
-      const loaded = new Map<string, string>();
+      const loaded = new Map<string, { readonly model: RouterModel; readonly port: string }>();
       for (const model of models) {
         const port = portOf(model);
         // A sleeping one wakes at the next request.
-        if ((model.value === "loaded" || model.value === "sleeping") && port !== null) loaded.set(model.id, port);
+        if ((model.value === "loaded" || model.value === "sleeping") && port !== null)
+          loaded.set(model.id, { model, port });
       }
       for (const [id, entry] of current) {
-        const port = loaded.get(id);
+        const port = loaded.get(id)?.port;
         if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`))
           detach(id, entry);
       }
@@ -108,14 +120,14 @@ export function createInstances(warn: (message: string, fields: object) => void)
       const asked = epoch;
       const pipes = await openInputs(
         routerPid,
-        added.map(([, port]) => port),
+        added.map(([, { port }]) => port),
       );
       if (epoch !== asked) {
         // The router went meanwhile: what is entered now would never be taken out.
         for (const pipe of pipes.values()) closeInput(pipe);
         return;
       }
-      for (const [id, port] of added) {
+      for (const [id, { model, port }] of added) {
         const pipe = pipes.get(port) ?? null;
         const double = current.get(id);
         // Two looks at once enter the same process once: whoever compares instances must not see two of it.
@@ -124,7 +136,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
           continue;
         }
         if (double) detach(id, double);
-        const entry = create(id, port, key, routerPid);
+        const entry = create(model, port, key, routerPid);
         entry.pipe = pipe;
         current.set(id, entry);
       }

@@ -80,6 +80,8 @@ export function createRouter(options: {
       environment: engineEnvironment(options.environment, {
         LLAMA_API_KEY: key,
         HF_HUB_CACHE: options.cacheDir,
+        // A model whose worker is lost aborts, and would have a debugger print its stack before it ends.
+        GGML_NO_BACKTRACE: "1",
         [markerName]: markerValue(options.stateDir),
       }),
       workingDir: options.stateDir,

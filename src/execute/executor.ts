@@ -2,6 +2,8 @@
 import PQueue from "p-queue";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { type Action, type ActionKind, laneOf, type Progress, type RunningAction } from "../plan/actions.ts";
+import type { Collected } from "../plan/garbage.ts";
+import { paceNow } from "../plan/pace.ts";
 
 export interface ActionRun {
   readonly signal: AbortSignal;
@@ -14,10 +16,15 @@ export interface RemovedFiles {
   readonly freedBytes: number;
 }
 
+interface Results {
+  readonly "model.remove": RemovedFiles;
+  readonly "cache.gc": Collected;
+}
+
 export type Handler<K extends ActionKind> = (
   action: Extract<Action, { kind: K }>,
   run: ActionRun,
-) => Promise<K extends "model.remove" ? RemovedFiles : void>;
+) => Promise<K extends keyof Results ? Results[K] : void>;
 export type Handlers = { readonly [K in ActionKind]: Handler<K> };
 
 export interface Outcome {
@@ -27,6 +34,13 @@ export interface Outcome {
   readonly error: GatewayError | null;
   /** Of a removal that is done. */
   readonly removed: RemovedFiles | null;
+  /** Of a collection that is done. */
+  readonly collected: Collected | null;
+}
+
+interface Done {
+  readonly removed?: RemovedFiles;
+  readonly collected?: Collected;
 }
 
 /** Is told of the actions with one key. */
@@ -53,6 +67,8 @@ interface Task {
   readonly abort: AbortController;
   startedAt: number | null;
   progress: Progress | null;
+  /** ms */
+  toldAt: number;
 }
 
 export function createExecutor(options: {
@@ -73,13 +89,14 @@ export function createExecutor(options: {
   const followers = new Map<string, Set<Follower>>();
   let closed = false;
 
-  async function execute(task: Task): Promise<RemovedFiles | null> {
+  async function execute(task: Task): Promise<Done> {
     task.startedAt = options.now();
     options.onStarted(task.action);
     return dispatch(options.handlers, task.action, {
       signal: task.abort.signal,
       report: (progress) => {
         task.progress = progress;
+        task.toldAt = options.now();
         options.onProgress(task.action, progress);
         for (const follower of followersOf(task)) follower.progress?.(task.action, progress);
       },
@@ -90,11 +107,11 @@ export function createExecutor(options: {
     return [...(followers.get(action.key) ?? [])];
   }
 
-  async function settle(task: Task, work: Promise<RemovedFiles | null>): Promise<void> {
+  async function settle(task: Task, work: Promise<Done>): Promise<void> {
     let error: GatewayError | null = null;
-    let removed: RemovedFiles | null = null;
+    let done: Done = {};
     try {
-      removed = await work;
+      done = await work;
     } catch (thrown) {
       const { signal } = task.abort;
       // Why it was aborted tells more than how it broke off.
@@ -102,13 +119,14 @@ export function createExecutor(options: {
     }
     tasks.delete(task.action.key);
     const ms = task.startedAt === null ? 0 : options.now() - task.startedAt;
-    const outcome: Outcome = { action: task.action, ms, error, removed };
+    const { removed = null, collected = null } = done;
+    const outcome: Outcome = { action: task.action, ms, error, removed, collected };
     for (const follower of followersOf(task)) follower.settled?.(outcome);
     options.onSettled(outcome);
   }
 
   /** In its lane. One that is aborted while it waits is settled at once; a running one is waited for, as it cleans up. */
-  function enqueue(task: Task): Promise<RemovedFiles | null> {
+  function enqueue(task: Task): Promise<Done> {
     const { signal } = task.abort;
     return new Promise((resolve, reject) => {
       const giveUp = (): void => reject(signal.reason as Error);
@@ -123,17 +141,17 @@ export function createExecutor(options: {
   return {
     submit: (action) => {
       if (closed || tasks.has(action.key)) return false;
-      const task: Task = { action, abort: new AbortController(), startedAt: null, progress: null };
+      const task: Task = { action, abort: new AbortController(), startedAt: null, progress: null, toldAt: 0 };
       tasks.set(action.key, task);
       void settle(task, enqueue(task));
       return true;
     },
     running: () =>
-      [...tasks.values()].map(({ action, startedAt, progress }) => ({
+      [...tasks.values()].map(({ action, startedAt, progress, toldAt }) => ({
         action,
         lane: laneOf(action.kind),
         startedAt,
-        progress,
+        progress: paceNow(progress, options.now() - toldAt),
       })),
     follow: (key, follower) => {
       const own = followers.get(key) ?? new Set();
@@ -153,40 +171,42 @@ export function createExecutor(options: {
   };
 }
 
-async function dispatch(handlers: Handlers, action: Action, run: ActionRun): Promise<RemovedFiles | null> {
+async function dispatch(handlers: Handlers, action: Action, run: ActionRun): Promise<Done> {
   switch (action.kind) {
     case "model.remove":
-      return handlers["model.remove"](action, run);
+      return { removed: await handlers["model.remove"](action, run) };
+    case "cache.gc":
+      return { collected: await handlers["cache.gc"](action, run) };
     case "model.pull":
       await handlers["model.pull"](action, run);
-      return null;
+      return {};
     case "model.import":
       await handlers["model.import"](action, run);
-      return null;
+      return {};
     case "preset.write":
       await handlers["preset.write"](action, run);
-      return null;
+      return {};
     case "router.start":
       await handlers["router.start"](action, run);
-      return null;
+      return {};
     case "router.reload":
       await handlers["router.reload"](action, run);
-      return null;
+      return {};
     case "router.restart":
       await handlers["router.restart"](action, run);
-      return null;
+      return {};
     case "voice.pull":
       await handlers["voice.pull"](action, run);
-      return null;
+      return {};
     case "transcription.pull":
       await handlers["transcription.pull"](action, run);
-      return null;
+      return {};
     case "speech.start":
       await handlers["speech.start"](action, run);
-      return null;
+      return {};
     case "speech.stop":
       await handlers["speech.stop"](action, run);
-      return null;
+      return {};
     default:
       return action satisfies never;
   }

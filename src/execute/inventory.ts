@@ -1,14 +1,17 @@
 // inventory.json: what this gateway pulled or imported, and so may delete.
 import { join } from "node:path";
-import { isJsonObject, type Json } from "../core/merge-patch.ts";
+import { equalJson, isJsonObject, type Json, type JsonObject } from "../core/merge-patch.ts";
 import { readJsonState, writeState } from "../desired/atomic-file.ts";
-import type { InventoryEntry } from "../plan/observed.ts";
+import type { FormerRevision, InventoryEntry } from "../plan/observed.ts";
 
 export interface Inventory {
   entries(): readonly InventoryEntry[];
   get(id: string): InventoryEntry | undefined;
+  /** What the entry was before is remembered with it: those files are ours too. */
   put(entry: InventoryEntry): Promise<void>;
   remove(id: string): Promise<void>;
+  /** Keeps of the entries of a repository what `remember` answers; null: nothing. */
+  review(repo: string, remember: (entry: InventoryEntry) => InventoryEntry | null): Promise<void>;
   /** Remembers which entries the document marks `keep`, so that they stay when they leave it. */
   noteKept(ids: ReadonlySet<string>, unkept: ReadonlySet<string>): Promise<void>;
 }
@@ -38,8 +41,17 @@ export async function openInventory(
   return {
     entries: () => entries,
     get: (id) => entries.find((entry) => entry.id === id),
-    put: (entry) => save((all) => [...all.filter((other) => other.id !== entry.id), entry]),
+    put: (entry) =>
+      save((all) => {
+        const before = all.find((other) => other.id === entry.id);
+        return [...all.filter((other) => other !== before), before ? withFormer(entry, before) : entry];
+      }),
     remove: (id) => save((all) => all.filter((entry) => entry.id !== id)),
+    review: (repo, remember) =>
+      save((all) => {
+        const next = all.flatMap((entry) => (entry.repo === repo ? (remember(entry) ?? []) : entry));
+        return equalJson(toJson(next), toJson(all)) ? all : next;
+      }),
     noteKept: (ids, unkept) =>
       save((all) => {
         const next = all.map((entry) => {
@@ -49,6 +61,20 @@ export async function openInventory(
         return next.every((entry, index) => entry === all[index]) ? all : next;
       }),
   };
+}
+
+/** More than so many revisions back nobody's disk holds. */
+const mostFormer = 20;
+
+function withFormer(entry: InventoryEntry, { commit, files, former = [] }: InventoryEntry): InventoryEntry {
+  const same = (revision: FormerRevision): boolean =>
+    revision.commit === entry.commit && equalJson(toJson(revision.files), toJson(entry.files));
+  const earlier = [...former, { commit, files }].filter((revision) => !same(revision)).slice(-mostFormer);
+  return earlier.length === 0 ? entry : { ...entry, former: earlier };
+}
+
+function toJson(value: object): Json {
+  return value as unknown as Json;
 }
 
 function readEntries(value: unknown): readonly InventoryEntry[] | null {
@@ -61,7 +87,23 @@ function readEntries(value: unknown): readonly InventoryEntry[] | null {
 function isEntry(value: Json): boolean {
   if (!isJsonObject(value)) return false;
   const texts = ["id", "repo", "tag", "revision", "commit", "addedAt"].every((key) => typeof value[key] === "string");
-  return texts && typeof value["keep"] === "boolean" && Array.isArray(value["files"]) && value["files"].every(isFile);
+  return (
+    texts &&
+    typeof value["keep"] === "boolean" &&
+    hasFiles(value) &&
+    (value["former"] === undefined || isFormer(value["former"]))
+  );
+}
+
+function isFormer(value: Json): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every((revision) => isJsonObject(revision) && typeof revision["commit"] === "string" && hasFiles(revision))
+  );
+}
+
+function hasFiles(value: JsonObject): boolean {
+  return Array.isArray(value["files"]) && value["files"].every(isFile);
 }
 
 function isFile(value: Json): boolean {

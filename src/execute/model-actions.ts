@@ -1,16 +1,18 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
 import { mkdir, statfs } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
-import { type ModelId, parseModelId } from "../core/ids.ts";
+import { type ModelId, parseModelId, repoOf } from "../core/ids.ts";
 import type { Router } from "../engines/router.ts";
 import type { HubClient } from "../hub/client.ts";
 import { cacheError } from "../hub/errors.ts";
 import { importModel, resolveSource } from "../hub/import.ts";
+import { createPace, secondsLeft } from "../hub/pace.ts";
 import { type PulledModel, pullModel } from "../hub/pull.ts";
 import type { CachedModel } from "../plan/observed.ts";
 import type { Handlers } from "./executor.ts";
 import type { Inventory } from "./inventory.ts";
 import { type Removals, removalHandler } from "./model-removal.ts";
+import type { RepoTurns } from "./repo-turns.ts";
 import type { Drainer } from "./router-actions.ts";
 
 export function modelHandlers(options: {
@@ -21,6 +23,7 @@ export function modelHandlers(options: {
   readonly router: Router;
   readonly drainer: Drainer;
   readonly removals: Removals;
+  readonly turns: RepoTurns;
   readonly now: () => number;
   /** The cache as it is now. */
   readonly cachedModels: () => Promise<readonly CachedModel[]>;
@@ -48,46 +51,66 @@ export function modelHandlers(options: {
     });
   }
 
+  /** While nobody collects in the model's repository. */
+  async function inTurn(model: string, signal: AbortSignal, task: () => Promise<void>): Promise<void> {
+    await makeCache();
+    const release = await options.turns.take(repoOf(requireId(model)), signal);
+    try {
+      await task();
+    } finally {
+      release();
+    }
+  }
+
   return {
-    "model.pull": async ({ model, revision }, { signal, report }) => {
-      await makeCache();
-      const known = inventory.get(model);
-      const pulled = await pullModel({
-        client: options.hub,
-        cacheDir,
-        id: requireId(model),
-        ...(revision === undefined ? {} : { revision }),
-        ...(known ? { known } : {}),
-        // Whatever fails here is planned again; what is not wanted any more is cancelled.
-        keepPartial: true,
-        freeBytes,
-        signal,
-        onProgress: (progress) =>
-          report({
-            phase: progress.phase,
-            completed: progress.totalCompleted,
-            total: progress.totalBytes,
-            file: progress.file,
-            digest: progress.digest,
-            fileCompleted: progress.completed,
-            fileTotal: progress.total,
-            bytesPerSecond: progress.bytesPerSecond,
-            secondsLeft: progress.secondsLeft,
-          }),
-      });
-      await record(model, pulled);
-    },
-    "model.import": async ({ model, source }, { signal, report }) => {
-      await makeCache();
-      const imported = await importModel({
-        cacheDir,
-        id: requireId(model),
-        source: resolveSource(options.configPath, source),
-        signal,
-        onProgress: (completed, total) => report({ phase: "importing", completed, total }),
-      });
-      await record(model, imported);
-    },
+    "model.pull": ({ model, revision }, { signal, report }) =>
+      inTurn(model, signal, async () => {
+        const known = inventory.get(model);
+        const pulled = await pullModel({
+          client: options.hub,
+          cacheDir,
+          id: requireId(model),
+          ...(revision === undefined ? {} : { revision }),
+          ...(known ? { known } : {}),
+          // Whatever fails here is planned again; what is not wanted any more is cancelled.
+          keepPartial: true,
+          freeBytes,
+          signal,
+          onProgress: (progress) =>
+            report({
+              phase: progress.phase,
+              completed: progress.totalCompleted,
+              total: progress.totalBytes,
+              file: progress.file,
+              digest: progress.digest,
+              fileCompleted: progress.completed,
+              fileTotal: progress.total,
+              bytesPerSecond: progress.bytesPerSecond,
+              secondsLeft: progress.secondsLeft,
+            }),
+        });
+        await record(model, pulled);
+      }),
+    "model.import": ({ model, source }, { signal, report }) =>
+      inTurn(model, signal, async () => {
+        const pace = createPace(options.now());
+        let before = 0;
+        const imported = await importModel({
+          cacheDir,
+          id: requireId(model),
+          source: resolveSource(options.configPath, source),
+          signal,
+          onProgress: (completed, total) => {
+            const now = options.now();
+            pace.add(completed - before, now);
+            before = completed;
+            const bytesPerSecond = pace.bytesPerSecond(now);
+            const rest = secondsLeft(total - completed, bytesPerSecond);
+            report({ phase: "importing", completed, total, bytesPerSecond, secondsLeft: rest });
+          },
+        });
+        await record(model, imported);
+      }),
     "model.remove": removalHandler(options),
   };
 }

@@ -62,8 +62,8 @@ export function removalHandler(options: {
     const cached = first && models.find((model) => isMarked(first, model));
     return apart(cached, signal, async () => {
       const removal = removals.get(id);
-      // Somebody wants it back since.
-      if (!removal) return { deletedFiles: 0, freedBytes: 0 };
+      // No removal that found nothing: whoever asked for it would be told that the files are gone.
+      if (!removal) throw new GatewayError("cancelled", `${id} is not deleted: the document names it again`);
       const { repo, commit, files, projector } = removal;
       const entries = inventory.entries().filter((entry) => coversEntry(removal, entry));
       // A projector serves every quant of its repository: it goes with the last of them.

@@ -3,20 +3,23 @@ import { GatewayError } from "../core/errors.ts";
 import type { SpeechEngine } from "../engines/speech-engine.ts";
 import type { HubClient } from "../hub/client.ts";
 import type { PullProgress } from "../hub/progress.ts";
-import { pullTranscriptionModel, pullVoice, type SpeechLists } from "../hub/speech-files.ts";
+import { pullTranscriptionModel, pullVoice, type SpeechLists, voiceRepo } from "../hub/speech-files.ts";
 import type { SpeechKind } from "../plan/observed.ts";
+import { transcriptionRepo } from "../speech/transcription-models.ts";
 import { requireVoice } from "../speech/voices.ts";
 import type { ActionRun, Handlers } from "./executor.ts";
 import { freeBytes } from "./model-actions.ts";
+import type { RepoTurns } from "./repo-turns.ts";
 
 export function speechHandlers(options: {
   readonly cacheDir: string;
   readonly voicesDir: string;
   readonly hub: HubClient;
   readonly lists: SpeechLists;
+  readonly turns: Pick<RepoTurns, "take">;
   readonly engines: Readonly<Record<SpeechKind, SpeechEngine>>;
 }): Pick<Handlers, "voice.pull" | "transcription.pull" | "speech.start" | "speech.stop"> {
-  const { cacheDir, voicesDir, hub, lists, engines } = options;
+  const { cacheDir, voicesDir, hub, lists, engines, turns } = options;
   const pulling = ({ signal, report }: ActionRun) => ({
     client: hub,
     cacheDir,
@@ -31,10 +34,12 @@ export function speechHandlers(options: {
       const found = requireVoice(await lists.voices(run.signal), voice);
       // The document is to say how it is called: by another name it would be fetched for ever.
       if (found.key !== voice) throw new GatewayError("voice_not_found", `${voice} is called ${found.key}`);
-      await pullVoice(found, { ...pulling(run), voicesDir });
+      const release = await turns.take(voiceRepo, run.signal);
+      await pullVoice(found, { ...pulling(run), voicesDir }).finally(release);
     },
     "transcription.pull": async ({ file }, run) => {
-      await pullTranscriptionModel(file, pulling(run));
+      const release = await turns.take(transcriptionRepo, run.signal);
+      await pullTranscriptionModel(file, pulling(run)).finally(release);
     },
     "speech.start": ({ engine, choice }, { signal }) => engines[engine].start(choice, signal),
     "speech.stop": ({ engine }, { signal }) => engines[engine].stop(signal),

@@ -8,15 +8,18 @@ import { type DesiredStore, openDesiredStore } from "../desired/store.ts";
 import { createEngineSource, type EngineSource } from "../engines/engine-source.ts";
 import type { InstallProgress } from "../engines/install/install.ts";
 import { createRouter, isProgress, type Router } from "../engines/router.ts";
-import { createExecutor, type Executor, type Outcome } from "../execute/executor.ts";
+import { type Collector, createCollector } from "../execute/cache-gc.ts";
+import { createExecutor, type Executor } from "../execute/executor.ts";
 import { type Inventory, openInventory } from "../execute/inventory.ts";
+import { type LastUsed, openLastUsed } from "../execute/last-used.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
+import { createRepoTurns } from "../execute/repo-turns.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
 import { speechHandlers } from "../execute/speech-actions.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
+import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
-import { createSpeechLists, type SpeechLists } from "../hub/speech-files.ts";
 import { createCacheScanner } from "../observe/cache.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
 import type { CacheSnapshot } from "../plan/observed.ts";
@@ -26,6 +29,8 @@ import type { StatusInput } from "../status/conditions.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
 import { actionBody, type StatusReport, statusReport } from "../status/report.ts";
 import { createStatusTracker } from "../status/tracker.ts";
+import { noteKept, tellOutcome } from "./outcomes.ts";
+import { createRpc, type Rpc } from "./rpc.ts";
 import { createSpeech, type Speech } from "./speech.ts";
 
 export interface Core {
@@ -39,7 +44,10 @@ export interface Core {
   readonly executor: Executor;
   readonly loop: Loop;
   readonly speech: Speech;
-  readonly speechLists: SpeechLists;
+  readonly inventory: Inventory;
+  readonly collector: Collector;
+  readonly lastUsed: LastUsed;
+  readonly rpc: Rpc;
   /** The file source found something. */
   noteSource(status: SourceStatus): void;
   status(stopping: boolean): StatusReport;
@@ -51,19 +59,19 @@ export interface CoreOptions {
   readonly onInstallProgress: (progress: InstallProgress) => void;
 }
 
-/** How old the official lists of voices and transcription models may be. */
-const listsFreshMs = 3_600_000;
-
 export async function createCore({ settings, logger, onInstallProgress }: CoreOptions): Promise<Core> {
   const { stateDir, cacheDir, configPath, environment } = settings;
   const now = Date.now;
   const startedAt = now();
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
+  /** When the router last told of each model. */
+  const toldOf = new Map<string, number>();
   const presetPath = join(stateDir, "router.preset.ini");
 
   const journal = createJournal(now);
   const store = await openDesiredStore({ stateDir, now, warn });
   const inventory = await openInventory(stateDir, warn);
+  const lastUsed = await openLastUsed({ stateDir, now, warn });
   const hub = createHubClient({
     endpoint: settings.hubEndpoint,
     token: settings.hubToken,
@@ -82,7 +90,9 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     now,
     onOutput: (text) => logger.trace({ engine: "llama-server" }, text.trimEnd()),
     onChange: (event) => {
+      if (event) toldOf.set(event.model, now());
       admission.poke();
+      rpc.workers.review();
       if (event) journal.record("model", { model: event.model, event: event.event, data: event.data ?? null });
       if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
     },
@@ -96,11 +106,26 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     onProgress: onInstallProgress,
     onChange: () => loop.wake("engine"),
   });
+  const changes = createChanges();
+  const rpc = createRpc({
+    settings,
+    store,
+    router,
+    changes,
+    pass: () => loop.last(),
+    isUnderWay: (key) => executor.running().some(({ action }) => action.key === key),
+    onChange: () => loop.wake("workers"),
+    now,
+    warn,
+  });
   const admission = createAdmission({
     router,
-    // A worker serves one model at a time: a second one would wait for it for ever.
-    modelsMax: () => (store.current().document.rpc.mode === "rpc" ? 1 : settings.modelsMax),
+    changes,
+    gate: rpc.gate,
+    modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
     drainMs: settings.drainMs,
+    progressAt: (id) => toldOf.get(id) ?? 0,
+    warn,
     loadTimeoutMs: settings.loadTimeoutMs,
     isCached: (id) => {
       const cache = loop.last()?.observed.cache;
@@ -113,9 +138,11 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     },
     now,
   });
+  admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
   const scanner = createCacheScanner(cacheDir);
   const speech = createSpeech({
     settings,
+    hub,
     document: () => store.current().document,
     now,
     onOutput: (name, text) => logger.trace({ engine: name }, text.trimEnd()),
@@ -123,7 +150,17 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     onFound: () => loop.retry(),
     warn,
   });
-  const speechLists = createSpeechLists({ client: hub, stateDir, freshMs: listsFreshMs, now });
+  const turns = createRepoTurns();
+  const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow()).models;
+  const collector = createCollector({
+    cacheDir,
+    inventory,
+    desired: () => store.current().document,
+    router: router.snapshot,
+    turns,
+    now,
+    cachedModels,
+  });
   const executor = createExecutor({
     handlers: {
       ...modelHandlers({
@@ -138,9 +175,11 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
           note: store.noteRemoval,
           end: store.endRemoval,
         },
+        turns,
         now,
-        cachedModels: async () => (await cacheNow()).models,
+        cachedModels,
       }),
+      "cache.gc": collector.handler,
       ...presetHandlers(presetPath, (lines) => {
         warn("lines of router.preset.ini that the router cannot read are comments now", { lines });
         journal.record("preset", { disabled: lines });
@@ -155,7 +194,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
           return { preset: preset.value.text, cache: (await cacheNow()).signature };
         },
       }),
-      ...speechHandlers({ cacheDir, voicesDir: speech.voicesDir, hub, lists: speechLists, engines: speech }),
+      ...speechHandlers({ cacheDir, voicesDir: speech.voicesDir, hub, lists: speech.lists, engines: speech, turns }),
     },
     transfers: settings.transfers,
     now,
@@ -175,10 +214,12 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     inventory: inventory.entries,
     engine,
     speech: speech.observe,
+    workers: rpc.workers,
     onNewEngine: () => loop.retry(),
   });
   const tracker = createStatusTracker({
     now,
+    usedBy: rpc.workers.usedBy,
     onChange: (subject, condition) => journal.record("condition", { subject, ...condition }),
   });
   let source: SourceStatus = {
@@ -198,6 +239,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     random: Math.random,
     onPass: (pass) => {
       tracker.update(pass, statusInput(pass));
+      rpc.notePass(pass);
       void noteKept(inventory, pass, warn);
     },
     onError: (error) => logger.error({ err: error }, "a look at the world failed"),
@@ -237,7 +279,10 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     executor,
     loop,
     speech,
-    speechLists,
+    inventory,
+    collector,
+    lastUsed,
+    rpc,
     noteSource: (next) => {
       source = next;
       if (next.valid) logger.info({ path: next.path }, "gateway.yaml is applied");
@@ -258,34 +303,9 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
         source,
         conditions: tracker.conditions(),
         models: tracker.models(),
+        workers: rpc.statuses(tracker.workers()),
         running: executor.running(),
         inFlight: admission.inFlight(),
       }),
   };
-}
-
-function tellOutcome({ action, ms, error }: Outcome, logger: FastifyBaseLogger, journal: Journal): void {
-  const fields = { what: action.message, kind: action.kind, key: action.key, reason: action.reason, ms };
-  if (error) {
-    logger.warn({ ...fields, code: error.code, error: error.message }, "an action failed");
-    journal.record("action.failed", { ...actionBody(action), code: error.code, message: error.message });
-  } else {
-    logger.info(fields, "an action is done");
-    journal.record("action.finished", { ...actionBody(action), ms });
-  }
-}
-
-/** What the document once marked `keep` stays when it leaves the list. */
-async function noteKept(
-  inventory: Inventory,
-  { desired: { document } }: Pass,
-  warn: (message: string, fields: object) => void,
-): Promise<void> {
-  const named = (keep: boolean): Set<string> =>
-    new Set(document.models.filter((model) => (model.keep ?? false) === keep).map((model) => model.id));
-  try {
-    await inventory.noteKept(named(true), named(false));
-  } catch (error) {
-    warn("the inventory could not be written", { error: String(error) });
-  }
 }

@@ -5,13 +5,19 @@ import type { ServerChildOptions } from "../engines/server-child.ts";
 import type { SpeechEngine } from "../engines/speech-engine.ts";
 import { createSynthesisEngine, type SynthesisEngine } from "../engines/synthesis-engine.ts";
 import { createTranscriptionEngine, type TranscriptionEngine } from "../engines/transcription-engine.ts";
-import { cachedTranscriptionModels, cachedVoices } from "../hub/speech-files.ts";
+import type { HubClient } from "../hub/client.ts";
+import { cachedTranscriptionModels, cachedVoices, createSpeechLists, type SpeechLists } from "../hub/speech-files.ts";
 import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
 import type { Settings } from "../settings.ts";
 import type { SpeechReport } from "../status/speech.ts";
 
+/** How old the official lists of voices and transcription models may be. */
+const listsFreshMs = 3_600_000;
+
 export interface Speech {
   readonly voicesDir: string;
+  /** The official voices and transcription models. */
+  readonly lists: SpeechLists;
   readonly transcription: TranscriptionEngine;
   readonly synthesis: SynthesisEngine;
   /** What is on disk. */
@@ -26,6 +32,7 @@ export interface Speech {
 
 export function createSpeech(options: {
   readonly settings: Settings;
+  readonly hub: HubClient;
   readonly document: () => Desired;
   readonly now: () => number;
   readonly onOutput: (engine: string, text: string) => void;
@@ -77,6 +84,7 @@ export function createSpeech(options: {
 
   return {
     voicesDir,
+    lists: createSpeechLists({ client: options.hub, stateDir, freshMs: listsFreshMs, now }),
     transcription,
     synthesis,
     cachedVoices: () => cachedVoices(voicesDir),

@@ -3,11 +3,14 @@ import { GatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/instances.ts";
 import type { Router } from "../engines/router.ts";
 import type { Drainer } from "../execute/router-actions.ts";
-import { createChanges } from "./changes.ts";
+import type { Changes } from "./changes.ts";
+import type { LoadGate } from "./load-gate.ts";
 import { createLoader } from "./loader.ts";
 
 export interface Lease {
   readonly instance: Instance;
+  /** Why its answer is cut: a drain waited for it in vain, and the model is ended under it. Null: it is not. */
+  overdue(): GatewayError | null;
   release(): void;
 }
 
@@ -19,7 +22,8 @@ export interface UseListener {
 export interface Admission extends Drainer {
   /**
    * A loaded model, kept loaded until the lease is released. Waits for the router, for a drain, for room, and for the
-   * load. Errors: `router_unavailable`, `engine_missing`, `model_not_found`, `model_load_failed`, `cancelled`.
+   * load. Errors: `router_unavailable`, `engine_missing`, `model_not_found`, `model_load_failed`, `too_few_workers`,
+   * `cancelled`.
    */
   acquire(id: string, signal: AbortSignal): Promise<Lease>;
   /** Unloads a model once its answers are through. */
@@ -37,14 +41,21 @@ export interface Admission extends Drainer {
   inFlight(): ReadonlyMap<string, number>;
   /** An instance takes no connections: has it loaded anew, unless that has happened already. */
   replace(instance: Instance): Promise<void>;
+  /** Ends a model that can never answer again, without waiting for the answers in flight; nobody is let in meanwhile. */
+  abandon(id: string): Promise<void>;
   /** Something changed that a waiter may wait for. */
   poke(): void;
 }
 
 export function createAdmission(options: {
   readonly router: Router;
+  readonly changes: Changes;
+  readonly gate: LoadGate;
   readonly modelsMax: () => number;
   readonly drainMs: number;
+  /** When (ms) the router last told of a model; 0 for never. */
+  readonly progressAt: (id: string) => number;
+  readonly warn: (message: string, fields: object) => void;
   readonly loadTimeoutMs: number;
   /** Whether the cache still holds a model, as far as anybody knows. */
   readonly isCached: (id: string) => boolean;
@@ -53,20 +64,23 @@ export function createAdmission(options: {
   readonly engineProblem: () => GatewayError | null;
   readonly now: () => number;
 }): Admission {
-  const { router, now } = options;
+  const { router, changes, gate, now } = options;
   const leases = new Map<string, number>();
+  const open = new Set<OpenLease>();
   const lastUsed = new Map<string, number>();
   const draining = new Map<string, number>();
   let drainingAll = 0;
   const useListeners: UseListener[] = [];
-  const changes = createChanges();
   const loader = createLoader({
     router,
     changes,
+    gate,
     modelsMax: options.modelsMax,
     loadTimeoutMs: options.loadTimeoutMs,
     isCached: options.isCached,
     now,
+    progressAt: options.progressAt,
+    warn: options.warn,
     isHeld,
     hold,
     isInUse: (id) => leases.has(id),
@@ -81,13 +95,14 @@ export function createAdmission(options: {
     const letGo = instance.retain();
     leases.set(instance.id, (leases.get(instance.id) ?? 0) + 1);
     lastUsed.set(instance.id, now());
+    const entry: OpenLease = { id: instance.id, isOverdue: false };
+    open.add(entry);
     for (const listener of useListeners) listener.begun(instance);
-    let released = false;
     return {
       instance,
+      overdue: () => (entry.isOverdue ? overdueError(instance.id, options.drainMs) : null),
       release: () => {
-        if (released) return;
-        released = true;
+        if (!open.delete(entry)) return;
         letGo();
         lastUsed.set(instance.id, now());
         countDown(leases, instance.id);
@@ -119,6 +134,8 @@ export function createAdmission(options: {
         waitingForRouter = null;
         const instance = router.instances.get(id);
         if (instance) return lease(instance);
+        const refusal = gate.refusal();
+        if (refusal) throw refusal;
         await loader.load(id, signal);
       }
     }
@@ -145,6 +162,7 @@ export function createAdmission(options: {
         ? leases.size > 0 || loader.isAnyLoading()
         : models.some((id) => leases.has(id) || loader.isLoading(id));
     while (busy() && now() < deadline && !signal.aborted) await changes.next(signal, Math.max(1, deadline - now()));
+    for (const entry of open) if (models === "all" || models.includes(entry.id)) entry.isOverdue = true;
     return letIn;
   }
 
@@ -168,6 +186,14 @@ export function createAdmission(options: {
         letIn();
       }
     },
+    abandon: async (id) => {
+      const letIn = hold([id]);
+      try {
+        await loader.unload(id);
+      } finally {
+        letIn();
+      }
+    },
     replace: async (instance) => {
       await router.refresh();
       // A process that lost its listener but lives stays "loaded" in the router's eyes for ever; unloading cures it.
@@ -182,6 +208,18 @@ export function createAdmission(options: {
       }
     },
   };
+}
+
+interface OpenLease {
+  readonly id: string;
+  isOverdue: boolean;
+}
+
+function overdueError(id: string, drainMs: number): GatewayError {
+  return new GatewayError(
+    "upstream_failed",
+    `${id} was reloaded or unloaded for a change: this answer took longer than the ${drainMs / 1000} s of --drain-timeout`,
+  );
 }
 
 function countDown(counts: Map<string, number>, key: string): void {

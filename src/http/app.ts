@@ -1,6 +1,7 @@
 // The HTTP application: who may come in, families at their prefixes, answers for what no family has. Does not listen.
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import { GatewayError } from "../core/errors.ts";
+import { bodyLimitOf } from "./body-limits.ts";
 import { llamaRoutes } from "./compat/llama-routes.ts";
 import { type CompatRoutesDeps, compatRoutes } from "./compat/routes.ts";
 import type { Family } from "./errors.ts";
@@ -8,13 +9,17 @@ import { sendError } from "./family.ts";
 import { type GatewayRoutesDeps, gatewayRoutes } from "./gateway/routes.ts";
 import { installAccess, rewriteKeyedUrl } from "./keys/access.ts";
 import type { LicenseKeys } from "./keys/license-keys.ts";
+import { limitConnections } from "./listen.ts";
 import { type NativeRoutesDeps, nativeRoutes } from "./native/routes.ts";
 import { openApiRoute } from "./openapi-route.ts";
+import { servedPrefixes } from "./prefixes.ts";
 import { audioRoutes, type SpeechRoutesDeps, speechRoutes } from "./speech/routes.ts";
 
 export interface AppSettings {
-  /** Bytes. */
+  /** Bytes that a chat may have. */
   readonly bodyLimit: number;
+  /** Open at once. */
+  readonly maxConnections: number;
   /** `/alpha/api` */
   readonly nativePrefix: string;
   /** `/beta/v1` */
@@ -51,17 +56,20 @@ export function buildApp({
     loggerInstance: logger,
     // A line per request costs a third of its CPU time; failures are logged where they happen.
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: settings.bodyLimit,
+    bodyLimit: bodyLimitOf(undefined, settings.bodyLimit),
     // A longer parameter would be answered before the hooks below are asked.
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 16_384 },
     rewriteUrl: rewriteKeyedUrl,
-    // Streams end when the model is done; a stop waits for them elsewhere.
-    requestTimeout: 0,
+    // Of receiving a request, which Node looks at every 30 s: an answer may take as long as the model does.
+    requestTimeout: 300_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: true,
   });
+  limitConnections(app.server, settings.maxConnections, (fields, message) => logger.warn(fields, message));
   const routes: ServedRoute[] = [];
-  app.addHook("onRoute", ({ method, url }) => {
+  app.addHook("onRoute", (route) => {
+    const { method, url } = route;
+    route.bodyLimit ??= bodyLimitOf(route.config, settings.bodyLimit);
     for (const each of [method].flat()) routes.push({ method: each, pattern: patternOf(url) });
   });
   app.addHook("onClose", () => families.upstream.close());
@@ -75,52 +83,38 @@ export function buildApp({
   const scope = (prefix: string, routes: (scope: FastifyInstance) => void): void => {
     void app.register(
       (inner, _options, done) => {
-        routes(inner);
-        done();
+        // What is thrown here itself would end the process.
+        try {
+          routes(inner);
+          done();
+        } catch (error) {
+          done(error as Error);
+        }
       },
       { prefix },
     );
   };
-  // The second of each is for clients that know only a root; the third finds the one family beside the other's prefix.
-  const nativePrefixes = unique([settings.nativePrefix, "/api"]);
-  const compatPrefixes = unique([settings.compatPrefix, "/v1", `${parentOf(settings.nativePrefix)}/v1`]);
-  for (const prefix of compatPrefixes) {
+  const prefixes = servedPrefixes(settings);
+  for (const prefix of prefixes.compat) {
     scope(prefix, (inner) => compatRoutes(inner, families));
     scope(prefix, (inner) => audioRoutes(inner, speech));
   }
-  const llamaPrefixes = unique([parentOf(settings.compatPrefix), ""]);
-  for (const prefix of llamaPrefixes) scope(prefix, (inner) => llamaRoutes(inner, families));
-  for (const prefix of nativePrefixes) scope(prefix, (inner) => nativeRoutes(inner, families));
+  for (const prefix of prefixes.llama) scope(prefix, (inner) => llamaRoutes(inner, families));
+  for (const prefix of prefixes.native) scope(prefix, (inner) => nativeRoutes(inner, families));
   scope("", (inner) => gatewayRoutes(inner, own));
   scope("", (inner) => speechRoutes(inner, speech));
-  const frontPrefixes = unique(["", parentOf(settings.nativePrefix), parentOf(settings.compatPrefix)]);
-  const prefixes = {
-    own: [""],
-    native: nativePrefixes,
-    compat: compatPrefixes,
-    llama: llamaPrefixes,
-    front: frontPrefixes,
-  };
   scope("", (inner) => openApiRoute(inner, { prefixes, version: () => own.status().gateway.version }));
-  for (const url of frontPrefixes) {
-    app.route({
-      method: ["GET", "HEAD"],
-      url: url || "/",
-      config: { licenseKey: "none" },
-      handler: (_request, reply) =>
-        reply.type("text/plain").send("Ollama is running: this is Model Gateway, which speaks its API too.\n"),
-    });
-  }
+  scope("", (inner) => frontRoutes(inner, prefixes.front));
 
   const familyOf = (url: string): Family => {
-    if (compatPrefixes.some((prefix) => url.startsWith(`${prefix}/`))) return "compat";
+    if (prefixes.compat.some((prefix) => url.startsWith(`${prefix}/`))) return "compat";
     if (ownRoutes.test(url)) return "gateway";
-    return nativePrefixes.some((prefix) => url.startsWith(`${prefix}/`)) ? "native" : "gateway";
+    return prefixes.native.some((prefix) => url.startsWith(`${prefix}/`)) ? "native" : "gateway";
   };
   app.setErrorHandler((error, request, reply) => sendError(familyOf(request.url), error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?")[0] ?? "";
-    const allowed = unique(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method));
+    const allowed = [...new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))];
     if (allowed.length === 0)
       return sendError(familyOf(path), new GatewayError("not_found", `there is no ${path}`), request, reply);
     void reply.header("allow", allowed.join(", "));
@@ -149,11 +143,15 @@ function patternOf(url: string): RegExp {
 const ownRoutes =
   /^\/api\/(?:desired|plan|reconcile|events|set-ctx-size|eject-model|remove-model|rpc|hf|tts|stt|models)(?:[/?]|$)/;
 
-/** `/alpha/api` → `/alpha`; `/api` → the root, which is empty. */
-function parentOf(prefix: string): string {
-  return prefix.slice(0, prefix.lastIndexOf("/"));
-}
-
-function unique(prefixes: readonly string[]): string[] {
-  return [...new Set(prefixes)];
+/** Ollama's clients look here whether there is a server. */
+function frontRoutes(app: FastifyInstance, prefixes: readonly string[]): void {
+  for (const url of prefixes) {
+    app.route({
+      method: ["GET", "HEAD"],
+      url: url || "/",
+      config: { licenseKey: "none" },
+      handler: (_request, reply) =>
+        reply.type("text/plain").send("Ollama is running: this is Model Gateway, which speaks its API too.\n"),
+    });
+  }
 }

@@ -30,6 +30,11 @@ export interface BodyScan {
   readonly close: number;
 }
 
+export interface ScanLimits {
+  /** At any depth, lists and objects counted too; a body of more is refused where they are too many. */
+  readonly mostValues?: number;
+}
+
 /** `position`: the byte offset where the JSON breaks off or goes wrong. */
 export type ScanResult = BodyScan | { readonly ok: false; readonly position: number };
 
@@ -161,13 +166,18 @@ function parseText(body: Uint8Array, start: number, end: number): unknown {
  * Finds the top-level members named by `keys`. Everything is checked against the JSON grammar but for what is inside
  * strings (escapes, control characters, UTF-8), which cannot move a span; the readers check those.
  */
-export function scanBody(body: Uint8Array, keys: readonly string[]): ScanResult {
+export function scanBody(
+  body: Uint8Array,
+  keys: readonly string[],
+  { mostValues = Number.POSITIVE_INFINITY }: ScanLimits = {},
+): ScanResult {
   const wanted = keys.map((key) => [key, encoder.encode(key)] as const);
   const members = new Map<string, JsonSpan>();
   const occurrences: MemberSpan[] = [];
   const bad = (end: number): ScanResult => ({ ok: false, position: Math.min(-1 - end, body.length) });
   const closers: number[] = [];
   let expect: "value" | "key" | "next" = "value";
+  let values = 0;
   let member: { readonly key: string; readonly at: number; readonly start: number } | undefined;
 
   function valueEnded(end: number): void {
@@ -204,6 +214,8 @@ export function scanBody(body: Uint8Array, keys: readonly string[]): ScanResult 
       }
       i = start;
       expect = "value";
+    } else if (++values > mostValues) {
+      return bad(failedAt(i));
     } else if (byte === openBrace || byte === openBracket) {
       if (closers.length >= maxDepth) return bad(failedAt(i));
       const closer = byte === openBrace ? closeBrace : closeBracket;

@@ -1,11 +1,12 @@
 // The models as clients see them: names resolved, context sizes and loaded states told.
+import { contextInForce } from "../core/context-size.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchName, normaliseName } from "../core/ids.ts";
 import type { Desired } from "../desired/document.ts";
 import type { Router } from "../engines/router.ts";
 import type { CachedModel, RouterModel } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
-import { isMarked } from "../plan/removals.ts";
+import { isMarked, removalsSince } from "../plan/removals.ts";
 import { sectionProblem } from "../plan/wanted-preset.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import { indexAliases } from "./alias-index.ts";
@@ -54,10 +55,11 @@ export function createCatalogue(
     const cache = seen?.observed.cache;
     if (cache?.state === "known" && (news || desired !== seenDocument)) {
       seenDocument = desired;
+      const removals = removalsSince(desired, seen?.desired.document ?? null);
       // What the router cannot be told of is not offered either, nor what is being deleted.
       models = cache.value.models
         .filter((model) => model.complete && (model.routerId !== null || sectionProblem(model) === null))
-        .filter((model) => !desired.removals.some((removal) => isMarked(removal, model)))
+        .filter((model) => !removals.some((removal) => isMarked(removal, model)))
         .toSorted((a, b) => (a.id < b.id ? -1 : 1));
       exact = new Map(models.map((model) => [model.id, model]));
       aliases = indexAliases(desired.models, models);
@@ -71,7 +73,7 @@ export function createCatalogue(
     return {
       model,
       aliases: aliases.of(model.id),
-      contextLength: inForce(set, model.nCtxTrain, state?.nCtx ?? null),
+      contextLength: contextInForce(set, model.nCtxTrain, state?.nCtx ?? null),
       contextSet: set,
       status: state?.value ?? "unloaded",
       loaded: state?.value === "loaded" || state?.value === "sleeping",
@@ -108,13 +110,4 @@ export function createCatalogue(
       return model && viewOf(model, state);
     },
   };
-}
-
-/**
- * The preset's size, which the engine caps at the trained one and divides where the model's preset asks for parallel slots;
- * without it what the engine chose, or would.
- */
-function inForce(set: number | null, trained: number | null, running: number | null): number | null {
-  if (set === null) return running ?? trained;
-  return Math.min(set, trained ?? set, running ?? set);
 }

@@ -1,92 +1,103 @@
-// What becomes of a context size that a chat carries: one change of the document for all who ask for the same, and one at
-// a time for each model. Changes nothing by itself; the edit does.
+// A model to chat with under the context size that the chat carries: who asks for another one than is in force waits for a
+// turn, has it put in force, and holds the model before the next one's change begins. The edit makes the change.
+import { contextInForce, runnableContext } from "../core/context-size.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CachedModel } from "../plan/observed.ts";
+import type { Admission, Lease } from "./admission.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { settledOrLeft } from "./changes.ts";
 import type { Edits } from "./edits/edits.ts";
+import { createSizeLine } from "./size-line.ts";
 
 /** `apply`: it is put in force; `grow`: only where it is larger; `ignore`: never. */
 export type ChatContextMode = "apply" | "grow" | "ignore";
 
-export interface ChatContext {
-  /**
-   * Puts the size in force where the mode says so, never above the trained context, and waits for it. Resolves with the
-   * size that is in force; null where nobody knows. Errors: those of {@link Edits.setContextSize}, and `cancelled`.
-   */
-  apply(model: CachedModel, asked: number | undefined, signal: AbortSignal): Promise<number | null>;
-  /** Tokens that the model has now; null where nobody knows. */
-  inForce(model: CachedModel): number | null;
+export interface SizedLease extends Lease {
+  /** Tokens of context that the model has while the lease lasts; null where nobody knows. */
+  readonly contextSize: number | null;
 }
 
-interface Change {
-  readonly size: number;
-  readonly work: Promise<unknown>;
+export interface ChatContext {
+  /**
+   * A lease on the model, under the asked-for size where the mode says so: never above the trained context, nor below what
+   * the engine can run. Without a size it runs under whatever is in force. Errors: those of {@link Admission.acquire} and of
+   * {@link Edits.setContextSize}.
+   */
+  acquire(model: CachedModel, asked: number | undefined, signal: AbortSignal): Promise<SizedLease>;
 }
+
+/** After so many changes that somebody else undid at once, a chat runs under what is in force, and is told so. */
+const mostChanges = 5;
 
 export function createChatContext(options: {
   readonly mode: ChatContextMode;
   readonly catalogue: Pick<Catalogue, "view">;
   readonly edits: Pick<Edits, "setContextSize">;
+  readonly admission: Pick<Admission, "acquire">;
 }): ChatContext {
-  const { mode, catalogue, edits } = options;
-  const changes = new Map<string, Change>();
+  const { mode, catalogue, edits, admission } = options;
+  const line = createSizeLine();
 
-  function inForce({ id }: CachedModel): number | null {
-    return catalogue.view(id)?.contextLength ?? null;
+  /** Of a size that is set and what the engine gives: where it gives less (parallel slots), asking again would give no more. */
+  function isEnough(size: number, set: number | null, given: number | null): boolean {
+    if (size === set || size === given) return true;
+    return mode === "grow" && size <= Math.max(set ?? 0, given ?? 0);
   }
 
-  function isWanted({ id }: CachedModel, size: number): boolean {
+  function isSet({ id }: CachedModel, size: number): boolean {
     const view = catalogue.view(id);
-    const set = view?.contextSet ?? null;
-    const given = view?.contextLength ?? null;
-    // Where the engine gives less than what is set (parallel slots share it), asking again would give no more.
-    if (size === set || size === given) return false;
-    return mode === "apply" || size > Math.max(set ?? 0, given ?? 0);
+    return isEnough(size, view?.contextSet ?? null, view?.contextLength ?? null);
   }
 
-  /** Goes on without whoever asked: others may have joined, and the document says so already. */
-  function start({ id }: CachedModel, size: number): Change {
-    const work = edits.setContextSize(id, size, { by: "http:chat", signal: new AbortController().signal });
-    const change = { size, work };
-    changes.set(id, change);
-    const forget = (): void => {
-      if (changes.get(id) === change) changes.delete(id);
-    };
-    work.then(forget, forget);
-    return change;
+  /** What the process itself was started with counts: the preset may have been written and not be in force yet. */
+  function suits({ instance, contextSize }: SizedLease, size: number): boolean {
+    return isEnough(size, instance.ctxSize, contextSize);
   }
 
-  async function put(model: CachedModel, size: number, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      if (signal.aborted) throw new GatewayError("cancelled", "the client left");
-      const under = changes.get(model.id);
-      if (under && under.size !== size) {
-        // Whether that one fails is the matter of those who asked for it.
-        await settledOrLeft(
-          under.work.then(
-            () => undefined,
-            () => undefined,
-          ),
-          signal,
-        );
-        continue;
+  async function take(model: CachedModel, signal: AbortSignal): Promise<SizedLease> {
+    const lease = await admission.acquire(model.upstreamId, signal);
+    const { ctxSize, nCtx } = lease.instance;
+    return { ...lease, contextSize: contextInForce(ctxSize, model.nCtxTrain, nCtx) };
+  }
+
+  /** Where it is set already it only waits until it is in force: in mode `grow` a smaller one must not be asked for. */
+  async function putInForce(model: CachedModel, size: number, isUndone: boolean, signal: AbortSignal): Promise<void> {
+    const set = isSet(model, size);
+    if (set && !isUndone) return;
+    const wanted = set ? (catalogue.view(model.id)?.contextSet ?? size) : size;
+    await edits.setContextSize(model.id, wanted, { by: "http:chat", signal });
+  }
+
+  async function takeInTurn(model: CachedModel, size: number, signal: AbortSignal): Promise<SizedLease> {
+    const place = line.join(model.id, size);
+    try {
+      await settledOrLeft(place.begun, signal);
+      let change: Promise<void> | undefined;
+      for (let count = 1; ; count++) {
+        if (signal.aborted) throw new GatewayError("cancelled", "the client left");
+        change = place.change((deserted) => putInForce(model, size, count > 1, deserted), change);
+        await settledOrLeft(change, signal);
+        const lease = await take(model, signal);
+        if (suits(lease, size) || count === mostChanges) return lease;
+        lease.release();
       }
-      if (!under && !isWanted(model, size)) return;
-      const { work } = under ?? start(model, size);
-      await settledOrLeft(
-        work.then(() => undefined),
-        signal,
-      );
-      if (!signal.aborted) return;
+    } finally {
+      place.leave();
     }
   }
 
   return {
-    inForce,
-    apply: async (model, asked, signal) => {
-      if (asked !== undefined && mode !== "ignore") await put(model, Math.min(asked, model.nCtxTrain ?? asked), signal);
-      return inForce(model);
+    acquire: async (model, asked, signal) => {
+      if (asked === undefined || mode === "ignore") return take(model, signal);
+      const { nCtxTrain } = model;
+      const size = runnableContext(Math.min(asked, nCtxTrain ?? asked), nCtxTrain);
+      if (!line.isBusy(model.id) && isSet(model, size)) {
+        const lease = await take(model, signal);
+        if (suits(lease, size)) return lease;
+        // It was loaded under another one, or somebody changed it while this one waited.
+        lease.release();
+      }
+      return takeInTurn(model, size, signal);
     },
   };
 }

@@ -5,7 +5,7 @@ import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { KeepAlive } from "../core/keep-alive.ts";
 import type { CachedModel } from "../plan/observed.ts";
 import type { Admission, Lease } from "./admission.ts";
-import type { ChatContext } from "./chat-context.ts";
+import type { ChatContext, SizedLease } from "./chat-context.ts";
 import { type Dialect, errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "./errors.ts";
 import type { IdleUnload } from "./idle.ts";
 import { createRawReply, type RawReply } from "./raw-reply.ts";
@@ -61,14 +61,12 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   const left = new AbortController();
   raw.onLeave(() => left.abort());
   const waiting = tickWhileWaiting(raw, generation, deps.tickMs ?? defaultTickMs);
-  let lease: Lease | null = null;
+  let lease: SizedLease | null = null;
   try {
-    await deps.chatContext.apply(generation.model, generation.contextSize, left.signal);
     for (let attempt = 1; ; attempt++) {
-      lease = await deps.admission.acquire(generation.model.upstreamId, left.signal);
+      lease = await deps.chatContext.acquire(generation.model, generation.contextSize, left.signal);
       deps.idle.keep(generation.model.upstreamId, generation.keepAlive ?? { kind: "default" });
-      // Only now: somebody else may have put another size in force while this one waited, and loading tells the true one.
-      const contextSize = deps.chatContext.inForce(generation.model);
+      const { contextSize } = lease;
       const headers = contextSize === null ? {} : { "x-context-size": String(contextSize) };
       if ((await exchange(deps, lease, raw, left.signal, generation, headers, waiting)) === "done") return;
       // Its process ended between our looking and our asking: nothing was answered, so the next instance is asked.
@@ -115,6 +113,7 @@ function exchange(
   const { translator } = generation;
   return new Promise((resolve) => {
     let status = 0;
+    let isAnswering = false;
     const errorText: Buffer[] = [];
     const over = new AbortController();
     const settle = (outcome: "done" | "refused"): void => {
@@ -134,17 +133,19 @@ function exchange(
           errorText.push(chunk);
           return true;
         }
+        isAnswering = true;
         const text = translator.chunk(chunk);
         return text === null ? true : raw.write(text);
       },
       end: () => {
-        if (status === 200) finish(raw, translator, headers);
+        if (status === 200) finish(raw, translator, headers, (error) => withCause(error, lease));
         else refuse(raw, translator, renderEngineError(translator.family, status, Buffer.concat(errorText).toString()));
         settle("done");
       },
       fail: (error) => {
-        if (status === 0 && isRefusal(error)) return settle("refused");
-        if (error.code !== "cancelled") fail(raw, translator, error);
+        // The headers alone are no answer: they come before the engine computes.
+        if (!isAnswering && isRefusal(error)) return settle("refused");
+        if (error.code !== "cancelled") fail(raw, translator, withCause(error, lease));
         settle("done");
       },
     });
@@ -160,9 +161,19 @@ function exchange(
   });
 }
 
-function finish(raw: RawReply, translator: Translator, headers: Readonly<Record<string, string>>): void {
+/** An answer that the gateway itself has cut, for somebody's change, is not the engine's failing. */
+export function withCause(error: GatewayError, lease: Lease): GatewayError {
+  return error.code === "upstream_failed" && !isRefusal(error) ? (lease.overdue() ?? error) : error;
+}
+
+function finish(
+  raw: RawReply,
+  translator: Translator,
+  headers: Readonly<Record<string, string>>,
+  explain: (error: GatewayError) => GatewayError,
+): void {
   const last = translator.end();
-  if (last instanceof GatewayError) return fail(raw, translator, last);
+  if (last instanceof GatewayError) return fail(raw, translator, explain(last));
   if (!raw.headersSent()) return answer(raw, { status: 200, body: last ?? "" }, headers);
   if (last !== null) raw.write(last);
   raw.end();

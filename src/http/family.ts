@@ -2,7 +2,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../core/errors.ts";
 import { type Dialect, errorHeaders, type Family, renderError } from "./errors.ts";
-import { faultText, jsonFault } from "./json-fault.ts";
+import { parseJsonBody } from "./json-body.ts";
 
 /** Sets up an encapsulated scope for a family. Families that pass bodies on get them as bytes, unparsed. */
 export function installFamily(app: FastifyInstance, family: Family): void {
@@ -15,10 +15,10 @@ export function installFamily(app: FastifyInstance, family: Family): void {
     // web page's plain form post out.
     app.addContentTypeParser(
       family === "native" ? "*" : ["application/json", "application/merge-patch+json"],
-      { parseAs: "string" },
-      (_request, body, done) => {
+      { parseAs: "buffer" },
+      (_request, body: Buffer, done) => {
         try {
-          done(null, parseBody(String(body)));
+          done(null, parseJsonBody(body));
         } catch (error) {
           done(error as Error);
         }
@@ -33,21 +33,6 @@ export function installFamily(app: FastifyInstance, family: Family): void {
     });
   }
   app.setErrorHandler((error, request, reply) => sendError(family, error, request, reply));
-}
-
-/** An empty body is none. Errors: `invalid_request` with the place where the text goes wrong. */
-function parseBody(body: string): unknown {
-  // Windows shells put a byte order mark before what they send.
-  const text = body.startsWith("\uFEFF") ? body.slice(1) : body;
-  if (text === "") return undefined;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    // The parser's own message quotes from the body.
-    const fault = jsonFault(text);
-    throw new GatewayError("invalid_request", `the body is no JSON${fault ? `: ${faultText(fault)}` : ""}`);
-  }
 }
 
 export function sendError(
@@ -71,7 +56,7 @@ function fromFramework(thrown: unknown, request: FastifyRequest): GatewayError {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   switch (code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new GatewayError("body_too_large", "the body is larger than --body-limit allows");
+      return new GatewayError("body_too_large", tooLargeMessage(request));
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return new GatewayError("unsupported_media_type", mediaTypeMessage(request));
     case "ECONNRESET":
@@ -83,6 +68,11 @@ function fromFramework(thrown: unknown, request: FastifyRequest): GatewayError {
         ? new GatewayError("invalid_request", message)
         : new GatewayError("internal", message, { cause: thrown });
   }
+}
+
+function tooLargeMessage({ routeOptions: { bodyLimit, config } }: FastifyRequest): string {
+  const settable = config.body === "chat" ? ": --body-limit sets it" : "";
+  return `the body is larger than the ${bodyLimit} bytes that are taken here${settable}`;
 }
 
 const mediaTypes = ["application/json", "application/merge-patch+json", "multipart/form-data"] as const;

@@ -1,17 +1,11 @@
 // Which hosts and origins may talk to a gateway: a page of another site must not, neither directly nor by DNS rebinding. Pure.
 
-const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
-
 /** The Host header names this machine. A page that had its own name point here would send its name. */
 export function isAllowedHost(host: string | undefined, further: readonly string[]): boolean {
   if (host === undefined) return false;
   const name = host.toLowerCase().replace(/:\d+$/, "");
   return (
-    loopbackNames.includes(name) ||
-    /^127\.\d+\.\d+\.\d+$/.test(name) ||
-    name.endsWith(".localhost") ||
-    further.includes(name) ||
-    further.includes(host.toLowerCase())
+    isLoopback(name) || name.endsWith(".localhost") || further.includes(name) || further.includes(host.toLowerCase())
   );
 }
 
@@ -46,5 +40,20 @@ function isSameHost(page: URL, host: string | undefined): boolean {
 
 /** Addresses on which nobody but this machine can connect. */
 export function isLoopback(address: string): boolean {
-  return address === "localhost" || address === "::1" || address === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(address);
+  const bare = address.toLowerCase().replace(/^\[(.*)\]$/, "$1");
+  return bare === "localhost" || isLoopbackV4(bare) || isLoopbackV6(bare);
+}
+
+function isLoopbackV4(text: string): boolean {
+  const parts = text.split(".");
+  return (
+    parts.length === 4 && parts[0] === "127" && parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) < 256)
+  );
+}
+
+/** One address has many spellings (`0:0:0:0:0:0:0:1`), and IPv4's addresses have more (`::ffff:127.0.0.1`). */
+function isLoopbackV6(text: string): boolean {
+  if (!/^[0-9a-f:.]{2,45}$/.test(text) || !text.includes(":") || !URL.canParse(`http://[${text}]`)) return false;
+  const { hostname } = new URL(`http://[${text}]`);
+  return hostname === "[::1]" || /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/.test(hostname);
 }

@@ -1,5 +1,5 @@
 // Opens the port, and says in plain words why it cannot.
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { isLoopback } from "./guards.ts";
@@ -15,9 +15,37 @@ export function requireKeys(host: string, keys: LicenseKeys): void {
   );
 }
 
+/** ms between two lines about connections that were refused. */
+const toldEveryMs = 60_000;
+
+/** More than `most` are closed as soon as they open: file descriptors are needed for the engines and the models, too. */
+export function limitConnections(server: Server, most: number, warn: (fields: object, message: string) => void): void {
+  server.maxConnections = most;
+  let refused = 0;
+  let toldAt = Number.NEGATIVE_INFINITY;
+  server.on("drop", () => {
+    refused++;
+    const now = Date.now();
+    if (now - toldAt < toldEveryMs) return;
+    warn({ refused, most }, "connections are refused: --max-connections are open");
+    toldAt = now;
+    refused = 0;
+  });
+}
+
 /** Answers with the address, `http://HOST:PORT`. Errors: `invalid_request` for a port that is taken or an address that is none. */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
   const bare = host.replace(/^\[|\]$/g, "");
+  try {
+    await app.ready();
+  } catch (error) {
+    // Settings are checked before; should that have missed something, it is theirs all the same.
+    if (systemCode(error) !== "FST_ERR_DUPLICATED_ROUTE") throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new GatewayError("invalid_request", `--native-prefix and --compat-prefix do not go together: ${why}`, {
+      cause: error,
+    });
+  }
   try {
     await app.listen({ host: bare, port });
   } catch (error) {

@@ -4,6 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { Router } from "../engines/router.ts";
 import type { RouterModel } from "../plan/observed.ts";
 import { type Changes, settledOrLeft } from "./changes.ts";
+import type { BegunLoad, LoadGate } from "./load-gate.ts";
 
 export interface Loader {
   /**
@@ -23,11 +24,15 @@ const listedMs = 10_000;
 export function createLoader(options: {
   readonly router: Router;
   readonly changes: Changes;
+  readonly gate: Pick<LoadGate, "enter">;
   readonly modelsMax: () => number;
   readonly loadTimeoutMs: number;
   readonly now: () => number;
   /** Whether the cache still holds the model, as far as anybody knows. */
   readonly isCached: (id: string) => boolean;
+  /** When (ms) the router last told of a model; 0 for never. */
+  readonly progressAt: (id: string) => number;
+  readonly warn: (message: string, fields: object) => void;
   /** A drain keeps the model from being loaded. */
   readonly isHeld: (id: string) => boolean;
   /** Keeps requests for a model waiting; call the result to let them in again. */
@@ -90,16 +95,30 @@ export function createLoader(options: {
     const deadline = now() + options.loadTimeoutMs;
     await makeRoom(id, deadline);
     // Whoever drains this model waits for its load: while it is held there is none.
-    if (!wanted.has(id) || isHeld(id) || !router.isReady() || router.instances.get(id) || !listed(id)) return;
+    const isOpen = (): boolean =>
+      wanted.has(id) && !isHeld(id) && router.isReady() && !router.instances.get(id) && listed(id) !== undefined;
+    const begun = await options.gate.enter(id, isOpen);
+    if (!begun) return;
+    try {
+      await untilLoaded(id, deadline, begun);
+    } finally {
+      begun.end();
+    }
+  }
+
+  async function untilLoaded(id: string, deadline: number, begun: BegunLoad): Promise<void> {
+    const startedAt = now();
     await router.client().load(id);
     for (;;) {
       await router.refresh();
+      if (now() - Math.max(startedAt, options.progressAt(id)) > begun.stallMs) await endStalled(id, begun.stallMs);
       if (router.instances.get(id) || !router.isReady()) return;
       const model = listed(id);
       if (!model) throw new GatewayError("model_not_found", `${id} went away while it was being loaded`);
       if (model.value === "unloaded") {
         if (!options.isCached(id))
           throw new GatewayError("model_not_found", `${id} was removed while it was being loaded`);
+        if (await begun.isToBeRepeated()) return;
         const why = router.complaints() || "the engine ended while loading it";
         throw new GatewayError("model_load_failed", `${id} could not be loaded: ${why}`);
       }
@@ -108,6 +127,12 @@ export function createLoader(options: {
       }
       await changes.next();
     }
+  }
+
+  /** What it waits for does not come; the end of its process tells the loop above. */
+  async function endStalled(id: string, stallMs: number): Promise<void> {
+    options.warn("a load on RPC workers does not get on; it is ended", { model: id, silentMs: stallMs });
+    await unload(id);
   }
 
   /** Unloads the least recently used idle model while there are too many; waits while all are in use. */

@@ -30,14 +30,28 @@ export interface UpstreamRequest {
 
 export interface Upstream {
   send(instance: Instance, request: UpstreamRequest, sink: AnswerSink): Exchange;
+  /** Ends what is under way at these models: nothing more will come. Where nothing came yet, it counts as a refusal. */
+  cut(ids: readonly string[], message: string): void;
   close(): Promise<void>;
+}
+
+export interface UpstreamOptions {
+  readonly probeAfterMs: number;
+  /**
+   * A model on RPC workers that computes on nothing new for so long (ms) hangs on one of them: its process is well, and
+   * answers for its health, but not when asked for its slots, which it does between two steps of computing.
+   */
+  readonly stallMs: number;
+  readonly onStall: (instance: Instance) => void;
 }
 
 /**
  * `probeAfterMs`: a process that is silent for so long is asked for its health, which a living one answers while it
  * computes. Seen: one that was told to end takes connections for a moment, and then never answers them.
  */
-export function createUpstream({ probeAfterMs }: { readonly probeAfterMs: number }): Upstream {
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const { probeAfterMs, stallMs } = options;
+  const cuts = new Set<(ids: readonly string[], message: string) => void>();
   // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.
   const agent = new Agent({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
 
@@ -50,9 +64,32 @@ export function createUpstream({ probeAfterMs }: { readonly probeAfterMs: number
       let lastByte = Date.now();
       const watchdog = setInterval(() => void probe(), probeAfterMs);
       watchdog.unref();
+      let askedAt: number | null = null;
+      const cutThis = (ids: readonly string[], message: string): void => {
+        if (ids.includes(instance.id)) giveUp(message);
+      };
+      cuts.add(cutThis);
+
+      function giveUp(message: string): void {
+        controller?.abort(new GatewayError("upstream_failed", message, { cause: lostCause }));
+      }
+
+      /** Asks for the slots once, and gives up when that too stays unanswered. */
+      async function probeStall(): Promise<void> {
+        const silentFor = Date.now() - lastByte;
+        if (over || instance.workers.length === 0 || silentFor < probeAfterMs || askedAt !== null) return;
+        const asked = (askedAt = lastByte);
+        const computes = await answers(agent, instance, "/slots", Math.max(1, stallMs - silentFor));
+        askedAt = null;
+        if (computes || over || lastByte !== asked) return;
+        options.onStall(instance);
+        giveUp("the model hangs on one of its RPC workers");
+      }
 
       async function probe(): Promise<void> {
-        if (over || Date.now() - lastByte < probeAfterMs || (await isAlive(agent, instance, probeAfterMs))) return;
+        void probeStall();
+        if (over || Date.now() - lastByte < probeAfterMs || (await answers(agent, instance, "/health", probeAfterMs)))
+          return;
         if (!over && Date.now() - lastByte >= probeAfterMs)
           controller?.abort(new GatewayError("upstream_failed", silentMessage));
       }
@@ -60,6 +97,7 @@ export function createUpstream({ probeAfterMs }: { readonly probeAfterMs: number
       function finish(tell: () => void): void {
         over = true;
         clearInterval(watchdog);
+        cuts.delete(cutThis);
         tell();
       }
 
@@ -96,7 +134,9 @@ export function createUpstream({ probeAfterMs }: { readonly probeAfterMs: number
               if (over) return;
               // A kept connection that the engine had closed meanwhile: nothing was answered, so once more.
               if (!started && !aborted && attempt === 0 && isStaleConnection(error)) return dispatch(1);
-              finish(() => sink.fail(aborted ? new GatewayError("cancelled", "the client left") : brokenOff(error)));
+              finish(() =>
+                sink.fail(aborted ? new GatewayError("cancelled", "the client left") : brokenOff(error, started)),
+              );
             },
           },
         );
@@ -112,6 +152,9 @@ export function createUpstream({ probeAfterMs }: { readonly probeAfterMs: number
         },
       };
     },
+    cut: (ids, message) => {
+      for (const cutOne of cuts) cutOne(ids, message);
+    },
     close: () => agent.destroy(),
   };
 }
@@ -120,19 +163,23 @@ function isStaleConnection(error: Error): boolean {
   return ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"].includes(systemCode(error) ?? "");
 }
 
+/** Marks what ended for a lost worker. */
+const lostCause = "worker lost";
 const silentMessage = "the engine does not answer any more";
 
-async function isAlive(agent: Agent, instance: Instance, withinMs: number): Promise<boolean> {
+/** Whether it answers at all; an engine that was told to have no slots says so at once. */
+async function answers(agent: Agent, instance: Instance, path: string, withinMs: number): Promise<boolean> {
   try {
     const answer = await agent.request({
       origin: instance.origin,
-      path: "/health",
+      path,
       method: "GET",
+      headers: { authorization: `Bearer ${instance.key}` },
       reset: true,
       signal: AbortSignal.timeout(withinMs),
     });
     await answer.body.dump();
-    return answer.statusCode === 200;
+    return path !== "/health" || answer.statusCode === 200;
   } catch {
     return false;
   }
@@ -141,13 +188,17 @@ async function isAlive(agent: Agent, instance: Instance, withinMs: number): Prom
 /** Nothing was answered, and the process takes no requests: another instance may. */
 export function isRefusal(error: GatewayError): boolean {
   return (
-    error.code === "upstream_failed" && (systemCode(error.cause) === "ECONNREFUSED" || error.message === silentMessage)
+    error.code === "upstream_failed" &&
+    (systemCode(error.cause) === "ECONNREFUSED" || error.cause === lostCause || error.message === silentMessage)
   );
 }
 
-function brokenOff(error: Error): GatewayError {
+/** `started`: a part of the answer has come. */
+function brokenOff(error: Error, started: boolean): GatewayError {
   if (error instanceof GatewayError) return error;
-  return new GatewayError("upstream_failed", `the engine broke off (${systemCode(error) ?? error.message})`, {
-    cause: error,
-  });
+  // The connection ended before the answer did: what the parser, the socket or the system calls it tells nobody more.
+  const ended = isStaleConnection(error) || error.message.includes("Invalid EOF");
+  const how = ended ? (started ? "in the middle of the answer" : "before it answered") : null;
+  const message = `the engine broke off ${how ?? `(${systemCode(error) ?? error.message})`}`;
+  return new GatewayError("upstream_failed", message, { cause: error });
 }

@@ -30,8 +30,13 @@ export function queryCheck<T>(schema: object): Check<T> {
   };
 }
 
-function refusal(errors: readonly ErrorObject[], what: "field" | "query parameter"): GatewayError {
+/** A stranger's address has room for 4000 unknown parameters, which made an answer of 200 KB. */
+const mostTold = 20;
+
+function refusal(all: readonly ErrorObject[], what: "field" | "query parameter"): GatewayError {
+  const errors = all.slice(0, mostTold);
   const texts = [...new Set(errors.map((error) => describe(error, what)))];
+  if (all.length > mostTold) texts.push(`and ${all.length - mostTold} more`);
   const [param] = errors.map(fieldOf).filter((field) => field !== "");
   return new GatewayError("invalid_request", texts.join("; "), param === undefined ? {} : { param });
 }

@@ -176,7 +176,8 @@ function repoEntry(entry: unknown): HubRepo | undefined {
   const id = field(entry, "id") ?? field(entry, "modelId");
   const downloads = field(entry, "downloads");
   const likes = field(entry, "likes");
-  if (typeof id !== "string") return undefined;
+  // The hub has some of its oldest repositories without an owner: nothing here could pull them.
+  if (typeof id !== "string" || !isRepo(id)) return undefined;
   return { id, downloads: typeof downloads === "number" ? downloads : 0, likes: typeof likes === "number" ? likes : 0 };
 }
 

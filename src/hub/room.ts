@@ -1,8 +1,8 @@
 // Whether the disk has room for a download, before it begins and while others fill the disk too.
 import { GatewayError } from "../core/errors.ts";
+import { reserveBytes } from "../plan/room.ts";
 
-/** Left free on the disk, for everything else that lives there. */
-export const reserveBytes = 256 * 1024 * 1024;
+export { reserveBytes } from "../plan/room.ts";
 
 export interface Room {
   /** Throws `disk_full` where there is not room for so many bytes and the reserve. */
@@ -24,7 +24,7 @@ export function createRoom(freeBytes: () => Promise<number | undefined>): Room {
     return new GatewayError(
       "disk_full",
       `The download needs ${inMiB(needed)}, and ${inMiB(reserveBytes)} stay free; the model cache's disk has ${inMiB(free)}: ${lacking} are missing.`,
-      { cause },
+      { cause, neededBytes: needed },
     );
   }
 

@@ -8,6 +8,7 @@ import type { Router } from "../engines/router.ts";
 import type { InventoryEntry, Knowable, Observed, SpeechObserved } from "../plan/observed.ts";
 import { emptyPreset, type PresetFile, parsePreset } from "../plan/preset-file.ts";
 import type { CacheScanner } from "./cache.ts";
+import type { Workers } from "./workers.ts";
 
 export interface Observer {
   observe(): Promise<Observed>;
@@ -21,6 +22,8 @@ export function createObserver(options: {
   readonly inventory: () => readonly InventoryEntry[];
   readonly engine: Pick<EngineSource, "state" | "look">;
   readonly speech: () => Promise<SpeechObserved>;
+  /** Null where nobody watches them. */
+  readonly workers: Pick<Workers, "snapshot"> | null;
   /** The engine was replaced: what failed with the old one may work with this one. */
   readonly onNewEngine: () => void;
 }): Observer {
@@ -46,6 +49,9 @@ export function createObserver(options: {
         preset,
         freeBytes,
         speech,
+        workers: options.workers
+          ? { state: "known", value: options.workers.snapshot() }
+          : { state: "unknown", why: "no gateway runs that would watch the workers" },
         inventory: { state: "known", value: inventory },
         router: { ...options.router.snapshot(), ...options.engine.state() },
       };

@@ -6,6 +6,7 @@ export const actionKinds = [
   "model.pull",
   "model.import",
   "model.remove",
+  "cache.gc",
   "preset.write",
   "router.start",
   "router.reload",
@@ -36,6 +37,8 @@ export type Action = ActionBase &
     | { readonly kind: "model.import"; readonly model: string; readonly source: string }
     /** `requested`: by somebody, whoever put it there; else only what the inventory says is ours goes. */
     | { readonly kind: "model.remove"; readonly model: string; readonly requested: boolean }
+    /** Never planned: somebody asks for it. */
+    | { readonly kind: "cache.gc" }
     /** `replaces`: the text that it was made from. */
     | { readonly kind: "preset.write"; readonly text: string; readonly replaces: string }
     | { readonly kind: "router.start" }
@@ -63,8 +66,9 @@ export interface Progress {
   readonly digest?: string;
   readonly fileCompleted?: number;
   readonly fileTotal?: number;
+  /** Smoothed; 0 while nothing comes in. */
   readonly bytesPerSecond?: number;
-  /** null: nobody can say yet. */
+  /** For the rest of it; null: nobody can say yet. */
   readonly secondsLeft?: number | null;
 }
 
@@ -91,8 +95,8 @@ export interface BackoffEntry {
 
 export interface HeldAction {
   readonly action: Action;
-  /** `waiting`: another action comes first. */
-  readonly why: "suspended" | "backoff" | "stalled" | "waiting";
+  /** `waiting`: another action comes first; `room`: the disk has too little. */
+  readonly why: "suspended" | "backoff" | "stalled" | "waiting" | "room";
   readonly until: number | null;
 }
 

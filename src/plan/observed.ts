@@ -1,6 +1,7 @@
 // What was found to be true, as plain data: the planner's input. Pure types, and small readers of them.
 import { plainestEndingIn } from "../core/ids.ts";
 import type { PresetFile } from "./preset-file.ts";
+import type { Verdict } from "./worker-verdict.ts";
 
 /** Something observed, or not: what is unknown never leads to a destructive action. */
 export type Knowable<T> =
@@ -94,6 +95,38 @@ export interface InventoryEntry {
   readonly addedAt: string;
   /** The document once said `keep`: never pruned. */
   readonly keep: boolean;
+  /** What it was before: files of ours that may still lie in older revisions. */
+  readonly former?: readonly FormerRevision[];
+}
+
+export type FormerRevision = Pick<InventoryEntry, "commit" | "files">;
+
+export interface WorkerDevice {
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface WorkerSnapshot {
+  /** As the document names it. */
+  readonly address: string;
+  /** What the engine is given: the address that was looked at, so that a name cannot mean another machine meanwhile. */
+  readonly endpoint: string | null;
+  readonly verdict: Verdict;
+  /** CamelCase. */
+  readonly reason: string;
+  readonly message: string;
+  /** Of the last connection, ms. */
+  readonly latencyMs: number | null;
+  /** Of the protocol, as its last hello said. */
+  readonly version: string | null;
+  /** As they were when nothing used it last. */
+  readonly devices: readonly WorkerDevice[] | null;
+}
+
+export interface WorkersSnapshot {
+  /** Changes with every verdict and every endpoint. */
+  readonly epoch: number;
+  readonly workers: readonly WorkerSnapshot[];
 }
 
 export const speechKinds = ["transcription", "synthesis"] as const;
@@ -140,6 +173,7 @@ export interface Observed {
   readonly inventory: Knowable<readonly InventoryEntry[]>;
   readonly freeBytes: Knowable<number>;
   readonly speech: SpeechObserved;
+  readonly workers: Knowable<WorkersSnapshot>;
 }
 
 /** The cached model that a desired id means: its own id, or another name of it, or the end of one, ignoring case. */

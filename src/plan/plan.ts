@@ -7,8 +7,10 @@ import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, type Observ
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
 import { type Goings, isMarked, isPresent, modelsToGo, planPruned, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
+import { createRoomCheck, type Needs, noNeeds } from "./room.ts";
 import { planSpeech } from "./speech.ts";
 import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
+import { wantedWorkers } from "./workers.ts";
 
 export interface PlanContext {
   /** ms since the epoch. */
@@ -16,6 +18,8 @@ export interface PlanContext {
   readonly backoff: ReadonlyMap<string, BackoffEntry>;
   /** A running router that answers nothing for this long hangs. */
   readonly silenceLimitMs: number;
+  /** Room that pulls need, as far as it is known; default: nothing is. */
+  readonly needs?: Needs;
 }
 
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
@@ -31,16 +35,28 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   ];
   const ready: Action[] = [];
   const held: HeldAction[] = [];
+  const lacking = createRoomCheck(
+    observed.freeBytes,
+    context.needs ?? noNeeds,
+    candidates.map(({ action }) => action),
+  );
   for (const { action, notBefore, waits } of candidates) {
     const entry = context.backoff.get(backoffKey(action));
     const until = Math.max(notBefore, entry?.until ?? 0);
+    const missing = desired.suspend || entry?.stalled ? null : lacking(action);
     if (desired.suspend) held.push({ action, why: "suspended", until: null });
     else if (entry?.stalled) held.push({ action, why: "stalled", until: null });
+    else if (missing !== null) held.push({ action: withoutRoom(action, missing), why: "room", until: null });
     else if (until > context.now) held.push({ action, why: "backoff", until });
     else if (waits) held.push({ action, why: "waiting", until: null });
     else ready.push(action);
   }
   return { actions: ready, held, unmanaged: unmanagedModels(desired, observed), findings };
+}
+
+/** Not started: it would fail when the disk is full, and take the room from others until then. */
+function withoutRoom(action: Action, missing: string): Action {
+  return { ...action, reason: "DiskFull", message: `${action.message}: ${missing}` };
 }
 
 interface Candidate {
@@ -84,23 +100,27 @@ function planEngine(
   if (cache.state === "unknown" || preset.state === "unknown") return [];
   const leaving = new Set([...going.requested, ...going.pruned].map(({ cached }) => cached));
   const kept = cache.value.models.filter((model) => !leaving.has(model));
-  const wanted = wantedSections(desired, kept, router.knownOptions, findings);
+  const { endpoints, unprobed } = wantedWorkers(
+    desired,
+    observed.workers.state === "known" ? observed.workers.value.workers : [],
+  );
+  const wanted = wantedSections(desired, kept, endpoints, router.knownOptions, findings);
   const text = renderPreset(preset.value, wanted, router.knownOptions, (name) =>
     isOfRepo(name, cache.value.unreadable),
   );
   if (text !== preset.value.text) {
     const reason = preset.value.text === "" ? "PresetAbsent" : "PresetDiffers";
-    return [
-      now({
-        kind: "preset.write",
-        key: "preset",
-        text,
-        replaces: preset.value.text,
-        reason,
-        message: "write router.preset.ini",
-        disrupts: [],
-      }),
-    ];
+    const action: Action = {
+      kind: "preset.write",
+      key: "preset",
+      text,
+      replaces: preset.value.text,
+      reason,
+      message: "write router.preset.ini",
+      disrupts: [],
+    };
+    // A worker that nobody has looked at yet may be down: its first look takes seconds at most.
+    return [{ action, notBefore: 0, waits: unprobed > 0 }];
   }
   if (router.binary !== "present") return [];
   const listedByItself = kept

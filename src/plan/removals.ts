@@ -1,5 +1,5 @@
 // Which models go: those that somebody asked to remove, and those that the document no longer names where it says prune. Pure.
-import type { Desired, DesiredModel, Removal } from "../desired/document.ts";
+import { type Desired, type DesiredModel, isNotNamedBy, type Removal } from "../desired/document.ts";
 import type { Action } from "./actions.ts";
 import {
   type CachedModel,
@@ -46,6 +46,16 @@ export function modelsToGo(desired: Desired, observed: Observed): Goings {
 /** Whether a removal means this model: by its files, as its id may be another model's once it is gone. */
 export function isMarked(removal: Removal, model: CachedModel): boolean {
   return model.repo === removal.repo && model.files.every((file) => removal.files.includes(pathInRepo(model, file)));
+}
+
+/**
+ * The removals that count where models are taken from an older look at the cache: those that stand, and those that stood then
+ * and ended since, as what they deleted is still there in that look.
+ */
+export function removalsSince(now: Desired, then: Desired | null): readonly Removal[] {
+  if (then === null || then.removals === now.removals) return now.removals;
+  const ended = then.removals.filter(({ id }) => !now.removals.some((removal) => removal.id === id));
+  return [...now.removals, ...ended.filter(isNotNamedBy(now.models.map(({ id }) => id)))];
 }
 
 /** Whether an entry of the inventory is of a model that a removal means. */

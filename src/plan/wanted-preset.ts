@@ -1,5 +1,6 @@
 // Which sections router.preset.ini should have, and whether the router took them. Pure.
 
+import { runnableContext } from "../core/context-size.ts";
 import { isForEmbeddings, poolings } from "../core/gguf-facts.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type CachedModel, findCached, type RouterModel } from "./observed.ts";
@@ -17,6 +18,8 @@ const embeddingBatch = 2048;
 export function wantedSections(
   desired: Desired,
   models: readonly CachedModel[],
+  /** The workers to use, in RPC mode. */
+  endpoints: readonly string[],
   knownOptions: ReadonlySet<string> | null,
   findings: Map<string, string>,
 ): WantedSection[] {
@@ -37,7 +40,7 @@ export function wantedSections(
     .filter((model) => model.complete)
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
     .flatMap((model) => modelSection(model, byId.get(model.id), knownOptions, findings));
-  return [{ name: "*", values: globalValues(desired, knownOptions, findings) }, ...sections];
+  return [{ name: "*", values: globalValues(desired, endpoints, knownOptions, findings) }, ...sections];
 }
 
 function note(findings: Map<string, string>, subject: string, text: string): void {
@@ -51,18 +54,21 @@ function settingsOf({ ctxSize, preset }: DesiredModel): string {
 
 function globalValues(
   desired: Desired,
+  endpoints: readonly string[],
   knownOptions: ReadonlySet<string> | null,
   findings: Map<string, string>,
 ): Map<string, string> {
   const values = new Map<string, string>();
-  if (desired.context.default !== undefined) values.set("ctx-size", String(desired.context.default));
+  const { default: size } = desired.context;
+  if (size !== undefined) values.set("ctx-size", String(runnableContext(size, null)));
   // Otherwise each load asks the hub, and a newer commit is pulled behind our back.
   values.set("offline", "true");
   values.set("stop-timeout", String(stopTimeoutSeconds));
   if (desired.rpc.mode === "rpc" && desired.rpc.workers.length > 0) {
     if (knownOptions && !knownOptions.has("rpc"))
       note(findings, "rpc", "the engine was built without RPC: the workers are left out");
-    else values.set("rpc", desired.rpc.workers.join(","));
+    // None where no worker can be used: the model then runs on this machine alone.
+    else if (endpoints.length > 0) values.set("rpc", endpoints.join(","));
   }
   return values;
 }
@@ -75,7 +81,8 @@ function modelSection(
 ): WantedSection[] {
   const listedByRouter = model.routerId !== null;
   const overrides = new Map<string, string>();
-  if (desired?.ctxSize !== undefined) overrides.set("ctx-size", String(desired.ctxSize));
+  if (desired?.ctxSize !== undefined)
+    overrides.set("ctx-size", String(runnableContext(desired.ctxSize, model.nCtxTrain)));
   for (const [key, value] of Object.entries(desired?.preset ?? {})) {
     if (knownOptions && !knownOptions.has(key))
       note(findings, model.id, `the engine does not know the preset key ${key}; it is left out`);

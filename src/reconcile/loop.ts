@@ -8,8 +8,10 @@ import type { Observer } from "../observe/observe.ts";
 import { type Action, type BackoffEntry, backoffKey, type Plan, type RunningAction } from "../plan/actions.ts";
 import { type Observed, speechKinds } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
+import type { Needs } from "../plan/room.ts";
 import { choiceKey } from "../plan/speech.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
+import { createSizeBook } from "./size-book.ts";
 
 /** What a pass found. */
 export interface Pass {
@@ -31,6 +33,8 @@ export interface Loop {
   /** The newest pass; null before the first. */
   last(): Pass | null;
   backoff: BackoffBook["entries"];
+  /** What transfers need of the disk, as far as it is known now. */
+  needs(): Needs;
   /**
    * Resolves with the first pass that has seen the generation and satisfies the test.
    * Errors: `wait_timeout`, `shutting_down`, and whatever the test throws.
@@ -69,6 +73,7 @@ export function createLoop(options: {
   readonly onError: (error: unknown) => void;
 }): Loop {
   const backoff = createBackoffBook(options.now);
+  const sizes = createSizeBook();
   const waiters = new Set<Waiter>();
   let last: Pass | null = null;
   let seenGeneration = -1;
@@ -125,6 +130,7 @@ export function createLoop(options: {
       now: options.now(),
       backoff: backoff.entries(),
       silenceLimitMs: options.silenceLimitMs,
+      needs: needs(),
     });
     cancelUnwanted(desired, found);
     for (const action of found.actions) options.executor().submit(action);
@@ -159,6 +165,10 @@ export function createLoop(options: {
     }
   }
 
+  function needs(): Needs {
+    return sizes.needs(options.executor().running());
+  }
+
   function schedule(): void {
     if (timer) clearTimeout(timer);
     if (stopped) return;
@@ -186,16 +196,19 @@ export function createLoop(options: {
     wake,
     retry: () => {
       backoff.forgive();
+      sizes.forget();
       wake();
     },
     settled: ({ action, error }) => {
       settledCount++;
+      sizes.settled(action, error);
       if (!error) backoff.succeeded(action);
       else if (error.code !== "cancelled") backoff.failed(action, error);
       wake();
     },
     last: () => last,
     backoff: backoff.entries,
+    needs,
     waitFor: ({ generation, timeoutMs, signal, test }) =>
       new Promise((resolve, reject) => {
         const deadline = setTimeout(

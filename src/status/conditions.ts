@@ -1,33 +1,16 @@
 // Conditions: what is true of the gateway and of each model, why, and since when. Pure.
+import { runnableContext } from "../core/context-size.ts";
 import type { Desired } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import type { BackoffEntry, Plan } from "../plan/actions.ts";
 import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
+import { type Condition, type Finding, finding } from "./finding.ts";
 import { speechFindings } from "./speech.ts";
+import { workersReady } from "./worker-conditions.ts";
 
-export type Truth = "True" | "False" | "Unknown";
-
-export interface Condition {
-  readonly type: string;
-  readonly status: Truth;
-  /** CamelCase, for machines. */
-  readonly reason: string;
-  /** For people: what is the matter, and what to do. */
-  readonly message: string;
-  readonly observedGeneration: number;
-  /** ISO 8601; moves only when `status` changes. */
-  readonly lastTransitionTime: string;
-}
-
-/** A condition before it has a time. */
-export interface Finding {
-  readonly type: string;
-  readonly status: Truth;
-  readonly reason: string;
-  readonly message: string;
-}
+export type { Condition, Finding } from "./finding.ts";
 
 export interface StatusInput {
   readonly desired: Desired;
@@ -53,19 +36,18 @@ export function gatewayFindings(input: StatusInput): Finding[] {
     routerReady(input),
     diskRoom(input),
     hubReachable(input),
+    workersReady(input.desired, input.observed.workers),
     ...speechFindings(input),
   ];
   return [ready(parts), ...parts];
-}
-
-function finding(type: string, status: Truth, reason: string, message: string): Finding {
-  return { type, status, reason, message };
 }
 
 /** Ready is what a person means by "does it work": the router answers and nothing needs a hand. */
 function ready(parts: readonly Finding[]): Finding {
   const blocking = parts.find((part) => part.type === "RouterReady" && part.status !== "True");
   if (blocking) return finding("Ready", "False", blocking.reason, blocking.message);
+  const alone = parts.find((part) => part.reason === "TooFewWorkers");
+  if (alone) return finding("Ready", "False", alone.reason, alone.message);
   const stuck = parts.find((part) => part.type === "Stalled" && part.status === "True");
   if (stuck) return finding("Ready", "False", "Stalled", stuck.message);
   const broken = parts.find((part) => part.type === "SourceValid" && part.status === "False");
@@ -106,7 +88,7 @@ function synced({ plan, observed, running, desired }: StatusInput): Finding {
 function reconciling({ running, plan }: StatusInput): Finding {
   if (running.length > 0)
     return finding("Reconciling", "True", "Progressing", running.map((action) => action.message).join("; "));
-  const retry = plan.held.find((held) => held.why === "backoff");
+  const retry = plan.held.find((held) => held.why === "backoff" || held.why === "room");
   if (retry)
     return finding("Reconciling", "True", "ProgressingWithRetry", `${retry.action.message}: waiting to try again`);
   return finding("Reconciling", "False", "Idle", "nothing is under way");
@@ -163,7 +145,9 @@ function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): F
   return finding("RouterReady", "False", "NotStarted", "the router is not running yet");
 }
 
-function diskRoom({ observed: { freeBytes } }: StatusInput): Finding {
+function diskRoom({ observed: { freeBytes }, plan }: StatusInput): Finding {
+  const crowded = plan.held.find((held) => held.why === "room");
+  if (crowded) return finding("DiskRoom", "False", "DiskFull", crowded.action.message);
   if (freeBytes.state === "unknown") return finding("DiskRoom", "Unknown", "NotObserved", freeBytes.why);
   const free = `${Math.floor(freeBytes.value / 1e6)} MB free where the models live`;
   return freeBytes.value < lowDiskBytes
@@ -192,6 +176,8 @@ export function modelFindings(id: string, input: StatusInput): Finding[] {
       return finding("Present", "True", "Cached", `${found.files.length} file(s), ${found.bytes} bytes`);
     const active = running.find((action) => action.key === `model/${model}`);
     if (active) return finding("Present", "False", "Pulling", active.message);
+    const crowded = plan.held.find((held) => held.why === "room" && held.action.key === `model/${model}`);
+    if (crowded) return finding("Present", "False", "DiskFull", crowded.action.message);
     const failure = backoff.get(`model.pull model/${model}`) ?? backoff.get(`model.import model/${model}`);
     if (failure) return finding("Present", "False", failure.reason, `${explain(failure)}`);
     const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find(
@@ -217,9 +203,9 @@ function applied(id: string, { desired, observed, plan }: StatusInput, cached: C
     return finding("Applied", "Unknown", "NotObserved", "the router or its preset cannot be read");
   }
   const preset = observed.preset.value;
+  const asked = desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize;
   const wanted =
-    desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize ??
-    presetCtxSize(preset, cached.upstreamId);
+    asked === undefined ? presetCtxSize(preset, cached.upstreamId) : runnableContext(asked, cached.nCtxTrain);
   const listed = observed.router.models.value.find((model) => model.id === cached.upstreamId);
   if (!listed) return finding("Applied", "False", "NotListed", "the router does not list it yet");
   const current = observed.router.loadedPreset === preset.text && registeredCtxSize(listed) === wanted;
@@ -229,8 +215,9 @@ function applied(id: string, { desired, observed, plan }: StatusInput, cached: C
     wanted !== null && trained !== null && wanted > trained
       ? `; the model was trained for ${trained} and gets no more`
       : "";
+  const raised = asked !== undefined && asked !== wanted ? `; ${asked} is less than the engine can run` : "";
   return current
-    ? finding("Applied", "True", "InForce", `${size} is in force${capped}`)
+    ? finding("Applied", "True", "InForce", `${size} is in force${capped}${raised}`)
     : finding("Applied", "False", "Pending", `${size} is not in force yet`);
 }
 

@@ -1,10 +1,11 @@
 // The bodies of /status and /api/plan from what the loop found. Pure.
-import type { DesiredState, Removal } from "../desired/document.ts";
+import type { Desired, DesiredState, Removal } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
-import type { RouterSnapshot } from "../plan/observed.ts";
-import type { Condition } from "./conditions.ts";
+import type { RouterSnapshot, WorkerDevice } from "../plan/observed.ts";
+import type { Condition } from "./finding.ts";
 import type { SpeechReport } from "./speech.ts";
+import { rpcWarning } from "./worker-conditions.ts";
 
 export interface StatusReport {
   readonly gateway: { readonly version: string; readonly startedAt: string; readonly ready: boolean };
@@ -16,7 +17,13 @@ export interface StatusReport {
     readonly binary: string | null;
     readonly crashes: number;
   };
-  readonly rpc: { readonly mode: string; readonly workers: readonly { readonly address: string }[] };
+  readonly rpc: {
+    readonly mode: "single" | "rpc";
+    readonly minWorkers: number;
+    /** What everybody who uses RPC mode should know; null in single mode. */
+    readonly warning: string | null;
+    readonly workers: readonly WorkerStatus[];
+  };
   readonly speech: SpeechReport;
   readonly sync: "Synced" | "OutOfSync" | "Unknown";
   readonly health: "Healthy" | "Progressing" | "Degraded" | "Suspended";
@@ -30,6 +37,19 @@ export interface StatusReport {
   readonly inFlight: Readonly<Record<string, number>>;
   /** Models whose files are being deleted because somebody asked for it. */
   readonly removals: readonly RemovalReport[];
+}
+
+export interface WorkerStatus {
+  readonly address: string;
+  /** The address that its name means and the engine is given. */
+  readonly endpoint: string | null;
+  /** ms to connect to it, when that was tried last. */
+  readonly latencyMs: number | null;
+  /** Of its protocol. */
+  readonly version: string | null;
+  /** Its memory, when nothing used it last. */
+  readonly devices: readonly WorkerDevice[] | null;
+  readonly conditions: readonly Condition[];
 }
 
 /** What a stranger may see. */
@@ -72,6 +92,7 @@ export interface ReportInput {
   readonly source: SourceStatus;
   readonly conditions: readonly Condition[];
   readonly models: readonly ModelStatus[];
+  readonly workers: readonly WorkerStatus[];
   readonly running: readonly RunningAction[];
   readonly inFlight: ReadonlyMap<string, number>;
 }
@@ -93,7 +114,7 @@ export function statusReport(input: ReportInput): StatusReport {
       binary: input.binary,
       crashes: router.crashes.length,
     },
-    rpc: { mode: desired.document.rpc.mode, workers: desired.document.rpc.workers.map((address) => ({ address })) },
+    rpc: rpcBody(desired.document, input.workers),
     speech: input.speech,
     sync: syncOf(conditions, isObserved),
     health: healthOf(conditions, desired.document.suspend),
@@ -107,6 +128,10 @@ export function statusReport(input: ReportInput): StatusReport {
     inFlight: Object.fromEntries(input.inFlight),
     removals: desired.document.removals.map(removalBody),
   };
+}
+
+function rpcBody({ rpc: { mode, minWorkers } }: Desired, workers: readonly WorkerStatus[]): StatusReport["rpc"] {
+  return { mode, minWorkers, warning: mode === "rpc" ? rpcWarning : null, workers };
 }
 
 export function shortReport({ gateway, router, rpc }: StatusReport): ShortReport {

@@ -2,19 +2,25 @@
 import type { Pass } from "../reconcile/loop.ts";
 import { type Condition, gatewayFindings, modelFindings, type StatusInput, toConditions } from "./conditions.ts";
 import { type ModelStatus, modelIds } from "./report.ts";
+import { workerFindings } from "./worker-conditions.ts";
 
 export interface StatusTracker {
   update(pass: Pass, input: StatusInput): void;
   conditions(): readonly Condition[];
   models(): readonly ModelStatus[];
+  /** Of the document's RPC workers, by address. */
+  workers(): ReadonlyMap<string, readonly Condition[]>;
 }
 
 export function createStatusTracker(options: {
   readonly now: () => number;
+  /** The model that uses an RPC worker. */
+  readonly usedBy: (endpoint: string | null) => string | null;
   readonly onChange: (subject: string, condition: Condition) => void;
 }): StatusTracker {
   let conditions: readonly Condition[] = [];
   let models: readonly ModelStatus[] = [];
+  let workers: ReadonlyMap<string, readonly Condition[]> = new Map();
 
   return {
     update: (pass, input) => {
@@ -22,6 +28,7 @@ export function createStatusTracker(options: {
       const before = new Map([
         ["gateway", conditions],
         ...models.map((model): [string, readonly Condition[]] => [model.id, model.conditions]),
+        ...[...workers].map(([address, known]): [string, readonly Condition[]] => [`worker/${address}`, known]),
       ]);
       const since = (subject: string): readonly Condition[] => before.get(subject) ?? [];
       conditions = toConditions(gatewayFindings(input), since("gateway"), generation, options.now());
@@ -30,10 +37,19 @@ export function createStatusTracker(options: {
         desired,
         conditions: toConditions(modelFindings(id, input), since(id), generation, options.now()),
       }));
+      const seen = input.observed.workers.state === "known" ? input.observed.workers.value.workers : [];
+      workers = new Map(
+        input.desired.rpc.workers.map((address) => {
+          const worker = seen.find((entry) => entry.address === address);
+          const findings = workerFindings(worker, options.usedBy(worker?.endpoint ?? null));
+          return [address, toConditions(findings, since(`worker/${address}`), generation, options.now())];
+        }),
+      );
       // Told only when all of it is in place: whoever is told looks at once.
       for (const [subject, after] of [
         ["gateway", conditions] as const,
         ...models.map((model) => [model.id, model.conditions] as const),
+        ...[...workers].map(([address, after]) => [`worker/${address}`, after] as const),
       ]) {
         for (const condition of after) {
           const earlier = since(subject).find((other) => other.type === condition.type);
@@ -44,5 +60,6 @@ export function createStatusTracker(options: {
     },
     conditions: () => conditions,
     models: () => models,
+    workers: () => workers,
   };
 }

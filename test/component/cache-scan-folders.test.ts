@@ -201,6 +201,7 @@ function observer(
   const router = { refresh: async () => undefined, snapshot: () => ({ phase: "stopped" }) } as unknown as Router;
   const engine = { state: () => ({ binary: "missing" as const, knownOptions: null }), look: async () => false };
   return createObserver({
+    workers: null,
     scanner: createCacheScanner(cacheDir),
     cacheDir,
     presetPath,

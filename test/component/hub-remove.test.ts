@@ -1,6 +1,6 @@
 // Removing a model: every link of it, every blob that nothing else links, and nothing more; also after a crash.
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { removeModel } from "../../src/hub/remove.ts";
@@ -128,6 +128,69 @@ describe("removing a model", () => {
     assert.deepEqual(await remove([path]), { deletedFiles: 1, freedBytes: 0 });
     assert.deepEqual(await readFile(file), eight);
     assert.deepEqual(await world(), []);
+  });
+
+  for (const moved of ["", "snapshots", "blobs"]) {
+    it(`takes what lies on another disk, where ${moved || "the repository"} was moved, and leaves the link to there`, async (t) => {
+      const { cacheDir, repo, remove, world } = await cache(t);
+      const path = await repo.link(main, "sub/demo-Q8_0.gguf", eight);
+      const disk = await scratchFolder(t);
+      const place = join(repo.root, moved);
+      // Links in a snapshot are relative: where it lies alone they lead to what lies beside it.
+      if (moved === "snapshots") {
+        await rename(join(repo.root, "blobs"), join(disk, "blobs"));
+        await symlink(join(disk, "blobs"), join(repo.root, "blobs"));
+      }
+      const there = join(disk, moved || "repository");
+      await rename(place, there);
+      await symlink(there, place);
+      assert.deepEqual(await readFile(path), eight);
+      assert.deepEqual(await remove([path]), { deletedFiles: 2, freedBytes: eight.length });
+      assert.deepEqual(await readdir(there), []);
+      assert.ok((await lstat(place)).isSymbolicLink());
+      assert.deepEqual(
+        (await world()).filter((line) => line.includes("refs")),
+        [],
+      );
+      assert.deepEqual(await remove([path]), { deletedFiles: 0, freedBytes: 0 });
+      // It is still a place to put a model in.
+      const again = await repo.link(main, "demo-Q4_0.gguf", four);
+      assert.deepEqual(await remove([again]), { deletedFiles: 2, freedBytes: four.length });
+      assert.deepEqual(await readdir(cacheDir), ["models--acme--demo-GGUF"]);
+    });
+  }
+
+  it("takes a link to a folder elsewhere that shows the model, and nothing of what is there", async (t) => {
+    const { cacheDir, repo, remove, world } = await cache(t);
+    const path = await repo.link(main, "Q8_0/demo-Q8_0.gguf", eight);
+    const elsewhere = await scratchFolder(t);
+    await mkdir(join(elsewhere, "Q8_0"));
+    const theirs = join(elsewhere, "Q8_0", "demo-Q8_0.gguf");
+    await writeFile(theirs, eight);
+    const other = await scratchFolder(t);
+    // A whole revision, a folder in one, and one that has nothing of the model.
+    await symlink(elsewhere, join(repo.root, "snapshots", commitOf("linked")));
+    await mkdir(join(repo.root, "snapshots", old));
+    await symlink(join(elsewhere, "Q8_0"), join(repo.root, "snapshots", old, "Q8_0"));
+    await symlink(other, join(repo.root, "snapshots", commitOf("other")));
+    assert.deepEqual(await remove([path]), { deletedFiles: 4, freedBytes: eight.length });
+    assert.deepEqual(await readFile(theirs), eight);
+    assert.deepEqual(await world(), ["blobs/", "refs/main", `snapshots/${commitOf("other")}`]);
+    await rm(join(repo.root, "snapshots", commitOf("other")));
+    await remove([path]);
+    assert.deepEqual(await readdir(cacheDir), []);
+  });
+
+  it("leaves a revision that is a link to another one, for what that still has", async (t) => {
+    const { repo, remove, world } = await cache(t);
+    const path = await repo.link(main, "demo-Q8_0.gguf", eight);
+    await repo.link(main, "demo-Q4_0.gguf", four);
+    await symlink(main, join(repo.root, "snapshots", old));
+    assert.deepEqual(await remove([path]), { deletedFiles: 2, freedBytes: eight.length });
+    assert.deepEqual(
+      await world(),
+      [`blobs/${sha256(four)}`, "refs/main", `snapshots/${main}/demo-Q4_0.gguf`, `snapshots/${old}`].sort(),
+    );
   });
 
   it("goes on where a crash ended it: between the links, and between links and blobs", async (t) => {

@@ -8,6 +8,7 @@ import type { Router } from "../../src/engines/router.ts";
 import { createExecutor, type Executor, type Handlers, type Outcome } from "../../src/execute/executor.ts";
 import { type Inventory, openInventory } from "../../src/execute/inventory.ts";
 import { modelHandlers } from "../../src/execute/model-actions.ts";
+import { createRepoTurns } from "../../src/execute/repo-turns.ts";
 import { createHubClient } from "../../src/hub/client.ts";
 import { createCacheScanner } from "../../src/observe/cache.ts";
 import type { Action } from "../../src/plan/actions.ts";
@@ -76,6 +77,7 @@ async function acting(t: TestContext): Promise<Acting> {
       },
       end: async (id) => void removals.delete(id),
     },
+    turns: createRepoTurns(),
     now: () => 0,
     cachedModels: cached,
   });
@@ -245,7 +247,8 @@ describe("models come and go", () => {
     removals.set(eight, { ...requested, files: ["demo-Q8_0.gguf"] });
     const acted = act("model.remove", eight);
     removals.delete(eight);
-    assert.deepEqual((await acted).removed, { deletedFiles: 0, freedBytes: 0 });
+    const { error, removed } = await acted;
+    assert.deepEqual([error?.code, removed], ["cancelled", null]);
     assert.equal((await cached()).length, 1);
   });
 

@@ -5,7 +5,7 @@ import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
 import { type ChatResponse, Ollama } from "ollama";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { Lease } from "../../src/http/admission.ts";
+import type { SizedLease } from "../../src/http/chat-context.ts";
 import { type NativeRoutesDeps, nativeRoutes } from "../../src/http/native/routes.ts";
 import type { AnswerSink } from "../../src/http/upstream.ts";
 import { cleanUp } from "../support/clean-up.ts";
@@ -94,16 +94,23 @@ async function startSlow(t: TestContext): Promise<SlowModel> {
   const loading = new Promise<"loaded" | GatewayError>((resolve) => {
     settle = resolve;
   });
-  const instance = { id: "a", origin: "", key: "", retain: () => () => undefined };
+  const instance = {
+    id: "a",
+    origin: "",
+    key: "",
+    ctxSize: null,
+    nCtx: null,
+    workers: [],
+    retain: () => () => undefined,
+  };
   const deps = {
     catalogue: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
-    chatContext: { apply: () => Promise.resolve(null), inForce: () => null },
     idle: { keep: () => undefined },
-    admission: {
-      acquire: async (): Promise<Lease> => {
+    chatContext: {
+      acquire: async (): Promise<SizedLease> => {
         const outcome = await loading;
         if (outcome !== "loaded") throw outcome;
-        return { instance, release: () => undefined };
+        return { instance, contextSize: null, overdue: () => null, release: () => undefined };
       },
     },
     upstream: {

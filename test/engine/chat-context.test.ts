@@ -117,17 +117,6 @@ test("many at once with one size make one change, and each is answered", async (
   assert.equal(gateway.gateway.status().generation, before + 1);
 });
 
-test("many at once with two sizes are all answered, each told what it had", async (t) => {
-  const gateway = await start(t);
-  const answers = await Promise.all(
-    Array.from({ length: 6 }, (_, index) => ask(gateway, { num_ctx: index % 2 === 0 ? 1024 : 2048 })),
-  );
-  for (const [status, size, text] of answers) {
-    assert.deepEqual([status, text], [200, hello]);
-    assert.ok(size === "1024" || size === "2048", String(size));
-  }
-});
-
 test("a stream under way ends whole before another client's size is in force", async (t) => {
   const folders = await makeFolders(t);
   const talker = "acme/talker:Q8_0";

@@ -71,7 +71,7 @@ test("the gateway's preset makes each model serve what it is for, without a word
   assert.equal(models.find((model) => model.id === bert)?.architecture, "bert");
   const desired = desiredFrom({ models: [{ id: both, preset: { embeddings: "on" } }] });
   const preset = join(cacheDir, "router.preset.ini");
-  await writeFile(preset, renderPreset(emptyPreset, wantedSections(desired, models, null, new Map()), null));
+  await writeFile(preset, renderPreset(emptyPreset, wantedSections(desired, models, [], null, new Map()), null));
   const ask = await askOf(t, ["--models-preset", preset], { HF_HUB_CACHE: cacheDir, HOME: cacheDir });
 
   for (const model of [mean, last, bert, old, both]) {

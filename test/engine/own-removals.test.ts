@@ -41,7 +41,7 @@ test("interface 4, Remove: files, section and the router's entry are gone when t
   await gateway.ask(beta);
   const { length } = modelBytes(talkingModel("acme/alpha"));
 
-  const { status, body } = await gateway.json("/api/remove-model", postWith({ model: "alpha" }));
+  const { status, body } = await gateway.json("/api/remove-model", postWith({ model: "ACME/alpha:q8_0:latest" }));
   assert.deepEqual(
     [status, body],
     [200, { ok: true, model: alpha, deleted_files: 2, freed_bytes: length, removed_preset_section: true }],

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { Lease } from "../../src/http/admission.ts";
+import type { SizedLease } from "../../src/http/chat-context.ts";
 import type { CompatRoutesDeps } from "../../src/http/compat/routes.ts";
 import { compatRoutes } from "../../src/http/compat/routes.ts";
 import type { AnswerSink } from "../../src/http/upstream.ts";
@@ -23,17 +23,26 @@ interface Setting {
 async function start(t: TestContext): Promise<Setting> {
   let loaded: Setting["loaded"] = () => undefined;
   const { promise: waiting, resolve: waits } = withResolvers();
-  const instance = { id: "a", origin: "", key: "", retain: () => () => undefined };
+  const instance = {
+    id: "a",
+    origin: "",
+    key: "",
+    ctxSize: null,
+    nCtx: null,
+    workers: [],
+    retain: () => () => undefined,
+  };
   const deps = {
     catalogue: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
-    chatContext: { apply: () => Promise.resolve(null), inForce: () => null },
     idle: { keep: () => undefined },
-    admission: {
+    chatContext: {
       acquire: () =>
-        new Promise<Lease>((resolve, reject) => {
+        new Promise<SizedLease>((resolve, reject) => {
           waits();
           loaded = (outcome) =>
-            outcome === "loaded" ? resolve({ instance, release: () => undefined }) : reject(outcome);
+            outcome === "loaded"
+              ? resolve({ instance, contextSize: null, overdue: () => null, release: () => undefined })
+              : reject(outcome);
         }),
     },
     upstream: {

@@ -27,7 +27,13 @@ test("it lists every setting, and none that does not exist", () => {
     settingRows.map(({ flag }) => `--${flag}`),
   );
   const named = readme.match(/--[a-z]+(?:-[a-z]+)*/g) ?? [];
-  const known = new Set<string>([...settingRows.map(({ flag }) => `--${flag}`), "--json", "--expires"]);
+  const known = new Set<string>([
+    ...settingRows.map(({ flag }) => `--${flag}`),
+    "--json",
+    "--yes",
+    "--expires",
+    "--threads",
+  ]);
   assert.deepEqual(
     named.filter((flag) => !known.has(flag)),
     [],
@@ -59,7 +65,16 @@ test("it lists the commands of the help text", () => {
 });
 
 test("its conditions and reasons are those of the source, both ways", () => {
-  const conditions = ["conditions", "speech"].map((name) => readProjectFile(`src/status/${name}.ts`)).join("\n");
+  const conditions = [
+    "src/status/conditions.ts",
+    "src/status/speech.ts",
+    "src/status/worker-conditions.ts",
+    "src/plan/worker-verdict.ts",
+    "src/observe/worker-watch.ts",
+    "src/observe/worker-wire.ts",
+  ]
+    .map(readProjectFile)
+    .join("\n");
   const source = readProjectFile("src/desired/file-source.ts");
   const engine = readProjectFile("src/engines/engine-source.ts");
   const literals = [

@@ -18,6 +18,8 @@ export interface RunningCommand {
   readonly exited: Promise<CommandResult>;
   /** Resolves with the match once the output has it; fails when the process ends first. */
   output(pattern: RegExp): Promise<RegExpExecArray>;
+  /** The same of what it says on stderr. */
+  said(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
 function environmentOf(folders: GatewayFolders, extra: Readonly<Record<string, string>>): Record<string, string> {
@@ -33,6 +35,11 @@ function environmentOf(folders: GatewayFolders, extra: Readonly<Record<string, s
   };
 }
 
+/** Program and arguments of the command line. */
+export function commandLine(args: readonly string[]): [string, ...string[]] {
+  return [process.execPath, "--enable-source-maps", join(packageRoot, "dist", "src", "cli.js"), ...args];
+}
+
 /** Starts the command; what is left of it ends with the test, by KILL. */
 export async function startCommand(
   t: TestContext,
@@ -41,7 +48,8 @@ export async function startCommand(
   extra: Readonly<Record<string, string>> = {},
 ): Promise<RunningCommand> {
   const environment = environmentOf(folders, { LLAMA_SERVER: await llamaServer(), ...extra });
-  const child = spawn(process.execPath, ["--enable-source-maps", join(packageRoot, "dist", "src", "cli.js"), ...args], {
+  const [node, ...command] = commandLine(args);
+  const child = spawn(node, command, {
     env: environment,
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -54,6 +62,7 @@ export async function startCommand(
   });
   child.stderr.on("data", (text: Buffer) => {
     stderr += text.toString();
+    for (const look of watchers) look();
   });
   const exited = new Promise<CommandResult>((resolve) =>
     child.once("close", (code) => resolve({ code, stdout, stderr })),
@@ -63,21 +72,23 @@ export async function startCommand(
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
     await exited;
   });
+  const found = (text: () => string, pattern: RegExp): Promise<RegExpExecArray> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const match = pattern.exec(text());
+        if (!match) return;
+        watchers.delete(look);
+        resolve(match);
+      };
+      watchers.add(look);
+      void exited.then(() => reject(new Error(`ended without ${pattern}:\n${stdout}\n${stderr}`)));
+      look();
+    });
   return {
     process: child,
     exited,
-    output: (pattern) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          const match = pattern.exec(stdout);
-          if (!match) return;
-          watchers.delete(look);
-          resolve(match);
-        };
-        watchers.add(look);
-        void exited.then(() => reject(new Error(`ended without ${pattern}:\n${stdout}\n${stderr}`)));
-        look();
-      }),
+    output: (pattern) => found(() => stdout, pattern),
+    said: (pattern) => found(() => stderr, pattern),
   };
 }
 

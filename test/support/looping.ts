@@ -68,6 +68,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
       value: { models: [...cached].map(cachedModel), signature: [...cached].join(), unreadable: world.unreadable },
     };
     return {
+      workers: { state: "known", value: { epoch: 0, workers: [] } },
       cache: world.cacheState === "known" ? cache : { state: "unknown", why: "the test says so" },
       preset: { state: "known", value: preset === "" ? emptyPreset : parsePreset(preset) },
       router: {

@@ -38,6 +38,9 @@ export const llamaGenerations: readonly GenerationRoute[] = [
   { path: "/apply-template", upstream: "/apply-template", kind: "done", streams: false },
 ];
 
+/** Images and whole documents come in it. */
+const config = { body: "chat" } as const;
+
 export function generationRoutes(
   app: FastifyInstance,
   deps: CompatRoutesDeps,
@@ -48,8 +51,8 @@ export function generationRoutes(
       path,
       // Anthropic's clients read errors of another shape, whoever refuses the request.
       kind === "messages"
-        ? { errorHandler: (error, request, reply) => sendError("messages", error, request, reply) }
-        : {},
+        ? { config, errorHandler: (error, request, reply) => sendError("messages", error, request, reply) }
+        : { config },
       (request, reply) => {
         const read = readRequest(request.body, deps.catalogue);
         const generation = { ...read, stream: streams && read.stream, path: upstream, translator: passThrough(kind) };

@@ -6,7 +6,7 @@ import type { CachedModel } from "../../plan/observed.ts";
 import { type BodyChange, editBody } from "../body-edit.ts";
 import { type BodyScan, type JsonSpan, readBoolean, readScalar, readString, scanBody } from "../body-scan.ts";
 import type { Catalogue } from "../catalogue.ts";
-import { faultText, jsonFault } from "../json-fault.ts";
+import { notJson, withoutMark } from "../json-body.ts";
 
 export interface CompatRequest {
   readonly model: CachedModel;
@@ -57,22 +57,14 @@ export function readModelName(bytes: Buffer | undefined): string {
   return name;
 }
 
-/** Windows shells put a byte order mark before what they send. */
-function withoutMark(body: Buffer): Buffer {
-  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
-}
+/** The most that is sent for a reason: thousands of texts to embed, as tokens. */
+const mostValues = 4_000_000;
 
 function scanned(body: Buffer, keys: readonly string[]): BodyScan {
   if (body.length === 0) throw new GatewayError("invalid_request", "the body is empty; a JSON object is expected");
-  const scan = scanBody(body, keys);
+  const scan = scanBody(body, keys, { mostValues });
   if (scan.ok) return scan;
-  const fault = jsonFault(body.toString());
-  throw new GatewayError(
-    "invalid_request",
-    fault
-      ? `the body is no JSON: ${faultText(fault)}`
-      : `the body is no JSON object, or nested too deeply (at byte ${scan.position})`,
-  );
+  throw notJson(body, scan.position);
 }
 
 function refusal(param: string, must: string): GatewayError {

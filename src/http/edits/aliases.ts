@@ -1,7 +1,7 @@
 // Further names for models: fields of the document, in force at once, as the catalogue reads them there.
 import { modelSchema } from "../../../schemas/document.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { normaliseName } from "../../core/ids.ts";
+import { matchWholeName, normaliseName } from "../../core/ids.ts";
 import type { JsonObject } from "../../core/merge-patch.ts";
 import type { Desired, DesiredModel } from "../../desired/document.ts";
 import type { DesiredStore } from "../../desired/store.ts";
@@ -9,7 +9,7 @@ import type { Loop } from "../../reconcile/loop.ts";
 import { foldAlias } from "../alias-index.ts";
 import type { Catalogue } from "../catalogue.ts";
 import type { Edits } from "./edits.ts";
-import { namesInDocument } from "./naming.ts";
+import { keysToSet } from "./naming.ts";
 
 export interface AliasDeps {
   readonly store: DesiredStore;
@@ -17,26 +17,28 @@ export interface AliasDeps {
   readonly catalogue: Catalogue;
 }
 
-/** An alias that another model has moves; one that is a model's own id is refused. */
+/** An alias that another model has moves; one that is a name of another model's file is refused. */
 export function addAliasEdit({ store, loop, catalogue }: AliasDeps): Edits["addAlias"] {
   return async (source, name, call) => {
     const model = catalogue.resolve(source);
     const alias = normaliseName(name);
-    if (foldAlias(alias) === foldAlias(model.id)) return;
-    if (isModelId(catalogue, alias)) throw new GatewayError("invalid_request", `${alias} is the id of a model`);
+    const models = catalogue.list().map((view) => view.model);
+    const own = matchWholeName(alias, models);
+    if (own.kind === "found" && own.id === model.id) return;
+    if (own.kind === "found") throw new GatewayError("invalid_request", `${alias} is ${own.id} itself, another model`);
     if (!aliasPattern.test(alias))
       throw new GatewayError(
         "invalid_request",
         `${JSON.stringify(alias)} is no name of letters, digits and _ . / : + @ -`,
       );
     await store.edit(({ document }) => {
-      const [key = model.id] = namesInDocument(document.models, model, loop.last());
-      const own = document.models.find(({ id }) => id === key)?.aliases ?? [];
-      const models = {
+      const [key = model.id] = keysToSet(document, model, loop.last());
+      const given = document.models.find(({ id }) => id === key)?.aliases ?? [];
+      const patch = {
         ...without(document, alias, key),
-        ...(has(own, alias) ? {} : { [key]: { aliases: [...own, alias] } }),
+        ...(has(given, alias) ? {} : { [key]: { aliases: [...given, alias] } }),
       };
-      return Object.keys(models).length === 0 ? null : { patch: { models } };
+      return Object.keys(patch).length === 0 ? null : { patch: { models: patch } };
     }, call.by);
   };
 }

@@ -37,7 +37,10 @@ export interface RpcRoster {
  * `suspended` (noted, not made), `wait_timeout` (noted, goes on), and what the failed action said.
  */
 export interface Edits {
-  /** Positive, and not above the trained context where that is known. Adopts a cached model that the document does not name. */
+  /**
+   * Positive, and not above the trained context where that is known; one that is too small for the engine is raised. Adopts a
+   * cached model that the document does not name. Resolves with the size that is in force.
+   */
   setContextSize(name: string, ctxSize: number, call: Call): Promise<{ readonly id: string; readonly ctxSize: number }>;
   /** Unloads it once its answers are through; the files stay. */
   eject(name: string, call: Call): Promise<{ readonly id: string }>;

@@ -129,6 +129,8 @@ function throwIfGivenUp({ loop }: PullDeps, { plan, desired }: Pass, key: string
     if (action.key !== `model/${key}`) continue;
     if (why === "suspended")
       throw new GatewayError("suspended", `noted, but not made: the document says suspend (${action.message})`);
+    // It may take days until there is room, and nobody waits for so long.
+    if (why === "room") throw new GatewayError("disk_full", action.message);
     const failure = why === "stalled" ? failureOf(loop, action) : null;
     if (failure) throw failure;
   }

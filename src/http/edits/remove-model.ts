@@ -1,34 +1,32 @@
 // Removes a model: marks it in the desired state, where no crash loses it, and waits until every trace is gone.
 import { GatewayError } from "../../core/errors.ts";
-import { matchName, normaliseName } from "../../core/ids.ts";
+import { normaliseName } from "../../core/ids.ts";
 import type { DesiredState, Removal } from "../../desired/document.ts";
 import type { DesiredStore, Edit } from "../../desired/store.ts";
 import type { Executor, RemovedFiles } from "../../execute/executor.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { hasOwnCtxSize } from "../../plan/preset-file.ts";
-import { isMarked, pathInRepo } from "../../plan/removals.ts";
+import { isMarked, pathInRepo, removalsSince } from "../../plan/removals.ts";
 import type { Loop, Pass } from "../../reconcile/loop.ts";
 import type { Catalogue } from "../catalogue.ts";
 import type { Call, Edits } from "./edits.ts";
 import { untilInForce, type WaitDeps } from "./in-force.ts";
-import { namesInDocument } from "./naming.ts";
+import { modelToRemove } from "./model-to-remove.ts";
+import { leavingError, namesInDocument } from "./naming.ts";
 
 export interface RemoveDeps extends WaitDeps {
   readonly store: DesiredStore;
-  readonly catalogue: Pick<Catalogue, "resolve">;
+  readonly catalogue: Catalogue;
   readonly executor: Pick<Executor, "follow">;
   /** ms */
   readonly now: () => number;
 }
 
 export function removeEdit(deps: RemoveDeps): Edits["remove"] {
-  const standing = (id: string): Removal | undefined =>
-    deps.store.current().document.removals.find((removal) => removal.id === id);
-
   return async (name, call) => {
     // Asked once more while it goes: the same answer for both.
     const underWay = deps.store.current().document.removals.find((removal) => isNamed(removal, name));
-    const model = underWay ? undefined : cachedModel(deps, name);
+    const model = underWay ? undefined : modelToRemove(deps, name);
     const id = underWay?.id ?? model?.id ?? name;
     let removed: RemovedFiles | null = null;
     const unfollow = deps.executor.follow(`model/${id}`, {
@@ -37,13 +35,15 @@ export function removeEdit(deps: RemoveDeps): Edits["remove"] {
       },
     });
     try {
-      const { generation } = await deps.store.edit(
+      const { generation, document } = await deps.store.edit(
         (state) => (model ? marking(deps, state, model, call) : null),
         call.by,
       );
-      const presetSection = (underWay ?? standing(id))?.presetSection ?? false;
+      const mark = underWay ?? document.removals.find((removal) => model && isMarked(removal, model));
+      // Somebody else's removal of it has come to its end since it was found.
+      if (model && !mark) throw leavingError(model);
       await untilInForce(deps, { generation, call, keys: [`model/${id}`], test: (pass) => isGone(pass, id, removed) });
-      return { id, ...(removed ?? nothing), removedPresetSection: presetSection };
+      return { id, ...(removed ?? nothing), removedPresetSection: mark?.presetSection ?? false };
     } finally {
       unfollow();
     }
@@ -63,22 +63,6 @@ function isNamed({ names }: Removal, name: string): boolean {
   return names.some((own) => own.toLowerCase() === folded);
 }
 
-/** Also one that is not offered: shards that are missing are no reason to keep the others. */
-function cachedModel({ catalogue, loop, store }: RemoveDeps, name: string): CachedModel {
-  try {
-    return catalogue.resolve(name);
-  } catch (error) {
-    const cache = loop.last()?.observed.cache;
-    if (!(error instanceof GatewayError) || error.code !== "model_not_found" || cache?.state !== "known") throw error;
-    const { removals } = store.current().document;
-    const left = cache.value.models.filter((model) => !removals.some((removal) => isMarked(removal, model)));
-    const match = matchName(name, left);
-    const found = match.kind === "found" ? left.find((model) => model.id === match.id) : undefined;
-    if (!found) throw error;
-    return found;
-  }
-}
-
 /** Out of the document and marked, in one. Null where somebody else was quicker. */
 function marking(
   { loop, now }: { readonly loop: Loop; readonly now: () => number },
@@ -86,8 +70,9 @@ function marking(
   model: CachedModel,
   call: Call,
 ): Edit | null {
-  if (document.removals.some((removal) => isMarked(removal, model))) return null;
   const pass = loop.last();
+  const removals = removalsSince(document, pass?.desired.document ?? null);
+  if (removals.some((removal) => isMarked(removal, model))) return null;
   const preset = pass?.observed.preset;
   const named = namesInDocument(document.models, model, pass);
   const removal: Removal = {

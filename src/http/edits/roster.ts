@@ -1,12 +1,13 @@
 // The RPC mode and its workers: fields of the document, in force on the router when the call answers.
 import { rpcSchema } from "../../../schemas/document.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { foldWorker } from "../../core/worker-address.ts";
 import type { Desired } from "../../desired/document.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { Call, Edits, RpcRoster } from "./edits.ts";
 import { untilInForce, type WaitDeps } from "./in-force.ts";
 
-type Roster = Desired["rpc"];
+type Roster = Pick<Desired["rpc"], "mode" | "workers">;
 
 export function rosterEdits(
   deps: WaitDeps & { readonly store: DesiredStore },
@@ -35,9 +36,9 @@ export function rosterEdits(
       return change(({ mode, workers }) => ({ mode, workers: withoutRepeats([...workers, ...checked]) }), call);
     },
     removeWorkers: async (removed, call) => {
-      const gone = new Set(removed.map(checkedWorker).map(fold));
+      const gone = new Set(removed.map(checkedWorker).map(foldWorker));
       return change(({ mode, workers }) => {
-        const left = workers.filter((worker) => !gone.has(fold(worker)));
+        const left = workers.filter((worker) => !gone.has(foldWorker(worker)));
         // Without workers there is nothing that could be distributed.
         return { mode: left.length === 0 ? "single" : mode, workers: left };
       }, call);
@@ -60,13 +61,7 @@ function checkedWorker(text: string): string {
 }
 
 function withoutRepeats(workers: readonly string[]): string[] {
-  return workers.filter((worker, at) => workers.findIndex((other) => fold(other) === fold(worker)) === at);
-}
-
-/** Names of machines ignore case; `050052` and `50052` are one port. */
-function fold(worker: string): string {
-  const colon = worker.lastIndexOf(":");
-  return `${worker.slice(0, colon).toLowerCase()}:${Number(worker.slice(colon + 1))}`;
+  return workers.filter((worker, at) => workers.findIndex((other) => foldWorker(other) === foldWorker(worker)) === at);
 }
 
 function isSame(a: Roster, b: Roster): boolean {

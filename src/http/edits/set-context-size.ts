@@ -1,5 +1,6 @@
 // A context size for one model: into the document, and in force on the router when the call answers.
 import { modelSchema } from "../../../schemas/document.ts";
+import { runnableContext } from "../../core/context-size.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { CachedModel } from "../../plan/observed.ts";
@@ -8,18 +9,17 @@ import type { Pass } from "../../reconcile/loop.ts";
 import type { Catalogue } from "../catalogue.ts";
 import type { Edits } from "./edits.ts";
 import { untilInForce, type WaitDeps } from "./in-force.ts";
-import { namesInDocument } from "./naming.ts";
+import { isLeaving, keysToSet, leavingError, namesInDocument } from "./naming.ts";
 
 export function contextSizeEdit(
   deps: WaitDeps & { readonly store: DesiredStore; readonly catalogue: Catalogue },
 ): Edits["setContextSize"] {
-  return async (name, ctxSize, call) => {
+  return async (name, asked, call) => {
     const model = deps.catalogue.resolve(name);
-    checkSize(model, ctxSize);
+    const ctxSize = checkedSize(model, asked);
     const { generation } = await deps.store.edit(({ document }) => {
-      const named = namesInDocument(document.models, model, deps.loop.last());
       // A model that has two names there would have two sizes, of which the last counts.
-      const keys = named.length > 0 ? named : [model.id];
+      const keys = keysToSet(document, model, deps.loop.last());
       return { patch: { models: Object.fromEntries(keys.map((key) => [key, { ctxSize }])) } };
     }, call.by);
     const pass = await untilInForce(deps, { generation, call });
@@ -27,7 +27,8 @@ export function contextSizeEdit(
   };
 }
 
-function checkSize(model: CachedModel, ctxSize: number): void {
+/** What the engine can run of it. Errors: `invalid_request`. */
+function checkedSize(model: CachedModel, ctxSize: number): number {
   if (!Number.isSafeInteger(ctxSize) || ctxSize < 1)
     throw new GatewayError("invalid_request", "ctx_size must be a whole number of tokens, 1 or more");
   const { maximum } = modelSchema.properties.ctxSize;
@@ -38,11 +39,13 @@ function checkSize(model: CachedModel, ctxSize: number): void {
       `ctx_size ${ctxSize} is more than the ${model.nCtxTrain} tokens that ${model.id} was trained for`,
     );
   }
+  return runnableContext(ctxSize, model.nCtxTrain);
 }
 
 /** Somebody may have asked for another size meanwhile: then that one counts, for this call too. */
 function sizeInForce(pass: Pass, model: CachedModel, asked: number): number {
   const { desired, observed, plan } = pass;
+  if (isLeaving(desired.document, model, pass)) throw leavingError(model);
   const preset = observed.preset.state === "known" ? observed.preset.value : null;
   const set = preset === null ? null : presetCtxSize(preset, model.upstreamId);
   if (set === asked) return asked;

@@ -24,7 +24,7 @@ export interface DesiredRoutesDeps extends WaitDeps {
 
 export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): void {
   const { store, loop } = deps;
-  const changing = { config: { query: ["dryRun", "wait", "timeout"] } };
+  const changing = { config: { query: ["dryRun", "wait", "timeout"], body: "document" } } as const;
 
   app.get("/api/desired", (_request, reply) => {
     const state = store.current();
@@ -91,6 +91,8 @@ export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): vo
       timeoutMs: timeoutOf(request.query.timeout, deps.waitTimeoutMs),
       call: callOf(request, reply),
       test: (pass) => {
+        const crowded = pass.plan.held.find((held) => held.why === "room");
+        if (crowded) throw new GatewayError("disk_full", crowded.action.message);
         const stuck = pass.plan.held.find((held) => held.why === "stalled");
         const entry = stuck && loop.backoff().get(backoffKey(stuck.action));
         if (entry) throw new GatewayError(entry.code, entry.message);

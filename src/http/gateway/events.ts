@@ -8,8 +8,16 @@ const keepAliveMs = 15_000;
 /** A reader this far behind is cut off; it may come back with Last-Event-ID. */
 const mostBuffered = 1 << 20;
 
-/** `Last-Event-ID` (or `?since=`) replays what is still kept; without it only what happens from now on is sent. */
-export function streamEvents(journal: Journal, request: FastifyRequest, reply: FastifyReply): void {
+/**
+ * `Last-Event-ID` (or `?since=`) replays what is still kept; without it only what happens from now on is sent. Ends at the
+ * first sign of life (`everyMs`) after the request's license key has been revoked or has expired.
+ */
+export function streamEvents(
+  journal: Journal,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  everyMs = keepAliveMs,
+): void {
   const { since } = request.query as { since?: string };
   const asked = request.headers["last-event-id"] ?? since;
   if (asked !== undefined && !/^\d+$/.test(String(asked)))
@@ -28,11 +36,17 @@ export function streamEvents(journal: Journal, request: FastifyRequest, reply: F
     if (response.writableLength > mostBuffered) response.destroy();
     else response.write(frame(event));
   });
-  const timer = setInterval(() => response.write(": keep-alive\n\n"), keepAliveMs);
-  response.on("close", () => {
+  const timer = setInterval(() => {
+    if (request.stillLicensed()) return void response.write(": keep-alive\n\n");
+    // Before the end: until the connection closes, events would be written after it.
+    leave();
+    response.end(": the license key is not valid any more\n\n");
+  }, everyMs);
+  const leave = (): void => {
     unfollow();
     clearInterval(timer);
-  });
+  };
+  response.on("close", leave);
 }
 
 function frame({ id, at, type, data }: JournalEvent): string {

@@ -1,17 +1,22 @@
 // The gateway's own routes, one file per topic.
 import type { FastifyInstance } from "fastify";
+import type { DesiredStore } from "../../desired/store.ts";
 import type { HubClient } from "../../hub/client.ts";
+import type { Loop } from "../../reconcile/loop.ts";
 import type { Journal } from "../../status/journal.ts";
 import type { Edits } from "../edits/edits.ts";
 import { installFamily } from "../family.ts";
 import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
+import { type DiskRoutesDeps, diskRoutes } from "./disk.ts";
 import { hubRoutes } from "./hub.ts";
 import { modelRoutes } from "./models.ts";
 import { refuseUnknownQueries } from "./query.ts";
 import { rpcRoutes } from "./rpc.ts";
 import { statusRoutes } from "./status.ts";
 
-export interface GatewayRoutesDeps extends DesiredRoutesDeps {
+export interface GatewayRoutesDeps extends DesiredRoutesDeps, DiskRoutesDeps {
+  readonly loop: Loop;
+  readonly store: DesiredStore;
   readonly journal: Journal;
   readonly edits: Edits;
   readonly hub: HubClient;
@@ -23,6 +28,7 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
   statusRoutes(app, deps);
   desiredRoutes(app, deps);
   modelRoutes(app, deps.edits);
+  diskRoutes(app, deps);
   rpcRoutes(app, deps.edits);
   hubRoutes(app, deps.hub, Date.now);
 }

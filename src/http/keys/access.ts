@@ -1,5 +1,6 @@
 // Who may come in: Host and Origin, license keys, and what a stranger may see without a key. In this order, before a body
 // is read, a route's handler runs or a model is looked up.
+import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import { isAllowedHost, isAllowedOrigin } from "../guards.ts";
@@ -17,6 +18,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The request carries a key, or none is needed here. */
     isLicensed: boolean;
+    /** Asked anew, for what goes on for long: a key may be revoked or expire meanwhile, or the first one be made. */
+    stillLicensed(): boolean;
   }
 }
 
@@ -32,7 +35,12 @@ export interface AccessOptions {
 /** Adds the hooks that refuse, before a body is read or a model is looked up. */
 export function installAccess(app: FastifyInstance, options: AccessOptions): void {
   const { keys, loopback, corsOrigins } = options;
+  // Elsewhere than on loopback a key is needed even when the last one was revoked.
+  const isNeeded = (): boolean => !loopback || keys.areRequired();
   app.decorateRequest("isLicensed", false);
+  app.decorateRequest("stillLicensed", function stillLicensed(this: FastifyRequest) {
+    return !isNeeded() || presentedKeys(this.raw).some((key) => keys.accepts(key));
+  });
 
   app.addHook("onRequest", (request, reply, done) => {
     const refusal = refusalOf(request, options);
@@ -47,10 +55,10 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
   });
 
   app.addHook("onRequest", (request, reply, done) => {
-    // Elsewhere than on loopback a key is needed even when the last one was revoked.
-    const needed = !loopback || keys.areRequired();
+    const needed = isNeeded();
     const presented = needed ? presentedKeys(request.raw) : [];
     request.isLicensed = !needed || presented.some((key) => keys.accepts(key));
+    if (!request.isLicensed) limitBodyTime(request.raw);
     if (request.isLicensed || request.routeOptions.config.licenseKey !== undefined) return done();
     void reply.header("www-authenticate", "Bearer");
     done(
@@ -74,6 +82,22 @@ function refusalOf(
   if (!isAllowedOrigin(origin, { host, allowedHosts, corsOrigins }))
     return new GatewayError("forbidden_origin", `pages of ${origin ?? "an unknown origin"} may not call this gateway`);
   return null;
+}
+
+/** ms in which a stranger's body must have come; a connection is all that he may hold meanwhile. */
+const strangersBodyMs = 30_000;
+
+function limitBodyTime(raw: FastifyRequest["raw"]): void {
+  if (!hasBody(raw.headers)) return;
+  const timer = setTimeout(() => {
+    if (!raw.complete) raw.destroy();
+  }, strangersBodyMs);
+  timer.unref();
+  raw.once("close", () => clearTimeout(timer));
+}
+
+function hasBody({ "content-length": length, "transfer-encoding": encoding }: IncomingHttpHeaders): boolean {
+  return encoding !== undefined || (length !== undefined && length !== "0");
 }
 
 function setHeaders(reply: FastifyReply, headers: Readonly<Record<string, string>>): void {

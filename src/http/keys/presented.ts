@@ -19,14 +19,14 @@ export function rewriteKeyedUrl(request: Rewritable): string {
 }
 
 /**
- * `/k/KEY/v1/models?a` → `KEY` and `/v1/models?a`; the key may be percent-encoded. The address comes out in the form
- * that routes are found by: one that cannot be decoded would be answered by the framework, past every hook.
+ * `/k/KEY/v1/models?a` → `KEY` and `/v1/models?a`; the key may be percent-encoded. Of several, one before the other, the
+ * first counts and none stays: what is left gets into messages. The address comes out in the form that routes are found by: one that cannot be decoded would be answered by the framework, past every hook.
  */
 export function splitKeyedUrl(address: string): { readonly key: string | null; readonly url: string } {
   // Proxies send the whole address, scheme and all.
   const [, path = "", rest = ""] = /^(?:https?:\/\/[^/?#]*)?([^?#]*)(.*)$/is.exec(address) ?? [];
   // Addresses are put together by hand: http://HOST/ and /k/KEY/ make //k/KEY.
-  const [, key, below] = /^\/+k\/+([^/]+)(.*)$/s.exec(path) ?? [];
+  const [, key, below] = /^\/+k\/+([^/]+)(?:\/+k\/+[^/]+)*(.*)$/s.exec(path) ?? [];
   const plain = decodable(key === undefined ? path : (below ?? ""));
   return { key: key === undefined ? null : (decoded(key) ?? key), url: `${plain === "" ? "/" : plain}${rest}` };
 }

@@ -37,7 +37,14 @@ export function streamedAnswer(shape: AnswerShape): Translator {
     // White space before a record is part of no record; an empty line would be one that cannot be read.
     waiting: { headers: streamHeaders, tick: " " },
     chunk: (chunk) => lines(records.parse(chunk)),
-    end: () => lines(records.end()),
+    end: () => {
+      const last = records.end();
+      // As an error it gets its words from whoever knows why the answer was cut.
+      const [record] = last;
+      if (last.length === 1 && record && isErrorRecord(record))
+        return new GatewayError("upstream_failed", record.error);
+      return lines(last);
+    },
   };
 }
 

@@ -10,8 +10,11 @@ import { cutTokens, cutVector, type NativeEmbed, parseEmbeddingsRequest, parseEm
 import { type CallEngine, type EngineAnswer, withModel } from "./engine-call.ts";
 import { taken } from "./fields.ts";
 
+/** Whole documents come in it. */
+const chatBody = { config: { body: "chat" } } as const;
+
 export function embeddingRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
-  app.post("/embed", async (request, reply) => {
+  app.post("/embed", chatBody, async (request, reply) => {
     const embed = taken(parseEmbedRequest(request.body));
     const startedAt = performance.now();
     const found = await vectorsOf(deps, embed, reply);
@@ -24,7 +27,7 @@ export function embeddingRoutes(app: FastifyInstance, deps: NativeRoutesDeps): v
       prompt_eval_count: found.tokens,
     };
   });
-  app.post("/embeddings", async (request, reply) => {
+  app.post("/embeddings", chatBody, async (request, reply) => {
     const found = await vectorsOf(deps, taken(parseEmbeddingsRequest(request.body)), reply);
     if (!found.ok) return reply.code(found.status).send(found.body);
     return { embedding: found.vectors[0] ?? [] };

@@ -5,7 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { KeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import type { Lease } from "../admission.ts";
-import type { ExchangeDeps } from "../exchange.ts";
+import { type ExchangeDeps, withCause } from "../exchange.ts";
 import { isRefusal } from "../upstream.ts";
 
 export interface EngineAnswer {
@@ -25,16 +25,15 @@ export interface EngineCalls {
 
 const attempts = 3;
 
-/** Errors: those of `Admission.acquire`, `upstream_failed`, `shutting_down`, and what `use` throws. */
+/** Errors: those of `ChatContext.acquire`, `upstream_failed`, `shutting_down`, and what `use` throws. */
 export async function withModel<T>(
   deps: ExchangeDeps,
   model: CachedModel,
   { keepAlive, contextSize, signal }: EngineCalls,
   use: (call: CallEngine) => Promise<T>,
 ): Promise<T> {
-  await deps.chatContext.apply(model, contextSize, signal);
   for (let attempt = 1; ; attempt++) {
-    const lease = await deps.admission.acquire(model.upstreamId, signal);
+    const lease = await deps.chatContext.acquire(model, contextSize, signal);
     deps.idle.keep(model.upstreamId, keepAlive);
     try {
       return await use((path, body) => call(deps, lease, signal, path, Buffer.from(JSON.stringify(body))));
@@ -50,7 +49,7 @@ export async function withModel<T>(
 
 function call(
   { upstream, cutOff }: ExchangeDeps,
-  { instance }: Lease,
+  lease: Lease,
   signal: AbortSignal,
   path: string,
   body: Uint8Array,
@@ -60,7 +59,7 @@ function call(
     const over = new AbortController();
     let status = 0;
     const exchange = upstream.send(
-      instance,
+      lease.instance,
       { path, body, stream: false },
       {
         start: (code) => {
@@ -76,7 +75,8 @@ function call(
         },
         fail: (error) => {
           over.abort();
-          reject(cutOff.aborted ? new GatewayError("shutting_down", "the gateway is stopping") : error);
+          if (cutOff.aborted) reject(new GatewayError("shutting_down", "the gateway is stopping"));
+          else reject(withCause(error, lease));
         },
       },
     );

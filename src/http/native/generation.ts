@@ -16,8 +16,11 @@ import { parseGenerateRequest } from "./generate-request.ts";
 import { requireCapabilities } from "./model-facts.ts";
 import type { CommonRequest, Need } from "./options.ts";
 
+/** Images come in it. */
+const chatBody = { config: { body: "chat" } } as const;
+
 export function generationRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
-  app.post("/chat", (request, reply) => {
+  app.post("/chat", chatBody, (request, reply) => {
     const chat = taken(parseChatRequest(request.body));
     return answer(deps, reply, chat, {
       path: "/v1/chat/completions",
@@ -26,7 +29,7 @@ export function generationRoutes(app: FastifyInstance, deps: NativeRoutesDeps): 
       write: (record) => record,
     });
   });
-  app.post("/generate", (request, reply) => {
+  app.post("/generate", chatBody, (request, reply) => {
     const generate = taken(parseGenerateRequest(request.body));
     return answer(deps, reply, generate, {
       path: generate.path,
@@ -86,8 +89,7 @@ async function load(
   { numCtx, keepAlive }: CommonRequest,
   signal: AbortSignal,
 ): Promise<void> {
-  await deps.chatContext.apply(model, numCtx, signal);
-  const lease = await deps.admission.acquire(model.upstreamId, signal);
+  const lease = await deps.chatContext.acquire(model, numCtx, signal);
   deps.idle.keep(model.upstreamId, keepAlive);
   lease.release();
 }

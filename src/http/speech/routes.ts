@@ -8,7 +8,7 @@ import { searchModels } from "../../speech/transcription-models.ts";
 import { searchVoices } from "../../speech/voices.ts";
 import { clientLeft } from "../client-left.ts";
 import { installFamily } from "../family.ts";
-import { faultText, jsonFault } from "../json-fault.ts";
+import { parseJsonBody } from "../json-body.ts";
 import { bodyCheck, queryCheck } from "../validate.ts";
 import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";
@@ -22,8 +22,6 @@ export interface SpeechRoutesDeps extends Omit<TranscribeDeps, "engines">, Omit<
 }
 
 const config = { licenseKey: "none" } as const;
-/** 100,000 characters, each of them written as an escape. */
-const textLimit = 1024 * 1024;
 
 const speechRequest = bodyCheck<SpeechRequest>(speechRequestSchema);
 const searchQuery = queryCheck<SpeechSearchQuery>(speechSearchQuerySchema);
@@ -52,8 +50,8 @@ export function audioRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void 
       return reply;
     },
   );
-  app.post<{ Body: Buffer }>("/audio/speech", { config, bodyLimit: textLimit }, async (request, reply) => {
-    await speak(deps, speechRequest(parsed(request.body)), request, reply);
+  app.post<{ Body: Buffer }>("/audio/speech", { config }, async (request, reply) => {
+    await speak(deps, speechRequest(parseJsonBody(request.body)), request, reply);
     return reply;
   });
 }
@@ -82,16 +80,4 @@ export function speechRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void
     use.requireOn();
     return searchModels(await lists.modelFiles(clientLeft(reply)), q);
   });
-}
-
-function parsed(body: Buffer | undefined): unknown {
-  if (body === undefined || body.length === 0) return undefined;
-  const text = body.toString("utf8");
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    const fault = jsonFault(text);
-    throw new GatewayError("invalid_request", `the body is no JSON${fault ? `: ${faultText(fault)}` : ""}`);
-  }
 }

@@ -8,11 +8,13 @@ import {
   isProjector,
   isRepo,
   matchName,
+  matchWholeName,
   type NamedModel,
   nearestIds,
   normaliseName,
   parseModelId,
   plainestEndingIn,
+  type RoutedModel,
   registeredId,
   repoOf,
   routerTag,
@@ -178,6 +180,49 @@ for (const [name, id] of names) {
     assert.equal(match.kind === "found" ? match.id : null, id);
   });
 }
+
+const files: readonly RoutedModel[] = [
+  { id: "acme/foo:Q8_0", aliases: ["acme/foo:foo-Q8_0"], upstreamId: "acme/foo:Q8_0" },
+  { id: "acme/foo:foo-Q6_K", aliases: [], upstreamId: "acme/foo:FOO_Q6_K" },
+  { id: "acme/foo:foo-UD-Q6_K", aliases: [], upstreamId: "acme/foo:FOO_UD_Q6_K" },
+  { id: "acme/bar:bar-UD-Q6_K", aliases: ["acme/bar:Q6_K"], upstreamId: "acme/bar:Q6_K" },
+  { id: "acme/odd:model.gguf", aliases: [], upstreamId: "acme/odd:MODEL_GGUF" },
+  { id: "acme/Case:Q8_0", aliases: [], upstreamId: "acme/Case:Q8_0" },
+  { id: "Acme/case:Q8_0", aliases: [], upstreamId: "Acme/case:Q8_0" },
+];
+
+const wholeNames: readonly (readonly [name: string, id: string | null])[] = [
+  ["acme/foo:Q8_0", "acme/foo:Q8_0"],
+  ["ACME/foo:q8_0", "acme/foo:Q8_0"],
+  [" acme/foo:Q8_0:latest ", "acme/foo:Q8_0"],
+  ["acme/foo:foo-Q8_0.gguf", "acme/foo:Q8_0"],
+  ["acme/foo:foo-q8_0", "acme/foo:Q8_0"],
+  ["acme/foo:FOO_UD_Q6_K", "acme/foo:foo-UD-Q6_K"],
+  ["acme/bar:Q6_K", "acme/bar:bar-UD-Q6_K"],
+  ["acme/odd:model.gguf", "acme/odd:model.gguf"],
+  ["acme/Case:Q8_0", "acme/Case:Q8_0"],
+  ["acme/case:q8_0", null],
+  ["acme/foo:Q6_K", null],
+  ["acme/foo:UD-Q6_K", null],
+  ["acme/bar:UD-Q6_K", null],
+  ["acme/bar", null],
+  ["bar", null],
+  ["bar:Q6_K", null],
+  ["bar:latest", null],
+  ["", null],
+];
+
+for (const [name, id] of wholeNames) {
+  test(`whole name: ${JSON.stringify(name)} is ${id ?? "nobody's"}`, () => {
+    const match = matchWholeName(name, files);
+    assert.equal(match.kind === "found" ? match.id : null, id);
+  });
+}
+
+test("a whole name that two models have tells both", () => {
+  const nearest = ["acme/Case:Q8_0", "Acme/case:Q8_0"];
+  assert.deepEqual(matchWholeName("acme/case:Q8_0", files), { kind: "missing", nearest });
+});
 
 test("every model answers to its own id", () => {
   for (const { id } of models) assert.deepEqual(matchName(id, models), { kind: "found", id });

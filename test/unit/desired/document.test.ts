@@ -89,7 +89,7 @@ test("defaults are filled in for the planner alone", () => {
     prune: false,
     allowEmpty: false,
     suspend: false,
-    rpc: { mode: "single", workers: [] },
+    rpc: { mode: "single", workers: [], minWorkers: 0, allowPublicWorkers: false },
     speech: null,
     removals: [],
   });

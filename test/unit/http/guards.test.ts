@@ -10,6 +10,10 @@ const hosts: readonly (readonly [host: string | undefined, allowed: boolean])[] 
   ["LOCALHOST:8484", true],
   ["127.0.0.1:8484", true],
   ["127.1.2.3", true],
+  ["127.999.1.1", false],
+  ["[0:0:0:0:0:0:0:1]:8484", true],
+  ["[::ffff:127.0.0.1]", true],
+  ["[::ffff:7f00:1]:80", true],
   ["[::1]:8484", true],
   ["[::1]", true],
   ["app.localhost:8484", true],
@@ -90,9 +94,16 @@ for (const [origin, host, allowed] of ownPages)
   test(`a page of ${origin} is ${allowed ? "" : "not "}one of the gateway at ${host ?? "(none)"}`, () =>
     assert.equal(isAllowedOrigin(origin, { host, allowedHosts: [], corsOrigins: [] }), allowed));
 
+const loopback =
+  "127.0.0.1 127.9.9.9 127.255.255.255 localhost LOCALHOST LocalHost " +
+  "::1 [::1] 0:0:0:0:0:0:0:1 [0000:0000::0001] ::0:1 ::ffff:127.0.0.1 ::FFFF:127.1.2.3 [::ffff:7f00:1] 0:0:0:0:0:ffff:7fff:ffff";
+
+const elsewhere =
+  " 0.0.0.0 10.0.0.1 localhost.evil.example localhost. 127.0.0.1.evil 127.999.1.1 127.0.0 " +
+  ":: ::2 ::1:1 1::1 ::ffff:1.2.3.4 ::ffff:10.127.0.0 ::127.0.0.1 ::ffff:7f:1 ::ffff:7f00 " +
+  "[] [ ::1] ::1%lo [::1 64:ff9b::7f00:1 fe80::1 ::ffff:0:127.0.0.1 1 : ....";
+
 test("addresses that only this machine reaches", () => {
-  for (const address of ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost"])
-    assert.ok(isLoopback(address), address);
-  for (const address of ["0.0.0.0", "::", "10.0.0.1", "localhost.evil.example", "127.0.0.1.evil", ""])
-    assert.ok(!isLoopback(address), address);
+  for (const address of loopback.split(" ")) assert.ok(isLoopback(address), address);
+  for (const address of elsewhere.split(" ")) assert.ok(!isLoopback(address), address);
 });

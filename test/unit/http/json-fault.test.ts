@@ -69,6 +69,33 @@ describe("the place where JSON goes wrong", () => {
     }
   });
 
+  it("is the same for the bytes of a body", () => {
+    assert.deepEqual(jsonFault(Buffer.from('{"é": "😀" x}')), jsonFault('{"é": "😀" x}'));
+    assert.equal(jsonFault(Buffer.from('{"é": "😀"}')), null);
+  });
+
+  it("is not looked for beyond the first MiB, and where that ends is none", () => {
+    const searched = 1 << 20;
+    assert.equal(told(`${"\n".repeat(searched - 100)}x`), `line ${searched - 99}, column 1: unexpected "x"`);
+    for (const [before, unit, after] of [
+      ["", "\n", "x"],
+      ["", "[", ""],
+      ['"', "a", ""],
+      ['"', "\\u00e9", "?"],
+      ["[", "true,", "x"],
+      ["[", "1.5,", "x"],
+      ["[", '"é",', "x"],
+      ["", "1", "x"],
+    ] as const) {
+      // So that the cut falls on each place of a unit.
+      for (let shift = 0; shift < 6; shift++) {
+        const text = " ".repeat(shift) + before + unit.repeat(searched + 1) + after;
+        assert.equal(jsonFault(text), null, unit);
+        assert.equal(jsonFault(Buffer.from(text)), null, unit);
+      }
+    }
+  });
+
   it("is found in nesting that is deep, and tells nothing of what stands before", () => {
     const secret = "s3cret".repeat(20_000);
     assert.equal(

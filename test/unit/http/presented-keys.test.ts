@@ -12,6 +12,10 @@ describe("interface 5, Authentication: a key in the address", () => {
     ["/k/KEY?a=1", "KEY", "/?a=1"],
     ["/k/KEY/?a=1", "KEY", "/?a=1"],
     ["//k//KEY//v1", "KEY", "//v1"],
+    ["/k/ONE/k/TWO/v1/models", "ONE", "/v1/models"],
+    ["//k/ONE//k//TWO/k/THREE?a", "ONE", "/?a"],
+    ["/k/ONE/k/", "ONE", "/k/"],
+    ["/k/ONE/v1/k/TWO", "ONE", "/v1/k/TWO"],
     ["/k/a%2Fb%3Fc/status", "a/b?c", "/status"],
     ["/k/%zz/status", "%zz", "/status"],
     ["/k/KEY/v1/models/acme%2Fa:Q8_0", "KEY", "/v1/models/acme%2Fa:Q8_0"],
@@ -34,6 +38,11 @@ describe("interface 5, Authentication: a key in the address", () => {
     it(`${JSON.stringify(address)} is ${JSON.stringify(url)}`, () =>
       assert.deepEqual(splitKeyedUrl(address), { key, url }));
   }
+
+  it("is taken off in no time, however often it is there", () => {
+    const { key, url } = splitKeyedUrl(`${"/k/x".repeat(100_000)}/k`);
+    assert.deepEqual([key, url], ["x", "/k"]);
+  });
 
   it("is gone from the request itself", () => {
     const request = { url: "/k/mgw_SECRET/status?a", originalUrl: "/k/mgw_SECRET/status?a" };

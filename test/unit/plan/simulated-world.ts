@@ -27,6 +27,7 @@ import {
   restingRouter,
   silenceLimitMs,
   type WorldFile,
+  workersOf,
 } from "./world.ts";
 
 /** Paths by repository. */
@@ -90,6 +91,7 @@ export function createSimulatedWorld(options: {
     desired: options.desired,
     files: () => files,
     observe: () => ({
+      workers: workersOf(world.desired),
       cache: known(cache()),
       preset: known(parsePreset(presetText)),
       inventory: known(inventory),
@@ -144,6 +146,8 @@ export function createSimulatedWorld(options: {
         return add(action.model, [importedName(action.model, action.source)], mainCommit);
       case "model.remove":
         return action.requested ? removeRequested(action.model) : remove(action.model);
+      case "cache.gc":
+        throw new Error("collecting is never planned");
       case "preset.write":
         presetText = action.text;
         return;

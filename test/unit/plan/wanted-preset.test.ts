@@ -23,7 +23,7 @@ function section(
   known: ReadonlySet<string> | null = null,
 ): Record<string, string> | null {
   const desired = desiredFrom({ models: preset ? [{ id, preset }] : [] });
-  const found = wantedSections(desired, [model(facts)], known, new Map()).find(({ name }) => name === id);
+  const found = wantedSections(desired, [model(facts)], [], known, new Map()).find(({ name }) => name === id);
   if (!found) return null;
   const { "hf-repo": source, ...values } = Object.fromEntries(found.values);
   assert.equal(source, id);
@@ -65,9 +65,22 @@ test("what the engine does not know is left out", () => {
 });
 
 test("what a person wrote into the file stays, where the document says nothing", () => {
-  const wanted = wantedSections(desiredFrom({}), [model({ pooling: poolings.mean })], null, new Map());
+  const wanted = wantedSections(desiredFrom({}), [model({ pooling: poolings.mean })], [], null, new Map());
   const text = renderPreset(parsePreset(`[${id}]\nembedding = off\nub = 1024\n`), wanted, null);
   const own = text.slice(text.indexOf(`[${id}]`)).split("\n\n")[0];
   assert.equal(own, `[${id}]\n; model-gateway sets: hf-repo\nhf-repo = ${id}\nembedding = off\nub = 1024\n`.trimEnd());
   assert.equal(renderPreset(parsePreset(text), wanted, null), text, "written again it is the same");
+});
+
+test("a context size that the engine cannot run is raised, to no more than the model was trained for", () => {
+  const sizes = (ctxSize: number, nCtxTrain: number | null): (string | undefined)[] => {
+    const desired = desiredFrom({ context: { default: ctxSize }, models: [{ id, ctxSize }] });
+    const sections = wantedSections(desired, [model({ nCtxTrain })], [], null, new Map());
+    return ["*", id].map((name) => sections.find((entry) => entry.name === name)?.values.get("ctx-size"));
+  };
+  assert.deepEqual(sizes(1, 8192), ["256", "256"]);
+  assert.deepEqual(sizes(255, null), ["256", "256"]);
+  assert.deepEqual(sizes(257, 8192), ["257", "257"]);
+  assert.deepEqual(sizes(1, 128), ["256", "128"]);
+  assert.deepEqual(sizes(9000, 8192), ["9000", "9000"]);
 });

@@ -12,9 +12,12 @@ import {
   type RouterSnapshot,
   restingSpeech,
   type SpeechState,
+  type WorkerSnapshot,
+  type WorkersSnapshot,
 } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { emptyPreset, parsePreset } from "../../../src/plan/preset-file.ts";
+import type { Verdict } from "../../../src/plan/worker-verdict.ts";
 import { readAsRouter } from "./router-reading.ts";
 
 export const mainCommit = "a".repeat(40);
@@ -168,6 +171,8 @@ export const restingRouter: RouterSnapshot = {
 export interface WorldInput {
   /** As {@link worldFile} reads them. */
   readonly files?: readonly string[];
+  /** Of workers that are not up, by address. */
+  readonly workers?: Readonly<Record<string, Verdict>>;
   readonly unreadable?: readonly string[];
   /** Why the cache, the preset or the inventory is unknown. */
   readonly unknown?: { readonly cache?: string; readonly preset?: string; readonly inventory?: string };
@@ -213,12 +218,33 @@ export function world(desired: Desired, input: WorldInput): Observed {
     inventory:
       input.unknown?.inventory === undefined ? known(inventory) : { state: "unknown", why: input.unknown.inventory },
     freeBytes: known(1e12),
+    workers: workersOf(desired, input.workers),
     router: { ...restingRouter, knownOptions: options, ...atRest, ...router },
     speech: {
       transcription: { ...restingSpeech, ...input.transcription },
       synthesis: { ...restingSpeech, ...input.synthesis },
     },
   };
+}
+
+/** The document's workers as they are seen: those of `verdicts` as it says, the others up. */
+export function workersOf(
+  { rpc }: Pick<Desired, "rpc">,
+  verdicts: Readonly<Record<string, Verdict>> = {},
+): { readonly state: "known"; readonly value: WorkersSnapshot } {
+  const workers = rpc.workers.map(
+    (address): WorkerSnapshot => ({
+      address,
+      endpoint: address,
+      verdict: verdicts[address] ?? "up",
+      reason: "AsTheTestSays",
+      message: "",
+      latencyMs: 1,
+      version: "8.0.0",
+      devices: null,
+    }),
+  );
+  return { state: "known", value: { epoch: 0, workers } };
 }
 
 /** The preset file that the planner writes into an empty folder for this document, with nothing to prune. */
@@ -228,6 +254,7 @@ function wantedText(
   options: ReadonlySet<string> | null = knownOptions,
 ): string {
   const empty: Observed = {
+    workers: workersOf(desired),
     cache: known({ ...cache, unreadable: [] }),
     preset: known(emptyPreset),
     inventory: known([]),

@@ -12,6 +12,7 @@ import {
   shortReport,
   statusReport,
 } from "../../../src/status/report.ts";
+import { rpcWarning } from "../../../src/status/worker-conditions.ts";
 import { desiredFrom } from "../plan/world.ts";
 
 const pull: Action = {
@@ -58,6 +59,15 @@ function conditions(statuses: Readonly<Record<string, Condition["status"]>>): Co
   }));
 }
 
+const worker = {
+  address: "h:1",
+  endpoint: "10.0.0.1:1",
+  latencyMs: 0.5,
+  version: "8.0.0",
+  devices: [{ freeBytes: 1, totalBytes: 2 }],
+  conditions: conditions({ Reachable: "True", InUse: "False" }),
+};
+
 const atRest: ReportInput = {
   version: "1.2.3",
   startedAt: 0,
@@ -70,6 +80,7 @@ const atRest: ReportInput = {
   source: { path: "/gateway.yaml", valid: true, reason: "Applied", message: "", problems: [] },
   conditions: conditions({ Ready: "True", Synced: "True", Reconciling: "False", Stalled: "False" }),
   models: [],
+  workers: [worker],
   running: [],
   inFlight: new Map([["a/b:c", 2]]),
 };
@@ -78,7 +89,7 @@ test("the whole status of a gateway at rest", () => {
   assert.deepEqual(statusReport(atRest), {
     gateway: { version: "1.2.3", startedAt: "1970-01-01T00:00:00.000Z", ready: true },
     router: { connected: true, phase: "ready", pid: 7, binary: "/bin/llama-server", crashes: 2 },
-    rpc: { mode: "rpc", workers: [{ address: "h:1" }] },
+    rpc: { mode: "rpc", minWorkers: 0, warning: rpcWarning, workers: [worker] },
     speech: { transcription: null, synthesis: null },
     sync: "Synced",
     health: "Healthy",

@@ -1,0 +1,83 @@
+// `models` and `gc`: what lies in the model cache, and deleting what of it serves nobody.
+import type { CollectedBody, DiskBody } from "../client/index.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { CommandLine } from "../settings.ts";
+import { bytesText } from "./amounts.ts";
+import { withGateway } from "./connect.ts";
+
+export async function modelsCommand({ settings, json, operands }: CommandLine): Promise<number> {
+  if (operands.length > 0) throw new GatewayError("invalid_request", "use `model-gateway models [--json]`");
+  const report = await withGateway(settings, (client) => client.disk.report());
+  if (json) console.log(JSON.stringify(report, null, 2));
+  else printReport(report);
+  return 0;
+}
+
+function printReport({ models, totals, unreadable }: DiskBody): void {
+  const rows = models.map((model) => [
+    model.id,
+    model.present ? bytesText(model.bytes) : "-",
+    model.lastUsed?.slice(0, 16).replace("T", " ") ?? "never",
+    notesOf(model).join(", "),
+  ]);
+  if (rows.length > 0) printTable([["MODEL", "SIZE", "LAST USED", "NOTES"], ...rows]);
+  else console.log("No models.");
+  for (const repo of unreadable) console.log(`${repo}: its folder cannot be read`);
+  const { bytes, freeBytes, staleBytes, orphanBytes, partialBytes, collectableBytes } = totals;
+  const parts = [
+    ...(staleBytes > 0 ? [`${bytesText(staleBytes)} in older revisions`] : []),
+    ...(orphanBytes > 0 ? [`${bytesText(orphanBytes)} that nothing links`] : []),
+    ...(partialBytes > 0 ? [`${bytesText(partialBytes)} of unfinished downloads`] : []),
+  ];
+  console.log(
+    `\n${bytesText(bytes)} in the model cache${parts.length > 0 ? ` (${parts.join(", ")})` : ""}` +
+      `${freeBytes === null ? "" : `, ${bytesText(freeBytes)} free`}.`,
+  );
+  if (collectableBytes > 0) console.log(`\`model-gateway gc\` would free ${bytesText(collectableBytes)}.`);
+}
+
+function notesOf(model: DiskBody["models"][number]): string[] {
+  const { partial } = model;
+  return [
+    model.desired ? "in the document" : "not in the document",
+    ...(model.present ? [model.ours ? "pulled by this gateway" : "of another program"] : []),
+    ...(model.loaded ? ["loaded"] : []),
+    ...(model.sharedBytes > 0 ? [`${bytesText(model.sharedBytes)} shared`] : []),
+    ...(model.staleBytes > 0 ? [`${bytesText(model.staleBytes)} stale`] : []),
+    ...(partial
+      ? [`${bytesText(partial.bytes)}${partial.total === null ? "" : ` of ${bytesText(partial.total)}`} pulled so far`]
+      : []),
+  ];
+}
+
+function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length))) ?? [];
+  for (const row of rows)
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    );
+}
+
+/** Exit code 2: something would go. */
+export async function gcCommand({ settings, json, yes, operands }: CommandLine): Promise<number> {
+  if (operands.length > 0) throw new GatewayError("invalid_request", "use `model-gateway gc [--yes] [--json]`");
+  const result = await withGateway(settings, (client) => client.disk.collect({ dryRun: !yes }));
+  if (json) console.log(JSON.stringify(result, null, 2));
+  else printCollected(result);
+  return result.dryRun && result.items.length > 0 ? 2 : 0;
+}
+
+function printCollected({ dryRun, items, skipped, deletedFiles, freedBytes }: CollectedBody): void {
+  for (const { path, bytes, reason, message } of items)
+    console.log(`- ${path}: ${message} (${reason}, ${bytesText(bytes)})`);
+  for (const { repo, reason, message } of skipped) console.log(`  ${repo} is left alone: ${message} (${reason})`);
+  if (!dryRun) console.log(`Deleted ${deletedFiles} file(s), ${bytesText(freedBytes)} are free now.`);
+  else if (items.length === 0) console.log("Nothing to delete.");
+  else {
+    const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
+    console.log(`${bytesText(bytes)} would become free. \`model-gateway gc --yes\` deletes it.`);
+  }
+}

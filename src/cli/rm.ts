@@ -1,0 +1,35 @@
+// `rm ID`: deletes a model's files, after a question to whoever sits at the terminal.
+import { createInterface } from "node:readline/promises";
+import { GatewayError } from "../core/errors.ts";
+import type { CommandLine } from "../settings.ts";
+import { bytesText } from "./amounts.ts";
+import { withGateway } from "./connect.ts";
+
+/** Exit code 2: not done, as nobody confirmed it. */
+export async function rmCommand({ settings, operands, yes, json }: CommandLine): Promise<number> {
+  const [id, ...rest] = operands;
+  if (id === undefined || rest.length > 0)
+    throw new GatewayError("invalid_request", "use `model-gateway rm ID [--yes]`");
+  return withGateway(settings, async (client) => {
+    if (!yes && !(await isConfirmed(id))) return 2;
+    const removed = await client.remove(id);
+    if (json) console.log(JSON.stringify(removed, null, 2));
+    else
+      console.log(
+        `Deleted ${removed.model}: ${removed.deleted_files} file(s), ${bytesText(removed.freed_bytes)} are free now.`,
+      );
+    return 0;
+  });
+}
+
+async function isConfirmed(id: string): Promise<boolean> {
+  if (!process.stdin.isTTY)
+    throw new GatewayError("invalid_request", `nobody can be asked here: \`model-gateway rm ${id} --yes\` deletes it`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await terminal.question(`Delete every file of ${id}, and take it out of the document? [y/N] `);
+    return /^y(?:es)?$/i.test(answer.trim());
+  } finally {
+    terminal.close();
+  }
+}

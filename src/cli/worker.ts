@@ -1,0 +1,123 @@
+// `worker`: lends this machine to a gateway elsewhere, as a ggml-rpc-server that is kept running.
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { GatewayError } from "../core/errors.ts";
+import { isTrustedAddress } from "../core/worker-address.ts";
+import { freePort } from "../engines/free-port.ts";
+import { installEngine } from "../engines/install/install.ts";
+import { endLeftovers } from "../engines/leftovers.ts";
+import { locateEngine } from "../engines/locate.ts";
+import { runRpcWorker } from "../engines/rpc-worker.ts";
+import { openDoor } from "../engines/worker-door.ts";
+import { stopOnSignals, withLock } from "../lifecycle.ts";
+import type { CommandLine, Settings } from "../settings.ts";
+import { rpcWarning } from "../status/worker-conditions.ts";
+import { installProgress } from "./progress.ts";
+
+/** A line or two each time that somebody looks at it. */
+const routine = /^(?:Accepted client connection|Client connection closed|recv returned 0 .*)\n/gm;
+
+const defaultPort = 50_052;
+
+/** Runs until a signal ends it. */
+export async function workerCommand({ operands, settings, worker }: CommandLine): Promise<number> {
+  if (operands.length > 0)
+    throw new GatewayError("invalid_request", "use `model-gateway worker [--host HOST] [--port PORT] [--threads N]`");
+  const host = worker.host ?? "127.0.0.1";
+  const port = wholeNumber("--port", worker.port ?? String(defaultPort), 65_535);
+  const threads = worker.threads === undefined ? null : wholeNumber("--threads", worker.threads, 4096);
+  const name = `worker-${port}.lock`;
+  await withLock(settings.stateDir, name, async () => {
+    const stop = new AbortController();
+    let over: Promise<unknown> = Promise.resolve();
+    stopOnSignals(
+      async () => {
+        stop.abort();
+        await over;
+      },
+      (error) => console.error(String(error)),
+    );
+    const binary = await findBinary(settings, stop.signal);
+    const owner = `${settings.stateDir}/${name}`;
+    await endLeftovers(owner);
+    const innerPort = await freePort();
+    const door = await openDoor(host, port, () => innerPort);
+    tell(host, port);
+    over = runRpcWorker(
+      {
+        binary,
+        port: innerPort,
+        threads,
+        environment: settings.environment,
+        workingDir: settings.stateDir,
+        owner,
+        stopGraceMs: settings.stopGraceMs,
+        onOutput: (text) => process.stderr.write(text.replace(routine, "")),
+        onStart: (pid) => console.log(`The worker runs as process ${pid}.`),
+        onExit: ({ code, signal }, againAt) => {
+          const seconds = Math.round((againAt - Date.now()) / 1000);
+          console.log(
+            `The worker ended (${signal ?? code}); it is started again${seconds > 0 ? ` in ${seconds} s` : ""}.`,
+          );
+        },
+      },
+      stop.signal,
+    );
+    try {
+      await over;
+    } finally {
+      await door.close();
+    }
+  });
+  return 0;
+}
+
+async function findBinary(
+  { rpcServer, stateDir, environment, installEngine: may }: Settings,
+  signal: AbortSignal,
+): Promise<string> {
+  const enginesDir = join(stateDir, "engines");
+  const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
+  const found = await locateEngine("ggml-rpc-server", where);
+  if (found) return found.path;
+  if (!may) throw new GatewayError("engine_missing", "no ggml-rpc-server was found");
+  await installEngine("llama", {
+    enginesDir,
+    environment,
+    signal,
+    onProgress: installProgress("llama", process.stderr),
+  });
+  const installed = await locateEngine("ggml-rpc-server", where);
+  if (installed) return installed.path;
+  throw new GatewayError("engine_missing", "the installed llama.cpp has no ggml-rpc-server");
+}
+
+/** What goes into the gateway's document, for each address under which this machine may be known. */
+function tell(host: string, port: number): void {
+  const isEverywhere = host === "0.0.0.0";
+  const hosts = isEverywhere ? ownAddresses() : [host];
+  console.log("Put this into the document (gateway.yaml) of the gateway that is to use it:\n");
+  for (const address of hosts) console.log(`  rpc: { mode: rpc, workers: ["${address}:${port}"] }`);
+  if (hosts.length > 1) console.log("\n(one of them: all are this machine)");
+  console.log("");
+  if (hosts.every((address) => address.startsWith("127.") || address === "localhost"))
+    console.log("Only this machine reaches it; --host ADDRESS binds it to one that others reach.\n");
+  else console.log(`${rpcWarning}\n`);
+}
+
+function ownAddresses(): string[] {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const others = all.filter(
+    ({ family, internal, address }) => family === "IPv4" && !internal && isTrustedAddress(address),
+  );
+  return others.length > 0 ? others.map(({ address }) => address) : ["ADDRESS"];
+}
+
+function wholeNumber(flag: string, text: string, most: number): number {
+  const number = Number(text);
+  if (Number.isInteger(number) && number >= 1 && number <= most) return number;
+  throw new GatewayError(
+    "invalid_request",
+    `${flag} must be a whole number from 1 to ${most}, not ${JSON.stringify(text)}`,
+  );
+}

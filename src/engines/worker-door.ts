@@ -1,0 +1,58 @@
+// The door of a worker: takes the connections for a ggml-rpc-server that listens on loopback, and passes the bytes on.
+// Why: the server itself never notices a client whose machine or network is gone, and serves it for ever; and it dies (SIGPIPE)
+// of answering a client that has left. Here lost clients are noticed, and what is written to them goes nowhere instead.
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { GatewayError, systemCode } from "../core/errors.ts";
+
+export interface WorkerDoor {
+  close(): Promise<void>;
+}
+
+/** After this and ten more seconds without a sign of the other side the system gives a client up. */
+const keepAliveMs = 1_000;
+
+/** Errors: `invalid_request` where it cannot listen there. */
+export async function openDoor(host: string, port: number, innerPort: () => number): Promise<WorkerDoor> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    const inner = connect({ host: "127.0.0.1", port: innerPort(), allowHalfOpen: true, noDelay: true });
+    for (const socket of [client, inner]) {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+      // What it means is said by its close.
+      socket.on("error", () => undefined);
+    }
+    client.setKeepAlive(true, keepAliveMs);
+    client.pipe(inner);
+    inner.pipe(client);
+    client.once("close", () => {
+      // To the end of its answers, else it dies of the one that is under way.
+      inner.end();
+      inner.resume();
+    });
+    inner.once("close", () => client.destroy());
+    inner.once("end", () => client.end());
+  });
+  await listening(server, host, port);
+  return {
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function listening(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error) =>
+      reject(
+        new GatewayError(
+          "invalid_request",
+          `${host}:${port} cannot be listened on (${systemCode(error) ?? error.message})`,
+        ),
+      ),
+    );
+    server.listen(port, host, resolve);
+  });
+}

@@ -1,0 +1,51 @@
+// What the models take on the disk, and having deleted what of it serves nobody.
+import type { FastifyInstance } from "fastify";
+import { type CollectQuery, collectQuerySchema } from "../../../schemas/disk.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { DesiredStore } from "../../desired/store.ts";
+import type { Collector } from "../../execute/cache-gc.ts";
+import type { Inventory } from "../../execute/inventory.ts";
+import type { LastUsed } from "../../execute/last-used.ts";
+import { diskReport } from "../../plan/disk-report.ts";
+import type { Loop } from "../../reconcile/loop.ts";
+import { type CollectDeps, createCollect } from "../edits/collect.ts";
+import { queryCheck } from "../validate.ts";
+import { callOf } from "./call.ts";
+
+export interface DiskRoutesDeps extends CollectDeps {
+  readonly store: DesiredStore;
+  readonly loop: Pick<Loop, "last">;
+  readonly collector: Collector;
+  readonly inventory: Pick<Inventory, "entries">;
+  readonly lastUsed: Pick<LastUsed, "entries">;
+}
+
+const query = queryCheck<CollectQuery>(collectQuerySchema);
+
+export function diskRoutes(app: FastifyInstance, deps: DiskRoutesDeps): void {
+  const collect = createCollect(deps);
+
+  app.get("/api/models/disk", async () => {
+    const { survey, garbage, models } = await deps.collector.look();
+    const pass = deps.loop.last();
+    if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
+    const { router, freeBytes } = pass.observed;
+    const listed = router.models.state === "known" ? router.models.value : [];
+    return diskReport({
+      survey,
+      models,
+      inventory: deps.inventory.entries(),
+      desired: deps.store.current().document,
+      loaded: listed.filter(({ value }) => value !== "unloaded").map(({ id }) => id),
+      lastUsed: deps.lastUsed.entries(),
+      collectableBytes: garbage.repos.flatMap(({ items }) => items).reduce((sum, { bytes }) => sum + bytes, 0),
+      freeBytes,
+    });
+  });
+
+  app.post("/api/models/gc", { config: { query: ["dryRun"] } }, async (request, reply) => {
+    const { dryRun } = query(request.query);
+    if (dryRun !== "false") return { dryRun: true, ...(await collect.preview()) };
+    return { dryRun: false, ...(await collect.run(callOf(request, reply))) };
+  });
+}

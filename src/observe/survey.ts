@@ -1,0 +1,224 @@
+// Reads everything that lies in the model cache: revisions, blobs, unfinished files, and whether other programs are at it.
+// For the disk report and for collecting; the loop's own look is cache.ts. Writes nothing.
+import type { Dirent, Stats } from "node:fs";
+import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { systemCode } from "../core/errors.ts";
+import { isHeld } from "../hub/in-use.ts";
+import { isDigest, journalSuffix, partialSuffix, repoFolder, repoOfFolder } from "../hub/layout.ts";
+import { isAnotherAlive, readJournal, thisOwner } from "../hub/partial-journal.ts";
+import {
+  type CacheSurvey,
+  linkedBlobs,
+  type RepoBlob,
+  type RepoFiles,
+  type RepoLink,
+  type RepoPartial,
+} from "../plan/repo-files.ts";
+
+/** Errors: what the system says where the cache's own folder cannot be read. One that is absent is empty. */
+export async function surveyCache(cacheDir: string): Promise<CacheSurvey> {
+  const repos: RepoFiles[] = [];
+  const unreadable: { repo: string; why: string }[] = [];
+  for (const folder of (await namesIn(cacheDir)).sort()) {
+    const repo = repoOfFolder(folder);
+    if (repo === null) continue;
+    try {
+      const found = await surveyRepo(cacheDir, repo);
+      if (found) repos.push(found);
+    } catch (error) {
+      const code = systemCode(error);
+      if (code === undefined) throw error;
+      unreadable.push({ repo, why: `its folder cannot be read (${code})` });
+    }
+  }
+  return { repos, unreadable };
+}
+
+/** One repository; null where it has no folder. Errors: what the system says. */
+export async function surveyRepo(cacheDir: string, repo: string): Promise<RepoFiles | null> {
+  const root = repoFolder(cacheDir, repo);
+  const entries = await entriesBelow(root);
+  if (entries === null) return null;
+  const files = entries.filter((entry) => !entry.isDirectory());
+  const inFolder = (folder: string): Dirent[] => files.filter((entry) => placeOf(root, entry).startsWith(`${folder}/`));
+  const blobs = await blobsOf(root, inFolder("blobs"));
+  const byInode = new Map(blobs.map((blob) => [blob.inode, blob.name]));
+  const snapshots = new Map<string, RepoLink[]>();
+  for (const entry of inFolder("snapshots")) {
+    const [, commit = "", ...path] = placeOf(root, entry).split("/");
+    // A file among the commits, as file browsers leave them.
+    if (path.length === 0) continue;
+    const link = await linkOf(root, entry, path.join("/"), byInode);
+    if (link) snapshots.set(commit, [...(snapshots.get(commit) ?? []), link]);
+  }
+  const listed = [...snapshots].map(([commit, links]) => ({ commit, files: links }));
+  const linked = linkedBlobs({ snapshots: listed });
+  return {
+    repo,
+    refs: await refsOf(root, inFolder("refs")),
+    snapshots: listed,
+    blobs,
+    partials: await partialsOf(
+      root,
+      files.map((entry) => placeOf(root, entry)),
+      blobs,
+      linked,
+    ),
+    emptyFolders: await emptyFolders(root, entries),
+    othersAt: await othersAt(cacheDir, root, files),
+  };
+}
+
+function placeOf(root: string, entry: Dirent): string {
+  return relative(root, join(entry.parentPath, entry.name)).split(sep).join("/");
+}
+
+async function entriesBelow(root: string): Promise<Dirent[] | null> {
+  try {
+    return await readdir(root, { recursive: true, withFileTypes: true });
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+}
+
+async function blobsOf(root: string, entries: readonly Dirent[]): Promise<RepoBlob[]> {
+  const blobs: RepoBlob[] = [];
+  for (const entry of entries) {
+    if (!isDigest(entry.name) || placeOf(root, entry) !== `blobs/${entry.name}`) continue;
+    const found = await ifPresent(lstat(join(root, "blobs", entry.name)));
+    if (found?.isFile()) blobs.push({ name: entry.name, size: found.size, inode: inodeOf(found), names: found.nlink });
+  }
+  return blobs;
+}
+
+/** Null where it went meanwhile. */
+async function linkOf(
+  root: string,
+  entry: Dirent,
+  path: string,
+  byInode: ReadonlyMap<string, string>,
+): Promise<RepoLink | null> {
+  const place = join(entry.parentPath, entry.name);
+  const target = await ifPresent(stat(place));
+  const inode = target?.isFile() ? inodeOf(target) : null;
+  const size = target?.isFile() ? target.size : null;
+  if (!entry.isSymbolicLink()) return target ? { path, blob: byInode.get(inode ?? "") ?? null, size, inode } : null;
+  const to = await ifPresent(readlink(place));
+  if (to === null) return null;
+  const leadsTo = resolve(dirname(place), to);
+  const name = basename(leadsTo);
+  return { path, blob: dirname(leadsTo) === join(root, "blobs") && isDigest(name) ? name : null, size, inode };
+}
+
+async function refsOf(root: string, entries: readonly Dirent[]): Promise<{ name: string; commit: string }[]> {
+  const refs: { name: string; commit: string }[] = [];
+  for (const entry of entries) {
+    const place = placeOf(root, entry);
+    const text = await ifPresent(readFile(join(root, place), "utf8"));
+    if (text !== null) refs.push({ name: place.slice("refs/".length), commit: text.trim() });
+  }
+  return refs;
+}
+
+async function partialsOf(
+  root: string,
+  places: readonly string[],
+  blobs: readonly RepoBlob[],
+  linked: ReadonlySet<string>,
+): Promise<RepoPartial[]> {
+  const groups = new Map<string, string[]>();
+  for (const place of places) {
+    // Links and refs on their way stand beside `blobs/`, files in it.
+    if (!place.endsWith(partialSuffix) || !/^(?:blobs\/)?[^/]+$/.test(place)) continue;
+    const suffix = place.endsWith(journalSuffix) ? journalSuffix : partialSuffix;
+    const key = place.slice(0, -suffix.length);
+    groups.set(key, [...(groups.get(key) ?? []), place]);
+  }
+  const partials: RepoPartial[] = [];
+  for (const [key, own] of groups) {
+    const journal = own.find((place) => place.endsWith(journalSuffix));
+    const record = journal === undefined ? null : ((await readJournal(join(root, journal)))?.record ?? null);
+    const isShown = linked.has(key.slice("blobs/".length));
+    const isWhole = blobs.some(({ name }) => key === `blobs/${name}`);
+    const paths = [...own, ...(isWhole && !isShown ? [key] : [])].sort();
+    const found = (await Promise.all(paths.map((place) => ifPresent(stat(join(root, place)))))).filter(isThere);
+    partials.push({
+      paths,
+      bytes: found.reduce((sum, each) => sum + onDisk(each), 0),
+      total: record?.size ?? null,
+      model: record?.model ?? null,
+      modifiedAt: Math.max(0, ...found.map(({ mtimeMs }) => mtimeMs)),
+      isHeld: isHeld(`${join(root, key)}${partialSuffix}`),
+      isAnothers: record !== null && isAnotherAlive(record.owner, thisOwner()),
+      isShown,
+    });
+  }
+  return partials;
+}
+
+async function emptyFolders(root: string, entries: readonly Dirent[]): Promise<{ path: string; modifiedAt: number }[]> {
+  const full = new Set<string>();
+  const folders = [""];
+  for (const entry of entries) {
+    const place = placeOf(root, entry);
+    if (entry.isDirectory()) folders.push(place);
+    else for (let up = parentOf(place); !full.has(up); up = parentOf(up)) full.add(up);
+  }
+  const empty = folders.filter((place) => !full.has(place) && (place === "" || full.has(parentOf(place))));
+  const found = await Promise.all(
+    empty.map(async (path) => ({ path, modifiedAt: (await ifPresent(stat(join(root, path))))?.mtimeMs })),
+  );
+  return found.flatMap(({ path, modifiedAt }) => (modifiedAt === undefined ? [] : [{ path, modifiedAt }]));
+}
+
+/** `` for what lies at the top, and of that too. */
+function parentOf(place: string): string {
+  return place.slice(0, Math.max(0, place.lastIndexOf("/")));
+}
+
+/** What the hub's own tools and llama.cpp write while they download; their locks may stay for ever, so only the time tells. */
+const othersWork = /\.(?:incomplete|lock|downloadInProgress|tmp|part)$/;
+
+async function othersAt(cacheDir: string, root: string, files: readonly Dirent[]): Promise<number | null> {
+  const own = files
+    .filter(({ name }) => othersWork.test(name) && !name.endsWith(partialSuffix))
+    .map((entry) => join(entry.parentPath, entry.name));
+  const locks = join(cacheDir, ".locks", basename(root));
+  const places = [...own, ...(await namesIn(locks)).map((name) => join(locks, name))];
+  const times = await Promise.all(places.map(async (place) => (await ifPresent(lstat(place)))?.mtimeMs ?? 0));
+  return times.length === 0 ? null : Math.max(...times);
+}
+
+/** A folder's names; none where there is no such folder. */
+async function namesIn(folder: string): Promise<string[]> {
+  return (await ifPresent(readdir(folder))) ?? [];
+}
+
+function inodeOf({ dev, ino }: Stats): string {
+  return `${dev}:${ino}`;
+}
+
+/** A file that is written at several places has holes, which take no room. */
+function onDisk({ size, blocks }: Stats): number {
+  return Number.isFinite(blocks) ? Math.min(size, blocks * 512) : size;
+}
+
+function isThere<T>(value: T | null): value is T {
+  return value !== null;
+}
+
+/** Null for what is not there, or went between two looks. */
+async function ifPresent<T>(look: Promise<T>): Promise<T | null> {
+  try {
+    return await look;
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR", "ELOOP"].includes(systemCode(error) ?? "");
+}

@@ -1,0 +1,140 @@
+// The RPC workers of the document: one watch for each, and the rule that nobody speaks to a worker while a model is being
+// loaded onto it. Decides nothing about the preset; the planner does.
+import { foldWorker } from "../core/worker-address.ts";
+import type { Desired } from "../desired/document.ts";
+import type { RouterModel, RouterSnapshot, WorkerSnapshot, WorkersSnapshot } from "../plan/observed.ts";
+import type { VerdictRules } from "../plan/worker-verdict.ts";
+import { endpointsOf } from "../plan/workers.ts";
+import { type Use, type WorkerWatch, watchWorker } from "./worker-watch.ts";
+
+export interface Workers {
+  /** As known now; workers that the document names anew begin to be watched, others no longer are. */
+  snapshot(): WorkersSnapshot;
+  /** The model that uses a worker; null where none does. */
+  usedBy(endpoint: string | null): string | null;
+  /** The router's list may be another now. */
+  review(): void;
+  /**
+   * Before a model is loaded onto these endpoints: ends every question under way, keeps new ones back, and makes sure that
+   * each answers. True: go on, and call {@link leave} when the load is through. False: one of them is lost, look anew.
+   */
+  enter(endpoints: readonly string[]): Promise<boolean>;
+  leave(): void;
+  /** After a load that failed: whether one of the endpoints is lost. To be called between {@link enter} and {@link leave}. */
+  hasLost(endpoints: readonly string[]): Promise<boolean>;
+  stop(): void;
+}
+
+export function createWorkers(options: {
+  readonly rpc: () => Desired["rpc"];
+  readonly router: () => Pick<RouterSnapshot, "phase" | "models">;
+  /** Answers in flight on models that outlived their router. */
+  readonly detachedUsers: () => number;
+  readonly intervalMs: number;
+  readonly rules: VerdictRules;
+  readonly now: () => number;
+  readonly onChange: () => void;
+  /** A worker went while these models used it. */
+  readonly onLost: (models: readonly string[], message: string) => void;
+}): Workers {
+  const watches = new Map<string, WorkerWatch>();
+  let epoch = 0;
+  let loads = 0;
+  let stopped = false;
+
+  function users(endpoint: string): RouterModel[] {
+    const { models } = options.router();
+    if (models.state === "unknown") return [];
+    return models.value.filter((model) => holding.has(model.value) && endpointsOf(model).includes(endpoint));
+  }
+
+  function useOf(endpoint: string): Use {
+    const { phase, models } = options.router();
+    if (loads > 0 || options.detachedUsers() > 0) return "closed";
+    if (models.state === "unknown") return phase === "ready" || phase === "stopping" ? "closed" : "idle";
+    const using = users(endpoint);
+    if (using.length === 0) return "idle";
+    return using.every((model) => model.value === "loaded") ? "loaded" : "closed";
+  }
+
+  function changed(): void {
+    epoch++;
+    options.onChange();
+  }
+
+  function follow(): void {
+    if (stopped) return;
+    const named = new Map(options.rpc().workers.map((address) => [foldWorker(address), address]));
+    for (const [key, watch] of watches) {
+      if (named.has(key)) continue;
+      watch.stop();
+      watches.delete(key);
+    }
+    for (const [key, address] of named) {
+      if (watches.has(key)) continue;
+      watches.set(
+        key,
+        watchWorker(address, {
+          allowPublic: () => options.rpc().allowPublicWorkers,
+          use: useOf,
+          intervalMs: options.intervalMs,
+          rules: options.rules,
+          now: options.now,
+          onChange: changed,
+          onLost: (endpoint, message) =>
+            options.onLost(
+              users(endpoint).map((model) => model.id),
+              message,
+            ),
+        }),
+      );
+    }
+  }
+
+  function list(): WorkerSnapshot[] {
+    return [...watches.values()].map((watch) => watch.snapshot());
+  }
+
+  function watchesOf(endpoints: readonly string[]): WorkerWatch[] {
+    return [...watches.values()].filter((watch) => endpoints.includes(watch.snapshot().endpoint ?? ""));
+  }
+
+  async function allAnswer(endpoints: readonly string[]): Promise<boolean> {
+    const answers = await Promise.all(watchesOf(endpoints).map((watch) => watch.check()));
+    return answers.every((answer) => answer);
+  }
+
+  function review(): void {
+    for (const watch of watches.values()) watch.review();
+  }
+
+  function leave(): void {
+    loads--;
+    review();
+  }
+
+  return {
+    snapshot: () => {
+      follow();
+      return { epoch, workers: list() };
+    },
+    usedBy: (endpoint) => (endpoint === null ? null : (users(endpoint)[0]?.id ?? null)),
+    review,
+    enter: async (endpoints) => {
+      loads++;
+      await Promise.all([...watches.values()].map((watch) => watch.clear()));
+      if (await allAnswer(endpoints)) return true;
+      leave();
+      return false;
+    },
+    leave,
+    hasLost: async (endpoints) => !(await allAnswer(endpoints)),
+    stop: () => {
+      stopped = true;
+      for (const watch of watches.values()) watch.stop();
+    },
+  };
+}
+
+/** States in which a model's process is connected to its workers. */
+const holding: ReadonlySet<string> = new Set(["loaded", "loading", "sleeping"]);

@@ -1,0 +1,50 @@
+// Whether the disk has room for the pulls that are due. Pure: sizes come in as far as anybody has seen them.
+import type { Action } from "./actions.ts";
+import type { Knowable } from "./observed.ts";
+
+/** Left free on the disk, for everything else that lives there. */
+export const reserveBytes = 256 * 1024 * 1024;
+
+/** What is known of the room that transfers need. */
+export interface Needs {
+  /** Bytes still to come, by {@link sizeKey}. */
+  readonly bytes: ReadonlyMap<string, number>;
+  /** Keys of actions that are at it: they have their room already. */
+  readonly underWay: ReadonlySet<string>;
+}
+
+export const noNeeds: Needs = { bytes: new Map(), underWay: new Set() };
+
+/** The same model at another revision has another size. */
+export function sizeKey(action: Action): string {
+  const which = action.kind === "model.pull" ? (action.revision ?? "") : "";
+  return `${action.kind} ${action.key} ${which}`;
+}
+
+/**
+ * Says for one transfer after the other, in the order in which they are asked for, what is missing, in words; null where it
+ * fits, or where its size or the room is unknown. What fits counts for those after it.
+ */
+export function createRoomCheck(freeBytes: Knowable<number>, needs: Needs, planned: readonly Action[]) {
+  const needOf = (action: Action): number => needs.bytes.get(sizeKey(action)) ?? 0;
+  const free = freeBytes.state === "known" ? freeBytes.value : Number.POSITIVE_INFINITY;
+  // Those that are under way go on, whatever stands before them in the document.
+  const started = planned.filter(({ key }) => needs.underWay.has(key));
+  let promised = started.reduce((sum, action) => sum + needOf(action), 0);
+  return (action: Action): string | null => {
+    if (needs.underWay.has(action.key)) return null;
+    const need = needOf(action);
+    if (need === 0) return null;
+    if (need + promised + reserveBytes <= free) {
+      promised += need;
+      return null;
+    }
+    const others = promised > 0 ? `, pulls before it take ${inMiB(promised)}` : "";
+    const lacking = need + promised + reserveBytes - free;
+    return `it needs ${inMiB(need)}${others} and ${inMiB(reserveBytes)} stay free; the model cache's disk has ${inMiB(free)}: ${inMiB(lacking)} are missing`;
+  };
+}
+
+function inMiB(bytes: number): string {
+  return `${Math.ceil(bytes / (1024 * 1024)).toLocaleString("en")} MiB`;
+}

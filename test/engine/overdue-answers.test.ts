@@ -1,0 +1,60 @@
+// A stream that outlasts the drain for somebody's change is cut: its client hears that the gateway did it, and not that the
+// engine is at fault. (Of an answer that is not streamed nothing has been sent: it is asked for anew.)
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import {
+  cacheModel,
+  chatWith,
+  makeFolders,
+  startTestGateway,
+  streamChat,
+  type TestGateway,
+  talkerDocument,
+} from "../support/gateway.ts";
+import { modelBytes, slowModel } from "../support/models.ts";
+import { postWith } from "../support/own-calls.ts";
+
+const talker = "acme/talker:Q8_0";
+const why = /^acme\/talker:Q8_0 was reloaded or unloaded for a change: .* than the 0\.5 s of --drain-timeout$/;
+
+async function start(t: TestContext): Promise<TestGateway> {
+  const folders = await makeFolders(t);
+  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument, flags: ["--drain-timeout", "0.5"] });
+  await gateway.converged();
+  return gateway;
+}
+
+test("a stream is told what cut it, in each family", async (t) => {
+  const gateway = await start(t);
+  let size = 512;
+  /** Another client's change; the answer to it. */
+  const change = async (): Promise<void> => {
+    size += 256;
+    const { status } = await gateway.json("/api/set-ctx-size", postWith({ model: talker, ctx_size: size }));
+    assert.equal(status, 200);
+  };
+
+  await t.test("compatible, streamed", async () => {
+    let changing: Promise<void> | null = null;
+    const stream = await streamChat(gateway.url, talker, "forever", () => {
+      changing ??= change();
+    });
+    await (changing as Promise<void> | null);
+    assert.equal(stream.done, false);
+    assert.match(stream.error ?? "", why);
+  });
+  await t.test("native, streamed", async () => {
+    const response = await fetch(`${gateway.url}/api/chat`, chatWith(talker, "forever"));
+    let text = "";
+    let changing: Promise<void> | null = null;
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true });
+      changing ??= change();
+    }
+    await changing;
+    const last = JSON.parse(text.trimEnd().split("\n").at(-1) ?? "") as { error?: string };
+    assert.match(last.error ?? text, why);
+  });
+});

@@ -1,0 +1,146 @@
+// pull, models, rm and gc as people use them: a running gateway is asked, progress is shown, exit codes are what scripts expect.
+import assert from "node:assert/strict";
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { type RunningCommand, runCommand, startCommand } from "../support/command.ts";
+import { cacheTalker, type GatewayFolders, makeFolders } from "../support/gateway.ts";
+import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
+import { modelBytes, talkingModel } from "../support/models.ts";
+import { until } from "../support/scratch.ts";
+
+const model = "acme/new-GGUF:Q8_0";
+const key = "a-license-key-of-the-commands-0123456789";
+
+interface Commands {
+  readonly folders: GatewayFolders;
+  readonly hub: LoopbackHub;
+  readonly serve: RunningCommand;
+  run(...args: readonly string[]): ReturnType<typeof runCommand>;
+  start(...args: readonly string[]): Promise<RunningCommand>;
+  status(): Promise<{ readonly running: readonly { readonly progress: Record<string, unknown> | null }[] }>;
+  document(): Promise<{ readonly models?: readonly unknown[] }>;
+}
+
+async function commands(t: TestContext, models: readonly string[] = []): Promise<Commands> {
+  const hub = await startLoopbackHub(t);
+  hub.addRepo("acme/new-GGUF", { files: { "new-Q8_0.gguf": modelBytes(talkingModel("new")) } });
+  const folders = await makeFolders(t);
+  await cacheTalker(folders, "acme/alpha");
+  await folders.writeConfig(`version: 1\nmodels: ${JSON.stringify(models)}\n`);
+  const extra = { HF_ENDPOINT: hub.endpoint, GATEWAY_LICENSE_KEY: key };
+  const serve = await startCommand(t, folders, ["serve"], extra);
+  const [, port = ""] = await serve.output(/http:\/\/127\.0\.0\.1:(\d+)/);
+  const ask = async (path: string): Promise<unknown> =>
+    (await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${key}` } })).json();
+  return {
+    folders,
+    hub,
+    serve,
+    run: (...args) => runCommand(t, folders, [...args, "--port", port], extra),
+    start: (...args) => startCommand(t, folders, [...args, "--port", port], extra),
+    status: () => ask("/status") as ReturnType<Commands["status"]>,
+    document: async () => ((await ask("/api/desired")) as { document: { models?: readonly unknown[] } }).document,
+  };
+}
+
+test("pull shows bytes, rate and time left, and is done when the router lists the model; rm deletes it after a yes", async (t) => {
+  const { hub, folders, run, start, status, document } = await commands(t);
+  const size = modelBytes(talkingModel("new")).length;
+  hub.pace("new-Q8_0.gguf", size / 2);
+  const pulling = await start("pull", model);
+  const rates: unknown[] = [];
+  await until("the rate is told", async () => {
+    const progress = (await status()).running[0]?.progress;
+    if (progress && Number(progress["bytesPerSecond"]) > 0)
+      rates.push(progress["bytesPerSecond"], progress["secondsLeft"]);
+    return rates.length > 0;
+  });
+  assert.ok(rates.every((rate) => typeof rate === "number" && rate >= 0));
+  const { code, stdout, stderr } = await pulling.exited;
+  assert.deepEqual([code, stdout], [0, `${model} is here.\n`]);
+  const lines = stderr.split("\n").filter((line) => line.startsWith(`${model}: `));
+  assert.ok(
+    lines.some((line) => /: \d+% [\d.]+ kB of [\d.]+ kB [\d.]+ kB\/s \d+s left$/.test(line)),
+    stderr,
+  );
+  assert.match(stderr, /100%/);
+  assert.ok(!stderr.includes("\u001b"), "no bar where there is no terminal");
+  assert.deepEqual((await document()).models, [model]);
+
+  const table = await run("models");
+  assert.equal(table.code, 0, table.stderr);
+  assert.match(table.stdout, /^acme\/new-GGUF:Q8_0 +[\d.]+ kB +never +in the document, pulled by this gateway$/m);
+  assert.match(table.stdout, /^acme\/alpha:Q8_0 +[\d.]+ kB +never +not in the document, of another program$/m);
+  assert.match(table.stdout, /in the model cache, .* free\.$/m);
+  const json = JSON.parse((await run("models", "--json")).stdout) as { models: { id: string; bytes: number }[] };
+  assert.equal(json.models.find(({ id }) => id === model)?.bytes, size);
+
+  const unasked = await run("rm", model);
+  assert.equal(unasked.code, 1);
+  assert.match(unasked.stderr, /nobody can be asked here: .*--yes/);
+  const removed = await run("rm", "new-GGUF", "--yes");
+  assert.deepEqual([removed.code, removed.stderr], [0, ""]);
+  assert.match(removed.stdout, /^Deleted acme\/new-GGUF:Q8_0: 2 file\(s\), /);
+  assert.deepEqual(await readdir(folders.cacheDir), ["models--acme--alpha"]);
+  const again = await run("rm", model, "--yes");
+  assert.equal(again.code, 1);
+  assert.match(again.stderr, /not found/);
+});
+
+test("Ctrl+C leaves: the pull ends where only it wanted the model, and goes on where the document does", async (t) => {
+  const { hub, folders, start, document, status } = await commands(t);
+  const hold = hub.throttle("new-Q8_0.gguf", 100_000);
+  const pulling = await start("pull", model);
+  await hold.reached;
+  pulling.process.kill("SIGINT");
+  const { code, stderr } = await pulling.exited;
+  assert.equal(code, 130);
+  assert.match(stderr, /Left\. The pull stops, unless/);
+  await until("given up", async () => (await document()).models?.length === 0 && (await status()).running.length === 0);
+  assert.deepEqual(await readdir(folders.cacheDir), ["models--acme--alpha"]);
+  hold.release();
+
+  const wanted = hub.throttle("new-Q8_0.gguf", 100_000);
+  await folders.writeConfig(`version: 1\nmodels: ["${model}"]\n`);
+  await wanted.reached;
+  const second = await start("pull", model);
+  await second.said(/acme/);
+  second.process.kill("SIGINT");
+  assert.equal((await second.exited).code, 130);
+  wanted.release();
+  await until("pulled all the same", async () => (await readdir(folders.cacheDir)).includes("models--acme--new-GGUF"));
+  await until("at rest", async () => (await status()).running.length === 0);
+  assert.deepEqual((await document()).models, [model]);
+});
+
+test("gc tells what would go with exit code 2, and deletes it with --yes; errors are said in words", async (t) => {
+  const { folders, run, serve } = await commands(t);
+  await serve.output(/curl|No model yet/);
+  const nothing = await run("gc");
+  assert.deepEqual([nothing.code, nothing.stdout], [0, "Nothing to delete.\n"]);
+  const blobs = join(folders.cacheDir, "models--acme--alpha", "blobs");
+  const partial = join(blobs, `${"a".repeat(64)}.gw.incomplete`);
+  await writeFile(partial, "x".repeat(10_000));
+  const { utimes } = await import("node:fs/promises");
+  await utimes(partial, 1_000_000, 1_000_000);
+  const look = await run("gc");
+  assert.equal(look.code, 2);
+  assert.match(
+    look.stdout,
+    /^- models--acme--alpha\/blobs\/a{64}\.gw\.incomplete: .* \(AbandonedPartial, 10\.0 kB\)$/m,
+  );
+  assert.match(look.stdout, /10\.0 kB would become free\. `model-gateway gc --yes` deletes it\./);
+  const done = await run("gc", "--yes");
+  assert.equal(done.code, 0);
+  assert.match(done.stdout, /Deleted 1 file\(s\), 10\.0 kB are free now\./);
+  assert.equal((await readdir(blobs)).length, 1);
+
+  const missing = await run("pull", "acme/none-GGUF:Q8_0");
+  assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /model-gateway: .*acme\/none-GGUF/);
+  for (const args of [["pull"], ["rm"], ["gc", "x"], ["models", "x"], ["status", "--yes"]])
+    assert.equal((await run(...args)).code, 1, args.join(" "));
+  const stranger = await runCommand(t, folders, ["models", "--port", "1"]);
+  assert.deepEqual([stranger.code, /no gateway answers/.test(stranger.stderr)], [1, true]);
+});

@@ -1,0 +1,91 @@
+// `model-gateway worker`: a real ggml-rpc-server that is kept running and ends with the command.
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { test } from "node:test";
+import { freePort } from "../../src/engines/free-port.ts";
+import { dial, speak } from "../../src/observe/worker-wire.ts";
+import { runCommand, startCommand } from "../support/command.ts";
+import { rpcServer } from "../support/engine.ts";
+import { makeFolders } from "../support/gateway.ts";
+import { answersOf } from "../support/models.ts";
+import { isRunning } from "../support/processes.ts";
+import { reachable, startRpcGateway } from "../support/rpc-gateway.ts";
+
+async function takesConnections(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  const taken = await once(socket, "connect").then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return taken;
+}
+
+test("it says what to put into the document, serves a gateway, is started again when it dies, and ends on a signal", async (t) => {
+  const folders = await makeFolders(t);
+  const port = await freePort();
+  const environment = { GGML_RPC_SERVER: await rpcServer() };
+  const worker = await startCommand(t, folders, ["worker", "--port", String(port), "--threads", "1"], environment);
+  await worker.output(new RegExp(`rpc: \\{ mode: rpc, workers: \\["127\\.0\\.0\\.1:${port}"\\] \\}`));
+  const [, first] = await worker.output(/runs as process (\d+)/);
+  while (!(await takesConnections(port))) await new Promise(setImmediate);
+
+  const gateway = await startRpcGateway(t, [{ address: `127.0.0.1:${port}` }]);
+  assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
+  const killedAt = performance.now();
+  process.kill(Number(first), "SIGPIPE");
+  await worker.output(/ended \(SIGPIPE\)/);
+  const [, second] = await worker.output(/ended[\s\S]*runs as process (\d+)/);
+  assert.notEqual(second, first);
+  // What the old process held of the model is gone with it: the model must not go on with the new one.
+  assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
+  t.diagnostic(`answered ${Math.round(performance.now() - killedAt)} ms after the worker was killed and started again`);
+  await gateway.until("back", (status) => reachable(status)[0] === "True Answering");
+
+  worker.process.kill("SIGTERM");
+  assert.equal((await worker.exited).code, 0);
+  assert.equal(await isRunning(Number(second)), false);
+});
+
+test("it outlives clients that leave while they wait, which kills a bare ggml-rpc-server", async (t) => {
+  const folders = await makeFolders(t);
+  const port = await freePort();
+  const target = { host: "127.0.0.1", port };
+  const worker = await startCommand(t, folders, ["worker", "--port", String(port)], {
+    GGML_RPC_SERVER: await rpcServer(),
+  });
+  const [, pid] = await worker.output(/runs as process (\d+)/);
+  while ((await speak(target, 500)).kind !== "answered") await new Promise(setImmediate);
+  // In front, and silent.
+  const first = await dial(target, 500);
+  assert.ok("socket" in first);
+  const greeting = Buffer.alloc(33);
+  greeting[0] = 14;
+  greeting.writeBigUInt64LE(24n, 1);
+  for (let waiting = 0; waiting < 2; waiting++) {
+    const second = await dial(target, 500);
+    assert.ok("socket" in second);
+    await new Promise((resolve) => second.socket.write(greeting, resolve));
+    second.socket.resetAndDestroy();
+  }
+  first.socket.destroy();
+  assert.equal((await speak(target, 2_000)).kind, "answered");
+  assert.equal(await isRunning(Number(pid)), true);
+});
+
+test("a port that is taken and flags that are none end it with a reason", async (t) => {
+  const folders = await makeFolders(t);
+  const environment = { GGML_RPC_SERVER: await rpcServer() };
+  const port = String(await freePort());
+  const worker = await startCommand(t, folders, ["worker", "--port", port], environment);
+  await worker.output(/runs as process/);
+  while (!(await takesConnections(Number(port)))) await new Promise(setImmediate);
+  const elsewhere = await makeFolders(t);
+  const second = await runCommand(t, elsewhere, ["worker", "--port", port], environment);
+  assert.equal(second.code, 1);
+  assert.match(second.stderr, /cannot be listened on \(EADDRINUSE\)/);
+  const wrong = await runCommand(t, folders, ["worker", "--port", "0"], environment);
+  assert.match(wrong.stderr, /--port must be a whole number/);
+  assert.match((await runCommand(t, folders, ["plan", "--threads", "2"])).stderr, /belongs to/);
+});
