@@ -5,7 +5,7 @@
 const pure = [
   "^src/plan/",
   "^src/starter/",
-  "^src/status/(conditions|finding|worker-conditions|report)\\.ts$",
+  "^src/status/(conditions|finding|worker-conditions|report|speech)\\.ts$",
   "^src/desired/(document|parse|validate)\\.ts$",
   "^src/observe/cache-layout\\.ts$",
   "^src/hub/(select|layout|capabilities|extents|work-list|pace)\\.ts$",
@@ -13,6 +13,7 @@ const pure = [
   "^src/http/native/(fields|options|chat-messages|(chat|generate|embed)-request)\\.ts$",
   "^src/http/native/((chat|generate|model)-records|show-body)\\.ts$",
   "^src/http/(openapi|json-fault|size-line)\\.ts$",
+  "^src/speech/(leases|plain-text|sherpa-voice|text|transcription-models|turns|voice-config|voices|wav)\\.ts$",
   "^src/http/keys/(key-list|cors)\\.ts$",
 ];
 
@@ -24,6 +25,7 @@ const layers = [
   { name: "pure", path: pure },
   { name: "desired", path: ["^src/desired/"], pathNot: pure },
   { name: "hub", path: ["^src/hub/"], pathNot: pure },
+  { name: "speech", path: ["^src/speech/"], pathNot: pure },
   { name: "engines", path: ["^src/engines/"] },
   { name: "observe", path: ["^src/observe/"], pathNot: pure },
   { name: "execute", path: ["^src/execute/"] },
@@ -44,7 +46,7 @@ const packages = {
   "json-schema-to-ts": "^schemas/",
   "p-queue": "^src/execute/",
   pino: "^src/cli/",
-  undici: "^src/(hub|engines|http|cli)/",
+  undici: "^src/(hub|speech|engines|http|cli)/",
   yaml: "^src/desired/",
 };
 

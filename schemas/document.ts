@@ -78,6 +78,48 @@ export const rpcSchema = {
   },
 } as const;
 
+export const speechSchema = {
+  type: "object",
+  additionalProperties: false,
+  description: "Speech to text and text to speech. Absent: off.",
+  properties: {
+    transcription: {
+      type: "object",
+      additionalProperties: false,
+      required: ["model"],
+      description: "Speech to text, by whisper-server.",
+      properties: {
+        model: {
+          type: "string",
+          pattern: "^(ggml-)?[A-Za-z0-9_][A-Za-z0-9._-]*$",
+          maxLength: 110,
+          description: "A ggml model of whisper.cpp, by its file's name or in short: base.en.",
+          examples: ["ggml-base.en.bin", "base.en"],
+        },
+      },
+    },
+    synthesis: {
+      type: "object",
+      additionalProperties: false,
+      required: ["voice"],
+      description: "Text to speech, with a Piper voice.",
+      properties: {
+        voice: {
+          type: "string",
+          pattern: "^[^\\s/\\\\.]+$",
+          maxLength: 200,
+          description: "A voice's id.",
+          examples: ["en_US-lessac-medium"],
+        },
+      },
+    },
+    start: {
+      enum: ["lazy", "now"],
+      description: "lazy: an engine starts with the first request and ends when it is idle; now: it always runs.",
+    },
+  },
+} as const;
+
 export const documentSchema = {
   $schema: "http://json-schema.org/draft-07/schema#",
   title: "gateway.yaml",
@@ -107,6 +149,7 @@ export const documentSchema = {
     allowEmpty: { type: "boolean", description: "Let an empty list of models prune everything." },
     suspend: { type: "boolean", description: "Observe and plan, but change nothing." },
     rpc: rpcSchema,
+    speech: speechSchema,
   },
 } as const;
 

@@ -6,11 +6,17 @@ export const speechRequestSchema = {
   type: "object",
   required: ["input", "voice"],
   properties: {
-    input: { type: "string", minLength: 1, description: "What to say." },
-    voice: { type: "string", description: "A voice's id: `en_US-lessac-medium`." },
+    input: { type: "string", minLength: 1, maxLength: 100_000, description: "What to say." },
+    voice: {
+      type: "string",
+      description: "A voice's id: `en_US-lessac-medium`. OpenAI's own names (`alloy`) mean the voice of the document.",
+    },
     model: { type: "string", description: "Taken and left alone." },
-    speed: { type: "number", exclusiveMinimum: 0, description: "Taken and left alone." },
-    response_format: { type: "string", description: "Taken and left alone: the answer is WAV." },
+    speed: { type: "number", minimum: 0.25, maximum: 4, description: "1 is the voice's own pace, 2 twice as fast." },
+    response_format: {
+      enum: ["wav", "pcm"],
+      description: "wav where it is left out; pcm is the same sound without a header, 16 bits, little endian.",
+    },
   },
   examples: [{ input: "Hello", voice: "en_US-lessac-medium" }],
 } as const;

@@ -108,10 +108,34 @@ export const removalSchema = {
   },
 } as const;
 
+const speechEngineSchema = {
+  anyOf: [
+    {
+      title: "SpeechEngineStatus",
+      type: "object",
+      additionalProperties: false,
+      required: ["choice", "running", "phase", "pid", "inFlight", "crashes"],
+      properties: {
+        choice: { type: "string", description: "The model's file, or the voice, that the document names." },
+        running: { type: ["string", "null"], description: "The one that it runs with." },
+        phase: { type: "string", examples: ["ready"] },
+        pid: { type: ["integer", "null"] },
+        inFlight: { type: "integer", description: "Answers under way and in line." },
+        crashes: { type: "integer" },
+      },
+    },
+    { type: "null" },
+  ],
+} as const;
+
 const exampleStatus = {
   gateway: { version: "0.1.0", startedAt: "2026-01-31T12:00:00.000Z", ready: true },
   router: { connected: true, phase: "ready", pid: 4711, binary: "llama-server", crashes: 0 },
   rpc: { mode: "single", minWorkers: 0, warning: null, workers: [] },
+  speech: {
+    transcription: { choice: "ggml-base.en.bin", running: null, phase: "stopped", pid: null, inFlight: 0, crashes: 0 },
+    synthesis: null,
+  },
   sync: "Synced",
   health: "Healthy",
   generation: 3,
@@ -133,6 +157,7 @@ export const statusSchema = {
     "gateway",
     "router",
     "rpc",
+    "speech",
     "sync",
     "health",
     "generation",
@@ -177,6 +202,13 @@ export const statusSchema = {
           items: workerSchema,
         },
       },
+    },
+    speech: {
+      type: "object",
+      description: "null: off.",
+      additionalProperties: false,
+      required: ["transcription", "synthesis"],
+      properties: { transcription: speechEngineSchema, synthesis: speechEngineSchema },
     },
     sync: { enum: ["Synced", "OutOfSync", "Unknown"] },
     health: { enum: ["Healthy", "Progressing", "Degraded", "Suspended"] },

@@ -21,11 +21,14 @@ import { createIdleUnload } from "./http/idle.ts";
 import { keyFileName } from "./http/keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
 import { listen, requireKeys } from "./http/listen.ts";
+import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { cleanPartials } from "./hub/partials.ts";
+import { voiceRepo } from "./hub/speech-files.ts";
 import { lockState } from "./lifecycle.ts";
 import { plan } from "./plan/plan.ts";
 import { packageRoot, type Settings } from "./settings.ts";
+import { transcriptionRepo } from "./speech/transcription-models.ts";
 import type { Journal } from "./status/journal.ts";
 import type { StatusReport } from "./status/report.ts";
 
@@ -89,7 +92,13 @@ async function removeLeftoverPartials(
   logger: FastifyBaseLogger,
 ): Promise<void> {
   try {
-    const partials = await cleanPartials(cacheDir, new Set(document.models.map(({ id }) => id)));
+    const { transcription, synthesis } = document.speech ?? { transcription: null, synthesis: null };
+    const wanted = [
+      ...document.models.map(({ id }) => id),
+      ...(transcription === null ? [] : [`${transcriptionRepo}:${transcription}`]),
+      ...(synthesis === null ? [] : [`${voiceRepo}:${synthesis}`]),
+    ];
+    const partials = await cleanPartials(cacheDir, new Set(wanted));
     if (partials.length > 0) logger.info({ partials }, "removed leftovers of earlier pulls");
   } catch (error) {
     logger.warn({ error: String(error) }, "leftovers of earlier pulls could not be removed");
@@ -126,6 +135,13 @@ async function run(
     status,
     waitTimeoutMs: settings.waitTimeoutMs,
     now: Date.now,
+  });
+  const speechUse = createSpeechUse({
+    store,
+    loop,
+    engines: core.speech,
+    lists: core.speech.lists,
+    cachedVoices: core.speech.cachedVoices,
   });
   const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: Date.now, warn });
   const abandon = (id: string): void => {
@@ -173,6 +189,14 @@ async function run(
       },
       waitTimeoutMs: settings.waitTimeoutMs,
     },
+    speech: {
+      use: speechUse,
+      engines: core.speech,
+      lists: core.speech.lists,
+      cachedVoices: core.speech.cachedVoices,
+      cachedModels: core.speech.cachedModels,
+      uploadLimit: settings.uploadLimit,
+    },
     families: {
       catalogue,
       edits,
@@ -196,10 +220,11 @@ async function run(
     core.rpc.workers.stop();
     await core.executor.close();
     idle.stop();
-    await admission.drain("all", AbortSignal.timeout(settings.stopGraceMs));
+    const grace = AbortSignal.timeout(settings.stopGraceMs);
+    await Promise.all([admission.drain("all", grace), core.speech.settled(grace)]);
     cutOff.abort();
     await app.close();
-    await router.stop();
+    await Promise.all([router.stop(), core.speech.close()]);
     await core.hub.close();
     await core.lastUsed.close();
     await unlock();

@@ -137,6 +137,36 @@ export const settingRows = [
       "How long an idle model stays loaded where no request says: 5m, 1h30m, seconds; -1 is until its place is needed.",
   },
   {
+    flag: "whisper-server",
+    variable: "WHISPER_SERVER",
+    fallback: "PATH, then STATE/engines",
+    meaning: "The transcription engine's executable.",
+  },
+  {
+    flag: "speech-engine",
+    variable: "GATEWAY_SPEECH_ENGINE",
+    fallback: "auto",
+    meaning: "What speaks: piper, embedded (sherpa-onnx), or auto: the one that is there.",
+  },
+  {
+    flag: "piper",
+    variable: "PIPER",
+    fallback: "python3, python or piper in PATH",
+    meaning: "A Python that has Piper, or a `piper` command.",
+  },
+  {
+    flag: "speech-idle",
+    variable: "GATEWAY_SPEECH_IDLE",
+    fallback: "600",
+    meaning: "Seconds after which a speech engine that nobody uses is ended.",
+  },
+  {
+    flag: "upload-limit",
+    variable: "GATEWAY_UPLOAD_LIMIT",
+    fallback: "536870912",
+    meaning: "Bytes that an upload to be transcribed may have.",
+  },
+  {
     flag: "worker-interval",
     variable: "GATEWAY_WORKER_INTERVAL",
     fallback: "5",

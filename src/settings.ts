@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { GatewayError } from "./core/errors.ts";
 import { parseKeepAlive } from "./core/keep-alive.ts";
+import type { SpeechEngineChoice } from "./engines/synthesis-engine.ts";
 import type { ChatContextMode } from "./http/chat-context.ts";
 import { type ChosenPrefixes, prefixProblem } from "./http/prefixes.ts";
 import { settingRows } from "./settings-table.ts";
@@ -48,6 +49,13 @@ export interface Settings {
   readonly chatContext: ChatContextMode;
   /** ms that an idle model stays loaded where no request says; null: until its place is needed. */
   readonly keepAliveMs: number | null;
+  readonly whisperServer: string | undefined;
+  readonly speechEngine: SpeechEngineChoice;
+  /** A Python, or a `piper` command. */
+  readonly piper: string | undefined;
+  readonly speechIdleMs: number;
+  /** Bytes. */
+  readonly uploadLimit: number;
   /** ms between two looks at an RPC worker. */
   readonly workerIntervalMs: number;
   /** ms that a lost RPC worker has to answer before it is used again. */
@@ -187,6 +195,11 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     ...prefixesOf(text),
     chatContext: oneOf("chat-context", ["apply", "grow", "ignore"]) as ChatContextMode,
     keepAliveMs: keepAliveOf(text("keep-alive")),
+    whisperServer: text("whisper-server"),
+    speechEngine: oneOf("speech-engine", ["auto", "piper", "embedded"]) as SpeechEngineChoice,
+    piper: text("piper"),
+    speechIdleMs: ms("speech-idle"),
+    uploadLimit: whole("upload-limit", 1024),
     workerIntervalMs: Math.max(50, ms("worker-interval")),
     workerStableMs: ms("worker-stable"),
     workerStallMs: Math.max(100, ms("worker-stall")),

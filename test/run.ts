@@ -1,4 +1,4 @@
-// Runs the tests: sees to the engine first (a fresh machine has none), then every compiled test file, or those named.
+// Runs the tests: sees to the engines first (a fresh machine has none), then every compiled test file, or those named.
 // Ends with the runner's own summary. Child processes that outlive the run fail it.
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -8,6 +8,8 @@ import { installEngine } from "../src/engines/install/install.ts";
 import { locateEngine } from "../src/engines/locate.ts";
 import { packageRoot } from "../src/settings.ts";
 import { leftoverProcesses } from "./support/leftover-processes.ts";
+import { provideSherpa } from "./support/sherpa.ts";
+import { provideWhisper } from "./support/whisper.ts";
 
 const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(packageRoot, "state", "engines");
 
@@ -52,6 +54,8 @@ function testFiles(names: readonly string[]): string[] {
 
 async function run(): Promise<number> {
   await provideEngine();
+  await provideWhisper(console.log);
+  await provideSherpa(console.log);
   const files = testFiles(process.argv.slice(2));
   // Everything that tests write goes here, so that nothing of it can stay.
   const scratch = mkdtempSync(join(tmpdir(), "model-gateway-tests-"));

@@ -23,9 +23,19 @@ export const speechOperations: readonly Operation[] = [
     method: "POST",
     path: "/audio/transcriptions",
     summary: "Turn speech into text",
+    description:
+      "The form is passed on to the engine as it comes, with whatever further fields the engine knows (`language`, `response_format`).",
     request: body({ mediaType: "multipart/form-data", schema: transcriptionFormSchema }),
     responses: [ok("What was said.", json(transcriptionSchema))],
-    errors: ["speech_off", "engine_failed", "upstream_failed"],
+    errors: [
+      "speech_off",
+      "busy",
+      "body_too_large",
+      "engine_missing",
+      "engine_failed",
+      "upstream_failed",
+      ...hubErrors,
+    ],
     anyMediaType: true,
   },
   {
@@ -38,7 +48,16 @@ export const speechOperations: readonly Operation[] = [
     description: "A voice that is not loaded is downloaded where needed, and the engine is started anew with it.",
     request: body(json(speechRequestSchema)),
     responses: [ok("The audio.", { mediaType: "audio/wav", schema: { type: "string", format: "binary" } })],
-    errors: ["speech_off", "engine_failed", "upstream_failed", "not_found", ...hubErrors],
+    errors: [
+      "speech_off",
+      "busy",
+      "engine_missing",
+      "engine_failed",
+      "upstream_failed",
+      "voice_not_found",
+      "suspended",
+      ...hubErrors,
+    ],
   },
   {
     ...common,

@@ -2,15 +2,26 @@
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type EngineName, installEngine } from "../engines/install/install.ts";
+import { installSherpa } from "../engines/install/sherpa.ts";
 import type { CommandLine } from "../settings.ts";
 import { installProgress } from "./progress.ts";
 
 export async function engineCommand({ operands, settings }: CommandLine): Promise<number> {
   const [verb, name = "llama", ...rest] = operands;
   if (verb !== "install" || rest.length > 0 || !isEngine(name))
-    throw new GatewayError("invalid_request", "use `model-gateway engine install [llama|whisper]`");
+    throw new GatewayError("invalid_request", "use `model-gateway engine install [llama|whisper|sherpa]`");
   const stop = new AbortController();
   process.once("SIGINT", () => stop.abort());
+  if (name === "sherpa") {
+    const { version, packageDir } = await installSherpa({
+      enginesDir: join(settings.stateDir, "engines"),
+      environment: settings.environment,
+      signal: stop.signal,
+      onProgress: installProgress(name, process.stderr),
+    });
+    console.log(`${name} ${version} is in ${packageDir}`);
+    return 0;
+  }
   const installed = await installEngine(name, {
     enginesDir: join(settings.stateDir, "engines"),
     environment: settings.environment,
@@ -21,6 +32,6 @@ export async function engineCommand({ operands, settings }: CommandLine): Promis
   return 0;
 }
 
-function isEngine(name: string): name is EngineName {
-  return name === "llama" || name === "whisper";
+function isEngine(name: string): name is EngineName | "sherpa" {
+  return name === "llama" || name === "whisper" || name === "sherpa";
 }

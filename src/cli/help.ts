@@ -19,7 +19,7 @@ Commands:
   gc [--yes]       what of the cache serves nobody, and with --yes delete it:
                    exit 0 nothing left, 2 something would go, 1 error
   validate FILE    check a gateway.yaml: exit 0 valid, 1 not
-  engine install [llama|whisper]
+  engine install [llama|whisper|sherpa]
                    put an engine into the state folder
   worker [--host 127.0.0.1] [--port 50052] [--threads N]
                    lend this machine to a gateway: run a ggml-rpc-server and

@@ -8,6 +8,8 @@ import { readSavedDocument } from "../desired/saved.ts";
 import { createEngineSource } from "../engines/engine-source.ts";
 import { createRouter } from "../engines/router.ts";
 import { openInventory } from "../execute/inventory.ts";
+import { createSpeech } from "../gateway/speech.ts";
+import { createHubClient } from "../hub/client.ts";
 import { createCacheScanner } from "../observe/cache.ts";
 import { createObserver } from "../observe/observe.ts";
 import { plan } from "../plan/plan.ts";
@@ -42,6 +44,17 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     warn: nothing,
   });
   const inventory = await openInventory(stateDir, nothing);
+  const desired = await documentNow(settings);
+  const speech = createSpeech({
+    settings,
+    hub: createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment }),
+    document: () => desired,
+    now: Date.now,
+    onOutput: nothing,
+    onChange: nothing,
+    onFound: nothing,
+    warn: nothing,
+  });
   const observer = createObserver({
     scanner: createCacheScanner(cacheDir),
     cacheDir,
@@ -49,10 +62,10 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     router,
     inventory: inventory.entries,
     engine,
+    speech: speech.observe,
     workers: null,
     onNewEngine: nothing,
   });
-  const desired = await documentNow(settings);
   const found = plan(desired, await observer.observe(), {
     now: Date.now(),
     backoff: new Map(),

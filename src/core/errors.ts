@@ -49,6 +49,12 @@ export const errorCatalogue = {
     reason: "ModelNotFound",
     hint: "GET /v1/models lists the models; add the missing one to gateway.yaml to have it pulled.",
   },
+  voice_not_found: {
+    status: 404,
+    reaction: "stall",
+    reason: "VoiceNotFound",
+    hint: "GET /api/tts/voices/search?q=TEXT finds the ids of the official voices.",
+  },
   not_capable: {
     status: 400,
     reaction: "stall",
@@ -120,13 +126,19 @@ export const errorCatalogue = {
     status: 503,
     reaction: "stall",
     reason: "SpeechOff",
-    hint: "Speech cannot be turned on in this version yet.",
+    hint: "Add `speech: { transcription: { model: ggml-base.en.bin }, synthesis: { voice: en_US-lessac-medium } }` to gateway.yaml.",
+  },
+  busy: {
+    status: 503,
+    reaction: "retry",
+    reason: "Busy",
+    hint: "The speech engine has a full line of requests: repeat this one after the seconds that Retry-After names.",
   },
   engine_missing: {
     status: 503,
     reaction: "stall",
     reason: "EngineMissing",
-    hint: "Run `model-gateway engine install`, or point --llama-server to a llama-server.",
+    hint: "Run `model-gateway engine install llama`, `whisper` or `sherpa`, or name an engine of your own by its setting.",
   },
   engine_failed: {
     status: 503,

@@ -1,6 +1,7 @@
 // The desired document in its canonical form, and how edits of it combine. Pure.
 import type { DocumentInput } from "../../schemas/document.ts";
 import { applyMergePatch, equalJson, isJsonObject, type Json, type JsonObject } from "../core/merge-patch.ts";
+import { modelFileName } from "../speech/transcription-models.ts";
 
 /**
  * Somebody asked for a model to be deleted. Kept beside the document until its files are gone, so that a gateway that ends
@@ -40,6 +41,16 @@ export interface DesiredModel {
   readonly revision?: string;
 }
 
+/** Null: that half of it is off. */
+export interface DesiredSpeech {
+  /** The file's name: `ggml-base.en.bin`. */
+  readonly transcription: string | null;
+  /** A voice's id, composed (NFC). */
+  readonly synthesis: string | null;
+  /** Whether engines run without being asked. */
+  readonly start: "lazy" | "now";
+}
+
 /** What should be true. Defaults are filled in; models are in the order of the document. */
 export interface Desired {
   readonly version: 1;
@@ -54,6 +65,8 @@ export interface Desired {
     readonly minWorkers: number;
     readonly allowPublicWorkers: boolean;
   };
+  /** Null: off. */
+  readonly speech: DesiredSpeech | null;
   /** Not part of the document as people write it. */
   readonly removals: readonly Removal[];
 }
@@ -114,7 +127,16 @@ export function toDesired(tree: DocumentTree, removals: readonly Removal[] = [])
       minWorkers: input.rpc?.minWorkers ?? 0,
       allowPublicWorkers: input.rpc?.allowPublicWorkers ?? false,
     },
+    speech: input.speech ? toSpeech(input.speech) : null,
     removals,
+  };
+}
+
+function toSpeech({ transcription, synthesis, start = "lazy" }: NonNullable<DocumentInput["speech"]>): DesiredSpeech {
+  return {
+    transcription: transcription ? (modelFileName(transcription.model) ?? transcription.model) : null,
+    synthesis: synthesis ? synthesis.voice.normalize("NFC") : null,
+    start,
   };
 }
 

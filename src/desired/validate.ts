@@ -1,9 +1,11 @@
 // Says whether a value is a desired document, with every problem at once and the path of each.
 import { Ajv, type ErrorObject } from "ajv";
-import { type DocumentInput, documentSchema, modelSchema, rpcSchema } from "../../schemas/document.ts";
+import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../schemas/document.ts";
 import { normaliseName, parseModelId } from "../core/ids.ts";
 import { presetProblem } from "../core/preset-keys.ts";
 import { isPublicLiteral } from "../core/worker-address.ts";
+import { modelFileName } from "../speech/transcription-models.ts";
+import { isVoiceId } from "../speech/voices.ts";
 import { type DocumentTree, toTree } from "./document.ts";
 
 export interface Problem {
@@ -27,6 +29,8 @@ const forms: ReadonlyMap<string, string> = new Map([
   [modelSchema.properties.id.pattern, "OWNER/NAME:TAG"],
   [modelSchema.properties.revision.pattern, "a branch, tag or commit"],
   [rpcSchema.properties.workers.items.pattern, "HOST:PORT"],
+  [speechSchema.properties.transcription.properties.model.pattern, "ggml-NAME.bin or NAME"],
+  [speechSchema.properties.synthesis.properties.voice.pattern, "a voice's id, such as en_US-lessac-medium"],
   [modelSchema.properties.aliases.items.pattern, "a name of letters, digits and _ . / : + @ -"],
 ]);
 
@@ -34,7 +38,13 @@ export function validateDocument(value: unknown): Validation {
   const fits = matchesSchema(value);
   const structural = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape).map(toProblem);
   // Also beside a broken key: a person wants to hear of everything at once.
-  const problems = [...structural, ...modelProblems(value), ...aliasProblems(value), ...workerProblems(value)];
+  const problems = [
+    ...structural,
+    ...modelProblems(value),
+    ...aliasProblems(value),
+    ...workerProblems(value),
+    ...speechProblems(value),
+  ];
   if (fits && problems.length === 0) return { ok: true, tree: toTree(value) };
   return { ok: false, problems: withoutRepeats(problems) };
 }
@@ -185,6 +195,25 @@ function workerProblems(value: unknown): Problem[] {
       },
     ];
   });
+}
+
+/** Both become names of files. */
+function speechProblems(value: unknown): Problem[] {
+  const speech = isObject(value) && isObject(value["speech"]) ? value["speech"] : {};
+  const model = isObject(speech["transcription"]) ? speech["transcription"]["model"] : undefined;
+  const voice = isObject(speech["synthesis"]) ? speech["synthesis"]["voice"] : undefined;
+  const { transcription, synthesis } = speechSchema.properties;
+  const fits = ({ pattern }: { readonly pattern: string }, text: string): boolean =>
+    new RegExp(pattern, "u").test(text);
+  const problems: Problem[] = [];
+  if (typeof model === "string" && fits(transcription.properties.model, model) && modelFileName(model) === null)
+    problems.push({
+      path: ["speech", "transcription", "model"],
+      message: `${JSON.stringify(model)} is no transcription model: ggml-NAME.bin`,
+    });
+  if (typeof voice === "string" && fits(synthesis.properties.voice, voice) && !isVoiceId(voice))
+    problems.push({ path: ["speech", "synthesis", "voice"], message: `${JSON.stringify(voice)} is no voice's id` });
+  return problems;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

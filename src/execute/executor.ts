@@ -79,7 +79,12 @@ export function createExecutor(options: {
   readonly onProgress: (action: Action, progress: Progress) => void;
   readonly onSettled: (outcome: Outcome) => void;
 }): Executor {
-  const lanes = { control: new PQueue({ concurrency: 1 }), transfer: new PQueue({ concurrency: options.transfers }) };
+  const lanes = {
+    control: new PQueue({ concurrency: 1 }),
+    transfer: new PQueue({ concurrency: options.transfers }),
+    // Its two engines have nothing to do with each other.
+    speech: new PQueue({ concurrency: 2 }),
+  };
   const tasks = new Map<string, Task>();
   const followers = new Map<string, Set<Follower>>();
   let closed = false;
@@ -161,7 +166,7 @@ export function createExecutor(options: {
       closed = true;
       // What a pull has finished so far is kept: the next start goes on from there.
       for (const task of tasks.values()) task.abort.abort(new GatewayError("shutting_down", "the gateway is stopping"));
-      await Promise.all([lanes.control.onIdle(), lanes.transfer.onIdle()]);
+      await Promise.all(Object.values(lanes).map((lane) => lane.onIdle()));
     },
   };
 }
@@ -189,6 +194,18 @@ async function dispatch(handlers: Handlers, action: Action, run: ActionRun): Pro
       return {};
     case "router.restart":
       await handlers["router.restart"](action, run);
+      return {};
+    case "voice.pull":
+      await handlers["voice.pull"](action, run);
+      return {};
+    case "transcription.pull":
+      await handlers["transcription.pull"](action, run);
+      return {};
+    case "speech.start":
+      await handlers["speech.start"](action, run);
+      return {};
+    case "speech.stop":
+      await handlers["speech.stop"](action, run);
       return {};
     default:
       return action satisfies never;

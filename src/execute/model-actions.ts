@@ -122,7 +122,7 @@ function requireId(model: string): ModelId {
 }
 
 /** Bytes free for us where a folder lives; undefined where the filesystem does not say. */
-async function freeBytes(folder: string): Promise<number | undefined> {
+export async function freeBytes(folder: string): Promise<number | undefined> {
   try {
     const { bavail, bsize } = await statfs(folder);
     return bavail * bsize;

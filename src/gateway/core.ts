@@ -16,6 +16,7 @@ import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
 import { createRepoTurns } from "../execute/repo-turns.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
+import { speechHandlers } from "../execute/speech-actions.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
@@ -30,6 +31,7 @@ import { actionBody, type StatusReport, statusReport } from "../status/report.ts
 import { createStatusTracker } from "../status/tracker.ts";
 import { noteKept, tellOutcome } from "./outcomes.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
+import { createSpeech, type Speech } from "./speech.ts";
 
 export interface Core {
   readonly presetPath: string;
@@ -41,6 +43,7 @@ export interface Core {
   readonly admission: Admission;
   readonly executor: Executor;
   readonly loop: Loop;
+  readonly speech: Speech;
   readonly inventory: Inventory;
   readonly collector: Collector;
   readonly lastUsed: LastUsed;
@@ -137,6 +140,16 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
   });
   admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
   const scanner = createCacheScanner(cacheDir);
+  const speech = createSpeech({
+    settings,
+    hub,
+    document: () => store.current().document,
+    now,
+    onOutput: (name, text) => logger.trace({ engine: name }, text.trimEnd()),
+    onChange: () => loop.wake("speech"),
+    onFound: () => loop.retry(),
+    warn,
+  });
   const turns = createRepoTurns();
   const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow()).models;
   const collector = createCollector({
@@ -181,6 +194,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
           return { preset: preset.value.text, cache: (await cacheNow()).signature };
         },
       }),
+      ...speechHandlers({ cacheDir, voicesDir: speech.voicesDir, hub, lists: speech.lists, engines: speech, turns }),
     },
     transfers: settings.transfers,
     now,
@@ -199,6 +213,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     router,
     inventory: inventory.entries,
     engine,
+    speech: speech.observe,
     workers: rpc.workers,
     onNewEngine: () => loop.retry(),
   });
@@ -263,6 +278,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     admission,
     executor,
     loop,
+    speech,
     inventory,
     collector,
     lastUsed,
@@ -283,6 +299,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
         pass: loop.last(),
         router: router.snapshot(),
         binary: engine.path(),
+        speech: speech.report(),
         source,
         conditions: tracker.conditions(),
         models: tracker.models(),

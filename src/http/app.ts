@@ -13,7 +13,7 @@ import { limitConnections } from "./listen.ts";
 import { type NativeRoutesDeps, nativeRoutes } from "./native/routes.ts";
 import { openApiRoute } from "./openapi-route.ts";
 import { servedPrefixes } from "./prefixes.ts";
-import { audioRoutes, speechRoutes } from "./speech/routes.ts";
+import { audioRoutes, type SpeechRoutesDeps, speechRoutes } from "./speech/routes.ts";
 
 export interface AppSettings {
   /** Bytes that a chat may have. */
@@ -34,6 +34,7 @@ export interface AppDeps {
   readonly own: GatewayRoutesDeps;
   /** What the chat families share. */
   readonly families: CompatRoutesDeps & NativeRoutesDeps;
+  readonly speech: SpeechRoutesDeps;
   readonly keys: LicenseKeys;
   /** Whether only this machine can connect. */
   readonly loopback: boolean;
@@ -41,7 +42,16 @@ export interface AppDeps {
   readonly stopping: AbortSignal;
 }
 
-export function buildApp({ logger, settings, own, families, keys, loopback, stopping }: AppDeps): FastifyInstance {
+export function buildApp({
+  logger,
+  settings,
+  own,
+  families,
+  speech,
+  keys,
+  loopback,
+  stopping,
+}: AppDeps): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
     // A line per request costs a third of its CPU time; failures are logged where they happen.
@@ -87,12 +97,12 @@ export function buildApp({ logger, settings, own, families, keys, loopback, stop
   const prefixes = servedPrefixes(settings);
   for (const prefix of prefixes.compat) {
     scope(prefix, (inner) => compatRoutes(inner, families));
-    scope(prefix, audioRoutes);
+    scope(prefix, (inner) => audioRoutes(inner, speech));
   }
   for (const prefix of prefixes.llama) scope(prefix, (inner) => llamaRoutes(inner, families));
   for (const prefix of prefixes.native) scope(prefix, (inner) => nativeRoutes(inner, families));
   scope("", (inner) => gatewayRoutes(inner, own));
-  scope("", speechRoutes);
+  scope("", (inner) => speechRoutes(inner, speech));
   scope("", (inner) => openApiRoute(inner, { prefixes, version: () => own.status().gateway.version }));
   scope("", (inner) => frontRoutes(inner, prefixes.front));
 

@@ -5,7 +5,7 @@ import { systemCode } from "../core/errors.ts";
 import { readIfPresent } from "../desired/atomic-file.ts";
 import type { EngineSource } from "../engines/engine-source.ts";
 import type { Router } from "../engines/router.ts";
-import type { InventoryEntry, Knowable, Observed } from "../plan/observed.ts";
+import type { InventoryEntry, Knowable, Observed, SpeechObserved } from "../plan/observed.ts";
 import { emptyPreset, type PresetFile, parsePreset } from "../plan/preset-file.ts";
 import type { CacheScanner } from "./cache.ts";
 import type { Workers } from "./workers.ts";
@@ -21,6 +21,7 @@ export function createObserver(options: {
   readonly router: Router;
   readonly inventory: () => readonly InventoryEntry[];
   readonly engine: Pick<EngineSource, "state" | "look">;
+  readonly speech: () => Promise<SpeechObserved>;
   /** Null where nobody watches them. */
   readonly workers: Pick<Workers, "snapshot"> | null;
   /** The engine was replaced: what failed with the old one may work with this one. */
@@ -28,10 +29,11 @@ export function createObserver(options: {
 }): Observer {
   return {
     observe: async () => {
-      const [cache, preset, freeBytes] = await Promise.all([
+      const [cache, preset, freeBytes, speech] = await Promise.all([
         options.scanner.scan(),
         readPreset(options.presetPath),
         readFreeBytes(options.cacheDir),
+        options.speech(),
         options.router.refresh(),
         options.engine.look().then((isNew) => isNew && options.onNewEngine()),
       ]);
@@ -46,6 +48,7 @@ export function createObserver(options: {
           : cache,
         preset,
         freeBytes,
+        speech,
         workers: options.workers
           ? { state: "known", value: options.workers.snapshot() }
           : { state: "unknown", why: "no gateway runs that would watch the workers" },

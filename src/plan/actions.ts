@@ -1,5 +1,6 @@
 // The actions that the planner may ask for. Pure types.
 import type { ErrorCode } from "../core/errors.ts";
+import type { SpeechKind } from "./observed.ts";
 
 export const actionKinds = [
   "model.pull",
@@ -10,10 +11,15 @@ export const actionKinds = [
   "router.start",
   "router.reload",
   "router.restart",
+  "voice.pull",
+  "transcription.pull",
+  "speech.start",
+  "speech.stop",
 ] as const;
 
 export type ActionKind = (typeof actionKinds)[number];
-export type Lane = "control" | "transfer";
+/** `speech`: a router that reads its preset again does not wait for a transcription model that loads, nor the other way. */
+export type Lane = "control" | "transfer" | "speech";
 
 interface ActionBase {
   /** What it acts on; at most one action per key is planned or running. */
@@ -39,10 +45,16 @@ export type Action = ActionBase &
     /** `changes`: every model, loaded or not, whose settings or files are others now; none of them may be loaded meanwhile. */
     | { readonly kind: "router.reload"; readonly changes: readonly string[] }
     | { readonly kind: "router.restart" }
+    | { readonly kind: "voice.pull"; readonly voice: string }
+    | { readonly kind: "transcription.pull"; readonly file: string }
+    /** `choice`: the model's file or the voice. */
+    | { readonly kind: "speech.start"; readonly engine: SpeechKind; readonly choice: string }
+    | { readonly kind: "speech.stop"; readonly engine: SpeechKind }
   );
 
 export function laneOf(kind: ActionKind): Lane {
-  return kind === "model.pull" || kind === "model.import" ? "transfer" : "control";
+  if (kind === "speech.start" || kind === "speech.stop") return "speech";
+  return /\.(?:pull|import)$/.test(kind) ? "transfer" : "control";
 }
 
 /** How far an action is; bytes where it moves bytes. */

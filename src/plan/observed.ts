@@ -129,12 +129,50 @@ export interface WorkersSnapshot {
   readonly workers: readonly WorkerSnapshot[];
 }
 
+export const speechKinds = ["transcription", "synthesis"] as const;
+export type SpeechKind = (typeof speechKinds)[number];
+
+/** An engine of speech: whisper-server, or what speaks. */
+export interface SpeechState {
+  /** Why there is no engine, and what to do; null where there is one, and while nobody has asked for it. */
+  readonly problem: string | null;
+  readonly phase: RouterPhase;
+  readonly pid: number | null;
+  /** The file's name of the model, or the voice's id, that it runs with; null while it is stopped. */
+  readonly choice: string | null;
+  /** What the document names, where it is on disk; empty while it is off. */
+  readonly cached: readonly string[];
+  /** Times (ms) of exits nobody asked for. */
+  readonly crashes: readonly number[];
+  readonly lastWords: string;
+  /** Somebody waits for it. */
+  readonly wanted: boolean;
+  /** Nobody has used it for as long as an engine stays without use. */
+  readonly idle: boolean;
+}
+
+export type SpeechObserved = Readonly<Record<SpeechKind, SpeechState>>;
+
+/** Nothing runs and nothing was looked at. */
+export const restingSpeech: SpeechState = {
+  problem: null,
+  phase: "stopped",
+  pid: null,
+  choice: null,
+  cached: [],
+  crashes: [],
+  lastWords: "",
+  wanted: false,
+  idle: false,
+};
+
 export interface Observed {
   readonly cache: Knowable<CacheSnapshot>;
   readonly preset: Knowable<PresetFile>;
   readonly router: RouterSnapshot;
   readonly inventory: Knowable<readonly InventoryEntry[]>;
   readonly freeBytes: Knowable<number>;
+  readonly speech: SpeechObserved;
   readonly workers: Knowable<WorkersSnapshot>;
 }
 

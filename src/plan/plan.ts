@@ -8,6 +8,7 @@ import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./pres
 import { type Goings, isMarked, isPresent, modelsToGo, planPruned, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
 import { createRoomCheck, type Needs, noNeeds } from "./room.ts";
+import { planSpeech } from "./speech.ts";
 import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
 import { wantedWorkers } from "./workers.ts";
 
@@ -25,11 +26,12 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   const going = modelsToGo(desired, observed);
   const findings = new Map<string, string>();
   const engine = planEngine(desired, observed, going, findings, context);
-  const candidates = [
+  const candidates: Candidate[] = [
     ...planModels(desired, observed),
     ...planRequested(going.requested, observed),
     ...engine,
     ...planPruned(going.pruned, observed, engine),
+    ...planSpeech(desired, observed, findings, context.now),
   ];
   const ready: Action[] = [];
   const held: HeldAction[] = [];

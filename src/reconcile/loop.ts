@@ -6,9 +6,10 @@ import type { DesiredState } from "../desired/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
 import { type Action, type BackoffEntry, backoffKey, type Plan, type RunningAction } from "../plan/actions.ts";
-import type { Observed } from "../plan/observed.ts";
+import { type Observed, speechKinds } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
 import type { Needs } from "../plan/room.ts";
+import { choiceKey } from "../plan/speech.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
 import { createSizeBook } from "./size-book.ts";
 
@@ -151,10 +152,13 @@ export function createLoop(options: {
    */
   function cancelUnwanted({ document }: DesiredState, found: Plan): void {
     const named = new Set(document.models.map(({ id }) => id));
+    const speech = speechKinds.map((kind) => choiceKey(kind, document.speech?.[kind] ?? ""));
     const planned = new Map(
       [...found.held.map((held) => held.action), ...found.actions].map((action) => [action.key, action]),
     );
     for (const { action, lane } of options.executor().running()) {
+      if (lane === "transfer" && !("model" in action) && !speech.includes(action.key))
+        options.executor().cancel(action.key);
       if (lane !== "transfer" || !("model" in action)) continue;
       const instead = planned.get(action.key);
       if (instead ? !isSameTransfer(instead, action) : !named.has(action.model)) options.executor().cancel(action.key);

@@ -25,6 +25,11 @@ models:
   #   preset: { flash-attn: "on" }   # further llama-server options
   #   keep: true                     # never pruned
 
+# Speech to text and text to speech; \`model-gateway engine install whisper\` and \`… sherpa\` install the engines:
+# speech:
+#   transcription: { model: base.en }
+#   synthesis: { voice: en_US-lessac-medium }
+
 # prune: true            # also delete models that this gateway pulled and that are no longer listed
 # suspend: true          # look and plan, but change nothing
 `;

@@ -7,6 +7,7 @@ import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } f
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
 import { type Condition, type Finding, finding } from "./finding.ts";
+import { speechFindings } from "./speech.ts";
 import { workersReady } from "./worker-conditions.ts";
 
 export type { Condition, Finding } from "./finding.ts";
@@ -36,6 +37,7 @@ export function gatewayFindings(input: StatusInput): Finding[] {
     diskRoom(input),
     hubReachable(input),
     workersReady(input.desired, input.observed.workers),
+    ...speechFindings(input),
   ];
   return [ready(parts), ...parts];
 }

@@ -4,6 +4,7 @@ import type { SourceStatus } from "../desired/parse.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot, WorkerDevice } from "../plan/observed.ts";
 import type { Condition } from "./finding.ts";
+import type { SpeechReport } from "./speech.ts";
 import { rpcWarning } from "./worker-conditions.ts";
 
 export interface StatusReport {
@@ -23,6 +24,7 @@ export interface StatusReport {
     readonly warning: string | null;
     readonly workers: readonly WorkerStatus[];
   };
+  readonly speech: SpeechReport;
   readonly sync: "Synced" | "OutOfSync" | "Unknown";
   readonly health: "Healthy" | "Progressing" | "Degraded" | "Suspended";
   readonly generation: number;
@@ -86,6 +88,7 @@ export interface ReportInput {
   readonly pass: { readonly desired: DesiredState; readonly plan: Plan } | null;
   readonly router: Pick<RouterSnapshot, "phase" | "pid" | "silentSince" | "crashes">;
   readonly binary: string | null;
+  readonly speech: SpeechReport;
   readonly source: SourceStatus;
   readonly conditions: readonly Condition[];
   readonly models: readonly ModelStatus[];
@@ -112,6 +115,7 @@ export function statusReport(input: ReportInput): StatusReport {
       crashes: router.crashes.length,
     },
     rpc: rpcBody(desired.document, input.workers),
+    speech: input.speech,
     sync: syncOf(conditions, isObserved),
     health: healthOf(conditions, desired.document.suspend),
     generation: desired.generation,

@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from "node:test";
 import type { Router } from "../../src/engines/router.ts";
 import { createCacheScanner } from "../../src/observe/cache.ts";
 import { createObserver, readPreset } from "../../src/observe/observe.ts";
-import type { CacheSnapshot, InventoryEntry, Observed } from "../../src/plan/observed.ts";
+import { type CacheSnapshot, type InventoryEntry, type Observed, restingSpeech } from "../../src/plan/observed.ts";
 import { cacheRepo, commitOf, modelHead, sha256 } from "../support/cache-folder.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
@@ -208,6 +208,7 @@ function observer(
     router,
     inventory: () => inventory,
     engine,
+    speech: () => Promise.resolve({ transcription: restingSpeech, synthesis: restingSpeech }),
     onNewEngine: () => undefined,
   });
 }

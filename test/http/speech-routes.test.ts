@@ -1,4 +1,4 @@
-// The six speech routes: what they take, and that they say what they cannot do yet.
+// The six speech routes where speech is off: what they take, and that they say how it is turned on.
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
@@ -42,7 +42,7 @@ test("interface 4, Speech is off: all six routes say so, and need no license key
     for (const path of [...cached, ...search, ...search.map((each) => `${each}?q=en`), `${search[0]}?q=`]) {
       const answer = await gateway.json(path);
       assert.deepEqual([answer.status, codeOf(answer)], [503, "speech_off"], path);
-      assert.match((answer.body["error"] as { hint: string }).hint, /cannot be turned on/);
+      assert.match((answer.body["error"] as { hint: string }).hint, /gateway\.yaml/);
     }
     for (const path of [
       ...cached.map((each) => `${each}?q=en`),
@@ -69,6 +69,9 @@ test("interface 4, Speech is off: all six routes say so, and need no license key
         [{ input: "", voice: "x" }, "input", /input must not be empty/],
         [{ input: "hi", voice: 5 }, "voice", /voice must be a string/],
         [{ input: 1, speed: "fast" }, "voice", /voice is missing; input must be a string; speed must be a number/],
+        [{ input: "hi", voice: "x", response_format: "mp3" }, "response_format", /must be one of wav, pcm/],
+        [{ input: "hi", voice: "x", speed: 5 }, "speed", /speed must be <= 4/],
+        [{ input: "x".repeat(100_001), voice: "x" }, "input", /input must NOT have more than 100000 characters/],
         [[], null, /JSON object/],
       ] as const) {
         const refused = await gateway.json(path, postWith(body));

@@ -1,7 +1,13 @@
 // The loop on a world of a few variables: a document, a cache that holds names, and a clock that the test moves.
 import type { TestContext } from "node:test";
 import { type Desired, type DesiredState, toDesired, toTree } from "../../src/desired/document.ts";
-import type { CachedModel, CacheSnapshot, Knowable, Observed } from "../../src/plan/observed.ts";
+import {
+  type CachedModel,
+  type CacheSnapshot,
+  type Knowable,
+  type Observed,
+  restingSpeech,
+} from "../../src/plan/observed.ts";
 import { emptyPreset, parsePreset } from "../../src/plan/preset-file.ts";
 import { createLoop, type Loop, type Pass } from "../../src/reconcile/loop.ts";
 import { cleanUp } from "./clean-up.ts";
@@ -80,6 +86,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
       },
       inventory: { state: "known", value: [] },
       freeBytes: { state: "known", value: 2 ** 40 },
+      speech: { transcription: restingSpeech, synthesis: restingSpeech },
     };
   }
 

@@ -1,12 +1,25 @@
-// The six speech routes: two belong to the compatible family, four are the gateway's own. Their requests are checked; nothing
-// is behind them yet, and each says so.
+// The six speech routes: two belong to the compatible family, four are the gateway's own. None needs a license key.
 import type { FastifyInstance } from "fastify";
 import { noQuerySchema, type SpeechSearchQuery, speechSearchQuerySchema } from "../../../schemas/own.ts";
 import { type SpeechRequest, speechRequestSchema } from "../../../schemas/speech.ts";
 import { GatewayError } from "../../core/errors.ts";
+import type { SpeechLists } from "../../hub/speech-files.ts";
+import { searchModels } from "../../speech/transcription-models.ts";
+import { searchVoices } from "../../speech/voices.ts";
+import { clientLeft } from "../client-left.ts";
 import { installFamily } from "../family.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { bodyCheck, queryCheck } from "../validate.ts";
+import { type SpeakDeps, speak } from "./speak.ts";
+import { type TranscribeDeps, transcribe } from "./transcribe.ts";
+
+export interface SpeechRoutesDeps extends Omit<TranscribeDeps, "engines">, Omit<SpeakDeps, "engines"> {
+  readonly engines: TranscribeDeps["engines"] & SpeakDeps["engines"];
+  readonly lists: SpeechLists;
+  /** Ids and names of what is on disk. */
+  readonly cachedVoices: () => Promise<readonly string[]>;
+  readonly cachedModels: () => Promise<readonly string[]>;
+}
 
 const config = { licenseKey: "none" } as const;
 
@@ -14,14 +27,10 @@ const speechRequest = bodyCheck<SpeechRequest>(speechRequestSchema);
 const searchQuery = queryCheck<SpeechSearchQuery>(speechSearchQuerySchema);
 const noQuery = queryCheck<object>(noQuerySchema);
 
-function speechOff(): GatewayError {
-  return new GatewayError("speech_off", "speech is off, and cannot be turned on in this version yet");
-}
-
 /** Below the compatible family's prefix. */
-export function audioRoutes(app: FastifyInstance): void {
+export function audioRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void {
   installFamily(app, "compat");
-  // An upload may be large: it is left where it is.
+  // An upload may be large: it is left where it is until the engine takes it.
   app.addContentTypeParser("multipart/form-data", (_request, _payload, done) => done(null));
   app.post(
     "/audio/transcriptions",
@@ -36,29 +45,39 @@ export function audioRoutes(app: FastifyInstance): void {
         );
       },
     },
-    () => {
-      throw speechOff();
+    async (request, reply) => {
+      await transcribe(deps, request, reply);
+      return reply;
     },
   );
-  app.post<{ Body: Buffer }>("/audio/speech", { config }, (request) => {
-    speechRequest(parseJsonBody(request.body));
-    throw speechOff();
+  app.post<{ Body: Buffer }>("/audio/speech", { config }, async (request, reply) => {
+    await speak(deps, speechRequest(parseJsonBody(request.body)), request, reply);
+    return reply;
   });
 }
 
 /** Voices and transcription models. */
-export function speechRoutes(app: FastifyInstance): void {
+export function speechRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void {
+  const { use, lists } = deps;
   installFamily(app, "gateway");
-  for (const path of ["/api/tts/voices/cached", "/api/stt/models/cached"]) {
-    app.get(path, { config }, (request) => {
-      noQuery(request.query);
-      throw speechOff();
-    });
-  }
-  for (const path of ["/api/tts/voices/search", "/api/stt/models/search"]) {
-    app.get(path, { config }, (request) => {
-      searchQuery(request.query);
-      throw speechOff();
-    });
-  }
+  app.get("/api/tts/voices/cached", { config }, async (request) => {
+    noQuery(request.query);
+    use.requireOn();
+    return { voices: await deps.cachedVoices() };
+  });
+  app.get("/api/stt/models/cached", { config }, async (request) => {
+    noQuery(request.query);
+    use.requireOn();
+    return { models: await deps.cachedModels() };
+  });
+  app.get("/api/tts/voices/search", { config }, async (request, reply) => {
+    const { q = "" } = searchQuery(request.query);
+    use.requireOn();
+    return searchVoices(await lists.voices(clientLeft(reply)), q);
+  });
+  app.get("/api/stt/models/search", { config }, async (request, reply) => {
+    const { q = "" } = searchQuery(request.query);
+    use.requireOn();
+    return searchModels(await lists.modelFiles(clientLeft(reply)), q);
+  });
 }

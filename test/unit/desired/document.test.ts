@@ -51,6 +51,14 @@ const tree: fc.Arbitrary<DocumentTree> = fc
         },
         { requiredKeys: [] },
       ),
+      speech: fc.record(
+        {
+          transcription: fc.record({ model: fc.constantFrom("base", "ggml-base.en.bin") }),
+          synthesis: fc.record({ voice: fc.constantFrom("en_US-lessac-medium", "pt_PT-tugão-medium") }),
+          start: fc.constantFrom("lazy", "now"),
+        },
+        { requiredKeys: [] },
+      ),
     },
     { requiredKeys: ["version"] },
   )
@@ -82,6 +90,7 @@ test("defaults are filled in for the planner alone", () => {
     allowEmpty: false,
     suspend: false,
     rpc: { mode: "single", workers: [], minWorkers: 0, allowPublicWorkers: false },
+    speech: null,
     removals: [],
   });
   assert.deepEqual(emptyTree, { version: 1 });

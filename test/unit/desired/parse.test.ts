@@ -155,6 +155,33 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
     'version: 1\nrpc: { workers: ["h:1", "h:1"] }\n',
     [at(2, 17, "rpc.workers", "must NOT have duplicate items (items ## 1 and 0 are identical)")],
   ],
+  [
+    "a transcription model and a voice that are none",
+    "version: 1\nspeech:\n  transcription: { model: ../x.bin }\n  synthesis: { voice: ../../etc/passwd }\n",
+    [
+      at(3, 27, "speech.transcription.model", '"../x.bin" is not of the form ggml-NAME.bin or NAME'),
+      at(
+        4,
+        23,
+        "speech.synthesis.voice",
+        '"../../etc/passwd" is not of the form a voice\'s id, such as en_US-lessac-medium',
+      ),
+    ],
+  ],
+  [
+    "what fits the form and is still none",
+    "version: 1\nspeech:\n  transcription: { model: silero-v5 }\n  synthesis: { voice: '-x' }\n  start: soon\n",
+    [
+      at(3, 27, "speech.transcription.model", '"silero-v5" is no transcription model: ggml-NAME.bin'),
+      at(4, 23, "speech.synthesis.voice", '"-x" is no voice\'s id'),
+      at(5, 10, "speech.start", "must be one of lazy, now"),
+    ],
+  ],
+  [
+    "speech without a model",
+    "version: 1\nspeech: { transcription: {} }\n",
+    [at(2, 26, "speech.transcription", "model is missing")],
+  ],
   ["an empty file", "", [at(1, 1, "", "the file is empty")]],
   ["nothing but comments", "# one\n# two\n", [at(1, 1, "", "the file is empty")]],
   ["a file that is a text", "hello\n", [at(1, 1, "", "must be object")]],

@@ -5,7 +5,13 @@ import { inferTag, parseModelId, repoOf } from "../../../src/core/ids.ts";
 import type { Desired } from "../../../src/desired/document.ts";
 import { selectFiles } from "../../../src/hub/select.ts";
 import { type Action, laneOf, type Plan } from "../../../src/plan/actions.ts";
-import { findCached, type InventoryEntry, type Observed, type RouterSnapshot } from "../../../src/plan/observed.ts";
+import {
+  findCached,
+  type InventoryEntry,
+  type Observed,
+  type RouterSnapshot,
+  restingSpeech,
+} from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { parsePreset } from "../../../src/plan/preset-file.ts";
 import { coversEntry } from "../../../src/plan/removals.ts";
@@ -90,6 +96,7 @@ export function createSimulatedWorld(options: {
       preset: known(parsePreset(presetText)),
       inventory: known(inventory),
       freeBytes: known(1e12),
+      speech: { transcription: restingSpeech, synthesis: restingSpeech },
       router,
     }),
     plan: () => plan(world.desired, world.observe(), { now, backoff: book.entries(), silenceLimitMs }),
@@ -149,6 +156,11 @@ export function createSimulatedWorld(options: {
         return restart();
       case "router.reload":
         return reload(action.disrupts);
+      case "voice.pull":
+      case "transcription.pull":
+      case "speech.start":
+      case "speech.stop":
+        throw new Error("no document of these tests has speech");
       default:
         return action satisfies never;
     }

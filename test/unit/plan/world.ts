@@ -3,15 +3,17 @@
 import { type Desired, type Removal, toDesired } from "../../../src/desired/document.ts";
 import { validateDocument } from "../../../src/desired/validate.ts";
 import { aliasTags, groupModels, type Snapshot } from "../../../src/observe/cache-layout.ts";
-import type {
-  CachedModel,
-  CacheSnapshot,
-  InventoryEntry,
-  Knowable,
-  Observed,
-  RouterSnapshot,
-  WorkerSnapshot,
-  WorkersSnapshot,
+import {
+  type CachedModel,
+  type CacheSnapshot,
+  type InventoryEntry,
+  type Knowable,
+  type Observed,
+  type RouterSnapshot,
+  restingSpeech,
+  type SpeechState,
+  type WorkerSnapshot,
+  type WorkersSnapshot,
 } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { emptyPreset, parsePreset } from "../../../src/plan/preset-file.ts";
@@ -180,6 +182,9 @@ export interface WorldInput {
   readonly inventory?: Readonly<
     Record<string, readonly string[] | { readonly files: readonly string[]; readonly keep: boolean }>
   >;
+  /** Over engines of speech that are stopped, with nothing on disk. */
+  readonly transcription?: Partial<SpeechState>;
+  readonly synthesis?: Partial<SpeechState>;
   /** Over a router that runs with the preset and the cache as they are. */
   readonly router?: Partial<RouterSnapshot> & {
     readonly loaded?: readonly string[];
@@ -215,6 +220,10 @@ export function world(desired: Desired, input: WorldInput): Observed {
     freeBytes: known(1e12),
     workers: workersOf(desired, input.workers),
     router: { ...restingRouter, knownOptions: options, ...atRest, ...router },
+    speech: {
+      transcription: { ...restingSpeech, ...input.transcription },
+      synthesis: { ...restingSpeech, ...input.synthesis },
+    },
   };
 }
 
@@ -251,6 +260,7 @@ function wantedText(
     inventory: known([]),
     freeBytes: known(0),
     router: { ...restingRouter, knownOptions: options },
+    speech: { transcription: restingSpeech, synthesis: restingSpeech },
   };
   const { actions } = plan({ ...desired, suspend: false }, empty, { now: 0, backoff: new Map(), silenceLimitMs });
   const write = actions.find((action) => action.kind === "preset.write");

@@ -1,0 +1,152 @@
+// Owns installing sherpa-onnx on demand: its npm package by the user's own npm, the language data of espeak-ng from the system
+// or from Debian's package. Visible whole or not at all. No part of our own package: the data and what reads it are GPL.
+import { randomBytes } from "node:crypto";
+import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { findOnPath } from "../locate.ts";
+import { createPrivateApt } from "./apt.ts";
+import type { InstallProgress } from "./build.ts";
+import { prepareEnginesDir } from "./folder.ts";
+import { type RunOptions, runTool } from "./run.ts";
+
+export interface SherpaInstallation {
+  readonly version: string;
+  /** Absolute; `node_modules` is in it. */
+  readonly packageDir: string;
+  /** Absolute path of an `espeak-ng-data` folder. */
+  readonly dataDir: string;
+}
+
+/** The one that this was tried with. */
+const wantedVersion = "1.13.8";
+const packageName = "sherpa-onnx-node";
+const dataName = "espeak-ng-data";
+/** What makes a folder of this name one with data in it. */
+const dataProof = "phontab";
+const systemPrefixes = ["/usr", "/usr/local", "/opt/homebrew", "/opt/local"];
+
+const loading = `try { require("${packageName}") } catch (error) { console.error(error.message); process.exit(1) }`;
+
+/** What is installed in the engines folder, or null. Never throws. */
+export async function locateSherpa(enginesDir: string): Promise<SherpaInstallation | null> {
+  const names = (await readdir(enginesDir).catch(() => [])).filter((name) => /^sherpa-\d/.test(name)).toSorted();
+  for (const name of names.toReversed()) {
+    const packageDir = path.resolve(enginesDir, name);
+    const version = await versionOf(packageDir);
+    const dataDir = path.join(packageDir, dataName);
+    if (version !== null && (await holdsData(dataDir))) return { version, packageDir, dataDir };
+  }
+  return null;
+}
+
+/**
+ * Installs it, or finds that this version is installed already. Throws `engine_missing` where npm or the language data cannot
+ * be had here, `engine_failed` with a tool's last words, `cancelled`.
+ */
+export async function installSherpa(options: {
+  readonly enginesDir: string;
+  /** PATH, HOME and proxies for the tools; npm reads its configuration from HOME. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  /** Where the system may have the language data: `PREFIX/share`, `PREFIX/lib/TRIPLET`; the usual places when left out. */
+  readonly prefixes?: readonly string[];
+  onProgress(progress: InstallProgress): void;
+}): Promise<SherpaInstallation> {
+  const installed = await locateSherpa(options.enginesDir);
+  if (installed?.version === wantedVersion) return installed;
+  const npm = await findOnPath("npm", options.environment["PATH"] ?? "");
+  if (npm === null) throw new GatewayError("engine_missing", "npm is not in PATH, and the package comes by npm");
+  const enginesDir = await prepareEnginesDir(options.enginesDir);
+  // A name by which whatever installs next clears it away, once this process is gone.
+  const staging = path.join(enginesDir, `.installing-sherpa-${process.pid}-${randomBytes(4).toString("hex")}`);
+  const home = path.join(enginesDir, `sherpa-${wantedVersion}`);
+  const run: RunOptions = { environment: options.environment, signal: options.signal, cwd: staging };
+  const say = (phase: InstallProgress["phase"], detail: string): void =>
+    options.onProgress({ phase, done: 0, total: 0, detail });
+  await mkdir(staging);
+  try {
+    say("download", `${packageName} ${wantedVersion} by npm`);
+    await writeFile(path.join(staging, "package.json"), '{ "private": true }\n');
+    // It has no install scripts and shall get none.
+    const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"];
+    await runTool(npm, ["install", ...flags, `${packageName}@${wantedVersion}`], run);
+    if ((await versionOf(staging)) !== wantedVersion)
+      throw new GatewayError("engine_failed", `npm has not installed ${packageName} ${wantedVersion}`);
+    await provideData(path.join(staging, dataName), staging, options.prefixes ?? systemPrefixes, run, say);
+    say("check", "loading it");
+    // The platform's own part is an optional dependency: where there is none npm is content without it.
+    await runTool(process.execPath, ["-e", loading], { ...run, timeoutMs: 30_000 });
+    await rm(home, { recursive: true, force: true });
+    await rename(staging, home);
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+  return { version: wantedVersion, packageDir: home, dataDir: path.join(home, dataName) };
+}
+
+async function provideData(
+  target: string,
+  staging: string,
+  prefixes: readonly string[],
+  run: RunOptions,
+  say: (phase: InstallProgress["phase"], detail: string) => void,
+): Promise<void> {
+  for (const prefix of prefixes) {
+    const found = await dataBelow(prefix);
+    if (found === null) continue;
+    say("unpack", `the language data in ${found}`);
+    await cp(found, target, { recursive: true, dereference: true });
+    return;
+  }
+  say("download", `Debian's ${dataName}`);
+  const aptDir = path.join(staging, "apt");
+  const unpacked = path.join(staging, "unpacked");
+  try {
+    const apt = await createPrivateApt(aptDir, { ...run, cwd: staging });
+    for (const deb of await apt.download([dataName], () => undefined)) {
+      if (path.basename(deb).startsWith(`${dataName}_`)) await runTool("dpkg-deb", ["-x", deb, unpacked], run);
+    }
+    const data = await dataBelow(path.join(unpacked, "usr"));
+    if (data === null) throw new GatewayError("engine_failed", `Debian's ${dataName} has no such folder in it`);
+    await rename(data, target);
+  } catch (error) {
+    const failure = toGatewayError(error);
+    if (failure.code === "cancelled") throw failure;
+    const message = `the language data of espeak-ng is not on this system, and could not be fetched: ${failure.message}`;
+    throw new GatewayError(
+      "engine_missing",
+      `${message}. Install espeak-ng with the system's package tool, then repeat`,
+      {
+        cause: error,
+      },
+    );
+  } finally {
+    await rm(aptDir, { recursive: true, force: true });
+    await rm(unpacked, { recursive: true, force: true });
+  }
+}
+
+/** In `share`, or in `lib/TRIPLET` as Debian has it. */
+async function dataBelow(prefix: string): Promise<string | null> {
+  const libraries = await readdir(path.join(prefix, "lib")).catch(() => []);
+  for (const folder of ["share", ...libraries.map((name) => path.join("lib", name))]) {
+    const data = path.join(prefix, folder, dataName);
+    if (await holdsData(data)) return data;
+  }
+  return null;
+}
+
+async function holdsData(folder: string): Promise<boolean> {
+  return (await stat(path.join(folder, dataProof)).catch(() => null))?.isFile() === true;
+}
+
+async function versionOf(folder: string): Promise<string | null> {
+  try {
+    const manifest = path.join(folder, "node_modules", packageName, "package.json");
+    const { version } = JSON.parse(await readFile(manifest, "utf8")) as { version?: unknown };
+    return typeof version === "string" ? version : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,119 @@
+// Piper voices without Python: the command that serves one with sherpa-onnx, and the voice as sherpa-onnx wants it on disk.
+// Starts nothing: that is voice-server.ts; what runs is sherpa-server.ts, in a process of its own.
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { GatewayError, systemCode } from "../core/errors.ts";
+import { sherpaParts } from "../speech/sherpa-voice.ts";
+import { parseVoiceConfig, type VoiceConfig } from "../speech/voice-config.ts";
+import { isVoiceId } from "../speech/voices.ts";
+import type { SherpaInstallation } from "./install/sherpa.ts";
+import type { ServerCommand } from "./server-child.ts";
+
+/** Handed to the process as JSON. */
+export interface SherpaServerSettings {
+  readonly port: number;
+  readonly packageDir: string;
+  readonly dataDir: string;
+  readonly model: string;
+  readonly tokens: string;
+  readonly voice: string;
+  readonly language: string;
+  readonly noiseScale: number;
+  readonly noiseW: number;
+  readonly lengthScale: number;
+  readonly threads: number;
+}
+
+export interface PreparedVoice {
+  readonly voice: string;
+  readonly config: VoiceConfig;
+  /** Absolute paths. */
+  readonly model: string;
+  readonly tokens: string;
+}
+
+/** Changes when what {@link prepareVoice} writes does. */
+const formVersion = 1;
+
+export function sherpaCommand(
+  { packageDir, dataDir }: SherpaInstallation,
+  { voice, config, model, tokens }: PreparedVoice,
+  threads: number,
+): Omit<ServerCommand, "isReady"> {
+  const { espeakVoice: language, noiseScale, noiseW, lengthScale } = config;
+  const settings = { packageDir, dataDir, model, tokens, voice, language, noiseScale, noiseW, lengthScale, threads };
+  return {
+    path: process.execPath,
+    workingDir: packageDir,
+    args: (port) => [
+      fileURLToPath(new URL("./sherpa-server.js", import.meta.url)),
+      JSON.stringify({ port, ...settings } satisfies SherpaServerSettings),
+    ],
+  };
+}
+
+/**
+ * The voice in `model` (absolute path of the `.onnx` file, its description beside it), copied below `preparedDir` in the form
+ * that sherpa-onnx takes; no work where that was done before. The file itself stays as it was downloaded and verified.
+ * Throws `invalid_request`, `engine_failed`, `not_supported`, `source_missing`, `disk_full`, `state_unwritable`.
+ */
+export async function prepareVoice(voice: string, model: string, preparedDir: string): Promise<PreparedVoice> {
+  if (!isVoiceId(voice)) throw new GatewayError("invalid_request", `${JSON.stringify(voice)} is no voice`);
+  const config = parseVoiceConfig(await readJson(`${model}.json`), voice);
+  const { metadata, tokens } = sherpaParts(config, voice);
+  try {
+    const { size, mtimeMs } = await stat(model);
+    const key = createHash("sha256").update(`${formVersion} ${size} ${mtimeMs} ${tokens}`).update(metadata);
+    const home = join(preparedDir, `${voice}-${key.digest("hex").slice(0, 12)}`);
+    const prepared = { voice, config, model: join(home, "voice.onnx"), tokens: join(home, "tokens.txt") };
+    if (await isThere(prepared.tokens)) return prepared;
+    const filling = `${home}.part`;
+    await rm(filling, { recursive: true, force: true });
+    await removeOlder(voice, preparedDir);
+    await mkdir(filling, { recursive: true });
+    const copy = join(filling, "voice.onnx");
+    // Where the filesystem can, the copy shares the original's room.
+    await copyFile(model, copy, constants.COPYFILE_FICLONE);
+    await appendFile(copy, metadata);
+    await writeFile(join(filling, "tokens.txt"), tokens);
+    await rm(home, { recursive: true, force: true });
+    await rename(filling, home);
+    return prepared;
+  } catch (error) {
+    throw fileError(error, model);
+  }
+}
+
+/** Earlier forms of the same voice, and what an interrupted preparation left. */
+async function removeOlder(voice: string, preparedDir: string): Promise<void> {
+  for (const name of await readdir(preparedDir).catch(() => [])) {
+    if (name.startsWith(`${voice}-`) && /^[0-9a-f]{12}(\.part)?$/.test(name.slice(voice.length + 1)))
+      await rm(join(preparedDir, name), { recursive: true, force: true });
+  }
+}
+
+async function readJson(path: string): Promise<unknown> {
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    throw fileError(error, path);
+  });
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null;
+}
+
+function fileError(error: unknown, path: string): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const code = systemCode(error) ?? String(error);
+  if (code === "ENOENT") return new GatewayError("source_missing", `${path} is not there`, { cause: error });
+  const kind = code === "ENOSPC" || code === "EDQUOT" ? "disk_full" : "state_unwritable";
+  return new GatewayError(kind, `${path} cannot be prepared for speech (${code})`, { cause: error });
+}

@@ -1,0 +1,112 @@
+// Text to speech: which engine there is, Piper or the embedded one, and the voices that it may be started with.
+import { access } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { cachedVoices } from "../hub/speech-files.ts";
+import type { PieceSpeaker } from "../speech/piper-http.ts";
+import { locateSherpa, type SherpaInstallation } from "./install/sherpa.ts";
+import { findPiper, type PiperInstallation, piperCommand } from "./piper.ts";
+import type { ServerChildOptions, ServerCommand } from "./server-child.ts";
+import { prepareVoice, sherpaCommand } from "./sherpa.ts";
+import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
+import { createVoiceServer } from "./voice-server.ts";
+
+/** `piper`: a Python package of the person's own; `embedded`: sherpa-onnx; `auto`: the one that is there. */
+export type SpeechEngineChoice = "auto" | "piper" | "embedded";
+
+export interface SynthesisEngine extends SpeechEngine, PieceSpeaker {}
+
+const answersAtMost = 32;
+/** A Piper process grows with every piece; this is half an hour of sound. */
+const recycle = { requests: 500, bytes: 80e6 } as const;
+/** Looking for Piper starts each Python that is there. */
+const missingKeptMs = 30_000;
+const byCommand = "run `model-gateway engine install sherpa`";
+
+type Speaker =
+  | { readonly kind: "piper"; readonly piper: PiperInstallation }
+  | { readonly kind: "embedded"; readonly sherpa: SherpaInstallation };
+
+export function createSynthesisEngine(
+  options: Omit<ServerChildOptions, "what"> &
+    Omit<SpeechEngineOptions, "what" | "atMost"> & {
+      readonly engine: SpeechEngineChoice;
+      /** A Python or a `piper` command that a setting names. */
+      readonly explicit: string | undefined;
+      readonly enginesDir: string;
+      readonly voicesDir: string;
+      readonly warn: (message: string, fields: object) => void;
+    },
+): SynthesisEngine {
+  const { enginesDir, voicesDir } = options;
+  const server = createVoiceServer({ ...options, recycle });
+  const piper = rememberPiper(options);
+
+  async function find(): Promise<Speaker> {
+    const { engine, explicit } = options;
+    if (engine !== "piper" && !(engine === "auto" && explicit !== undefined)) {
+      const sherpa = await locateSherpa(enginesDir);
+      if (sherpa) return { kind: "embedded", sherpa };
+      if (engine === "embedded")
+        throw new GatewayError("engine_missing", `the embedded speech engine is not installed: ${byCommand}`);
+    }
+    try {
+      return { kind: "piper", piper: await piper() };
+    } catch (error) {
+      const { message } = toGatewayError(error);
+      throw new GatewayError(
+        "engine_missing",
+        engine === "auto" ? `nothing speaks here: ${byCommand}; ${message}` : message,
+      );
+    }
+  }
+
+  async function commandFor(voice: string): Promise<Omit<ServerCommand, "isReady">> {
+    const found = await find();
+    const model = join(voicesDir, `${voice}.onnx`);
+    if (found.kind === "piper") return piperCommand(found.piper, { model, voicesDir });
+    const prepared = await prepareVoice(voice, model, join(enginesDir, "sherpa-voices"));
+    return sherpaCommand(found.sherpa, prepared, Math.max(1, Math.min(4, availableParallelism() - 1)));
+  }
+
+  const engine = createSpeechEngine(
+    {
+      snapshot: server.snapshot,
+      find,
+      has: async (voice) => (await cachedVoices(voicesDir)).includes(voice),
+      start: async (voice, signal) => server.start(voice, await commandFor(voice), signal),
+      stop: server.stop,
+    },
+    { ...options, what: "texts to speak", atMost: answersAtMost },
+  );
+  return { ...engine, speak: server.speak };
+}
+
+function rememberPiper(options: {
+  readonly explicit: string | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly now: () => number;
+}): () => Promise<PiperInstallation> {
+  let found: PiperInstallation | null = null;
+  let missing: { readonly error: unknown; readonly until: number } | null = null;
+  return async () => {
+    if (
+      found &&
+      (await access(found.python).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return found;
+    if (missing && options.now() < missing.until) throw missing.error;
+    found = null;
+    try {
+      found = await findPiper(options);
+      return found;
+    } catch (error) {
+      missing = { error, until: options.now() + missingKeptMs };
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,66 @@
+// Speech to text: which whisper-server there is, which models lie in the cache, and an upload's way through it.
+import { join } from "node:path";
+import { GatewayError } from "../core/errors.ts";
+import { cachedTranscriptionModel } from "../hub/speech-files.ts";
+import { locateEngine } from "./locate.ts";
+import type { ServerChildOptions } from "./server-child.ts";
+import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
+import { createWhisper, type Transcription, type Upload } from "./whisper.ts";
+
+export interface TranscriptionEngine extends SpeechEngine {
+  /** Throws as {@link Whisper.transcribe}. */
+  transcribe(upload: Upload): Promise<Transcription>;
+}
+
+/** It does one at a time; the others wait in line. */
+const queueDepth = 16;
+
+export function createTranscriptionEngine(
+  options: Omit<ServerChildOptions, "what"> &
+    Omit<SpeechEngineOptions, "what" | "atMost"> & {
+      /** The executable that a setting names. */
+      readonly explicit: string | undefined;
+      readonly enginesDir: string;
+      readonly cacheDir: string;
+    },
+): TranscriptionEngine {
+  const { cacheDir } = options;
+  const whisper = createWhisper({ ...options, queueDepth, scratchDir: join(options.stateDir, "uploads") });
+
+  async function find(): Promise<string> {
+    const { explicit, enginesDir, environment } = options;
+    const found = await locateEngine("whisper-server", {
+      explicit,
+      enginesDir,
+      pathVariable: environment["PATH"] ?? "",
+    });
+    if (found) return found.path;
+    throw new GatewayError(
+      "engine_missing",
+      "no whisper-server was found: run `model-gateway engine install whisper`, or name one with --whisper-server",
+    );
+  }
+
+  const engine = createSpeechEngine(
+    {
+      snapshot: whisper.snapshot,
+      find,
+      has: async (name) => (await cachedTranscriptionModel(cacheDir, name)) !== null,
+      start: async (name, signal) => {
+        const model = await cachedTranscriptionModel(cacheDir, name);
+        if (!model) throw new GatewayError("engine_failed", `${name} is not in the model cache any more`);
+        await whisper.start(await find(), model.path, signal);
+      },
+      stop: whisper.stop,
+    },
+    { ...options, what: "transcriptions", atMost: queueDepth + 1 },
+  );
+  return {
+    ...engine,
+    transcribe: whisper.transcribe,
+    close: async () => {
+      await engine.close();
+      await whisper.close();
+    },
+  };
+}

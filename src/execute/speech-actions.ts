@@ -1,0 +1,62 @@
+// Brings voices and transcription models into the cache, and starts and stops the engines that use them.
+import { GatewayError } from "../core/errors.ts";
+import type { SpeechEngine } from "../engines/speech-engine.ts";
+import type { HubClient } from "../hub/client.ts";
+import type { PullProgress } from "../hub/progress.ts";
+import { pullTranscriptionModel, pullVoice, type SpeechLists, voiceRepo } from "../hub/speech-files.ts";
+import type { SpeechKind } from "../plan/observed.ts";
+import { transcriptionRepo } from "../speech/transcription-models.ts";
+import { requireVoice } from "../speech/voices.ts";
+import type { ActionRun, Handlers } from "./executor.ts";
+import { freeBytes } from "./model-actions.ts";
+import type { RepoTurns } from "./repo-turns.ts";
+
+export function speechHandlers(options: {
+  readonly cacheDir: string;
+  readonly voicesDir: string;
+  readonly hub: HubClient;
+  readonly lists: SpeechLists;
+  readonly turns: Pick<RepoTurns, "take">;
+  readonly engines: Readonly<Record<SpeechKind, SpeechEngine>>;
+}): Pick<Handlers, "voice.pull" | "transcription.pull" | "speech.start" | "speech.stop"> {
+  const { cacheDir, voicesDir, hub, lists, engines, turns } = options;
+  const pulling = ({ signal, report }: ActionRun) => ({
+    client: hub,
+    cacheDir,
+    // Whatever fails here is planned again; what is not wanted any more is cancelled.
+    keepPartial: true,
+    freeBytes,
+    signal,
+    onProgress: (progress: PullProgress) => report(progressOf(progress)),
+  });
+  return {
+    "voice.pull": async ({ voice }, run) => {
+      const found = requireVoice(await lists.voices(run.signal), voice);
+      // The document is to say how it is called: by another name it would be fetched for ever.
+      if (found.key !== voice) throw new GatewayError("voice_not_found", `${voice} is called ${found.key}`);
+      const release = await turns.take(voiceRepo, run.signal);
+      await pullVoice(found, { ...pulling(run), voicesDir }).finally(release);
+    },
+    "transcription.pull": async ({ file }, run) => {
+      const release = await turns.take(transcriptionRepo, run.signal);
+      await pullTranscriptionModel(file, pulling(run)).finally(release);
+    },
+    "speech.start": ({ engine, choice }, { signal }) => engines[engine].start(choice, signal),
+    "speech.stop": ({ engine }, { signal }) => engines[engine].stop(signal),
+  };
+}
+
+function progressOf(progress: PullProgress): Parameters<ActionRun["report"]>[0] {
+  const { phase, file, digest, bytesPerSecond, secondsLeft, totalCompleted, totalBytes, completed, total } = progress;
+  return {
+    phase,
+    completed: totalCompleted,
+    total: totalBytes,
+    file,
+    digest,
+    fileCompleted: completed,
+    fileTotal: total,
+    bytesPerSecond,
+    secondsLeft,
+  };
+}

@@ -1,0 +1,108 @@
+// The parts of speech, wired: its two engines and the official lists. Starts nothing.
+import { join } from "node:path";
+import type { Desired } from "../desired/document.ts";
+import type { ServerChildOptions } from "../engines/server-child.ts";
+import type { SpeechEngine } from "../engines/speech-engine.ts";
+import { createSynthesisEngine, type SynthesisEngine } from "../engines/synthesis-engine.ts";
+import { createTranscriptionEngine, type TranscriptionEngine } from "../engines/transcription-engine.ts";
+import type { HubClient } from "../hub/client.ts";
+import { cachedTranscriptionModels, cachedVoices, createSpeechLists, type SpeechLists } from "../hub/speech-files.ts";
+import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
+import type { Settings } from "../settings.ts";
+import type { SpeechReport } from "../status/speech.ts";
+
+/** How old the official lists of voices and transcription models may be. */
+const listsFreshMs = 3_600_000;
+
+export interface Speech {
+  readonly voicesDir: string;
+  /** The official voices and transcription models. */
+  readonly lists: SpeechLists;
+  readonly transcription: TranscriptionEngine;
+  readonly synthesis: SynthesisEngine;
+  /** What is on disk. */
+  cachedVoices(): Promise<readonly string[]>;
+  cachedModels(): Promise<readonly string[]>;
+  observe(): Promise<SpeechObserved>;
+  report(): SpeechReport;
+  /** Resolves when no answer is under way, or the signal aborts. */
+  settled(signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function createSpeech(options: {
+  readonly settings: Settings;
+  readonly hub: HubClient;
+  readonly document: () => Desired;
+  readonly now: () => number;
+  readonly onOutput: (engine: string, text: string) => void;
+  readonly onChange: () => void;
+  /** An engine came where there was none: what failed without it may work now. */
+  readonly onFound: () => void;
+  readonly warn: (message: string, fields: object) => void;
+}): Speech {
+  const { settings, document, now, onChange, onFound, warn } = options;
+  const { stateDir, cacheDir, environment } = settings;
+  const enginesDir = join(stateDir, "engines");
+  const voicesDir = join(stateDir, "voices");
+  const common = (
+    engine: string,
+  ): Omit<ServerChildOptions, "what"> & { onFound(): void; idleMs: number; drainMs: number } => ({
+    stateDir,
+    environment,
+    startTimeoutMs: settings.loadTimeoutMs,
+    stopGraceMs: settings.stopGraceMs,
+    idleMs: settings.speechIdleMs,
+    drainMs: settings.drainMs,
+    now,
+    onOutput: (text) => options.onOutput(engine, text),
+    onChange,
+    onFound,
+  });
+  const transcription = createTranscriptionEngine({
+    ...common("whisper-server"),
+    explicit: settings.whisperServer,
+    enginesDir,
+    cacheDir,
+  });
+  const synthesis = createSynthesisEngine({
+    ...common("speech"),
+    engine: settings.speechEngine,
+    explicit: settings.piper,
+    enginesDir,
+    voicesDir,
+    warn,
+  });
+  const engines: readonly SpeechEngine[] = [transcription, synthesis];
+
+  function reportOf(kind: SpeechKind): SpeechReport[SpeechKind] {
+    const choice = document().speech?.[kind] ?? null;
+    if (choice === null) return null;
+    const { phase, pid, users, crashes, choice: running } = { transcription, synthesis }[kind].snapshot();
+    return { choice, running, phase, pid, inFlight: users, crashes: crashes.length };
+  }
+
+  return {
+    voicesDir,
+    lists: createSpeechLists({ client: options.hub, stateDir, freshMs: listsFreshMs, now }),
+    transcription,
+    synthesis,
+    cachedVoices: () => cachedVoices(voicesDir),
+    cachedModels: async () => (await cachedTranscriptionModels(cacheDir)).map(({ name }) => name),
+    observe: async () => {
+      const { speech } = document();
+      const [first, second] = await Promise.all([
+        transcription.observe(speech?.transcription ?? null),
+        synthesis.observe(speech?.synthesis ?? null),
+      ]);
+      return { transcription: first, synthesis: second };
+    },
+    report: () => ({ transcription: reportOf("transcription"), synthesis: reportOf("synthesis") }),
+    settled: async (signal) => {
+      await Promise.all(engines.map((engine) => engine.settled(signal)));
+    },
+    close: async () => {
+      await Promise.all(engines.map((engine) => engine.close()));
+    },
+  };
+}

@@ -1,0 +1,81 @@
+// What to do next for speech: fetch what the document names, start an engine that is wanted, stop one that is not.
+// Pure, as the planner is.
+import { restartAfterCrash } from "../core/backoff.ts";
+import type { Desired } from "../desired/document.ts";
+import type { Action } from "./actions.ts";
+import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "./observed.ts";
+
+interface SpeechCandidate {
+  readonly action: Action;
+  /** ms; 0: at once. */
+  readonly notBefore: number;
+}
+
+/** Findings name what no action mends: an engine that is not installed. */
+export function planSpeech(
+  desired: Desired,
+  observed: Observed,
+  findings: Map<string, string>,
+  now: number,
+): SpeechCandidate[] {
+  return speechKinds.flatMap((kind) => {
+    const state = observed.speech[kind];
+    const wanted = desired.speech?.[kind] ?? null;
+    if (wanted === null) return stopped(kind, state, "SpeechOff", "which the document no longer names");
+    if (state.problem !== null && state.phase === "stopped") findings.set(speechKey(kind), state.problem);
+    return [
+      ...planPull(kind, state, wanted),
+      ...planEngine(kind, state, wanted, desired.speech?.start === "now" || state.wanted, now),
+    ];
+  });
+}
+
+export function speechKey(kind: SpeechKind): string {
+  return `speech/${kind}`;
+}
+
+/** What a choice is fetched under. */
+export function choiceKey(kind: SpeechKind, choice: string): string {
+  return `${kind === "transcription" ? "transcription" : "voice"}/${choice}`;
+}
+
+function planPull(kind: SpeechKind, state: SpeechState, wanted: string): SpeechCandidate[] {
+  if (state.cached.includes(wanted)) return [];
+  const base = { key: choiceKey(kind, wanted), message: `pull ${wanted}`, disrupts: [] };
+  return kind === "transcription"
+    ? [{ action: { ...base, kind: "transcription.pull", file: wanted, reason: "ModelAbsent" }, notBefore: 0 }]
+    : [{ action: { ...base, kind: "voice.pull", voice: wanted, reason: "VoiceAbsent" }, notBefore: 0 }];
+}
+
+function planEngine(
+  kind: SpeechKind,
+  state: SpeechState,
+  wanted: string,
+  isNeeded: boolean,
+  now: number,
+): SpeechCandidate[] {
+  const isThere = state.cached.includes(wanted);
+  if (state.phase === "ready") {
+    // The one before serves until the next one is there.
+    if (state.choice !== wanted) return isThere ? stopped(kind, state, "ChoiceChanged", `to go on with ${wanted}`) : [];
+    return state.idle && !isNeeded ? stopped(kind, state, "Idle", "which nobody has used for a while") : [];
+  }
+  if (state.phase !== "stopped" || !isThere || !isNeeded || state.problem !== null) return [];
+  const action: Action = {
+    kind: "speech.start",
+    key: speechKey(kind),
+    engine: kind,
+    choice: wanted,
+    reason: state.crashes.length > 0 ? "EngineCrashed" : "EngineStopped",
+    message: `start ${kind} with ${wanted}`,
+    disrupts: [],
+  };
+  return [{ action, notBefore: restartAfterCrash(state.crashes, now) }];
+}
+
+function stopped(kind: SpeechKind, state: SpeechState, reason: string, why: string): SpeechCandidate[] {
+  if (state.phase !== "ready") return [];
+  const message = `stop ${kind} with ${state.choice ?? "nothing"}, ${why}`;
+  const action: Action = { kind: "speech.stop", key: speechKey(kind), engine: kind, reason, message, disrupts: [] };
+  return [{ action, notBefore: 0 }];
+}

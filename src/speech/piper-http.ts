@@ -1,0 +1,183 @@
+// Speaks with a Piper server of whatever generation: finds out which, sends a piece of text, takes nothing but sound.
+// Cuts no text and joins no sound: that is synthesis.ts. Starts no server: that is the engines'.
+import { Agent, request } from "undici";
+import { GatewayError, systemCode } from "../core/errors.ts";
+import { createTurns } from "./turns.ts";
+import { isRecord, isVoiceId } from "./voices.ts";
+import { type Pcm, parseWav } from "./wav.ts";
+
+/**
+ * `synthesize`: 1.5.0 and later. `json`: 1.3.0 to 1.4.2. `text`: before that. A server of the third kind reads JSON aloud
+ * and calls it a success, so it is found out without sending any.
+ */
+export type PiperGeneration = "synthesize" | "json" | "text";
+
+export interface PieceRequest {
+  readonly text: string;
+  /** Null leaves it to the server; a server of the `text` generation knows only its own. */
+  readonly voice: string | null;
+  readonly speaker: number | null;
+  /** 1 is the voice's own pace, 2 half as fast. */
+  readonly lengthScale: number | null;
+}
+
+/** Whatever makes sound of a piece of text. */
+export interface PieceSpeaker {
+  /** Throws `upstream_failed`, `invalid_request`, `cancelled`. */
+  speak(piece: PieceRequest, signal: AbortSignal): Promise<Pcm>;
+}
+
+export interface PiperClient extends PieceSpeaker {
+  readonly generation: PiperGeneration;
+  /** Bytes of sound that the server has made, and requests that it has answered: it never gives memory back. */
+  produced(): { readonly bytes: number; readonly requests: number };
+  close(): Promise<void>;
+}
+
+const probeMs = 2_000;
+/** Of a small answer about the server itself: 173 voices with 5 kB each is below 1 MB. */
+const descriptionLimit = 16 * 1024 * 1024;
+/** 350 characters are half a minute, 3 MB at most. */
+const soundLimit = 64 * 1024 * 1024;
+
+/** Throws `upstream_failed` where nothing answers at `origin`. */
+export async function detectPiper(origin: string, signal?: AbortSignal): Promise<PiperGeneration> {
+  if (await answersJson(`${origin}/info`, signal)) return "synthesize";
+  if (await answersJson(`${origin}/voices`, signal)) return "json";
+  return "text";
+}
+
+/** Names and descriptions of the voices that a server has; null where it does not tell. Its names may lack last letters. */
+export async function piperVoices(origin: string, signal?: AbortSignal): Promise<ReadonlyMap<string, unknown> | null> {
+  const { status, body } = await get(`${origin}/voices`, signal);
+  const value = status === 200 ? parsed(body) : null;
+  return isRecord(value) ? new Map(Object.entries(value)) : null;
+}
+
+/**
+ * `concurrency`: pieces at once, the rest waits. Piper starts a thread for each request, without limit, and they all end
+ * together. `timeoutMs` is for a piece.
+ */
+export function createPiperClient(options: {
+  readonly origin: string;
+  readonly generation: PiperGeneration;
+  readonly concurrency: number;
+  readonly timeoutMs: number;
+}): PiperClient {
+  const { generation } = options;
+  // It closes the connection after each answer.
+  const agent = new Agent({ pipelining: 1, connect: { timeout: probeMs } });
+  const turns = createTurns({ width: options.concurrency, depth: 64, what: "pieces of speech" });
+  let bytes = 0;
+  let requests = 0;
+
+  async function post(piece: PieceRequest, signal: AbortSignal): Promise<{ status: number; body: Uint8Array }> {
+    const limit = AbortSignal.timeout(options.timeoutMs);
+    try {
+      const answer = await request(`${options.origin}${generation === "synthesize" ? "/synthesize" : "/"}`, {
+        dispatcher: agent,
+        method: "POST",
+        headers: { "content-type": generation === "text" ? "text/plain; charset=utf-8" : "application/json" },
+        body: generation === "text" ? piece.text : JSON.stringify(jsonBody(piece)),
+        reset: true,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        signal: AbortSignal.any([signal, limit]),
+      });
+      return { status: answer.statusCode, body: await readAtMost(answer.body, soundLimit) };
+    } catch (error) {
+      if (signal.aborted) throw new GatewayError("cancelled", "the client left", { cause: error });
+      if (limit.aborted) throw failed(`did not answer within ${options.timeoutMs} ms`, error);
+      throw error instanceof GatewayError ? error : failed(`broke off (${reasonOf(error)})`, error);
+    }
+  }
+
+  return {
+    generation,
+    produced: () => ({ bytes, requests }),
+    speak: async (piece, signal) => {
+      check(piece, generation);
+      const over = await turns.take(signal);
+      try {
+        const { status, body } = await post(piece, signal);
+        requests++;
+        bytes += body.length;
+        // Any failure is a web page with 500 and no reason; and sound is called text/html as well.
+        if (status !== 200) throw failed(`answered ${status} to ${JSON.stringify(piece.text.slice(0, 60))}`);
+        return parseWav(body);
+      } finally {
+        over();
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function jsonBody({ text, voice, speaker, lengthScale }: PieceRequest): object {
+  // null in any of them is an error 500 there, so they are left out.
+  return {
+    text,
+    ...(voice === null ? {} : { voice }),
+    ...(speaker === null ? {} : { speaker_id: speaker }),
+    ...(lengthScale === null ? {} : { length_scale: lengthScale }),
+  };
+}
+
+/** Nothing is checked on the other side: a name is joined into a path, and numbers go to the model as they are. */
+function check(piece: PieceRequest, generation: PiperGeneration): void {
+  const { voice, speaker, lengthScale } = piece;
+  if (voice !== null && !isVoiceId(voice)) throw invalid(`${JSON.stringify(voice.slice(0, 120))} is no voice`);
+  if (speaker !== null && !(Number.isSafeInteger(speaker) && speaker >= 0)) throw invalid(`${speaker} is no speaker`);
+  if (lengthScale !== null && !(lengthScale >= 0.1 && lengthScale <= 10)) throw invalid(`${lengthScale} is no pace`);
+  if (generation === "text" && (speaker !== null || lengthScale !== null)) {
+    throw new GatewayError("not_supported", "this version of Piper takes speaker and pace only when it is started");
+  }
+}
+
+async function answersJson(url: string, signal: AbortSignal | undefined): Promise<boolean> {
+  const { status, body } = await get(url, signal);
+  return status === 200 && isRecord(parsed(body));
+}
+
+async function get(url: string, signal: AbortSignal | undefined): Promise<{ status: number; body: string }> {
+  const limit = AbortSignal.timeout(probeMs);
+  try {
+    const answer = await request(url, { reset: true, signal: signal ? AbortSignal.any([signal, limit]) : limit });
+    const body = await readAtMost(answer.body, descriptionLimit);
+    return { status: answer.statusCode, body: new TextDecoder().decode(body) };
+  } catch (error) {
+    throw error instanceof GatewayError ? error : failed(`does not answer (${reasonOf(error)})`, error);
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+async function readAtMost(body: AsyncIterable<unknown>, limit: number): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    length += chunk.length;
+    if (length > limit) throw failed(`sends more than ${limit} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
+}
+
+function reasonOf(error: unknown): string {
+  return systemCode(error) ?? (error instanceof Error ? error.message : String(error));
+}
+
+function failed(how: string, cause?: unknown): GatewayError {
+  return new GatewayError("upstream_failed", `the speech engine ${how}`, cause === undefined ? {} : { cause });
+}
+
+function invalid(why: string): GatewayError {
+  return new GatewayError("invalid_request", why);
+}

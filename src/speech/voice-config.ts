@@ -1,0 +1,97 @@
+// What a voice says about itself in its `.onnx.json`: the rate of its sound, its speakers, what its sounds are called.
+// Pure. Piper's server answers an unknown speaker with the wrong voice instead of an error, so we look here first.
+import { GatewayError } from "../core/errors.ts";
+import { count, isRecord, isVoiceId, speakerMap } from "./voices.ts";
+
+export interface VoiceConfig {
+  /** Samples per second. */
+  readonly sampleRate: number;
+  readonly numSpeakers: number;
+  readonly speakers: ReadonlyMap<string, number>;
+  /** The name under which espeak-ng knows the language. */
+  readonly espeakVoice: string;
+  /** `espeak` where the text goes through espeak-ng; other ways need programs of their own. */
+  readonly phonemeType: string;
+  readonly phonemeIds: ReadonlyMap<string, readonly number[]>;
+  /** How it speaks where nobody says otherwise. */
+  readonly noiseScale: number;
+  readonly lengthScale: number;
+  readonly noiseW: number;
+}
+
+/** Throws `engine_failed` that names what is missing: Piper would end over it. */
+export function parseVoiceConfig(value: unknown, voice: string): VoiceConfig {
+  const config = isRecord(value) ? value : {};
+  const audio = isRecord(config["audio"]) ? config["audio"] : {};
+  const espeak = isRecord(config["espeak"]) ? config["espeak"] : {};
+  const sampleRate = count(audio["sample_rate"]);
+  const numSpeakers = count(config["num_speakers"]);
+  const inference = isRecord(config["inference"]) ? config["inference"] : {};
+  const espeakVoice = espeak["voice"];
+  const missing = [
+    ...(sampleRate === null || sampleRate < 1000 || sampleRate > 384_000 ? ["audio.sample_rate"] : []),
+    ...(numSpeakers === null ? ["num_speakers"] : []),
+    ...(typeof espeakVoice !== "string" ? ["espeak.voice"] : []),
+    ...(isRecord(config["phoneme_id_map"]) ? [] : ["phoneme_id_map"]),
+  ];
+  if (sampleRate === null || numSpeakers === null || typeof espeakVoice !== "string" || missing.length > 0) {
+    throw new GatewayError("engine_failed", `${voice}.onnx.json describes no voice: ${missing.join(", ")}`);
+  }
+  return {
+    sampleRate,
+    numSpeakers: Math.max(1, numSpeakers),
+    speakers: speakerMap(config["speaker_id_map"]),
+    espeakVoice,
+    phonemeType: typeof config["phoneme_type"] === "string" ? config["phoneme_type"] : "espeak",
+    phonemeIds: phonemeMap(config["phoneme_id_map"]),
+    noiseScale: scale(inference["noise_scale"], 0.667),
+    lengthScale: scale(inference["length_scale"], 1),
+    noiseW: scale(inference["noise_w"], 0.8),
+  };
+}
+
+/** A client's `voice`: an id, or an id and a speaker (`en_GB-vctk-medium:p239`). Throws `invalid_request`. */
+export function parseVoiceName(name: string): { readonly voice: string; readonly speaker: string | null } {
+  const trimmed = name.trim().normalize("NFC");
+  const colon = trimmed.indexOf(":");
+  const voice = colon < 0 ? trimmed : trimmed.slice(0, colon);
+  const speaker = colon < 0 ? null : trimmed.slice(colon + 1);
+  if (!isVoiceId(voice) || speaker === "") {
+    throw new GatewayError(
+      "invalid_request",
+      `${JSON.stringify(name.slice(0, 120))} is no voice: ids look like en_US-lessac-medium`,
+    );
+  }
+  return { voice, speaker };
+}
+
+/**
+ * The number of a speaker, by name or number; null for the voice's only or first one. Throws `invalid_request` for one that
+ * the voice does not have, with some that it has.
+ */
+export function speakerNumber(config: VoiceConfig, speaker: string | null, voice: string): number | null {
+  if (speaker === null) return null;
+  const named = config.speakers.get(speaker);
+  // Piper checks a number with `>` where `>=` is right, so the one after the last would reach the model.
+  const number = named ?? (/^\d{1,6}$/.test(speaker) ? Number(speaker) : null);
+  if (number !== null && number < config.numSpeakers) return config.numSpeakers > 1 ? number : null;
+  const some = [...config.speakers.keys()].slice(0, 5).join(", ");
+  throw new GatewayError(
+    "invalid_request",
+    `${voice} has no speaker ${JSON.stringify(speaker.slice(0, 60))}; it has ${config.numSpeakers}${some === "" ? "" : `: ${some}`}`,
+  );
+}
+
+function phonemeMap(value: unknown): ReadonlyMap<string, readonly number[]> {
+  const map = new Map<string, readonly number[]>();
+  if (!isRecord(value)) return map;
+  for (const [phoneme, ids] of Object.entries(value)) {
+    const numbers = Array.isArray(ids) ? ids.map(count).filter((id) => id !== null) : [];
+    if (numbers.length > 0) map.set(phoneme, numbers);
+  }
+  return map;
+}
+
+function scale(value: unknown, fallback: number): number {
+  return typeof value === "number" && value >= 0 && value <= 10 ? value : fallback;
+}

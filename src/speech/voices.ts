@@ -1,0 +1,184 @@
+// The official voice manifest: read defensively, searched, and what a voice is made of.
+// Pure: fetching it is the hub's work, and whoever downloads a voice checks sizes and digests.
+import { GatewayError } from "../core/errors.ts";
+
+/** As the voice search answers: these fields and no others. */
+export interface VoiceEntry {
+  /** The voice's id: `en_US-lessac-medium`. */
+  readonly key: string;
+  /** The speaker's name: `lessac`. */
+  readonly name: string;
+  readonly languageCode: string;
+  /** In English. */
+  readonly languageName: string;
+  readonly country: string;
+  readonly quality: string;
+  readonly numSpeakers: number;
+  /** Of all its files together. */
+  readonly sizeBytes: number;
+}
+
+export interface VoiceFile {
+  /** Inside the repository, as the manifest names it. */
+  readonly path: string;
+  readonly sizeBytes: number;
+  /** Lower-case hex: it tells a damaged file, not a forged one. */
+  readonly md5: string;
+}
+
+export interface Voice extends VoiceEntry {
+  readonly languageNative: string;
+  /** Names of the speakers of a voice that has several, with their numbers. */
+  readonly speakers: ReadonlyMap<string, number>;
+  readonly aliases: readonly string[];
+  /** The model (`.onnx`), its description (`.onnx.json`) and, where there is one, the card with the licence. */
+  readonly files: readonly VoiceFile[];
+}
+
+export interface VoiceManifest {
+  /** By id, in its order. */
+  readonly voices: readonly Voice[];
+  /** Entries that could not be understood. */
+  readonly skipped: readonly string[];
+}
+
+const searchLimit = 50;
+
+/**
+ * Letters of any language (`pt_PT-tugão-medium` is an official voice), digits, `_` and `-`: an id becomes a file name here
+ * and a path in Piper's server, which follows `../` to any voice on the disk.
+ */
+export function isVoiceId(text: string): boolean {
+  return /^[\p{L}\p{N}][\p{L}\p{M}\p{N}_-]{0,99}$/u.test(text);
+}
+
+/** Null for what is no manifest at all; an entry that is damaged is left out and named. */
+export function parseManifest(value: unknown): VoiceManifest | null {
+  if (!isRecord(value)) return null;
+  const voices: Voice[] = [];
+  const skipped: string[] = [];
+  for (const [key, entry] of Object.entries(value)) {
+    const voice = readVoice(key.normalize("NFC"), entry);
+    if (voice) voices.push(voice);
+    else skipped.push(key);
+  }
+  if (voices.length === 0 && skipped.length > 0) return null;
+  return { voices: voices.toSorted((a, b) => compare(a.key, b.key)), skipped };
+}
+
+/** At most 50 voices whose id, speaker, language or country contains the text, ignoring case; all count for none. */
+export function searchVoices(voices: readonly Voice[], query: string): VoiceEntry[] {
+  const wanted = fold(query.trim());
+  return voices
+    .filter((voice) =>
+      [voice.key, voice.name, voice.languageCode, voice.languageName, voice.languageNative, voice.country].some(
+        (text) => fold(text).includes(wanted),
+      ),
+    )
+    .slice(0, searchLimit)
+    .map(entryOf);
+}
+
+/** By id, then the same ignoring case, then by an older name of it. */
+export function findVoice(voices: readonly Voice[], name: string): Voice | null {
+  const wanted = name.normalize("NFC");
+  const folded = fold(wanted);
+  return (
+    voices.find(({ key }) => key === wanted) ??
+    voices.find(({ key }) => fold(key) === folded) ??
+    voices.find(({ aliases }) => aliases.some((alias) => fold(alias) === folded)) ??
+    null
+  );
+}
+
+/** As {@link findVoice}; throws `voice_not_found` with the ids that may have been meant. */
+export function requireVoice(voices: readonly Voice[], name: string): Voice {
+  const found = findVoice(voices, name);
+  if (found) return found;
+  const near = nearestVoices(voices, name);
+  const hint = near.length === 0 ? "" : `; near it: ${near.join(", ")}`;
+  throw new GatewayError("voice_not_found", `there is no voice ${JSON.stringify(name.slice(0, 120))}${hint}`, {
+    param: "voice",
+  });
+}
+
+/** Up to three ids that a mistyped one may have meant: of the same speaker, else of the same language. */
+export function nearestVoices(voices: readonly Voice[], name: string): string[] {
+  const folded = fold(name);
+  const speaker = voices.filter((voice) => folded.includes(fold(voice.name)));
+  const language = voices.filter(({ languageCode }) => folded.startsWith(fold(languageCode)));
+  return [...new Set([...speaker, ...language].map(({ key }) => key))].slice(0, 3);
+}
+
+function entryOf(voice: Voice): VoiceEntry {
+  const { key, name, languageCode, languageName, country, quality, numSpeakers, sizeBytes } = voice;
+  return { key, name, languageCode, languageName, country, quality, numSpeakers, sizeBytes };
+}
+
+function readVoice(key: string, entry: unknown): Voice | null {
+  if (!isVoiceId(key) || !isRecord(entry) || !isRecord(entry["language"]) || !isRecord(entry["files"])) return null;
+  const language = entry["language"];
+  const files = Object.entries(entry["files"]).map(([path, facts]) => readFile(path, facts));
+  const whole = files.filter((file) => file !== null);
+  // A voice is these two; with one of them damaged there is nothing to download.
+  const named = new Set(whole.map(({ path }) => path.slice(path.lastIndexOf("/") + 1).normalize("NFC")));
+  if (whole.length < files.length || !named.has(`${key}.onnx`) || !named.has(`${key}.onnx.json`)) return null;
+  return {
+    key,
+    name: text(entry["name"]),
+    languageCode: text(language["code"]),
+    languageName: text(language["name_english"]),
+    languageNative: text(language["name_native"]),
+    country: text(language["country_english"]),
+    quality: text(entry["quality"]),
+    numSpeakers: count(entry["num_speakers"]) ?? 1,
+    sizeBytes: whole.reduce((sum, file) => sum + file.sizeBytes, 0),
+    speakers: speakerMap(entry["speaker_id_map"]),
+    aliases: Array.isArray(entry["aliases"]) ? entry["aliases"].filter((alias) => typeof alias === "string") : [],
+    files: whole,
+  };
+}
+
+function readFile(path: string, facts: unknown): VoiceFile | null {
+  if (!isRecord(facts) || !isSafePath(path)) return null;
+  const sizeBytes = count(facts["size_bytes"]);
+  const md5 = text(facts["md5_digest"]).toLowerCase();
+  return sizeBytes !== null && /^[0-9a-f]{32}$/.test(md5) ? { path, sizeBytes, md5 } : null;
+}
+
+/** A path that stays below the folder it is put into, on every system. */
+function isSafePath(path: string): boolean {
+  return path.length < 500 && path.split("/").every((part) => /^[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*$/u.test(part));
+}
+
+/** Speaker names with their numbers, from a manifest's or a voice's own `speaker_id_map`. */
+export function speakerMap(value: unknown): ReadonlyMap<string, number> {
+  const speakers = new Map<string, number>();
+  if (!isRecord(value)) return speakers;
+  for (const [name, id] of Object.entries(value)) {
+    const number = count(id);
+    if (number !== null) speakers.set(name, number);
+  }
+  return speakers;
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** A whole number from 0 up, or null. */
+export function count(value: unknown): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+function fold(text: string): string {
+  return text.normalize("NFC").toLowerCase();
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,84 @@
+// What is said of speech: its condition, and its part of /status. Pure.
+import type { Desired } from "../desired/document.ts";
+import type { BackoffEntry } from "../plan/actions.ts";
+import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
+import { choiceKey, speechKey } from "../plan/speech.ts";
+
+interface EngineReport {
+  /** The model's file or the voice that the document names. */
+  readonly choice: string;
+  /** The one that it runs with. */
+  readonly running: string | null;
+  readonly phase: string;
+  readonly pid: number | null;
+  /** Answers under way and in line. */
+  readonly inFlight: number;
+  readonly crashes: number;
+}
+
+/** Null: off. */
+export type SpeechReport = Readonly<Record<SpeechKind, EngineReport | null>>;
+
+interface SpeechFinding {
+  readonly type: "SpeechReady";
+  readonly status: "True" | "False";
+  readonly reason: string;
+  readonly message: string;
+}
+
+type Said = Omit<SpeechFinding, "type">;
+
+interface SpeechInput {
+  readonly desired: Pick<Desired, "speech">;
+  readonly observed: Pick<Observed, "speech">;
+  readonly backoff: ReadonlyMap<string, BackoffEntry>;
+}
+
+/** None while the document does not turn speech on. */
+export function speechFindings(input: SpeechInput): SpeechFinding[] {
+  const { speech } = input.desired;
+  if (speech === null) return [];
+  const said = speechKinds.flatMap((kind) => {
+    const wanted = speech[kind];
+    return wanted === null ? [] : [engineFinding(kind, wanted, input.observed.speech[kind], input)];
+  });
+  // What does not work before what does, what serves before what waits to be asked.
+  const first =
+    said.find(({ status }) => status !== "True") ?? said.find(({ reason }) => reason === "Serving") ?? said[0];
+  if (!first) return [];
+  const message = first.status === "True" ? said.map((each) => each.message).join("; ") : first.message;
+  return [{ ...first, type: "SpeechReady", message }];
+}
+
+function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { backoff }: SpeechInput): Said {
+  const isThere = state.cached.includes(wanted);
+  if (state.problem !== null && state.phase === "stopped") return no("EngineMissing", state.problem);
+  const failure =
+    backoff.get(`${kind === "transcription" ? "transcription" : "voice"}.pull ${choiceKey(kind, wanted)}`) ??
+    backoff.get(`speech.start ${speechKey(kind)}`);
+  if (failure) {
+    const why = `${failure.message.replace(/\.$/, "")}. ${failure.hint}`;
+    if (failure.reason === "HubUnreachable") return no("HubUnreachable", why);
+    return no(isThere ? failure.reason : missing(kind), why);
+  }
+  if (!isThere) return no(missing(kind), `${wanted} is not here yet: it is being pulled`);
+  if (state.phase === "ready" && state.choice === wanted)
+    return yes("Serving", `${kind} runs with ${wanted} as process ${state.pid ?? 0}`);
+  if (state.phase === "ready") return no("Changing", `${kind} still runs with ${state.choice ?? "another"}`);
+  if (state.phase === "starting") return no("Starting", `${kind} is starting with ${wanted}`);
+  if (state.crashes.length > 0 && state.lastWords !== "")
+    return yes("Idle", `${kind} starts again with the next request; it ended by itself: ${state.lastWords}`);
+  return yes("Idle", `${kind} starts with the first request`);
+}
+
+function missing(kind: SpeechKind): string {
+  return kind === "transcription" ? "ModelMissing" : "VoiceMissing";
+}
+
+function yes(reason: string, message: string): Said {
+  return { status: "True", reason, message };
+}
+
+function no(reason: string, message: string): Said {
+  return { status: "False", reason, message };
+}

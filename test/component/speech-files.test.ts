@@ -1,0 +1,185 @@
+// Voices and transcription models from a hub on loopback into the cache, and what is found there.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import {
+  cachedTranscriptionModels,
+  cachedVoices,
+  createSpeechLists,
+  pullTranscriptionModel,
+  pullVoice,
+} from "../../src/hub/speech-files.ts";
+import { searchModels } from "../../src/speech/transcription-models.ts";
+import { findVoice } from "../../src/speech/voices.ts";
+import { type Pulling, startPulling } from "../support/pulling.ts";
+import { refusal, scratchFolder } from "../support/scratch.ts";
+import { manifestEntry } from "../support/voices.ts";
+
+const voice = "pt_PT-tugão-medium";
+const base = "pt/pt_PT/tugão/medium";
+const never = new AbortController().signal;
+
+interface World extends Pulling {
+  readonly stateDir: string;
+  readonly voicesDir: string;
+  readonly options: Omit<Parameters<typeof pullVoice>[1], "voicesDir"> & { readonly voicesDir: string };
+  lists(now?: () => number): ReturnType<typeof createSpeechLists>;
+}
+
+async function world(t: TestContext): Promise<World> {
+  const pulling = await startPulling(t);
+  const stateDir = await scratchFolder(t);
+  const voicesDir = join(stateDir, "voices");
+  const content: Record<string, Buffer> = {
+    [`${base}/${voice}.onnx`]: Buffer.alloc(200_000, "model"),
+    [`${base}/${voice}.onnx.json`]: Buffer.from("{}"),
+    [`${base}/MODEL_CARD`]: Buffer.from("a licence"),
+  };
+  const files = Object.entries(content).map(([path, bytes]) => [
+    path,
+    { size_bytes: bytes.length, md5_digest: createHash("md5").update(bytes).digest("hex") },
+  ]);
+  const manifest = { [voice]: manifestEntry(voice, { files: Object.fromEntries(files) }) };
+  pulling.hub.addRepo("rhasspy/piper-voices", {
+    files: { ...content, "voices.json": Buffer.from(JSON.stringify(manifest)) },
+  });
+  pulling.hub.addRepo("ggerganov/whisper.cpp", {
+    files: {
+      "ggml-base.en.bin": Buffer.alloc(300_000, "base"),
+      "ggml-tiny.bin": Buffer.alloc(100_000, "tiny"),
+      "README.md": Buffer.from("read me"),
+    },
+  });
+  return {
+    ...pulling,
+    stateDir,
+    voicesDir,
+    options: {
+      client: pulling.client,
+      cacheDir: pulling.cacheDir,
+      voicesDir,
+      freeBytes: () => Promise.resolve(undefined),
+      signal: never,
+      onProgress: (step) => void pulling.progress.push(step),
+    },
+    lists: (now = Date.now) => createSpeechLists({ client: pulling.client, stateDir, freshMs: 60_000, now }),
+  };
+}
+
+describe("a voice", { concurrency: true }, () => {
+  it("comes whole and verified, is linked flat, and is there for the next one who asks", async (t) => {
+    const { lists, options, voicesDir, hub, progress } = await world(t);
+    const found = findVoice(await lists().voices(never), voice);
+    assert.ok(found);
+    assert.deepEqual(await cachedVoices(voicesDir), []);
+    const pulled = await pullVoice(found, options);
+    assert.equal(pulled.downloadedBytes, found.sizeBytes);
+    assert.deepEqual(await cachedVoices(voicesDir), [voice]);
+    assert.deepEqual((await readdir(voicesDir)).toSorted(), [
+      `${voice}.MODEL_CARD`,
+      `${voice}.onnx`,
+      `${voice}.onnx.json`,
+    ]);
+    assert.equal((await readFile(join(voicesDir, `${voice}.onnx`))).length, 200_000);
+    assert.ok(progress.some(({ phase, file }) => phase === "verifying" && file.endsWith(".onnx")));
+    const asked = hub.requests.filter(({ origin }) => origin === "storage").length;
+    assert.equal((await pullVoice(found, options)).downloadedBytes, 0);
+    assert.equal(hub.requests.filter(({ origin }) => origin === "storage").length, asked);
+  });
+
+  it("that comes with other bytes is not there, nor is any part of it", async (t) => {
+    const { lists, options, voicesDir, hub, world: files } = await world(t);
+    const found = findVoice(await lists().voices(never), voice);
+    assert.ok(found);
+    hub.failNext({ status: 500, times: 9, match: ({ origin }) => origin === "storage" });
+    assert.equal((await refusal(pullVoice(found, options))).code, "hub_unreachable");
+    assert.deepEqual(await cachedVoices(voicesDir), []);
+    assert.ok((await files()).every((file) => !file.includes("incomplete")));
+  });
+
+  it("counts as there only whole, with a name that is one", async (t) => {
+    const folder = await scratchFolder(t);
+    for (const name of [
+      "a-b-low.onnx",
+      "a-b-low.onnx.json",
+      "half.onnx",
+      "empty.onnx.json",
+      ".hidden.onnx",
+      ".hidden.onnx.json",
+      "a b.onnx",
+      "a b.onnx.json",
+    ])
+      await writeFile(join(folder, name), "x");
+    await writeFile(join(folder, "empty.onnx"), "");
+    assert.deepEqual(await cachedVoices(folder), ["a-b-low"]);
+    assert.deepEqual(await cachedVoices(join(folder, "none")), []);
+  });
+});
+
+describe("a transcription model", { concurrency: true }, () => {
+  it("comes into the cache and is found there, beside those of others", async (t) => {
+    const { options, cacheDir } = await world(t);
+    const pulled = await pullTranscriptionModel("ggml-base.en.bin", options);
+    const other = join(cacheDir, "models--acme--ears", "snapshots", "0".repeat(40));
+    await mkdir(other, { recursive: true });
+    for (const name of ["ggml-base.en.bin", "ggml-own.bin", "ggml-silero-v5.bin", "notes.bin"])
+      await writeFile(join(other, name), "x");
+    const cached = await cachedTranscriptionModels(cacheDir);
+    assert.deepEqual(
+      cached.map(({ name, repo }) => [name, repo]),
+      [
+        ["ggml-base.en.bin", "ggerganov/whisper.cpp"],
+        ["ggml-own.bin", "acme/ears"],
+      ],
+    );
+    assert.equal(cached[0]?.path, pulled.files[0]?.place);
+    assert.equal(cached[0]?.size, 300_000);
+    await rm(join(cacheDir, "models--ggerganov--whisper.cpp", "blobs"), { recursive: true });
+    assert.equal((await cachedTranscriptionModels(cacheDir))[0]?.repo, "acme/ears");
+    assert.deepEqual(await cachedTranscriptionModels(join(cacheDir, "none")), []);
+  });
+
+  it("that does not exist is said to, and a path is none", async (t) => {
+    const { options } = await world(t);
+    assert.equal((await refusal(pullTranscriptionModel("ggml-none.bin", options))).code, "hub_not_found");
+    assert.equal((await refusal(pullTranscriptionModel("../ggml-tiny.bin", options))).code, "invalid_request");
+  });
+});
+
+describe("the official lists", { concurrency: true }, () => {
+  it("are asked for once in a while, and kept for a time without the hub, also across a restart", async (t) => {
+    const { lists, hub } = await world(t);
+    let now = 0;
+    const first = lists(() => now);
+    assert.equal((await first.voices(never))[0]?.key, voice);
+    assert.deepEqual(
+      searchModels(await first.modelFiles(never), "").map(({ path, size }) => [path, size]),
+      [
+        ["ggml-base.en.bin", 300_000],
+        ["ggml-tiny.bin", 100_000],
+      ],
+    );
+    const asked = hub.requests.length;
+    await first.voices(never);
+    await first.modelFiles(never);
+    assert.equal(hub.requests.length, asked);
+    now = 61_000;
+    await first.voices(never);
+    assert.ok(hub.requests.length > asked);
+    await hub.close();
+    const second = lists(() => now);
+    assert.equal((await second.voices(never)).length, 1);
+    assert.equal((await second.modelFiles(never)).length, 3);
+  });
+
+  it("that never came are the hub's failure", async (t) => {
+    const { lists, hub } = await world(t);
+    hub.failNext({ status: 503, times: 9 });
+    assert.equal((await refusal(lists().voices(never))).code, "hub_unreachable");
+    hub.addRepo("rhasspy/piper-voices", { files: { "voices.json": Buffer.from("<html>") } });
+    await hub.close();
+    assert.equal((await refusal(lists().modelFiles(never))).code, "hub_unreachable");
+  });
+});

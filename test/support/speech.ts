@@ -1,0 +1,108 @@
+// A gateway with speech for tests: the real engines, computed voices and models on a hub on loopback.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdir, symlink } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { TestContext } from "node:test";
+import { type Pcm, parseWav } from "../../src/speech/wav.ts";
+import { makeFolders, startTestGateway, type TestGateway } from "./gateway.ts";
+import { type LoopbackHub, startLoopbackHub } from "./loopback-hub.ts";
+import { postWith } from "./own-calls.ts";
+import { piperVoiceConfig, piperVoiceModel } from "./piper-voice.ts";
+import { sherpa } from "./sherpa.ts";
+import { manifestEntry } from "./voices.ts";
+import { whisperServer } from "./whisper.ts";
+import { whisperModel } from "./whisper-model.ts";
+
+/** Told apart by the rate of their sound. */
+export const lowVoice = "en_US-low-low";
+export const highVoice = "en_US-high-low";
+export const rates: Readonly<Record<string, number>> = { [lowVoice]: 16_000, [highVoice]: 22_050 };
+export const spokenWords = "what the test model hears";
+export const otherWords = "something else altogether";
+
+export interface SpeechGateway extends TestGateway {
+  readonly hub: LoopbackHub;
+  /** Resolves with the sound; fails with what was answered instead. */
+  say(voice: string, input?: string, rest?: object): Promise<Pcm>;
+  engine(kind: "transcription" | "synthesis"): { readonly phase: string; readonly pid: number | null };
+}
+
+export interface SpeechOptions {
+  /** Below `version: 1`. */
+  readonly yaml?: string;
+  readonly flags?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Whether the embedded engine is installed in the state folder; default true. */
+  readonly embedded?: boolean;
+}
+
+export const speechDocument = `speech: { transcription: { model: said.en }, synthesis: { voice: ${lowVoice} } }`;
+
+export async function startSpeechGateway(t: TestContext, options: SpeechOptions = {}): Promise<SpeechGateway> {
+  const hub = await startLoopbackHub(t);
+  addSpeechRepos(hub);
+  const folders = await makeFolders(t);
+  if (options.embedded ?? true) {
+    const { packageDir } = await sherpa();
+    await mkdir(join(folders.stateDir, "engines"));
+    await symlink(packageDir, join(folders.stateDir, "engines", basename(packageDir)));
+  }
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\n${options.yaml ?? speechDocument}\n`,
+    environment: { HF_ENDPOINT: hub.endpoint, ...options.environment },
+    flags: ["--whisper-server", await whisperServer(), ...(options.flags ?? [])],
+  });
+  return {
+    ...gateway,
+    hub,
+    say: async (voice, input = "Hello there.", rest = {}) => {
+      const response = await fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice, input, ...rest }));
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      assert.equal(response.status, 200, Buffer.from(bytes).toString("utf8").slice(0, 500));
+      assert.equal(response.headers.get("content-type"), "audio/wav");
+      return parseWav(bytes);
+    },
+    engine: (kind) => gateway.gateway.status().speech[kind] ?? { phase: "off", pid: null },
+  };
+}
+
+function addSpeechRepos(hub: LoopbackHub): void {
+  const files: Record<string, Buffer> = {};
+  const manifest: Record<string, object> = {};
+  for (const [voice, rate] of Object.entries(rates)) {
+    const entry = manifestEntry(voice);
+    const own: Record<string, Buffer> = {};
+    for (const path of Object.keys(entry["files"] as object)) {
+      if (path.endsWith(".onnx")) own[path] = piperVoiceModel(rate);
+      else if (path.endsWith(".json")) own[path] = Buffer.from(JSON.stringify(piperVoiceConfig(rate)));
+      else own[path] = Buffer.from("a licence");
+    }
+    Object.assign(files, own);
+    const facts = Object.entries(own).map(([path, bytes]) => [
+      path,
+      { size_bytes: bytes.length, md5_digest: createHash("md5").update(bytes).digest("hex") },
+    ]);
+    manifest[voice] = { ...entry, files: Object.fromEntries(facts) as object };
+  }
+  for (let i = 0; i < 60; i++) manifest[`de_DE-many${i}-low`] = manifestEntry(`de_DE-many${i}-low`);
+  hub.addRepo("rhasspy/piper-voices", { files: { ...files, "voices.json": Buffer.from(JSON.stringify(manifest)) } });
+  hub.addRepo("ggerganov/whisper.cpp", {
+    files: {
+      "ggml-said.en.bin": whisperModel({ words: spokenWords.split(" ") }),
+      "ggml-base.en.bin": whisperModel({ words: otherWords.split(" ") }),
+      "ggml-base.en-encoder.mlmodelc.zip": Buffer.from("an archive"),
+      "ggml-tiny.bin": Buffer.from("tiny"),
+      "README.md": Buffer.from("read me"),
+    },
+  });
+}
+
+/** A form with a sound, as clients send it. */
+export function soundForm(sound: Buffer, fields: Readonly<Record<string, string>> = {}): RequestInit {
+  const form = new FormData();
+  form.set("file", new Blob([new Uint8Array(sound)], { type: "audio/wav" }), "sound.wav");
+  for (const [name, value] of Object.entries(fields)) form.set(name, value);
+  return { method: "POST", body: form };
+}

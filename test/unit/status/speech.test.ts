@@ -1,0 +1,50 @@
+// The condition of speech in each situation, and that chats do not wait for it.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { SpeechState } from "../../../src/plan/observed.ts";
+import { gatewayFindings } from "../../../src/status/conditions.ts";
+import { conditionOf, failure, statusInput } from "./situations.ts";
+
+const voice = "en_US-lessac-medium";
+const document = { speech: { synthesis: { voice } } };
+const here = { cached: [voice] } as const;
+
+const cases: readonly (readonly [
+  why: string,
+  state: Partial<SpeechState>,
+  condition: string,
+  failed?: readonly [key: string, reason: string],
+])[] = [
+  ["waits to be asked", here, "True Idle"],
+  ["ended by itself", { ...here, crashes: [1], lastWords: "killed" }, "True Idle"],
+  ["runs", { ...here, phase: "ready", choice: voice, pid: 5 }, "True Serving"],
+  ["starts", { ...here, phase: "starting" }, "False Starting"],
+  ["runs with another", { ...here, phase: "ready", choice: "de_DE-x-low" }, "False Changing"],
+  ["no engine", { ...here, problem: "none" }, "False EngineMissing"],
+  ["not here", {}, "False VoiceMissing"],
+  ["the hub is away", {}, "False HubUnreachable", [`voice.pull voice/${voice}`, "HubUnreachable"]],
+  ["there is no such voice", {}, "False VoiceMissing", [`voice.pull voice/${voice}`, "VoiceNotFound"]],
+  ["it does not start", here, "False EngineFailed", ["speech.start speech/synthesis", "EngineFailed"]],
+];
+
+for (const [why, state, condition, failed] of cases) {
+  test(`SpeechReady: ${why}`, () => {
+    const backoff = failed ? new Map([[failed[0], { ...failure, reason: failed[1] }]]) : new Map<string, never>();
+    const findings = gatewayFindings(statusInput({ document, machine: { synthesis: state }, backoff }));
+    assert.equal(conditionOf("SpeechReady", findings), condition);
+    assert.equal(conditionOf("Ready", findings), "True Serving");
+  });
+}
+
+test("SpeechReady: off, there is none; of two halves the one that does not work is told", () => {
+  const off = gatewayFindings(statusInput({}));
+  assert.equal(
+    off.some(({ type }) => type === "SpeechReady"),
+    false,
+  );
+  const both = { speech: { transcription: { model: "base" }, synthesis: { voice } } };
+  const findings = gatewayFindings(
+    statusInput({ document: both, machine: { synthesis: { ...here, phase: "ready", choice: voice } } }),
+  );
+  assert.equal(conditionOf("SpeechReady", findings), "False ModelMissing");
+});
