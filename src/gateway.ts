@@ -276,5 +276,5 @@ function takenOut(store: DesiredStore, name: string): string | null {
   if (named || !store.isInFile(id)) return null;
   const difference = store.differencesFromFile().find(({ path, desired }) => desired === null && path.includes(id));
   const by = difference?.setBy ?? "a call of the API";
-  return `is in gateway.yaml, but was taken out of the document by ${by}; POST /api/pull brings it back`;
+  return `is in gateway.yaml, but was taken out of the document by ${by}: take it out of the file, save, and put it in again`;
 }
