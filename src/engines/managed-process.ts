@@ -131,3 +131,8 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
   if (process.platform === "win32") return signal(pid, name);
   signal(-pid, name);
 }
+
+/** How a process ended, in words. */
+export function exitText({ code, signal }: ProcessExit): string {
+  return signal === null ? `it exited with code ${code ?? "unknown"}` : `it was ended by ${signal}`;
+}

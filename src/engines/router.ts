@@ -7,7 +7,7 @@ import { engineEnvironment } from "./engine-environment.ts";
 import { freePort } from "./free-port.ts";
 import { createInstances, type Instances } from "./instances.ts";
 import { markerName, markerValue } from "./leftovers.ts";
-import { type ManagedProcess, type ProcessExit, startProcess } from "./managed-process.ts";
+import { exitText, type ManagedProcess, type ProcessExit, startProcess } from "./managed-process.ts";
 import { createRouterClient, type RouterClient, type RouterEvent } from "./router-client.ts";
 
 /** What the router reads: remembered, so that the planner sees when it must read again. */
@@ -241,10 +241,6 @@ export function createRouter(options: {
       silentSince,
     }),
   };
-}
-
-function exitText({ code, signal }: ProcessExit): string {
-  return signal === null ? `it exited with code ${code ?? "unknown"}` : `it was ended by ${signal}`;
 }
 
 /** The router's last complaints, without what its models' processes wrote through it. */

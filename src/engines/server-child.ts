@@ -4,7 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import { freePort } from "./free-port.ts";
 import { markerName, markerValue } from "./leftovers.ts";
-import { type ManagedProcess, type ProcessExit, startProcess } from "./managed-process.ts";
+import { exitText, type ManagedProcess, type ProcessExit, startProcess } from "./managed-process.ts";
 
 export interface ServerSnapshot {
   readonly phase: "stopped" | "starting" | "ready" | "stopping";
@@ -143,8 +143,4 @@ export function createServerChild(options: ServerChildOptions): ServerChild {
       onExit(current, await current.process.stop(options.stopGraceMs));
     },
   };
-}
-
-function exitText({ code, signal }: ProcessExit): string {
-  return signal === null ? `it exited with code ${code ?? "unknown"}` : `it was ended by ${signal}`;
 }

@@ -5,6 +5,7 @@ import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import { Agent, request } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { readAtMost } from "../core/read-at-most.ts";
 import { isEnglishOnly } from "../speech/transcription-models.ts";
 import { createTurns } from "../speech/turns.ts";
 import { findOnPath } from "./locate.ts";
@@ -85,7 +86,7 @@ export function createWhisper(
         signal: upload.signal,
       });
       const contentType = answer.headers["content-type"];
-      const body = await readAtMost(answer.body);
+      const body = await readAtMost(answer.body, answerLimit, endless);
       return { status: answer.statusCode, contentType: String(contentType ?? "application/json"), body };
     } catch (error) {
       // Most clients read an answer only when they have sent everything.
@@ -201,14 +202,6 @@ function isCutUpload(error: unknown): boolean {
   return (code === "ECONNRESET" && message === "aborted") || code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
-async function readAtMost(body: AsyncIterable<unknown>): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    if (!Buffer.isBuffer(chunk)) continue;
-    length += chunk.length;
-    if (length > answerLimit) throw new GatewayError("upstream_failed", "the transcription engine's answer has no end");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, length);
+function endless(): GatewayError {
+  return new GatewayError("upstream_failed", "the transcription engine's answer has no end");
 }

@@ -1,4 +1,5 @@
 // Lets a few of many callers go on at once; the others wait their turn, and beyond that are refused.
+import { createLine } from "../core/line.ts";
 
 export type Turns = <T>(task: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
@@ -8,40 +9,18 @@ export function createTurns(options: {
   readonly waiting: number;
   readonly refusal: () => Error;
 }): Turns {
-  const queue: (() => void)[] = [];
-  let running = 0;
-
-  function pass(): void {
-    const next = queue.shift();
-    if (next) next();
-    else running--;
-  }
-
-  /** Resolves holding the turn of somebody who has ended. */
-  function turn(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const begin = (): void => {
-        signal.removeEventListener("abort", leave);
-        resolve();
-      };
-      const leave = (): void => {
-        queue.splice(queue.indexOf(begin), 1);
-        reject(signal.reason as Error);
-      };
-      queue.push(begin);
-      signal.addEventListener("abort", leave, { once: true });
-    });
-  }
-
+  const line = createLine({
+    width: options.atOnce,
+    depth: options.waiting,
+    refusal: options.refusal,
+    gone: (signal) => signal.reason as Error,
+  });
   return async (task, signal) => {
-    if (signal.aborted) throw signal.reason;
-    if (running < options.atOnce) running++;
-    else if (queue.length < options.waiting) await turn(signal);
-    else throw options.refusal();
+    const over = await line.take(signal);
     try {
       return await task();
     } finally {
-      pass();
+      over();
     }
   };
 }

@@ -3,6 +3,7 @@
 import type { Readable } from "node:stream";
 import { GatewayError } from "../core/errors.ts";
 import { isRepo } from "../core/ids.ts";
+import { readAtMost } from "../core/read-at-most.ts";
 import { transferError } from "./errors.ts";
 import { createHubHttp, type HubHttpOptions, type HubPlace, type Reachability } from "./http.ts";
 import { isCommit } from "./layout.ts";
@@ -201,19 +202,11 @@ function field(value: unknown, name: string): unknown {
 }
 
 async function readText(body: Readable, what: string, signal: AbortSignal | undefined): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
   try {
-    for await (const chunk of body) {
-      if (!Buffer.isBuffer(chunk)) continue;
-      length += chunk.length;
-      if (length > pageLimit) throw malformed(what);
-      chunks.push(chunk);
-    }
+    return (await readAtMost(body, pageLimit, () => malformed(what))).toString("utf8");
   } catch (error) {
     throw transferError(error, what, signal);
   }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function parseJson(text: string, what: string): unknown {

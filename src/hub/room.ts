@@ -1,6 +1,6 @@
 // Whether the disk has room for a download, before it begins and while others fill the disk too.
 import { GatewayError } from "../core/errors.ts";
-import { reserveBytes } from "../plan/room.ts";
+import { inMiB, reserveBytes } from "../plan/room.ts";
 
 export { reserveBytes } from "../plan/room.ts";
 
@@ -47,8 +47,4 @@ export function createRoom(freeBytes: () => Promise<number | undefined>): Room {
       return free === undefined ? error : full(left, free, error);
     },
   };
-}
-
-function inMiB(bytes: number): string {
-  return `${Math.ceil(bytes / (1024 * 1024)).toLocaleString("en")} MiB`;
 }

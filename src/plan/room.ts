@@ -45,6 +45,6 @@ export function createRoomCheck(freeBytes: Knowable<number>, needs: Needs, plann
   };
 }
 
-function inMiB(bytes: number): string {
+export function inMiB(bytes: number): string {
   return `${Math.ceil(bytes / (1024 * 1024)).toLocaleString("en")} MiB`;
 }

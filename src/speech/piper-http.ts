@@ -2,6 +2,7 @@
 // Cuts no text and joins no sound: that is synthesis.ts. Starts no server: that is the engines'.
 import { Agent, request } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { readAtMost } from "../core/read-at-most.ts";
 import { createTurns } from "./turns.ts";
 import { isRecord, isVoiceId } from "./voices.ts";
 import { type Pcm, parseWav } from "./wav.ts";
@@ -84,7 +85,7 @@ export function createPiperClient(options: {
         bodyTimeout: 0,
         signal: AbortSignal.any([signal, limit]),
       });
-      return { status: answer.statusCode, body: await readAtMost(answer.body, soundLimit) };
+      return { status: answer.statusCode, body: await readAtMost(answer.body, soundLimit, () => endless(soundLimit)) };
     } catch (error) {
       if (signal.aborted) throw new GatewayError("cancelled", "the client left", { cause: error });
       if (limit.aborted) throw failed(`did not answer within ${options.timeoutMs} ms`, error);
@@ -143,7 +144,7 @@ async function get(url: string, signal: AbortSignal | undefined): Promise<{ stat
   const limit = AbortSignal.timeout(probeMs);
   try {
     const answer = await request(url, { reset: true, signal: signal ? AbortSignal.any([signal, limit]) : limit });
-    const body = await readAtMost(answer.body, descriptionLimit);
+    const body = await readAtMost(answer.body, descriptionLimit, () => endless(descriptionLimit));
     return { status: answer.statusCode, body: new TextDecoder().decode(body) };
   } catch (error) {
     throw error instanceof GatewayError ? error : failed(`does not answer (${reasonOf(error)})`, error);
@@ -158,18 +159,6 @@ function parsed(text: string): unknown {
   }
 }
 
-async function readAtMost(body: AsyncIterable<unknown>, limit: number): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    if (!Buffer.isBuffer(chunk)) continue;
-    length += chunk.length;
-    if (length > limit) throw failed(`sends more than ${limit} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, length);
-}
-
 function reasonOf(error: unknown): string {
   return systemCode(error) ?? (error instanceof Error ? error.message : String(error));
 }
@@ -180,4 +169,8 @@ function failed(how: string, cause?: unknown): GatewayError {
 
 function invalid(why: string): GatewayError {
   return new GatewayError("invalid_request", why);
+}
+
+function endless(limit: number): GatewayError {
+  return failed(`sends more than ${limit} bytes`);
 }

@@ -1,62 +1,16 @@
-// A line to stand in: so many at once, the others wait in the order in which they came, and not too many of them.
-// Knows nothing of what is done in a turn.
+// The line before an engine of speech, in words for whoever asks it for something.
 import { GatewayError } from "../core/errors.ts";
+import { createLine, type Line } from "../core/line.ts";
 
-export interface Turns {
-  /**
-   * Waits for a turn; call the result, once, when it is over. Throws `busy` where too many wait already, and
-   * `cancelled` when the signal aborts first.
-   */
-  take(signal: AbortSignal): Promise<() => void>;
-  /** How many wait. */
-  waiting(): number;
-}
-
-export function createTurns(options: { readonly width: number; readonly depth: number; readonly what: string }): Turns {
-  const line: (() => void)[] = [];
-  let busy = 0;
-
-  function over(): () => void {
-    let isOver = false;
-    return () => {
-      if (isOver) return;
-      isOver = true;
-      const next = line.shift();
-      // The place goes to the next one: nobody who comes just now gets in between.
-      if (next) next();
-      else busy--;
-    };
-  }
-
-  return {
-    waiting: () => line.length,
-    take: async (signal) => {
-      if (signal.aborted) throw left();
-      if (busy < options.width) {
-        busy++;
-        return over();
-      }
-      if (line.length >= options.depth) {
-        throw new GatewayError("busy", `${line.length} ${options.what} are waiting already; try again later`, {
-          retryAfterMs: 5_000,
-        });
-      }
-      return new Promise((resolve, reject) => {
-        const mine = (): void => {
-          signal.removeEventListener("abort", leave);
-          resolve(over());
-        };
-        const leave = (): void => {
-          line.splice(line.indexOf(mine), 1);
-          reject(left());
-        };
-        line.push(mine);
-        signal.addEventListener("abort", leave, { once: true });
-      });
-    },
-  };
-}
-
-function left(): GatewayError {
-  return new GatewayError("cancelled", "the client left");
+/** Errors of taking a turn: `busy` where too many wait already, `cancelled`. */
+export function createTurns(options: { readonly width: number; readonly depth: number; readonly what: string }): Line {
+  return createLine({
+    width: options.width,
+    depth: options.depth,
+    refusal: (waiting) =>
+      new GatewayError("busy", `${waiting} ${options.what} are waiting already; try again later`, {
+        retryAfterMs: 5_000,
+      }),
+    gone: () => new GatewayError("cancelled", "the client left"),
+  });
 }

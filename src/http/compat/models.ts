@@ -2,8 +2,8 @@
 import type { FastifyInstance } from "fastify";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
+import { callOf } from "../call.ts";
 import type { ModelView } from "../catalogue.ts";
-import { clientLeft } from "../client-left.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 import { readModelName } from "./request.ts";
 
@@ -18,7 +18,7 @@ export function modelRoutes(app: FastifyInstance, deps: CompatRoutesDeps): void 
   });
   app.post<{ Body: Buffer | undefined }>("/models/unload", async (request, reply) => {
     const { id } = catalogue.resolve(readModelName(request.body));
-    await edits.eject(id, { by: `http:POST ${request.url}`, signal: clientLeft(reply) });
+    await edits.eject(id, callOf(request, reply));
     return { success: true };
   });
 }

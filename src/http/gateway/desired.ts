@@ -7,8 +7,8 @@ import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
 import { backoffKey, type Plan } from "../../plan/actions.ts";
 import { isConverged, isSettled, type Pass } from "../../reconcile/loop.ts";
 import { planBody, removalBody } from "../../status/report.ts";
+import { callOf } from "../call.ts";
 import { type WaitDeps, waitFor } from "../edits/in-force.ts";
-import { callOf } from "./call.ts";
 
 interface ChangeQuery {
   readonly dryRun?: string;

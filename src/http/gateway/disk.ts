@@ -8,9 +8,9 @@ import type { Inventory } from "../../execute/inventory.ts";
 import type { LastUsed } from "../../execute/last-used.ts";
 import { diskReport } from "../../plan/disk-report.ts";
 import type { Loop } from "../../reconcile/loop.ts";
+import { callOf } from "../call.ts";
 import { type CollectDeps, createCollect } from "../edits/collect.ts";
 import { queryCheck } from "../validate.ts";
-import { callOf } from "./call.ts";
 
 export interface DiskRoutesDeps extends CollectDeps {
   readonly store: DesiredStore;

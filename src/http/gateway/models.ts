@@ -6,9 +6,9 @@ import {
   type SetContextSize,
   setContextSizeSchema,
 } from "../../../schemas/own.ts";
+import { callOf } from "../call.ts";
 import type { Edits } from "../edits/edits.ts";
 import { bodyCheck } from "../validate.ts";
-import { callOf } from "./call.ts";
 
 const setContextSize = bodyCheck<SetContextSize>(setContextSizeSchema);
 const modelRequest = bodyCheck<ModelRequest>(modelRequestSchema);

@@ -6,9 +6,9 @@ import {
   rpcModeRequestSchema,
   rpcWorkersRequestSchema,
 } from "../../../schemas/own.ts";
+import { callOf } from "../call.ts";
 import type { Edits, RpcRoster } from "../edits/edits.ts";
 import { bodyCheck } from "../validate.ts";
-import { callOf } from "./call.ts";
 
 const modeRequest = bodyCheck<RpcModeRequest>(rpcModeRequestSchema);
 const workersRequest = bodyCheck<RpcWorkersRequest>(rpcWorkersRequestSchema);

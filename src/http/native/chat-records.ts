@@ -94,7 +94,7 @@ function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
-function nanoseconds(milliseconds: number): number {
+export function nanoseconds(milliseconds: number): number {
   return Math.max(0, Math.round(milliseconds * 1e6));
 }
 

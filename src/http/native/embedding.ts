@@ -3,11 +3,13 @@
 import { performance } from "node:perf_hooks";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
+import type { EngineAnswer } from "../ask-instance.ts";
 import { clientLeft } from "../client-left.ts";
 import { renderEngineError } from "../errors.ts";
+import { nanoseconds } from "./chat-records.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { cutTokens, cutVector, type NativeEmbed, parseEmbeddingsRequest, parseEmbedRequest } from "./embed-request.ts";
-import { type CallEngine, type EngineAnswer, withModel } from "./engine-call.ts";
+import { type CallEngine, withModel } from "./engine-call.ts";
 import { taken } from "./fields.ts";
 
 /** Whole documents come in it. */
@@ -32,10 +34,6 @@ export function embeddingRoutes(app: FastifyInstance, deps: NativeRoutesDeps): v
     if (!found.ok) return reply.code(found.status).send(found.body);
     return { embedding: found.vectors[0] ?? [] };
   });
-}
-
-function nanoseconds(milliseconds: number): number {
-  return Math.round(milliseconds * 1e6);
 }
 
 interface Vectors {

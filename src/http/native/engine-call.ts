@@ -5,13 +5,9 @@ import { GatewayError } from "../../core/errors.ts";
 import type { KeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import type { Lease } from "../admission.ts";
+import { askInstance, type EngineAnswer } from "../ask-instance.ts";
 import { type ExchangeDeps, withCause } from "../exchange.ts";
 import { isRefusal } from "../upstream.ts";
-
-export interface EngineAnswer {
-  readonly status: number;
-  readonly text: string;
-}
 
 export type CallEngine = (path: string, body: object) => Promise<EngineAnswer>;
 
@@ -47,42 +43,17 @@ export async function withModel<T>(
   }
 }
 
-function call(
+async function call(
   { upstream, cutOff }: ExchangeDeps,
   lease: Lease,
   signal: AbortSignal,
   path: string,
   body: Uint8Array,
 ): Promise<EngineAnswer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const over = new AbortController();
-    let status = 0;
-    const exchange = upstream.send(
-      lease.instance,
-      { path, body, stream: false },
-      {
-        start: (code) => {
-          status = code;
-        },
-        data: (chunk) => {
-          chunks.push(chunk);
-          return true;
-        },
-        end: () => {
-          over.abort();
-          resolve({ status, text: Buffer.concat(chunks).toString("utf8") });
-        },
-        fail: (error) => {
-          over.abort();
-          if (cutOff.aborted) reject(new GatewayError("shutting_down", "the gateway is stopping"));
-          else reject(withCause(error, lease));
-        },
-      },
-    );
-    for (const end of [signal, cutOff]) {
-      if (end.aborted) exchange.abort();
-      else end.addEventListener("abort", () => exchange.abort(), { once: true, signal: over.signal });
-    }
-  });
+  try {
+    return await askInstance(upstream, lease.instance, { path, body }, [signal, cutOff]);
+  } catch (error) {
+    if (cutOff.aborted) throw new GatewayError("shutting_down", "the gateway is stopping");
+    throw error instanceof GatewayError ? withCause(error, lease) : error;
+  }
 }

@@ -1,10 +1,9 @@
 // Ollama's routes about the models that there are: lists, details, other names, removal.
 
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import { capabilitiesOf } from "../../hub/capabilities.ts";
-import { clientLeft } from "../client-left.ts";
-import type { Call } from "../edits/edits.ts";
+import { callOf } from "../call.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { booleanOf, modelNameOf, parseBody, refuse, stringOf, taken } from "./fields.ts";
 import { detailsOfModel, detailsOfProjector, factsOf } from "./model-facts.ts";
@@ -56,7 +55,7 @@ export function libraryRoutes(app: FastifyInstance, deps: NativeRoutesDeps): voi
 
   app.delete("/delete", async (request, reply) => {
     const { name } = taken(parseBody(request.body, (body) => ({ name: modelNameOf(body) })));
-    const call = callOf(request, clientLeft(reply));
+    const call = callOf(request, reply);
     // An alias goes alone: it is another name of files that stay.
     if (!(await edits.removeAlias(name, call))) await edits.remove(name, call);
     return reply.code(200).send();
@@ -69,11 +68,7 @@ export function libraryRoutes(app: FastifyInstance, deps: NativeRoutesDeps): voi
         return { source: named("source"), destination: named("destination") };
       }),
     );
-    await edits.addAlias(source, destination, callOf(request, clientLeft(reply)));
+    await edits.addAlias(source, destination, callOf(request, reply));
     return reply.code(200).send();
   });
-}
-
-function callOf(request: FastifyRequest, signal: AbortSignal): Call {
-  return { by: `http:${request.method} ${request.routeOptions.url ?? ""}`, signal };
 }

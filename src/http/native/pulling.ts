@@ -1,7 +1,7 @@
 // Ollama's pull: a record a line for as long as it goes on. What a pull is, the edits know.
 
 import type { FastifyInstance, FastifyReply } from "fastify";
-import { clientLeft } from "../client-left.ts";
+import { callOf } from "../call.ts";
 import { errorFrame } from "../errors.ts";
 import { createRawReply } from "../raw-reply.ts";
 import { streamHeaders } from "./answers.ts";
@@ -20,7 +20,7 @@ export function pullRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
         return { name: modelNameOf(body), stream: booleanOf(body["stream"] ?? true, "stream") };
       }),
     );
-    const call = { by: `http:POST ${request.routeOptions.url ?? ""}`, signal: clientLeft(reply) };
+    const call = callOf(request, reply);
     if (!stream) {
       await deps.edits.pull(name, call, () => undefined);
       return { status: "success" };

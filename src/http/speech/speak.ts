@@ -5,7 +5,7 @@ import type { SpeechRequest } from "../../../schemas/speech.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { SynthesisEngine } from "../../engines/synthesis-engine.ts";
 import { speechFile, speechStream } from "../../speech/synthesis.ts";
-import { callOf } from "../gateway/call.ts";
+import { callOf } from "../call.ts";
 import type { SpeechUse } from "./use.ts";
 
 export interface SpeakDeps {

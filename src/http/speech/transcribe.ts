@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { TranscriptionEngine } from "../../engines/transcription-engine.ts";
-import { callOf } from "../gateway/call.ts";
+import { callOf } from "../call.ts";
 import type { SpeechUse } from "./use.ts";
 
 export interface TranscribeDeps {
