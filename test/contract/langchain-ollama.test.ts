@@ -3,20 +3,19 @@ import assert from "node:assert/strict";
 import type { AIMessageChunk } from "@langchain/core/messages";
 import { HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { ChatOllama, Ollama, OllamaEmbeddings } from "@langchain/ollama";
-import { type Address, bearer, contractTest, jsonAnswer, jsonSchema, nativeBases } from "../support/contract.ts";
+import {
+  type Address,
+  bearer,
+  checkUsage,
+  contractTest,
+  jsonAnswer,
+  jsonSchema,
+  nativeBases,
+} from "../support/contract.ts";
 import { weatherArguments, weatherTool } from "../support/models.ts";
 
 function settings({ base, key }: Address): { baseUrl: string; headers: Record<string, string>; maxRetries: number } {
   return { baseUrl: base, headers: bearer({ key }), maxRetries: 0 };
-}
-
-function checkUsage({ usage_metadata }: { readonly usage_metadata?: unknown }): void {
-  const usage = usage_metadata as
-    | Partial<Record<"input_tokens" | "output_tokens" | "total_tokens", number>>
-    | undefined;
-  const { input_tokens = 0, output_tokens = 0, total_tokens } = usage ?? {};
-  assert.ok(input_tokens > 0 && output_tokens > 0, JSON.stringify(usage));
-  assert.equal(total_tokens, input_tokens + output_tokens);
 }
 
 contractTest("interface 1, Route families: @langchain/ollama", async (t, contract) => {

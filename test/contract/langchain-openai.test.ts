@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { AIMessageChunk, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
-import { type Address, compatBases, contractTest, jsonAnswer, jsonSchema } from "../support/contract.ts";
+import { type Address, checkUsage, compatBases, contractTest, jsonAnswer, jsonSchema } from "../support/contract.ts";
 import { weatherArguments, weatherTool } from "../support/models.ts";
 
 interface Settings {
@@ -14,15 +14,6 @@ interface Settings {
 /** Without a key configured any text is one: the client insists on sending something. */
 function settings({ base, key }: Address): Settings {
   return { apiKey: key ?? "none", configuration: { baseURL: base }, maxRetries: 0 };
-}
-
-function checkUsage({ usage_metadata }: { readonly usage_metadata?: unknown }): void {
-  const usage = usage_metadata as
-    | Partial<Record<"input_tokens" | "output_tokens" | "total_tokens", number>>
-    | undefined;
-  const { input_tokens = 0, output_tokens = 0, total_tokens } = usage ?? {};
-  assert.ok(input_tokens > 0 && output_tokens > 0, JSON.stringify(usage));
-  assert.equal(total_tokens, input_tokens + output_tokens);
 }
 
 contractTest("interface 1, Route families: @langchain/openai", async (t, contract) => {

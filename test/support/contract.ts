@@ -194,3 +194,13 @@ export function finished({ gateway }: TestGateway, ...kinds: readonly string[]):
     .map((event) => (event.data as { readonly kind: string }).kind)
     .filter((kind) => kinds.length === 0 || kinds.includes(kind));
 }
+
+/** Asserts that a LangChain answer tells its tokens, and that they add up. */
+export function checkUsage({ usage_metadata }: { readonly usage_metadata?: unknown }): void {
+  const usage = usage_metadata as
+    | Partial<Record<"input_tokens" | "output_tokens" | "total_tokens", number>>
+    | undefined;
+  const { input_tokens = 0, output_tokens = 0, total_tokens } = usage ?? {};
+  assert.ok(input_tokens > 0 && output_tokens > 0, JSON.stringify(usage));
+  assert.equal(total_tokens, input_tokens + output_tokens);
+}
