@@ -55,7 +55,7 @@ export async function collectRepo(
     // Last: without its journal nobody could tell whose a whole blob is that was never linked.
     for (const path of collection.partials.filter(isSafePath)) await remove(join(root, path));
     for (const path of collection.folders) await removeEmptyTree(join(root, path));
-    for (const folder of [join(root, "blobs"), root]) await removeIfEmpty(folder);
+    for (const folder of [join(root, "blobs"), join(root, "snapshots"), root]) await removeIfEmpty(folder);
   } catch (error) {
     throw cacheError(error, repo);
   }

@@ -56,14 +56,23 @@ export function transferError(error: unknown, what: string, signal: AbortSignal 
   // An aborted request throws the signal's reason, whatever that is.
   if (signal?.aborted && (error === signal.reason || !(error instanceof GatewayError))) return cancelled(what);
   if (error instanceof GatewayError) return error;
-  return new GatewayError(
-    "hub_unreachable",
-    `The connection to the hub broke while reading ${what}: ${reasonOf(error)}.`,
-    {
-      cause: error,
-    },
-  );
+  const never = unreached.get(systemCode(error) ?? "");
+  const message =
+    never === undefined
+      ? `The connection to the hub broke while reading ${what}: ${reasonOf(error)}.`
+      : `The hub was not reached for ${what}: ${never} (${reasonOf(error)}).`;
+  return new GatewayError("hub_unreachable", message, { cause: error });
 }
+
+/** What keeps a connection from being made at all. */
+const unreached: ReadonlyMap<string, string> = new Map([
+  ["ENOTFOUND", "its name is not known here, as without a network"],
+  ["EAI_AGAIN", "its name cannot be looked up, as without a network"],
+  ["ECONNREFUSED", "nothing listens at its address"],
+  ["EHOSTUNREACH", "there is no way to its address"],
+  ["ENETUNREACH", "there is no network"],
+  ["UND_ERR_CONNECT_TIMEOUT", "its address does not answer"],
+]);
 
 /** Whether a signal was given because the gateway stops, and not because nobody wants the work any more. */
 export function isStopping(signal: AbortSignal): boolean {

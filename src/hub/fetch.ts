@@ -1,15 +1,16 @@
 // The files of one model that the cache lacks: the room they need, one download after the other, and what is told of it.
 // Links nothing.
-import { mkdir, rm, rmdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { type ModelId, repoOf } from "../core/ids.ts";
 import type { HubClient } from "./client.ts";
 import { type DownloadTuning, downloadBlob, hasBlob } from "./download.ts";
 import { cacheError, isStopping } from "./errors.ts";
 import { digestsMatch, hashFile } from "./hash.ts";
-import { blobPath, blobsFolder, partialPath, repoFolder } from "./layout.ts";
+import { blobPath, blobsFolder, partialPath, repoFolder, snapshotsFolder } from "./layout.ts";
 import { createPace, type Pace, secondsLeft } from "./pace.ts";
 import { partialBytes, removePartial } from "./partial-file.ts";
 import { bytesOf, type PullProgress, progressOf } from "./progress.ts";
+import { removeIfEmpty } from "./remove.ts";
 import { createRoom, type Room } from "./room.ts";
 import { blobName, type HubFile } from "./select.ts";
 
@@ -51,7 +52,8 @@ export async function fetchFiles(
   }
   const room = createRoom(() => options.freeBytes(cacheDir));
   if (missing.size > 0) {
-    await mkdir(cacheDir, { recursive: true }).catch((error: unknown) => {
+    // Other tools that read the cache warn of a repository without this folder, as one with nothing but a partial would be.
+    await mkdir(snapshotsFolder(cacheDir, repo), { recursive: true }).catch((error: unknown) => {
       throw cacheError(error, "its own folder");
     });
     await room.check(bytesOf([...missing]) - resumedBytes);
@@ -147,9 +149,14 @@ async function tidy(
       await removePartial(partialPath(cacheDir, repo, blobName(file)));
     }
   }
-  // rmdir takes only empty folders: an unfinished first pull leaves none, anything else stays.
-  for (const folder of [blobsFolder(cacheDir, repo), repoFolder(cacheDir, repo)])
-    await rmdir(folder).catch(() => undefined);
+  // An unfinished first pull leaves no folders; where something stays, all of them do.
+  if (await isEmptied(blobsFolder(cacheDir, repo)))
+    for (const folder of [snapshotsFolder(cacheDir, repo), repoFolder(cacheDir, repo)]) await isEmptied(folder);
+}
+
+/** A folder that cannot be removed is no reason to hide why the pull failed. */
+function isEmptied(folder: string): Promise<boolean> {
+  return removeIfEmpty(folder).catch(() => false);
 }
 
 /** By which journals say whose a partial is. */

@@ -98,8 +98,12 @@ export function temporaryPath(cacheDir: string, repo: string, unique: string): s
   return `${repoFolder(cacheDir, repo)}/.${unique}${partialSuffix}`;
 }
 
+export function snapshotsFolder(cacheDir: string, repo: string): string {
+  return `${repoFolder(cacheDir, repo)}/snapshots`;
+}
+
 export function snapshotFolder(cacheDir: string, repo: string, commit: string): string {
-  return `${repoFolder(cacheDir, repo)}/snapshots/${checkCommit(commit)}`;
+  return `${snapshotsFolder(cacheDir, repo)}/${checkCommit(commit)}`;
 }
 
 export function snapshotPath(cacheDir: string, repo: string, commit: string, path: string): string {

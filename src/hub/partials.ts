@@ -5,9 +5,20 @@ import { basename } from "node:path";
 import { systemCode } from "../core/errors.ts";
 import { cacheError } from "./errors.ts";
 import { isHeld } from "./in-use.ts";
-import { blobPath, blobsFolder, isDigest, journalSuffix, partialPath, partialSuffix, repoOfFolder } from "./layout.ts";
+import {
+  blobPath,
+  blobsFolder,
+  isDigest,
+  journalSuffix,
+  partialPath,
+  partialSuffix,
+  repoFolder,
+  repoOfFolder,
+  snapshotsFolder,
+} from "./layout.ts";
 import { removePartial } from "./partial-file.ts";
 import { isAnotherAlive, type JournalRecord, readJournal, thisOwner } from "./partial-journal.ts";
+import { removeIfEmpty } from "./remove.ts";
 
 /**
  * Removes leftover partials, and whole files that a pull of several never came to link, unless they are for a model of
@@ -22,6 +33,7 @@ export async function cleanPartials(
   for (const folder of await namesIn(cacheDir)) {
     const repo = repoOfFolder(folder);
     if (repo === null) continue;
+    const before = removed.length;
     for (const name of await namesIn(`${cacheDir}/${folder}`)) {
       if (name.endsWith(partialSuffix)) removed.push(...(await removeUnheld(cacheDir, `${folder}/${name}`)));
     }
@@ -31,6 +43,7 @@ export async function cleanPartials(
       if (record && (await isBusyElsewhere(record, partial))) continue;
       removed.push(...(await removeEntry(cacheDir, repo, entry)));
     }
+    if (removed.length > before) await removeEmptied(cacheDir, repo);
   }
   return removed.sort();
 }
@@ -107,11 +120,12 @@ async function removeEntry(cacheDir: string, repo: string, { digest, partial, na
 async function isShown(cacheDir: string, repo: string, digest: string): Promise<boolean> {
   const blob = await stat(blobPath(cacheDir, repo, digest)).catch(() => undefined);
   if (!blob || blob.nlink > 1) return blob !== undefined;
-  const snapshots = `${blobsFolder(cacheDir, repo)}/../snapshots`;
-  const entries = await readdir(snapshots, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
-    if (systemCode(error) === "ENOENT") return [];
-    throw cacheError(error, "a look at it");
-  });
+  const entries = await readdir(snapshotsFolder(cacheDir, repo), { recursive: true, withFileTypes: true }).catch(
+    (error: unknown) => {
+      if (systemCode(error) === "ENOENT") return [];
+      throw cacheError(error, "a look at it");
+    },
+  );
   for (const entry of entries) {
     if (!entry.isSymbolicLink()) continue;
     const target = await readlink(`${entry.parentPath}/${entry.name}`).catch(() => "");
@@ -130,6 +144,16 @@ async function isBusyElsewhere({ owner }: JournalRecord, partial: string): Promi
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
+
+/** What an unfinished first pull has made; whatever else there is stays. */
+async function removeEmptied(cacheDir: string, repo: string): Promise<void> {
+  try {
+    for (const folder of [blobsFolder(cacheDir, repo), snapshotsFolder(cacheDir, repo), repoFolder(cacheDir, repo)])
+      await removeIfEmpty(folder);
+  } catch (error) {
+    throw cacheError(error, repo);
+  }
+}
 
 async function removeUnheld(cacheDir: string, path: string): Promise<string[]> {
   if (isHeld(`${cacheDir}/${path}`)) return [];

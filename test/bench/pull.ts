@@ -158,5 +158,7 @@ function tellWorst(): void {
 
 await measure("20 MB/s for each connection", Number(limited) * mib, 20_000_000);
 tellWorst();
+await measure("300 MB/s for each connection, as a line of 2.5 Gbit/s gives", Number(limited) * mib, 300_000_000);
+tellWorst();
 await measure("no limit", Number(free) * mib, 0);
 tellWorst();

@@ -1,6 +1,6 @@
 // What the cleaning of leftovers takes, and what it leaves.
 import assert from "node:assert/strict";
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { openJournal, readJournal, thisOwner } from "../../src/hub/partial-journal.ts";
@@ -65,12 +65,16 @@ describe("partials that were kept", () => {
     hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 1_000_000, 99);
     assert.equal((await refusal(id, { keepPartial: true, tuning: { tries: 1 } })).code, "hub_unreachable");
     const kept = await world();
+    const repo = join(cacheDir, "models--acme--demo-GGUF");
+    // Without it other readers of the cache take the folder for damaged.
+    assert.deepEqual((await readdir(repo)).sort(), ["blobs", "snapshots"]);
     // A whole shard with the note for whom it is, a part of another with its journal.
     assert.equal(kept.length, 4);
     assert.deepEqual(await cleanPartials(cacheDir, new Set(["Acme/demo-gguf:q8_0"])), []);
     assert.deepEqual(await world(), kept);
     assert.deepEqual(await cleanPartials(cacheDir, new Set(["acme/other:Q8_0"])), kept);
     assert.deepEqual(await world(), []);
+    await assert.rejects(readdir(repo), { code: "ENOENT" });
 
     // What a snapshot shows is no leftover, whatever a journal says.
     await refusal(id, { keepPartial: true, tuning: { tries: 1 } });
