@@ -42,7 +42,10 @@ function tagFor(repo: string, tree: readonly HubFile[]): string {
     selectFiles(repo, usualTag, tree);
     return usualTag;
   }
-  throw new GatewayError("quant_ambiguous", `${repo} has several models; name one of ${tags.slice(0, mostNamed).join(", ")}${tags.length > mostNamed ? ", …" : ""} as the tag.`);
+  throw new GatewayError(
+    "quant_ambiguous",
+    `${repo} has several models; name one of ${tags.slice(0, mostNamed).join(", ")}${tags.length > mostNamed ? ", …" : ""} as the tag.`,
+  );
 }
 
 function hereAlready(catalogue: Pick<Catalogue, "resolve">, name: string): string {
