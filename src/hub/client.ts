@@ -3,9 +3,7 @@
 import type { Readable } from "node:stream";
 import { GatewayError } from "../core/errors.ts";
 import { isRepo } from "../core/ids.ts";
-import { readAtMost } from "../core/read-at-most.ts";
-import { transferError } from "./errors.ts";
-import { createHubHttp, type HubHttpOptions, type HubPlace, type Reachability } from "./http.ts";
+import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace, type Reachability } from "./http.ts";
 import { isCommit } from "./layout.ts";
 import type { HubFile } from "./select.ts";
 
@@ -56,33 +54,41 @@ export interface OpenOptions {
   readonly signal: AbortSignal;
 }
 
-/** A page of a listing is at most a few hundred kilobytes; what is larger is no hub. */
-const pageLimit = 32 * 1024 * 1024;
+/** A page of a thousand entries is below two megabytes. Parsing one holds up everything else. */
+const pageLimit = 8 * 1024 * 1024;
+/** The public hub's largest repositories have some tens of thousands of files, a thousand on a page. */
+const mostPages = 200;
+const mostEntries = 100_000;
 
 export function createHubClient(options: HubHttpOptions): HubClient {
   const http = createHubHttp(options);
   const base = options.endpoint.replace(/\/+$/, "");
 
-  async function json(
-    url: string,
-    what: string,
-    signal?: AbortSignal,
-  ): Promise<{ value: unknown; next: string | undefined }> {
-    const answer = await http.get(url, { what, signal, headers: { accept: "application/json" } });
-    const text = await readText(answer.body, what, signal);
-    const next = /<([^>]+)>\s*;[^,]*rel="?next"?/.exec(answer.header("link") ?? "")?.[1];
-    return { value: parseJson(text, what), next: next === undefined ? undefined : new URL(next, answer.url).href };
+  async function json(url: string, get: HubGet): Promise<{ value: unknown; next: HubPlace | undefined }> {
+    const { what } = get;
+    const headers = { accept: "application/json" };
+    const { answer, text } = await http.text(url, { ...get, headers }, pageLimit, () => malformed(what));
+    const link = /<([^>]+)>\s*;[^,]*rel="?next"?/.exec(answer.header("link") ?? "")?.[1];
+    const next = link === undefined || !URL.canParse(link, answer.url.href) ? undefined : new URL(link, answer.url);
+    // An address that another origin names is not one to show the token to, though it lead back to the hub.
+    const trusted = answer.place.trusted && next?.origin === answer.url.origin;
+    return { value: parseJson(text, what), next: next && { url: next.href, trusted } };
   }
 
   async function* pages(first: string, what: string, signal?: AbortSignal): AsyncGenerator<readonly unknown[]> {
     const seen = new Set<string>();
-    for (let url: string | undefined = first; url !== undefined && !seen.has(url); ) {
-      seen.add(url);
-      const page: { value: unknown; next: string | undefined } = await json(url, what, signal);
+    let entries = 0;
+    let place: HubPlace | undefined;
+    do {
+      const page = await json(first, { what, signal, place });
       if (!Array.isArray(page.value)) throw malformed(what);
+      entries += page.value.length;
       yield page.value;
-      url = page.next;
-    }
+      place = page.next && !seen.has(page.next.url) ? page.next : undefined;
+      if (place) seen.add(place.url);
+      if (place && (seen.size >= mostPages || entries >= mostEntries))
+        throw new GatewayError("hub_unreachable", `The hub's answer for ${what} has no end.`);
+    } while (place);
   }
 
   return {
@@ -104,11 +110,8 @@ export function createHubClient(options: HubHttpOptions): HubClient {
     async resolveRevision(repo, revision, signal) {
       if (isCommit(revision)) return revision;
       const what = `${repo} at ${revision}`;
-      const { value } = await json(
-        `${base}/api/models/${repoPart(repo)}/revision/${encodeURIComponent(revision)}`,
-        what,
-        signal,
-      );
+      const url = `${base}/api/models/${repoPart(repo)}/revision/${encodeURIComponent(revision)}`;
+      const { value } = await json(url, { what, signal });
       const sha = field(value, "sha");
       if (typeof sha !== "string" || !isCommit(sha)) throw malformed(what);
       return sha;
@@ -199,14 +202,6 @@ function fileEntry(entry: unknown, what: string): HubFile {
 function field(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   return Object.getOwnPropertyDescriptor(value, name)?.value;
-}
-
-async function readText(body: Readable, what: string, signal: AbortSignal | undefined): Promise<string> {
-  try {
-    return (await readAtMost(body, pageLimit, () => malformed(what))).toString("utf8");
-  } catch (error) {
-    throw transferError(error, what, signal);
-  }
 }
 
 function parseJson(text: string, what: string): unknown {

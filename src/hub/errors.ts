@@ -31,10 +31,12 @@ export function answerError(answer: RefusedAnswer): GatewayError {
     );
   }
   if (status === 429) {
+    const wait = retryAfter(answer);
+    const howLong = wait.retryAfterMs === undefined ? "" : ` ${Math.ceil(wait.retryAfterMs / 1000)} s`;
     return new GatewayError(
       "hub_rate_limited",
-      `The hub asks to wait before ${what} is asked for again (${said}; ${sent}).`,
-      retryAfter(answer),
+      `The hub asks to wait${howLong} before ${what} is asked for again (${said}; ${sent}).`,
+      wait,
     );
   }
   // The hub answers 401 for a repository that does not exist, so as not to tell which private ones do.
@@ -42,9 +44,12 @@ export function answerError(answer: RefusedAnswer): GatewayError {
     return new GatewayError("hub_not_found", `The hub does not have ${what}, or does not show it (${said}; ${sent}).`);
   }
   if (status === 401 || status === 403) {
+    const gated = answer.tokenSent
+      ? "the owner of the token in HF_TOKEN must accept its terms on the hub"
+      : "accept its terms on the hub, and set HF_TOKEN to a token of the account that did";
     const cure =
       errorCode === "GatedRepo"
-        ? "its terms must be accepted on the hub by the owner of the token in HF_TOKEN"
+        ? gated
         : "it does not exist, is private, or needs a token in HF_TOKEN that may read it";
     return new GatewayError("hub_denied", `The hub refused ${what}: ${cure} (${said}; ${sent}).`);
   }
@@ -98,15 +103,23 @@ export function cacheError(error: unknown, what: string): GatewayError {
 
 /** `"api";r=0;t=55` names the seconds until the window is over; older answers have Retry-After in seconds or as a date. */
 function retryAfter(answer: RefusedAnswer): { retryAfterMs?: number } {
+  const asked = askedWait(answer);
+  return asked === undefined ? {} : { retryAfterMs: Math.min(asked, longestWaitMs) };
+}
+
+/** One date in the year 9999 held a pull until then. After an hour a hub may be asked how it is. */
+const longestWaitMs = 3_600_000;
+
+function askedWait(answer: RefusedAnswer): number | undefined {
   const limit = answer.header("ratelimit");
   const left = limit === undefined ? undefined : /;\s*r=(\d+)/.exec(limit)?.[1];
   const window = limit === undefined ? undefined : /;\s*t=(\d+)/.exec(limit)?.[1];
-  if (window !== undefined && (answer.status === 429 || left === "0")) return { retryAfterMs: Number(window) * 1000 };
+  if (window !== undefined && (answer.status === 429 || left === "0")) return Number(window) * 1000;
   const after = answer.header("retry-after");
-  if (after === undefined) return {};
-  if (/^\d+$/.test(after)) return { retryAfterMs: Number(after) * 1000 };
+  if (after === undefined) return undefined;
+  if (/^\d+$/.test(after)) return Number(after) * 1000;
   const date = Date.parse(after);
-  return Number.isNaN(date) ? {} : { retryAfterMs: Math.max(0, date - answer.now) };
+  return Number.isNaN(date) ? undefined : Math.max(0, date - answer.now);
 }
 
 function hubWords(answer: RefusedAnswer): string {
@@ -127,10 +140,18 @@ function bodyWords(body: string): string | undefined {
   return undefined;
 }
 
+/**
+ * Redacted before it is cut: a hub that echoes the token had all but its last character shown, as the cut went through it.
+ * The body may have been cut within it before, so its beginning is enough.
+ */
 function clean(text: string, token: string | undefined): string {
-  const flat = text.replace(/\s+/g, " ").trim().slice(0, 200);
-  return token ? flat.replaceAll(token, "***") : flat;
+  const flat = text.replace(/\s+/g, " ").trim();
+  const bare = token ? flat.split(token).join("***").split(token.slice(0, tellingLength)) : [flat];
+  return [bare[0], ...bare.slice(1).map((rest) => `***${rest.replace(/^[\w.~+/=-]*/, "")}`)].join("").slice(0, 200);
 }
+
+/** A token's first characters say whose it is not; that many of them are taken for it. */
+const tellingLength = 8;
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

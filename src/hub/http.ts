@@ -3,6 +3,7 @@
 import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, EnvHttpProxyAgent, errors, request } from "undici";
 import { GatewayError } from "../core/errors.ts";
+import { readAtMost } from "../core/read-at-most.ts";
 import { answerError, transferError } from "./errors.ts";
 
 /** Whether the hub could be reached when it was last asked. `at` in milliseconds since the epoch, 0 where never. */
@@ -19,7 +20,7 @@ export interface HubHttpOptions {
   readonly now?: (() => number) | undefined;
   /** Where HTTPS_PROXY, HTTP_PROXY and NO_PROXY are read, in either case; without it there is no proxy. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Milliseconds without a byte after which a transfer counts as broken. */
+  /** Milliseconds without a byte after which a transfer counts as broken; an answer that is no file has twice as many. */
   readonly stallMs?: number | undefined;
 }
 
@@ -33,6 +34,11 @@ export interface HubAnswer {
   readonly body: Readable;
   /** Where the same may be asked for again without the redirects, for a while. */
   readonly place: HubPlace;
+}
+
+export interface HubText {
+  readonly answer: HubAnswer;
+  readonly text: string;
 }
 
 /** The end of a chain of redirects. */
@@ -54,10 +60,43 @@ export interface HubGet {
 }
 
 export interface HubHttp {
-  /** Follows redirects; throws `hub_*` for any other answer than 2xx, `cancelled` when aborted. */
+  /**
+   * Follows redirects; throws `hub_*` for any other answer than 2xx, `cancelled` when aborted. How long the body may take is
+   * the caller's matter; without a byte for `stallMs` it breaks off.
+   */
   get(url: string, options: HubGet): Promise<HubAnswer>;
+  /** The same with the whole body, which must be through in time too. Throws `tooLong()` where it has more bytes. */
+  text(url: string, options: HubGet, limit: number, tooLong: () => GatewayError): Promise<HubText>;
   reachability(): Reachability;
   close(): Promise<void>;
+}
+
+/**
+ * Undici looks at a signal only once it has a connection, and a proxy that never opens its tunnel never gives it one: neither
+ * a cancelled pull nor the gateway's stop ended such a request.
+ */
+async function heeding(
+  answer: Promise<Dispatcher.ResponseData>,
+  signal: AbortSignal,
+): Promise<Dispatcher.ResponseData> {
+  let stop: () => void = () => undefined;
+  const stopped = new Promise<never>((_, reject) => {
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what a signal is aborted with is what is thrown
+    stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([answer, stopped]);
+  } catch (error) {
+    answer.then(
+      ({ body }) => body.on("error", () => undefined).destroy(),
+      () => undefined,
+    );
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
 }
 
 const redirectLimit = 10;
@@ -66,6 +105,7 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 export function createHubHttp(options: HubHttpOptions): HubHttp {
   const now = options.now ?? Date.now;
   const stallMs = options.stallMs ?? 30_000;
+  const answerMs = 2 * stallMs;
   const dispatcher = createConnections(options.environment ?? {});
   const hubOrigin = originOf(options.endpoint);
   let last: Reachability = { status: "unknown", message: "The hub was not asked yet.", at: 0 };
@@ -78,26 +118,32 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
         : { status: "reachable", message: `${hubOrigin} answers.`, at: now() };
   }
 
-  async function send(url: URL, trusted: boolean, { headers, signal }: HubGet): Promise<Dispatcher.ResponseData> {
+  async function send(
+    url: URL,
+    trusted: boolean,
+    headers: HubGet["headers"],
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
     const authorization =
       options.token !== undefined && trusted && url.origin === hubOrigin
         ? { authorization: `Bearer ${options.token}` }
         : {};
-    return request(url, {
+    const answer = request(url, {
       dispatcher,
-      ...(signal ? { signal } : {}),
+      signal,
       headers: { "user-agent": "model-gateway", "accept-encoding": "identity", ...headers, ...authorization },
       headersTimeout: stallMs,
       bodyTimeout: stallMs,
     });
+    return heeding(answer, signal);
   }
 
-  async function follow(start: string, get: HubGet): Promise<HubAnswer> {
+  async function follow(start: string, get: HubGet, signal: AbortSignal): Promise<HubAnswer> {
     let url = new URL(get.place?.url ?? start);
     let trusted = get.place?.trusted ?? url.origin === hubOrigin;
     const hubHeaders = new Map<string, string>();
     for (let hop = 0; hop <= redirectLimit; hop++) {
-      const response = await send(url, trusted, get);
+      const response = await send(url, trusted, get.headers, signal);
       const header = headerReader(response.headers);
       const fromHub = url.origin === hubOrigin;
       if (fromHub)
@@ -134,18 +180,32 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
     throw new GatewayError("hub_unreachable", `The hub redirects ${get.what} more than ${redirectLimit} times.`);
   }
 
+  /** A drop now and then keeps every shorter limit from being reached, so there is one for the whole of it. */
+  async function inTime<T>(get: HubGet, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const over = new AbortController();
+    const late = (): GatewayError =>
+      new GatewayError("hub_unreachable", `The hub took too long over ${get.what}: more than ${answerMs / 1000} s.`);
+    const timer = setTimeout(() => over.abort(late()), answerMs);
+    try {
+      const result = await work(get.signal ? AbortSignal.any([get.signal, over.signal]) : over.signal);
+      note(undefined);
+      return result;
+    } catch (error) {
+      const failure = over.signal.aborted ? late() : transferError(error, get.what, get.signal);
+      note(failure);
+      throw failure;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   return {
-    async get(url, get) {
-      try {
-        const answer = await follow(url, get);
-        note(undefined);
-        return answer;
-      } catch (error) {
-        const failure = transferError(error, get.what, get.signal);
-        note(failure);
-        throw failure;
-      }
-    },
+    get: (url, get) => inTime(get, (signal) => follow(url, get, signal)),
+    text: (url, get, limit, tooLong) =>
+      inTime(get, async (signal) => {
+        const answer = await follow(url, get, signal);
+        return { answer, text: (await readAtMost(answer.body, limit, tooLong)).toString("utf8") };
+      }),
     reachability: () => last,
     async close() {
       // Not close(): that would wait for a transfer that nobody reads any more.

@@ -61,12 +61,12 @@ export function selectFiles(repo: string, tag: string, tree: readonly HubFile[])
   if (whole.length === 0 && first) {
     throw new GatewayError(
       "quant_not_found",
-      `${repo}:${tag} is not whole on the hub: ${describe(first)} lacks shard ${missingShards(first).join(", ")} of ${first.shards}.`,
+      `${repo}:${tag} is not whole on the hub: ${describe(first)} lacks shard ${shortList(missingShards(first).map(String))} of ${first.shards}.`,
     );
   }
   const chosen = choose(repo, wanted, whole);
   if (!chosen) {
-    const names = whole.map(describe).sort().join(", ");
+    const names = shortList(whole.map(describe).sort(compare));
     throw new GatewayError("quant_ambiguous", `${repo}:${tag} may mean several files: ${names}.`);
   }
   return { model: chosen.files, projector: chooseProjector(tree, chosen.folder) };
@@ -82,7 +82,9 @@ function groupModels(tree: readonly HubFile[]): Candidate[] {
   for (const file of tree) {
     if (!/\.gguf$/i.test(file.path) || isAuxiliary(file.path) || isProjector(file.path)) continue;
     const key = `${folderOf(file.path)}/${fileStem(file.path)}/${shardOf(file.path)?.count ?? 0}`;
-    groups.set(key, [...(groups.get(key) ?? []), file]);
+    const group = groups.get(key);
+    if (group) group.push(file);
+    else groups.set(key, [file]);
   }
   return [...groups.values()].map((files) => {
     const sorted = files.toSorted((a, b) => compare(a.path, b.path));
@@ -129,10 +131,9 @@ function plainNamed(repo: string, wanted: string, candidates: readonly Candidate
 
 /** Those whose words all stand in the name of every other one too: the others say something more (`UD`, `imat`, `v2`). */
 function leastWords(wanted: string, candidates: readonly Candidate[]): readonly Candidate[] | undefined {
-  const hits = candidates.filter((candidate) => {
-    const words = wordsOf(candidate.stem, wanted);
-    return candidates.every((other) => words.every((word) => wordsOf(other.stem, wanted).includes(word)));
-  });
+  const named = candidates.map(({ stem }) => wordsOf(stem, wanted));
+  const common = named.reduce((words, others) => words.filter((word) => others.includes(word)));
+  const hits = candidates.filter((_, at) => named[at]?.every((word) => common.includes(word)) ?? false);
   return hits.length > 0 ? hits : undefined;
 }
 
@@ -170,10 +171,16 @@ function missingShards(candidate: Candidate): number[] {
 
 function notFound(repo: string, tag: string, candidates: readonly Candidate[]): GatewayError {
   const tags = tagList(candidates);
-  const shown = tags.slice(0, 40).join(", ") + (tags.length > 40 ? ", …" : "");
-  const there = tags.length > 0 ? `It has: ${shown}.` : "It has no GGUF file at all.";
+  const there = tags.length > 0 ? `It has: ${shortList(tags)}.` : "It has no GGUF file at all.";
   return new GatewayError("quant_not_found", `${repo} has nothing called ${tag}. ${there}`);
 }
+
+function shortList(names: readonly string[]): string {
+  return names.slice(0, mostNamed).join(", ") + (names.length > mostNamed ? ", …" : "");
+}
+
+/** More in one message nobody reads. */
+const mostNamed = 40;
 
 function tagList(candidates: readonly Candidate[]): string[] {
   const tags = candidates.map((candidate) => {

@@ -2,6 +2,7 @@
 // Where the server does not do ranges, or does them wrong, it is one connection that reads from the beginning.
 import { GatewayError } from "../core/errors.ts";
 import type { HubClient, OpenedFile } from "./client.ts";
+import { createCrawlWatch } from "./crawl.ts";
 import { cancelled, transferError } from "./errors.ts";
 import { coveredBytes, frontOf, gapsOf } from "./extents.ts";
 import type { HubPlace } from "./http.ts";
@@ -24,6 +25,8 @@ export interface TransferTuning extends TryOptions {
   readonly enoughPerSecond: number;
   /** Milliseconds between two looks at the rate. */
   readonly lookMs: number;
+  /** Milliseconds between two looks for connections that crawl. */
+  readonly crawlMs: number;
 }
 
 export const defaultTuning: TransferTuning = {
@@ -34,6 +37,7 @@ export const defaultTuning: TransferTuning = {
   // Well above a full gigabit line: there more connections cost more work than they bring.
   enoughPerSecond: 300_000_000,
   lookMs: 100,
+  crawlMs: 5_000,
   tries: 6,
   retryMs: 500,
   patienceMs: 5 * 60_000,
@@ -100,8 +104,18 @@ async function byRanges(options: Transfer): Promise<boolean> {
       throw cancelled(file.path);
     }
     place = opened.place;
+    const { body } = opened;
+    const unwatch = crawlers.watch({
+      at: () => piece.at,
+      left: () => piece.to - piece.at,
+      end() {
+        // Another node of the hub's storage may be well.
+        place = undefined;
+        body.destroy(new Error("it came far more slowly than the others"));
+      },
+    });
     await receive({
-      body: opened.body,
+      body,
       skip: 0,
       at: () => piece.at,
       until: () => piece.to,
@@ -114,7 +128,7 @@ async function byRanges(options: Transfer): Promise<boolean> {
       },
       write: options.write,
       gatherBytes: options.tuning.gatherBytes,
-    });
+    }).finally(unwatch);
     if (piece.at < piece.to) throw endedEarly(file, piece.at);
   }
 
@@ -137,6 +151,7 @@ async function byRanges(options: Transfer): Promise<boolean> {
     }
   }
 
+  const crawlers = createCrawlWatch(tuning.crawlMs);
   let lanes = 0;
   let failure: GatewayError | undefined;
   let allDone: () => void = () => undefined;
@@ -189,6 +204,7 @@ async function byRanges(options: Transfer): Promise<boolean> {
   startLane();
   await done;
   clearInterval(look);
+  crawlers.close();
   if (failure !== undefined && options.signal.aborted) throw cancelled(file.path);
   if (failure !== undefined) throw failure;
   return fit !== false;

@@ -8,6 +8,9 @@ import type { Catalogue } from "../catalogue.ts";
 /** What no tag means where a repository has several models: what most people take. */
 const usualTag = "Q4_K_M";
 
+/** More in one message nobody reads. */
+const mostNamed = 40;
+
 /**
  * The id, `OWNER/NAME:TAG`. Errors: `invalid_request` for a name that is none of the hub's and of no model here,
  * `quant_ambiguous`, `quant_not_found`, `hub_*`.
@@ -39,7 +42,10 @@ function tagFor(repo: string, tree: readonly HubFile[]): string {
     selectFiles(repo, usualTag, tree);
     return usualTag;
   }
-  throw new GatewayError("quant_ambiguous", `${repo} has several models; name one of ${tags.join(", ")} as the tag.`);
+  throw new GatewayError(
+    "quant_ambiguous",
+    `${repo} has several models; name one of ${tags.slice(0, mostNamed).join(", ")}${tags.length > mostNamed ? ", …" : ""} as the tag.`,
+  );
 }
 
 function hereAlready(catalogue: Pick<Catalogue, "resolve">, name: string): string {
