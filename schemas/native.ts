@@ -159,6 +159,11 @@ export const nativePullSchema = {
     ...named.properties,
     stream: { type: "boolean", description: "Default true." },
     insecure: { type: "boolean", description: "Taken and left alone." },
+    keep: {
+      type: "boolean",
+      description:
+        "Default false. True: the document goes on wanting the model when the client leaves, or the hub is away for long.",
+    },
   },
   examples: [{ model: "acme/alpha:Q8_0" }],
 } as const;

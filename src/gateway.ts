@@ -273,8 +273,8 @@ function absentReason({ models }: StatusReport, name: string): string | null {
 function takenOut(store: DesiredStore, name: string): string | null {
   const id = normaliseName(name);
   const named = store.current().document.models.some((model) => model.id === id);
-  if (named || !store.isInFile(id)) return null;
+  if (named || store.inFile(id) === undefined) return null;
   const difference = store.differencesFromFile().find(({ path, desired }) => desired === null && path.includes(id));
   const by = difference?.setBy ?? "a call of the API";
-  return `is in gateway.yaml, but was taken out of the document by ${by}: take it out of the file, save, and put it in again`;
+  return `is in gateway.yaml, but was taken out of the document by ${by}: pull it, and it comes back as the file has it`;
 }

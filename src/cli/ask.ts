@@ -4,6 +4,7 @@ import { GatewayError, systemCode } from "../core/errors.ts";
 import { lockHolder } from "../lifecycle.ts";
 import type { CommandLine, Settings } from "../settings.ts";
 import { offlinePlan } from "./offline-plan.ts";
+import { amounts, type TransferStep } from "./progress.ts";
 
 interface PlanAnswer {
   readonly converged: boolean;
@@ -31,6 +32,7 @@ interface StatusAnswer extends Said {
     readonly message: string;
   }[];
   readonly models: readonly { readonly id: string; readonly conditions: StatusAnswer["conditions"] }[];
+  readonly running: readonly (Line & { readonly progress: TransferStep | null })[];
 }
 
 export async function planCommand({ settings, json }: CommandLine): Promise<number> {
@@ -71,10 +73,11 @@ export async function statusCommand({ settings, json }: CommandLine): Promise<nu
   return answer.gateway.ready ? 0 : 2;
 }
 
-function printStatus({ conditions, models, gateway }: StatusAnswer): void {
+function printStatus({ conditions, models, gateway, running }: StatusAnswer): void {
   console.log(`Model Gateway ${gateway.version}`);
   for (const { type, status, reason, message } of conditions)
     console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
+  for (const { message, progress } of running) console.log(`* ${message}${progress ? `: ${amounts(progress)}` : ""}`);
   for (const model of models) {
     console.log(model.id);
     for (const { type, status, reason, message } of model.conditions)

@@ -56,7 +56,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     warn: nothing,
   });
   const observer = createObserver({
-    scanner: createCacheScanner(cacheDir),
+    scanner: createCacheScanner(cacheDir, inventory.entries),
     cacheDir,
     presetPath,
     router,

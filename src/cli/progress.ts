@@ -92,7 +92,8 @@ function shareOf({ completed, total }: TransferStep): number {
   return total > 0 ? Math.min(1, completed / total) : 0;
 }
 
-function amounts({ completed, total, bytesPerSecond, secondsLeft }: TransferStep): string {
+/** How far, how fast, how long yet, for a person. */
+export function amounts({ completed, total, bytesPerSecond, secondsLeft }: TransferStep): string {
   const rate = bytesPerSecond > 0 ? ` ${bytesText(bytesPerSecond)}/s` : "";
   const left = secondsLeft !== null && secondsLeft > 0 ? ` ${durationText(secondsLeft)} left` : "";
   return `${bytesText(completed)} of ${bytesText(total)}${rate}${left}`;

@@ -1,4 +1,5 @@
-// `pull ID`: has the running gateway pull a model, and shows how far it is. Leaving gives the pull up.
+// `pull ID`: has the running gateway pull a model, and shows how far it is. It goes on when this is left: a closed terminal
+// must not cost what came in so far.
 import type { GatewayClient, GatewayEvent } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings.ts";
@@ -22,7 +23,7 @@ export async function pullCommand({ settings, operands }: CommandLine): Promise<
   } catch (error) {
     view.end();
     if (!leaving.signal.aborted) throw error;
-    console.error("Left. The pull stops, unless the document names the model or somebody else waits for it.");
+    console.error(`Left. The gateway goes on pulling; \`model-gateway rm ${id}\` gives it up.`);
     return interrupted;
   } finally {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.removeListener(signal, leave);
@@ -44,6 +45,7 @@ async function follow(client: GatewayClient, id: string, signal: AbortSignal, vi
   });
   try {
     await client.pull(id, {
+      keep: true,
       signal,
       onProgress: ({ status, digest, completed, total }) => {
         if (digest === undefined) return view.say(status ?? "");

@@ -5,6 +5,9 @@ import type { CommandLine } from "../settings.ts";
 import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
 
+/** After so long, in ms, a word on why it takes long. */
+const patienceMs = 2_000;
+
 /** Exit code 2: not done, as nobody confirmed it. */
 export async function rmCommand({ settings, operands, yes, json }: CommandLine): Promise<number> {
   const [id, ...rest] = operands;
@@ -12,7 +15,9 @@ export async function rmCommand({ settings, operands, yes, json }: CommandLine):
     throw new GatewayError("invalid_request", "use `model-gateway rm ID [--yes]`");
   return withGateway(settings, async (client) => {
     if (!yes && !(await isConfirmed(id))) return 2;
-    const removed = await client.remove(id);
+    // Its answers in flight are waited for, which nobody sees from here.
+    const waiting = setTimeout(() => console.error("Waiting for what uses it to be through."), patienceMs);
+    const removed = await client.remove(id).finally(() => clearTimeout(waiting));
     if (json) console.log(JSON.stringify(removed, null, 2));
     else
       console.log(

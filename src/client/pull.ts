@@ -7,15 +7,19 @@ import { type CallOptions, connectionLost, type Transport } from "./transport.ts
 export interface PullOptions extends CallOptions {
   /** Each record as it comes; a `digest` stands for one file, `completed` and `total` are its bytes. */
   readonly onProgress?: (record: NativePullRecord) => void;
+  /** The model stays wanted when this call is aborted or its connection breaks: the gateway pulls it all the same. */
+  readonly keep?: boolean;
 }
 
 /**
- * Resolves once the router lists the model. Aborting it gives up the pull, unless somebody else asked for it too. Errors:
+ * Resolves once the router lists the model. Aborting it gives up the pull, unless it is to be kept or somebody else asked for
+ * it too. Errors:
  * `GatewayClientError`, with status 200 where it failed after it began, and code `cut` where the connection broke.
  */
 export async function pullModel(transport: Transport, model: string, options: PullOptions): Promise<void> {
-  const { onProgress, signal } = options;
-  const response = await transport.send("/api/pull", { method: "POST", json: { model }, signal });
+  const { onProgress, signal, keep } = options;
+  const json = keep === undefined ? { model } : { model, keep };
+  const response = await transport.send("/api/pull", { method: "POST", json, signal });
   let last: NativePullRecord | null = null;
   try {
     for await (const line of linesOf(response.body)) {

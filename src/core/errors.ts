@@ -199,7 +199,7 @@ export const errorCatalogue = {
     status: 404,
     reaction: "stall",
     reason: "QuantNotFound",
-    hint: "Take one of the tags that the message lists.",
+    hint: "Take a tag that the repository has; the message lists them.",
   },
   quant_ambiguous: {
     status: 409,

@@ -14,6 +14,11 @@ const tagPattern = /^[\w.+@ -]+$/;
 const shardPattern = /-(\d{5})-of-(\d{5})$/;
 
 /** `owner/name:tag` taken apart, or null where the text is no identifier (`..` and empty parts are none). */
+/** Whether a revision is a commit, whole, as the hub writes it. */
+export function isCommit(revision: string): boolean {
+  return /^[0-9a-f]{40}$/.test(revision);
+}
+
 export function parseModelId(text: string): ModelId | null {
   const colon = text.indexOf(":");
   if (colon < 0) return null;

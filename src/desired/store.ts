@@ -2,7 +2,7 @@
 // Holds no opinion on what the document means; the loop reads it.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
-import { type Change, equalJson, isJsonObject, type JsonObject, listChanges } from "../core/merge-patch.ts";
+import { type Change, equalJson, isJsonObject, type Json, type JsonObject, listChanges } from "../core/merge-patch.ts";
 import { readJsonState, writeState } from "./atomic-file.ts";
 import {
   type Desired,
@@ -44,8 +44,8 @@ export interface DesiredStore {
   noteRemoval(id: string, blobs: readonly string[]): Promise<void>;
   /** The files of a removal are gone. */
   endRemoval(id: string): Promise<void>;
-  /** Whether the file, as it was last applied, names a model by this id. */
-  isInFile(id: string): boolean;
+  /** What the file, as it was last applied, says of the model that it names by this id; undefined where it names none. */
+  inFile(id: string): Json | undefined;
   /**
    * Merges in what differs between the file as last applied and the file now. Errors: `invalid_document` where that does
    * not go together with what was set elsewhere.
@@ -169,7 +169,10 @@ export async function openDesiredStore(options: {
         const left = saved.removals.filter((removal) => removal.id !== id);
         if (left.length < saved.removals.length) await saveRemovals(left);
       }),
-    isInFile: (id) => isJsonObject(applied?.["models"]) && Object.hasOwn(applied["models"], id),
+    inFile: (id) => {
+      const models = applied?.["models"];
+      return isJsonObject(models) && Object.hasOwn(models, id) ? models[id] : undefined;
+    },
     applyFile: (tree, by) =>
       serialized(() => {
         const merged = toInput(mergeFile(saved.tree, applied ?? emptyTree, tree));

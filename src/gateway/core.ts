@@ -139,7 +139,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     now,
   });
   admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
-  const scanner = createCacheScanner(cacheDir);
+  const scanner = createCacheScanner(cacheDir, inventory.entries);
   const speech = createSpeech({
     settings,
     hub,
@@ -261,7 +261,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
       observed,
       plan,
       source,
-      running: running.map(({ action }) => ({ kind: action.kind, key: action.key, message: action.message })),
+      running: running.map(({ action: { kind, key, message }, startedAt }) => ({ kind, key, message, startedAt })),
       backoff: loop.backoff(),
       hub: hub.reachability(),
       engineProblem: engine.problem(),

@@ -9,7 +9,9 @@ import { actionBody } from "../status/report.ts";
 export function tellOutcome({ action, ms, error }: Outcome, logger: FastifyBaseLogger, journal: Journal): void {
   const fields = { what: action.message, kind: action.kind, key: action.key, reason: action.reason, ms };
   if (error) {
-    logger.warn({ ...fields, code: error.code, error: error.message }, "an action failed");
+    const told = { ...fields, code: error.code, error: error.message };
+    if (error.code === "cancelled") logger.info(told, "an action was given up");
+    else logger.warn(told, "an action failed");
     journal.record("action.failed", { ...actionBody(action), code: error.code, message: error.message });
   } else {
     logger.info(fields, "an action is done");

@@ -2,9 +2,8 @@
 // Every answer is data from outside: its shape is checked here, its names in layout.ts before they become paths.
 import type { Readable } from "node:stream";
 import { GatewayError } from "../core/errors.ts";
-import { isRepo } from "../core/ids.ts";
+import { isCommit, isRepo } from "../core/ids.ts";
 import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace, type Reachability } from "./http.ts";
-import { isCommit } from "./layout.ts";
 import type { HubFile } from "./select.ts";
 
 export interface HubRepo {

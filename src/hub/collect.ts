@@ -4,9 +4,10 @@ import type { Stats } from "node:fs";
 import { lstat, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCode } from "../core/errors.ts";
+import { isCommit } from "../core/ids.ts";
 import { cacheError } from "./errors.ts";
 import { isHeld } from "./in-use.ts";
-import { blobPath, isCommit, isSafePath, partialPath, repoFolder } from "./layout.ts";
+import { blobPath, isSafePath, partialPath, repoFolder } from "./layout.ts";
 import { type RemovedModel, removeEmptyFolders, removeEmptyRepo, removeIfEmpty } from "./remove.ts";
 
 export interface Collection {

@@ -1,7 +1,7 @@
 // Where things lie in the hub's cache layout: names and paths only. Pure: it touches no file and must not be bypassed,
 // because every name that comes from the hub (paths, digests, commits) is checked here before it becomes a path.
 import { GatewayError } from "../core/errors.ts";
-import { isRepo } from "../core/ids.ts";
+import { isCommit, isRepo } from "../core/ids.ts";
 
 /** The ending of files that this gateway is still writing. Other tools list `.incomplete` as unfinished and leave it be. */
 export const partialSuffix = ".gw.incomplete";
@@ -9,7 +9,6 @@ export const partialSuffix = ".gw.incomplete";
 /** The ending of their journals. */
 export const journalSuffix = `.journal${partialSuffix}`;
 
-const commitPattern = /^[0-9a-f]{40}$/;
 /** sha256 of a large file, or git's sha1 of a small one: both are what the hub's own tools name blobs by. */
 const digestPattern = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const repoFolderPattern = /^models--(.+?)--(.+)$/;
@@ -21,10 +20,6 @@ export interface CachedFile {
   readonly blob: string;
   /** Bytes. */
   readonly size: number;
-}
-
-export function isCommit(text: string): boolean {
-  return commitPattern.test(text);
 }
 
 /** Whether a path from outside stays inside the folder that it is joined to, on every platform. */

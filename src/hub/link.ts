@@ -18,6 +18,7 @@ import {
 } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { isCommit } from "../core/ids.ts";
 import { syncFolder } from "../desired/atomic-file.ts";
 import { cacheError } from "./errors.ts";
 import { digestsMatch, hashFile } from "./hash.ts";
@@ -25,7 +26,6 @@ import { holdPath } from "./in-use.ts";
 import {
   blobPath,
   type CachedFile,
-  isCommit,
   isSafePath,
   linkTarget,
   refPath,

@@ -1,10 +1,10 @@
 // Named files of a repository into the cache, as whole and verified as a model's: for voices and transcription models, which
 // are no GGUF. Selects nothing: the caller names the paths.
 import { GatewayError } from "../core/errors.ts";
-import type { ModelId } from "../core/ids.ts";
+import { isCommit, type ModelId } from "../core/ids.ts";
 import { type FetchOptions, fetchFiles, modelName } from "./fetch.ts";
 import { holdPath } from "./in-use.ts";
-import { type CachedFile, isCommit, partialPath, snapshotPath } from "./layout.ts";
+import { type CachedFile, partialPath, snapshotPath } from "./layout.ts";
 import { carryOver, linkSnapshot, readRef, writeRef } from "./link.ts";
 import { settleModel } from "./partials.ts";
 import { resolving } from "./progress.ts";

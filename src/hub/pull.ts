@@ -1,11 +1,11 @@
 // One model from the hub into the cache: resolve, select, check the room, download, link, and last the ref.
 // Decides nothing about whether a model is wanted, and deletes no model.
-import { repoOf } from "../core/ids.ts";
+import { isCommit, repoOf } from "../core/ids.ts";
 import { cancelled } from "./errors.ts";
 import { type FetchOptions, fetchFiles, isGood, modelName } from "./fetch.ts";
 
 import { holdPath } from "./in-use.ts";
-import { type CachedFile, isCommit, partialPath, snapshotPath } from "./layout.ts";
+import { type CachedFile, partialPath, snapshotPath } from "./layout.ts";
 import { carryOver, isLinked, linkSnapshot, readRef, writeRef } from "./link.ts";
 import { settleModel } from "./partials.ts";
 import { bytesOf, progressOf, resolving } from "./progress.ts";

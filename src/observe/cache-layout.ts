@@ -34,9 +34,14 @@ type UntaggedGroup = Omit<ModelGroup, "tag" | "upstreamTag">;
 
 /**
  * The models of one repository. Snapshots come in order of precedence: a file that several revisions have counts in the
- * first of them. `mainCommit` is what refs/main names: the router looks nowhere else.
+ * first of them. `mainCommit` is what refs/main names: the router looks nowhere else. `pinned`: of these files, by path, the
+ * commit's are wanted, whatever else there is.
  */
-export function groupModels(snapshots: readonly Snapshot[], mainCommit: string | null): ModelGroup[] {
+export function groupModels(
+  snapshots: readonly Snapshot[],
+  mainCommit: string | null,
+  pinned: ReadonlyMap<string, string> = new Map(),
+): ModelGroup[] {
   const groups = new Map<string, UntaggedGroup>();
   // Also of files that are broken, or one of several with one tag: the router lists them all the same.
   const listed = new Set<string>();
@@ -46,7 +51,8 @@ export function groupModels(snapshots: readonly Snapshot[], mainCommit: string |
       const tag = isMain ? tagOfFirst(group.files) : null;
       if (tag !== null) listed.add(tag);
       const earlier = groups.get(key);
-      if (!earlier || (group.complete && !earlier.complete)) groups.set(key, group);
+      const isPinned = pinned.get(firstPath(group)) === snapshot.commit;
+      if (!earlier || (group.complete && (isPinned || !earlier.complete))) groups.set(key, group);
     }
   }
   return assignTags([...groups.values()], listed);

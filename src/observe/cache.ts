@@ -4,7 +4,7 @@ import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { systemCode } from "../core/errors.ts";
 import { type GgufMetadata, readGgufMetadata } from "../hub/gguf-metadata.ts";
-import type { CachedModel, CacheSnapshot, Knowable } from "../plan/observed.ts";
+import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable } from "../plan/observed.ts";
 import { aliasTags, groupModels, type ModelGroup, type Snapshot, type SnapshotFile } from "./cache-layout.ts";
 
 export interface CacheScanner {
@@ -15,7 +15,11 @@ export interface CacheScanner {
 const parallelRepos = 8;
 const deepestFolder = 6;
 
-export function createCacheScanner(cacheDir: string): CacheScanner {
+/** `inventory`: what was pulled at a revision of its own is served from there, and not as refs/main has it. */
+export function createCacheScanner(
+  cacheDir: string,
+  inventory: () => readonly InventoryEntry[] = () => [],
+): CacheScanner {
   // By content (blob name; the path of a plain file) with size and time, as a damaged blob is mended under the same name.
   const metadata = new Map<string, GgufMetadata | null>();
   let seen: { readonly device: number; readonly repos: number } | null = null;
@@ -75,7 +79,7 @@ export function createCacheScanner(cacheDir: string): CacheScanner {
       const ordered = snapshots.toSorted(
         (a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a),
       );
-      const groups = groupModels(ordered, main);
+      const groups = groupModels(ordered, main, pinnedFiles(repo, inventory()));
       const models = await Promise.all(groups.map((group) => describe(root, repo, group, used)));
       return { models, signature: JSON.stringify([repo, main, ordered]) };
     } catch (error) {
@@ -119,6 +123,11 @@ export function createCacheScanner(cacheDir: string): CacheScanner {
   }
 
   return { scan };
+}
+
+function pinnedFiles(repo: string, inventory: readonly InventoryEntry[]): ReadonlyMap<string, string> {
+  const own = inventory.filter((entry) => entry.repo === repo && entry.revision !== "main");
+  return new Map(own.flatMap(({ commit, files }) => files.map(({ path }) => [path, commit])));
 }
 
 function newest(snapshot: Snapshot): number {

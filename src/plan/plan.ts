@@ -1,6 +1,7 @@
 // The planner: what to do next so that what is observed becomes what is desired. Pure: no clock, no I/O, no log.
 // State-gated: an action is planned only when the snapshot shows that its time has come, so there is nothing to remember.
 import { restartAfterCrash } from "../core/backoff.ts";
+import { isCommit } from "../core/ids.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type Action, type BackoffEntry, backoffKey, type HeldAction, type Plan } from "./actions.ts";
 import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, type Observed } from "./observed.ts";
@@ -75,8 +76,37 @@ function planModels(desired: Desired, observed: Observed): Candidate[] {
   if (observed.cache.state === "unknown") return [];
   const { models, unreadable } = observed.cache.value;
   return desired.models
-    .filter((model) => !isPresent(models, model) && !isOfRepo(model.id, unreadable))
-    .map((model) => now(fetchAction(model)));
+    .filter((model) => !isOfRepo(model.id, unreadable))
+    .flatMap((model) => {
+      if (!isPresent(models, model)) return now(fetchAction(model));
+      return isOfAnotherRevision(model, observed) ? now(revisionAction(model)) : [];
+    });
+}
+
+/**
+ * The document names a revision, and what is here came from another one. Without a name whatever is here is good: a model
+ * that was only given a context size is not fetched for it.
+ */
+function isOfAnotherRevision({ id, source, revision }: DesiredModel, { cache, inventory }: Observed): boolean {
+  if (revision === undefined || source !== undefined || inventory.state === "unknown") return false;
+  const entry = inventory.value.find((own) => own.id.toLowerCase() === id.toLowerCase());
+  if (entry) return entry.revision !== revision;
+  // Of another program's file only a commit says whether it is the right one.
+  const cached = cache.state === "known" ? findCached(cache.value.models, id) : undefined;
+  return isCommit(revision) && cached !== undefined && cached.commit !== revision;
+}
+
+function revisionAction({ id, revision }: DesiredModel): Action {
+  const message = `pull ${id} at ${revision}`;
+  return {
+    kind: "model.pull",
+    key: `model/${id}`,
+    model: id,
+    revision,
+    reason: "RevisionChanged",
+    message,
+    disrupts: [],
+  };
 }
 
 function fetchAction({ id, source, revision }: DesiredModel): Action {

@@ -57,6 +57,9 @@ interface Waiter {
 const soonMs = 1_000;
 
 /** A timer that is longer than 24.8 days goes off at once. */
+/** How soon to look again for room on the disk, in ms. */
+const roomMs = 10_000;
+
 function timerMs(ms: number): number {
   return Math.min(ms, 2 ** 31 - 1);
 }
@@ -179,6 +182,8 @@ export function createLoop(options: {
     // A router that has gone silent is looked at again soon: it may have to be restarted.
     if (typeof last?.observed.router.silentSince === "number") heldUntil.push(now + options.silenceLimitMs / 4);
     if (failed) heldUntil.push(now + soonMs);
+    // Nobody tells when a disk gets room.
+    if (last?.plan.held.some(({ why }) => why === "room")) heldUntil.push(now + roomMs);
     const next = Math.min(
       now + jittered(options.resyncMs, options.random()),
       backoff.nextTry(now) ?? Number.POSITIVE_INFINITY,

@@ -18,7 +18,13 @@ export interface StatusInput {
   readonly plan: Plan;
   readonly source: SourceStatus;
   /** Keys and kinds of what is under way. */
-  readonly running: readonly { readonly kind: string; readonly key: string; readonly message: string }[];
+  readonly running: readonly {
+    readonly kind: string;
+    readonly key: string;
+    readonly message: string;
+    /** null: it waits for its turn. */
+    readonly startedAt: number | null;
+  }[];
   readonly backoff: ReadonlyMap<string, BackoffEntry>;
   readonly hub: { readonly status: "unknown" | "reachable" | "unreachable"; readonly message: string };
   readonly engineProblem: { readonly reason: string; readonly message: string } | null;
@@ -175,6 +181,8 @@ export function modelFindings(id: string, input: StatusInput): Finding[] {
     if (found?.complete)
       return finding("Present", "True", "Cached", `${found.files.length} file(s), ${found.bytes} bytes`);
     const active = running.find((action) => action.key === `model/${model}`);
+    if (active?.startedAt === null)
+      return finding("Present", "False", "Queued", `${active.message}: waits for its turn`);
     if (active) return finding("Present", "False", "Pulling", active.message);
     const crowded = plan.held.find((held) => held.why === "room" && held.action.key === `model/${model}`);
     if (crowded) return finding("Present", "False", "DiskFull", crowded.action.message);

@@ -208,10 +208,11 @@ describe("edits", () => {
 
   it("know what the file names", async (t) => {
     const { store } = await fresh(t);
-    assert.equal(store.isInFile("acme/a:Q8_0"), false);
-    await store.applyFile(yaml("version: 1\nmodels: [acme/a:Q8_0]\n"), "file:1");
+    assert.equal(store.inFile("acme/a:Q8_0"), undefined);
+    await store.applyFile(yaml("version: 1\nmodels: [{ id: acme/a:Q8_0, ctxSize: 512 }]\n"), "file:1");
     await store.change(patch({ "acme/b:Q8_0": {} }), "api");
-    assert.deepEqual(["acme/a:Q8_0", "acme/b:Q8_0", "toString"].map(store.isInFile), [true, false, false]);
+    const said = ["acme/a:Q8_0", "acme/b:Q8_0", "toString"].map(store.inFile);
+    assert.deepEqual(said, [{ ctxSize: 512 }, undefined, undefined]);
   });
 });
 

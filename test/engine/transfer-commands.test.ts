@@ -88,15 +88,19 @@ test("pull shows bytes, rate and time left, and is done when the router lists th
   assert.match(again.stderr, /not found/);
 });
 
-test("Ctrl+C leaves: the pull ends where only it wanted the model, and goes on where the document does", async (t) => {
-  const { hub, folders, start, document, status } = await commands(t);
+test("Ctrl+C leaves: the pull goes on, and rm gives it up", async (t) => {
+  const { hub, folders, run, start, document, status } = await commands(t);
   const hold = hub.throttle("new-Q8_0.gguf", 100_000);
   const pulling = await start("pull", model);
   await hold.reached;
   pulling.process.kill("SIGINT");
   const { code, stderr } = await pulling.exited;
   assert.equal(code, 130);
-  assert.match(stderr, /Left\. The pull stops, unless/);
+  assert.match(stderr, /Left\. The gateway goes on pulling; `model-gateway rm acme\/new-GGUF:Q8_0` gives it up\./);
+  assert.deepEqual((await document()).models, [model]);
+  const table = await run("status");
+  assert.match(table.stdout, /^\* pull acme\/new-GGUF:Q8_0: [\d.]+ kB of [\d.]+ kB/m);
+  assert.equal((await run("rm", model, "--yes")).code, 0);
   await until("given up", async () => (await document()).models?.length === 0 && (await status()).running.length === 0);
   assert.deepEqual(await readdir(folders.cacheDir), ["models--acme--alpha"]);
   hold.release();

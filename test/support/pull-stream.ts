@@ -11,10 +11,14 @@ export interface PullRecord {
 export async function streamPull(
   gateway: TestGateway,
   model: string,
-  options: { readonly signal?: AbortSignal; readonly onRecord?: (record: PullRecord) => void } = {},
+  options: {
+    readonly signal?: AbortSignal;
+    readonly keep?: boolean;
+    readonly onRecord?: (record: PullRecord) => void;
+  } = {},
 ): Promise<PullRecord[]> {
   const response = await fetch(`${gateway.url}/alpha/api/pull`, {
-    ...postWith({ model }),
+    ...postWith({ model, keep: options.keep ?? false }),
     ...(options.signal ? { signal: options.signal } : {}),
   });
   const records: PullRecord[] = [];

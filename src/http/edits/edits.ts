@@ -10,6 +10,11 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
+export interface PullCall extends Call {
+  /** The document goes on wanting the model when the client has left. */
+  readonly keep: boolean;
+}
+
 export interface Removed {
   readonly id: string;
   readonly deletedFiles: number;
@@ -48,9 +53,10 @@ export interface Edits {
   remove(name: string, call: Call): Promise<Removed>;
   /**
    * Has it pulled, or joins a pull under way; resolves once the router lists it. A client that leaves, and a pull that
-   * fails for good, take out of the document what this call had put in.
+   * fails for good, take out of the document what this call had put in; with `keep` a client that leaves takes out nothing, and
+   * what lies outside (a hub that is away, a full disk) is waited for.
    */
-  pull(name: string, call: Call, tell: (news: PullNews) => void): Promise<{ readonly id: string }>;
+  pull(name: string, call: PullCall, tell: (news: PullNews) => void): Promise<{ readonly id: string }>;
   /** Gives a model another name. */
   addAlias(source: string, alias: string, call: Call): Promise<void>;
   /** False where it is no alias. */

@@ -19,14 +19,14 @@ export interface Claims {
   claim(id: string, named: (document: Desired) => string | undefined, by: string): Promise<Claim>;
 }
 
-export function createClaims(store: Pick<DesiredStore, "edit" | "isInFile">): Claims {
+export function createClaims(store: Pick<DesiredStore, "edit" | "inFile">): Claims {
   const waiting = new Map<string, { count: number; added: boolean }>();
 
   async function withdraw(key: string, by: string): Promise<void> {
     await store.edit(({ tree: { models } }) => {
       const entry = isJsonObject(models) && Object.hasOwn(models, key) ? models[key] : undefined;
       // Somebody has said more of it since: then it is wanted.
-      const isOurs = entry !== undefined && equalJson(entry, {}) && !store.isInFile(key);
+      const isOurs = entry !== undefined && equalJson(entry, {}) && store.inFile(key) === undefined;
       return isOurs ? { patch: { models: { [key]: null } } } : null;
     }, by);
   }
@@ -39,7 +39,8 @@ export function createClaims(store: Pick<DesiredStore, "edit" | "isInFile">): Cl
         const known = named(document);
         key = known ?? id;
         added = known === undefined;
-        return added ? { patch: { models: { [id]: {} } } } : null;
+        // A removed model that the file still names comes back as the file has it: with its source, its context size.
+        return added ? { patch: { models: { [id]: store.inFile(id) ?? {} } } } : null;
       }, by);
       const entry = waiting.get(key) ?? { count: 0, added: false };
       entry.count++;

@@ -7,7 +7,7 @@ import type { HubClient } from "../../hub/client.ts";
 import { type CachedModel, findCached } from "../../plan/observed.ts";
 import type { Pass } from "../../reconcile/loop.ts";
 import type { Catalogue } from "../catalogue.ts";
-import type { Call, Edits, PullNews } from "./edits.ts";
+import type { Edits, PullCall, PullNews } from "./edits.ts";
 import { failureOf, throwIfStuck, type WaitDeps, waitFor } from "./in-force.ts";
 import { namesInDocument } from "./naming.ts";
 import { type Claim, createClaims } from "./pull-claims.ts";
@@ -24,16 +24,18 @@ export interface PullDeps extends WaitDeps {
 const listedWithinMs = 60_000;
 /** What waits for the world to change is given up for its caller after so many tries: nobody waits for days. */
 const patience = 3;
+/** Unless a part of it is here: then only after so long, in ms, without a byte more. A router at home takes a minute to restart. */
+const patienceMs = 10 * 60_000;
 /** After these the document goes on wanting the model. */
 const noted: ReadonlySet<ErrorCode> = new Set(["suspended", "shutting_down"]);
 
 export function pullEdit(deps: PullDeps): Edits["pull"] {
   const claims = createClaims(deps.store);
-  return async (name, call, tell) => {
+  return async (name, { keep, ...call }, tell) => {
     const id = await modelToPull(deps, name, call.signal);
     const claim = await claims.claim(id, (document) => nameInDocument(document, id, deps.loop.last()), call.by);
-    const pass = await untilFetched(deps, claim, call, tell).catch(async (error: unknown) => {
-      if (noted.has(toGatewayError(error).code)) claim.keep();
+    const pass = await untilFetched(deps, claim, { ...call, keep }, tell).catch(async (error: unknown) => {
+      if (noted.has(toGatewayError(error).code) || (keep && call.signal.aborted)) claim.keep();
       else await claim.giveUp();
       throw error;
     });
@@ -65,12 +67,17 @@ function nameInDocument({ models }: Desired, id: string, pass: Pass | null): str
 async function untilFetched(
   deps: PullDeps,
   { key, generation }: Claim,
-  call: Call,
+  call: PullCall,
   tell: (news: PullNews) => void,
 ): Promise<Pass> {
   const { loop, executor } = deps;
   const actionKey = `model/${key}`;
   let failures = 0;
+  /** When (ms) the last bytes came in; null: none did. */
+  let gainedAt: number | null = null;
+  let completed = 0;
+  const isGivenUp = (): boolean =>
+    !call.keep && (gainedAt === null ? failures >= patience : performance.now() - gainedAt > patienceMs);
   let final: GatewayError | null = null;
   let told: string | null = null;
   /** Not once more for each look at the world. */
@@ -81,12 +88,14 @@ async function untilFetched(
   const unfollow = executor.follow(actionKey, {
     progress: (_action, progress) => {
       told = null;
+      if (progress.completed > completed) gainedAt = performance.now();
+      completed = progress.completed;
       tell({ kind: "progress", progress });
     },
     settled: ({ action, error }) => {
       if (!error || action.kind === "model.remove" || error.code === "cancelled") return;
       failures++;
-      if (error.reaction === "wait" && failures >= patience) final = error;
+      if (error.reaction === "wait" && isGivenUp()) final = error;
       else if (error.reaction !== "stall") tell({ kind: "retrying", message: error.message });
     },
   });
@@ -101,13 +110,15 @@ async function untilFetched(
       timeoutMs: Number.MAX_SAFE_INTEGER,
       test: (pass) => {
         if (final) throw final;
-        throwIfGivenUp(deps, pass, key);
+        throwIfGivenUp(deps, pass, key, call.keep);
         const { cache } = pass.observed;
         if (cache.state === "unknown") {
           tellWaiting(cache.why);
           return false;
         }
         const own = pass.running.find(({ action }) => action.key === actionKey);
+        const crowded = pass.plan.held.find(({ action, why }) => why === "room" && action.key === actionKey);
+        if (crowded) tellWaiting(crowded.action.message);
         if (own?.startedAt === null) tellWaiting(`${own.action.message}: waits for its turn`);
         return !own && cachedIn(pass, key)?.complete === true && !isBeingRemoved(pass, key);
       },
@@ -122,7 +133,7 @@ function isHeldBack({ loop }: PullDeps, actionKey: string): boolean {
 }
 
 /** Throws where the model will not come. */
-function throwIfGivenUp({ loop }: PullDeps, { plan, desired }: Pass, key: string): void {
+function throwIfGivenUp({ loop }: PullDeps, { plan, desired }: Pass, key: string, keep: boolean): void {
   if (!desired.document.models.some(({ id }) => id === key))
     throw new GatewayError("cancelled", `${key} was taken out of the document`);
   for (const { action, why } of plan.held) {
@@ -130,7 +141,7 @@ function throwIfGivenUp({ loop }: PullDeps, { plan, desired }: Pass, key: string
     if (why === "suspended")
       throw new GatewayError("suspended", `noted, but not made: the document says suspend (${action.message})`);
     // It may take days until there is room, and nobody waits for so long.
-    if (why === "room") throw new GatewayError("disk_full", action.message);
+    if (why === "room" && !keep) throw new GatewayError("disk_full", action.message);
     const failure = why === "stalled" ? failureOf(loop, action) : null;
     if (failure) throw failure;
   }

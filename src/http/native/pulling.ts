@@ -14,13 +14,17 @@ const firstRecordMs = 1_000;
 
 export function pullRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
   app.post("/pull", async (request, reply) => {
-    const { name, stream } = taken(
+    const { name, stream, keep } = taken(
       parseBody(request.body, (body) => {
         booleanOf(body["insecure"] ?? false, "insecure");
-        return { name: modelNameOf(body), stream: booleanOf(body["stream"] ?? true, "stream") };
+        return {
+          name: modelNameOf(body),
+          stream: booleanOf(body["stream"] ?? true, "stream"),
+          keep: booleanOf(body["keep"] ?? false, "keep"),
+        };
       }),
     );
-    const call = callOf(request, reply);
+    const call = { ...callOf(request, reply), keep };
     if (!stream) {
       await deps.edits.pull(name, call, () => undefined);
       return { status: "success" };

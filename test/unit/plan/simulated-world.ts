@@ -143,7 +143,7 @@ export function createSimulatedWorld(options: {
       case "model.pull":
         return pull(action.model, action.revision);
       case "model.import":
-        return add(action.model, [importedName(action.model, action.source)], mainCommit);
+        return add(action.model, [importedName(action.model, action.source)]);
       case "model.remove":
         return action.requested ? removeRequested(action.model) : remove(action.model);
       case "cache.gc":
@@ -178,17 +178,21 @@ export function createSimulatedWorld(options: {
     add(
       id,
       model.map((file) => file.path),
-      revision === undefined ? mainCommit : otherCommit,
+      revision,
     );
   }
 
-  function add(id: string, paths: readonly string[], commit: string): void {
+  function add(id: string, paths: readonly string[], revision = "main"): void {
+    const commit = revision === "main" ? mainCommit : otherCommit;
     const repo = id.slice(0, id.indexOf(":"));
     const isNew = (file: WorldFile): boolean =>
       !(file.repo === repo && file.commit === commit && paths.includes(file.path));
     files = [...files.filter(isNew), ...paths.map((path) => ({ repo, path, commit, size: 1000 }))];
     const keep = inventory.find((entry) => entry.id === id)?.keep ?? false;
-    inventory = [...inventory.filter((entry) => entry.id !== id), inventoryEntry(id, paths, keep)];
+    inventory = [
+      ...inventory.filter((entry) => entry.id !== id),
+      { ...inventoryEntry(id, paths, keep), revision, commit },
+    ];
   }
 
   function remove(id: string): void {

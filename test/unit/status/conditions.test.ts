@@ -40,7 +40,10 @@ const gateway: readonly (readonly [why: string, situation: Situation, conditions
     ["a pull is planned", { document: model }, { Ready: "True Serving", Synced: "False OutOfSync" }],
     [
       "a pull is running",
-      { document: model, running: [{ kind: "model.pull", key: "model/acme/a:Q8_0", message: "pull acme/a:Q8_0" }] },
+      {
+        document: model,
+        running: [{ kind: "model.pull", key: "model/acme/a:Q8_0", message: "pull acme/a:Q8_0", startedAt: 0 }],
+      },
       { Synced: "False OutOfSync", Reconciling: "True Progressing" },
     ],
     [

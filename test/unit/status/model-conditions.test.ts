@@ -76,8 +76,14 @@ const models: readonly (readonly [
   [
     "being pulled",
     "acme/a:Q8_0",
-    { document: model, running: [{ kind: "model.pull", key: "model/acme/a:Q8_0", message: "pull" }] },
+    { document: model, running: [{ kind: "model.pull", key: "model/acme/a:Q8_0", message: "pull", startedAt: 0 }] },
     { Present: "False Pulling" },
+  ],
+  [
+    "in the queue",
+    "acme/a:Q8_0",
+    { document: model, running: [{ kind: "model.pull", key: "model/acme/a:Q8_0", message: "pull", startedAt: null }] },
+    { Present: "False Queued" },
   ],
   ["its pull failed", "acme/a:Q8_0", { document: model, backoff: stalledPull }, { Present: "False QuantNotFound" }],
   [
