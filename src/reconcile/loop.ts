@@ -55,6 +55,8 @@ interface Waiter {
 
 /** After a look that failed, the next one, in ms. */
 const soonMs = 1_000;
+/** While a part of the world cannot be seen, in ms. */
+const unseenMs = 2_000;
 
 /** A timer that is longer than 24.8 days goes off at once. */
 function timerMs(ms: number): number {
@@ -173,12 +175,14 @@ export function createLoop(options: {
     if (timer) clearTimeout(timer);
     if (stopped) return;
     const now = options.now();
-    const heldUntil = (last?.plan.held ?? [])
-      .map((held) => held.until)
-      .filter((until) => until !== null && until > now) as number[];
+    // What came due between the plan and here is late, and not over.
+    const heldUntil = (last?.plan.held ?? []).flatMap(({ until }) => until ?? []);
     // A router that has gone silent is looked at again soon: it may have to be restarted.
     if (typeof last?.observed.router.silentSince === "number") heldUntil.push(now + options.silenceLimitMs / 4);
     if (failed) heldUntil.push(now + soonMs);
+    // What cannot be read comes back without an event: a disk that is mounted, a folder that is moved back.
+    const { cache, preset } = last?.observed ?? {};
+    if (cache?.state === "unknown" || preset?.state === "unknown") heldUntil.push(now + unseenMs);
     const next = Math.min(
       now + jittered(options.resyncMs, options.random()),
       backoff.nextTry(now) ?? Number.POSITIVE_INFINITY,
