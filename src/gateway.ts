@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { GatewayError } from "./core/errors.ts";
 import { matchName, normaliseName } from "./core/ids.ts";
+import { steadyNow } from "./core/steady.ts";
 import { removeTemporaries } from "./desired/atomic-file.ts";
 import type { DesiredState } from "./desired/document.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
@@ -52,6 +53,9 @@ export interface GatewayOptions {
 /** Filesystems without events: how often gateway.yaml is looked at anyway. */
 const filePollMs = 2_000;
 
+/** How often the state folder is looked after. */
+const stateLookMs = 2_000;
+
 /** Starts a gateway. Errors: `invalid_request` for settings that cannot work (port taken, state folder in use). */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { settings, logger } = options;
@@ -70,6 +74,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const core = await createCore({
       settings,
       logger,
+      renewLock: lock.renew,
       onInstallProgress: options.onInstallProgress ?? (() => undefined),
     });
     const isFirst = await writeFirstDocument(
@@ -143,7 +148,7 @@ async function run(
     lists: core.speech.lists,
     cachedVoices: core.speech.cachedVoices,
   });
-  const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: Date.now, warn });
+  const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: steadyNow, warn });
   const abandon = (id: string): void => {
     admission.abandon(id).catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
   };
@@ -177,11 +182,12 @@ async function run(
       collector: core.collector,
       inventory: core.inventory,
       lastUsed: core.lastUsed,
+      retry: core.retry,
       planFor: (change) => {
         const pass = loop.last();
         if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
         return plan(store.preview(change), pass.observed, {
-          now: Date.now(),
+          now: steadyNow(),
           backoff: new Map(),
           silenceLimitMs: settings.silenceLimitMs,
           needs: loop.needs(),
@@ -224,9 +230,10 @@ async function run(
     await Promise.all([admission.drain("all", grace), core.speech.settled(grace)]);
     cutOff.abort();
     await app.close();
-    await Promise.all([router.stop(), core.speech.close()]);
+    await Promise.all([router.close(), core.speech.close()]);
     await core.hub.close();
     await core.lastUsed.close();
+    await core.stateFolder.stop();
     await unlock();
   }
 
@@ -242,6 +249,8 @@ async function run(
       pollMs: filePollMs,
     });
     await files.check();
+    await core.stateFolder.look();
+    core.stateFolder.start(stateLookMs);
     await removeLeftoverPartials(settings.cacheDir, store.current(), logger);
     store.onChange((state) => void removeLeftoverPartials(settings.cacheDir, state, logger));
     loop.start();

@@ -1,12 +1,19 @@
 // One gateway per state folder, and an orderly end: the locks, and what signals do.
 import { createHash, randomBytes } from "node:crypto";
-import { copyFile, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, link, lstat, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError, systemCode } from "./core/errors.ts";
 import { isJsonObject } from "./core/merge-patch.ts";
+import { steadyNow } from "./core/steady.ts";
 import { parseJson, readIfPresent } from "./desired/atomic-file.ts";
+import { makeFolder } from "./desired/folder.ts";
 
 export interface StateLock {
+  /**
+   * Sees whether the folder still has this lock, and takes it again where it has none: the folder may have been deleted or
+   * replaced under a running gateway. `retaken`: what lies in it may be another's. Errors: as {@link lockState}.
+   */
+  renew(): Promise<"held" | "retaken">;
   release(): Promise<void>;
 }
 
@@ -28,14 +35,36 @@ const patienceMs = 5_000;
 
 /** Errors: `invalid_request` when another gateway has the folder, or it cannot be written. */
 export async function lockState(stateDir: string): Promise<StateLock> {
+  const path = join(stateDir, "gateway.lock");
+  // More than one where the folder was deleted meanwhile: the one of before may come back with it.
+  const own = new Set([await takeState(stateDir)]);
+  let held = true;
+  const isHeld = async (): Promise<boolean> => own.has((await readIfPresent(path)) ?? "");
+  return {
+    renew: async () => {
+      if (await isHeld().catch(() => false)) return "held";
+      if (!held) throw new GatewayError("shutting_down", "the gateway is stopping");
+      own.add(await takeState(stateDir));
+      return "retaken";
+    },
+    release: async () => {
+      // Once, and ours only: afterwards the lock is the next one's.
+      if (held && (await isHeld().catch(() => false))) await rm(path, { force: true });
+      held = false;
+    },
+  };
+}
+
+/** The text of the lock that was taken. */
+async function takeState(stateDir: string): Promise<string> {
   const lock = await lockFile(stateDir, "gateway.lock");
-  if (typeof lock !== "number") return lock;
+  if (typeof lock !== "number") return lock.text;
   throw new GatewayError("invalid_request", `another gateway (process ${lock}) has the state folder ${stateDir}`);
 }
 
 /** Runs `work` while no other process has the lock of that name. Errors: `invalid_request` where it stays taken. */
 export async function withLock<T>(stateDir: string, name: string, work: () => Promise<T>): Promise<T> {
-  const deadline = Date.now() + patienceMs;
+  const deadline = steadyNow() + patienceMs;
   for (;;) {
     const lock = await lockFile(stateDir, name);
     if (typeof lock !== "number") {
@@ -45,23 +74,24 @@ export async function withLock<T>(stateDir: string, name: string, work: () => Pr
         await lock.release();
       }
     }
-    if (Date.now() > deadline)
+    if (steadyNow() > deadline)
       throw new GatewayError("invalid_request", `process ${lock} holds ${join(stateDir, name)}: try again later`);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
-/** The lock, or the process that has it. */
-async function lockFile(stateDir: string, name: string): Promise<StateLock | number> {
+/** What the lock's file says, and its release; or the process that has it. */
+async function lockFile(
+  stateDir: string,
+  name: string,
+): Promise<{ readonly text: string; release(): Promise<void> } | number> {
   const path = join(stateDir, name);
   const nonce = randomBytes(6).toString("hex");
   const mine = `${path}.${nonce}`;
+  const text = JSON.stringify({ pid: process.pid, started: (await look(process.pid))?.started ?? "", nonce });
   try {
-    await mkdir(stateDir, { recursive: true });
-    await writeFile(
-      mine,
-      JSON.stringify({ pid: process.pid, started: (await look(process.pid))?.started ?? "", nonce }),
-    );
+    await makeFolder(stateDir);
+    await writeFile(mine, text);
     for (let attempt = 1; ; attempt++) {
       const holder = await take(path, mine);
       if (holder === null) break;
@@ -69,22 +99,17 @@ async function lockFile(stateDir: string, name: string): Promise<StateLock | num
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   } catch (error) {
+    if (error instanceof GatewayError) throw error;
     throw new GatewayError(
       "invalid_request",
-      `the state folder ${stateDir} cannot be used (${systemCode(error) ?? String(error)})`,
+      `the state folder ${stateDir} cannot be used (${systemCode(error) ?? String(error)}): make it a folder that this user ` +
+        "may write in, or name another with --state",
       { cause: error },
     );
   } finally {
     await rm(mine, { force: true }).catch(() => undefined);
   }
-  let held = true;
-  return {
-    release: async () => {
-      // Once: afterwards the lock is the next one's.
-      if (held) await rm(path, { force: true });
-      held = false;
-    },
-  };
+  return { text, release: () => rm(path, { force: true }) };
 }
 
 /** The process that has the state folder; null where none does. */
@@ -127,7 +152,7 @@ async function take(path: string, mine: string): Promise<LockHolder | null> {
 
 /** Null where there is no lock; one that cannot be understood is of nobody alive (pid 0), and known by its content. */
 async function readHolder(path: string): Promise<LockHolder | null> {
-  const text = await readIfPresent(path);
+  const text = await readLock(path);
   if (text === null) return null;
   const value = parseJson(text);
   const nonce = createHash("sha256").update(text).digest("hex").slice(0, 12);
@@ -139,6 +164,22 @@ async function readHolder(path: string): Promise<LockHolder | null> {
     nonce,
     path,
   };
+}
+
+async function readLock(path: string): Promise<string | null> {
+  try {
+    const text = await readIfPresent(path);
+    if (text !== null) return text;
+    // A link to nothing: no lock can be linked in its place and none be read from it, so it counts as a dead one's.
+    const entry = await lstat(path).catch(() => null);
+    return entry?.isSymbolicLink() ? "" : null;
+  } catch (error) {
+    throw new GatewayError(
+      "invalid_request",
+      `${path} is no lock that a gateway could read (${systemCode(error) ?? String(error)}): delete it`,
+      { cause: error },
+    );
+  }
 }
 
 async function isAlive({ pid, started }: LockHolder): Promise<boolean> {

@@ -1,6 +1,7 @@
 // What a gateway would do if it were started now: reads the document and the world, and changes nothing.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 import { readIfPresent } from "../desired/atomic-file.ts";
 import { type Desired, emptyTree, mergeFile, standingRemovals, toDesired } from "../desired/document.ts";
 import { parseSource } from "../desired/parse.ts";
@@ -8,9 +9,9 @@ import { readSavedDocument } from "../desired/saved.ts";
 import { createEngineSource } from "../engines/engine-source.ts";
 import { createRouter } from "../engines/router.ts";
 import { openInventory } from "../execute/inventory.ts";
+import { openCache } from "../gateway/kept.ts";
 import { createSpeech } from "../gateway/speech.ts";
 import { createHubClient } from "../hub/client.ts";
-import { createCacheScanner } from "../observe/cache.ts";
 import { createObserver } from "../observe/observe.ts";
 import { plan } from "../plan/plan.ts";
 import type { Settings } from "../settings.ts";
@@ -38,7 +39,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     stopGraceMs: 0,
     reloadTimeoutMs: 0,
     pingMs: 0,
-    now: Date.now,
+    now: steadyNow,
     onOutput: nothing,
     onChange: nothing,
     warn: nothing,
@@ -49,14 +50,14 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     settings,
     hub: createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment }),
     document: () => desired,
-    now: Date.now,
+    now: steadyNow,
     onOutput: nothing,
     onChange: nothing,
     onFound: nothing,
     warn: nothing,
   });
   const observer = createObserver({
-    scanner: createCacheScanner(cacheDir, inventory.entries),
+    scanner: openCache(cacheDir, inventory).scanner,
     cacheDir,
     presetPath,
     router,
@@ -67,7 +68,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     onNewEngine: nothing,
   });
   const found = plan(desired, await observer.observe(), {
-    now: Date.now(),
+    now: steadyNow(),
     backoff: new Map(),
     silenceLimitMs: settings.silenceLimitMs,
   });

@@ -2,6 +2,7 @@
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 import { isTrustedAddress } from "../core/worker-address.ts";
 import { freePort } from "../engines/free-port.ts";
 import { installEngine } from "../engines/install/install.ts";
@@ -55,7 +56,7 @@ export async function workerCommand({ operands, settings, worker }: CommandLine)
         onOutput: (text) => process.stderr.write(text.replace(routine, "")),
         onStart: (pid) => console.log(`The worker runs as process ${pid}.`),
         onExit: ({ code, signal }, againAt) => {
-          const seconds = Math.round((againAt - Date.now()) / 1000);
+          const seconds = Math.round((againAt - steadyNow()) / 1000);
           console.log(
             `The worker ended (${signal ?? code}); it is started again${seconds > 0 ? ` in ${seconds} s` : ""}.`,
           );

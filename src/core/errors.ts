@@ -217,7 +217,7 @@ export const errorCatalogue = {
     status: 507,
     reaction: "wait",
     reason: "DiskFull",
-    hint: "Free some room where the model cache lives; the message says how much is missing.",
+    hint: "Free some room on the disk of the model cache, or of the file that the message names; it says how much is missing, where that is known.",
   },
   cache_unwritable: {
     status: 500,

@@ -1,6 +1,6 @@
 // Files of the state folder: written whole or not at all.
 import { randomBytes } from "node:crypto";
-import { open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { lstat, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 
@@ -39,8 +39,8 @@ export async function syncFolder(path: string): Promise<void> {
 
 /** Removes what a writer that was killed left behind. Only for a folder that nobody else writes to. */
 export async function removeTemporaries(folder: string): Promise<void> {
-  for (const name of await readdir(folder))
-    if (/\.[0-9a-f]{8}\.tmp$/.test(name)) await rm(join(folder, name), { force: true });
+  for (const entry of await readdir(folder, { withFileTypes: true }))
+    if (entry.isFile() && /\.[0-9a-f]{8}\.tmp$/.test(entry.name)) await rm(join(folder, entry.name), { force: true });
 }
 
 /** The file's text, or null where there is none. */
@@ -54,26 +54,43 @@ export async function readIfPresent(path: string): Promise<string | null> {
 }
 
 /**
- * A JSON state file's value as `read` understands it, or null where there is no file. One that cannot be understood
- * (`read` answers null) is set aside under another name, so that nothing of it is lost, and reported through `onCorrupt`.
+ * A JSON state file's value as `read` understands it, or null where there is no file. What cannot be understood (`read`
+ * answers null) or is no file at all (a folder, a link to nothing) is set aside under another name, so that nothing of it
+ * is lost, and reported through `onCorrupt`. Errors: `state_unwritable`.
  */
 export async function readJsonState<T>(
   path: string,
   read: (value: unknown) => T | null,
   onCorrupt: (asidePath: string) => void,
 ): Promise<T | null> {
-  const text = await readIfPresent(path).catch((error: unknown) => {
-    throw new GatewayError("state_unwritable", `${path} cannot be read (${systemCode(error) ?? String(error)})`, {
-      cause: error,
-    });
-  });
-  if (text === null) return null;
-  const understood = read(parseJson(text));
-  if (understood !== null) return understood;
+  let why = "";
+  try {
+    const text = await readIfPresent(path);
+    if (text === null && !(await isThere(path))) return null;
+    const understood = text === null ? null : read(parseJson(text));
+    if (understood !== null) return understood;
+  } catch (error) {
+    why = systemCode(error) ?? String(error);
+    if (!["EISDIR", "ELOOP"].includes(why)) throw unreadable(path, why, error);
+  }
   const aside = `${path}.corrupt-${Date.now()}`;
-  await rename(path, aside);
+  await rename(path, aside).catch((error: unknown) => {
+    throw unreadable(path, why || "it is damaged, and cannot be set aside", error);
+  });
   onCorrupt(aside);
   return null;
+}
+
+function unreadable(path: string, why: string, cause: unknown): GatewayError {
+  return new GatewayError("state_unwritable", `${path} cannot be read (${why})`, { cause });
+}
+
+/** Of a link the link itself. */
+function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The text's value, or null where it is no JSON. */
@@ -85,13 +102,15 @@ export function parseJson(text: string): unknown {
   }
 }
 
+const fullCodes: readonly unknown[] = ["ENOSPC", "EDQUOT", "EFBIG"];
+
 /** Writes a file of the state folder. Errors: `disk_full`, `state_unwritable`; the file is then as it was. */
 export async function writeState(path: string, text: string): Promise<void> {
   try {
     await writeAtomic(path, text);
   } catch (error) {
     const code = systemCode(error);
-    const kind = code === "ENOSPC" || code === "EDQUOT" ? "disk_full" : "state_unwritable";
+    const kind = fullCodes.includes(code) ? "disk_full" : "state_unwritable";
     throw new GatewayError(kind, `${path} cannot be written (${code ?? String(error)})`, { cause: error });
   }
 }

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type Json, type JsonObject, listChanges } from "../core/merge-patch.ts";
-import { readJsonState, writeState } from "./atomic-file.ts";
+import { readJsonState } from "./atomic-file.ts";
 import {
   type Desired,
   type DesiredState,
@@ -18,6 +18,7 @@ import {
 } from "./document.ts";
 import { formatPath } from "./parse.ts";
 import { describe, type FieldOwner, readSaved, readTree, type Saved, startingFrom } from "./saved.ts";
+import { plainStateFiles, type StateFiles } from "./state-folder.ts";
 import { type Problem, validateDocument } from "./validate.ts";
 
 /** A field in which the document differs from the file as it was last applied. */
@@ -71,14 +72,21 @@ export async function openDesiredStore(options: {
   readonly stateDir: string;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
+  readonly files?: StateFiles;
 }): Promise<DesiredStore> {
+  const files = options.files ?? plainStateFiles;
   const desiredPath = join(options.stateDir, "desired.json");
   const appliedPath = join(options.stateDir, "last-applied.json");
-  const setAside = (path: string): void => options.warn("a state file was unreadable and was set aside", { path });
+  const setAside = (path: string): void => {
+    options.warn("a state file was unreadable and was set aside", { path });
+    files.noteAside(path);
+  };
 
   let applied = await readJsonState(appliedPath, readTree, setAside);
   let saved = (await readJsonState(desiredPath, readSaved, setAside)) ?? startingFrom(applied);
   let state = describe(saved);
+  files.keep(desiredPath, saved.generation > 0 ? textOf(saved) : null);
+  files.keep(appliedPath, applied && textOf(applied));
   const listeners: ((state: DesiredState) => void)[] = [];
   let queue: Promise<unknown> = Promise.resolve();
 
@@ -109,7 +117,7 @@ export async function openDesiredStore(options: {
       owners: Object.fromEntries(owners),
       removals: standingRemovals(removal ? [...saved.removals, removal] : saved.removals, tree),
     };
-    await writeState(desiredPath, `${JSON.stringify(next, null, 2)}\n`);
+    await files.write(desiredPath, textOf(next));
     // After the document: a crash in between merges the same edit again, which changes nothing.
     await noteApplied(file);
     saved = next;
@@ -121,14 +129,14 @@ export async function openDesiredStore(options: {
   /** Marks come and go by what is done for them: that makes no new generation. */
   async function saveRemovals(removals: readonly Removal[]): Promise<void> {
     const next = { ...saved, removals };
-    await writeState(desiredPath, `${JSON.stringify(next, null, 2)}\n`);
+    await files.write(desiredPath, textOf(next));
     saved = next;
     state = describe(next);
   }
 
   async function noteApplied(file: DocumentTree | undefined): Promise<void> {
     if (!file || (applied && equalJson(applied, file))) return;
-    await writeState(appliedPath, `${JSON.stringify(file, null, 2)}\n`);
+    await files.write(appliedPath, textOf(file));
     applied = file;
   }
 
@@ -192,6 +200,10 @@ export async function openDesiredStore(options: {
     hasAppliedFile: () => applied !== null,
     onChange: (listener) => void listeners.push(listener),
   };
+}
+
+function textOf(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 /** Who wrote last in a field, around it or below it: the difference may be told of more than one write touched. */

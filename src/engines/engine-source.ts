@@ -1,11 +1,12 @@
 // Which llama-server there is, and the installing of one where there is none.
 import { stat } from "node:fs/promises";
-import { errorCatalogue, type GatewayError, toGatewayError } from "../core/errors.ts";
+import { errorCatalogue, GatewayError, toGatewayError } from "../core/errors.ts";
 import type { BinaryState } from "../plan/observed.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import { type InstallProgress, installEngine } from "./install/install.ts";
 import { readKnownOptions } from "./known-options.ts";
 import { locateEngine } from "./locate.ts";
+import { isForAnotherMachine } from "./machine.ts";
 
 export interface EngineSource {
   state(): { readonly binary: BinaryState; readonly knownOptions: ReadonlySet<string> | null };
@@ -42,6 +43,8 @@ export function createEngineSource(options: {
     const located = await locateEngine("llama-server", where);
     if (!located) return false;
     stamp = await stampOf(located.path);
+    if (await isForAnotherMachine(located.path))
+      throw new GatewayError("engine_missing", `${located.path} is a program for another kind of machine`);
     knownOptions = await readKnownOptions(located.path, engineEnvironment(options.environment, {}));
     path = located.path;
     binary = "present";

@@ -33,6 +33,8 @@ interface Entry {
   detached: boolean;
   /** The held end of its standard input. */
   pipe: number | null;
+  /** Null where the system does not tell. */
+  pid: number | null;
 }
 
 export interface Instances {
@@ -43,6 +45,8 @@ export interface Instances {
   get(id: string): Instance | null;
   /** Answers in flight on instances that outlived their router. */
   detachedUsers(): number;
+  /** Processes that answers are in flight on. */
+  usedPids(): ReadonlySet<number>;
 }
 
 const openFile = promisify(open);
@@ -60,6 +64,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
       users: 0,
       detached: false,
       pipe: null,
+      pid: null,
       instance: {
         id: model.id,
         origin: originOf(port),
@@ -124,11 +129,11 @@ export function createInstances(warn: (message: string, fields: object) => void)
       );
       if (epoch !== asked) {
         // The router went meanwhile: what is entered now would never be taken out.
-        for (const pipe of pipes.values()) closeInput(pipe);
+        for (const { pipe } of pipes.values()) closeInput(pipe);
         return;
       }
       for (const [id, { model, port }] of added) {
-        const pipe = pipes.get(port) ?? null;
+        const { pipe, pid } = pipes.get(port) ?? { pipe: null, pid: null };
         const double = current.get(id);
         // Two looks at once enter the same process once: whoever compares instances must not see two of it.
         if (double?.routerPid === routerPid && double.instance.origin === originOf(port)) {
@@ -138,6 +143,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
         if (double) detach(id, double);
         const entry = create(model, port, key, routerPid);
         entry.pipe = pipe;
+        entry.pid = pid;
         current.set(id, entry);
       }
     },
@@ -146,6 +152,8 @@ export function createInstances(warn: (message: string, fields: object) => void)
       for (const [id, entry] of current) detach(id, entry);
     },
     get: (id) => current.get(id)?.instance ?? null,
+    usedPids: () =>
+      new Set([...current.values(), ...detached].flatMap(({ users, pid }) => (users > 0 && pid !== null ? [pid] : []))),
     detachedUsers: () => [...detached].reduce((sum, entry) => sum + entry.users, 0),
   };
 }
@@ -160,16 +168,22 @@ function portOf(model: RouterModel): string | null {
   return port !== undefined && port !== "0" ? port : null;
 }
 
+interface Input {
+  readonly pid: number;
+  readonly pipe: number;
+}
+
 /** Write ends of the standard inputs of the router's children, by the port in their arguments. */
-async function openInputs(routerPid: number, ports: readonly string[]): Promise<Map<string, number>> {
-  const pipes = new Map<string, number>();
+async function openInputs(routerPid: number, ports: readonly string[]): Promise<Map<string, Input>> {
+  const pipes = new Map<string, Input>();
   if (process.platform !== "linux") return pipes;
   for (const pid of await childrenOf(routerPid)) {
     try {
       const args = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
       const port = args[args.indexOf("--port") + 1] ?? "";
-      if (ports.includes(port))
-        pipes.set(port, await openFile(`/proc/${pid}/fd/0`, constants.O_WRONLY | constants.O_NONBLOCK));
+      if (!ports.includes(port)) continue;
+      const pipe = await openFile(`/proc/${pid}/fd/0`, constants.O_WRONLY | constants.O_NONBLOCK);
+      pipes.set(port, { pid: Number(pid), pipe });
     } catch (error) {
       // It ended meanwhile, or its input is no pipe: then there is nothing to hold.
       if (systemCode(error) === undefined) throw error;

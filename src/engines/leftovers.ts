@@ -29,7 +29,7 @@ export async function endLeftovers(stateDir: string): Promise<number[]> {
     if (pids.length === 0) break;
     for (const pid of pids) {
       ended.add(pid);
-      kill(pid);
+      killProcess(pid);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -46,7 +46,8 @@ async function environmentOf(pid: number): Promise<readonly string[]> {
   }
 }
 
-function kill(pid: number): void {
+/** One that is gone is no error. */
+export function killProcess(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {

@@ -2,6 +2,7 @@
 // Knows nothing of what the process does.
 import { type ChildProcess, spawn } from "node:child_process";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 
 export interface ProcessExit {
   readonly code: number | null;
@@ -18,6 +19,8 @@ export interface ManagedProcess {
   lastWords(): string;
   /** TERM to the process, after the grace KILL to its group; resolves when it has ended. */
   stop(graceMs: number): Promise<ProcessExit>;
+  /** KILL to the process alone, at once: its children may be at work, and find out by themselves. */
+  kill(): Promise<ProcessExit>;
 }
 
 /** A router whose child cannot be started wrote 2.5 GB of log in six minutes: only the tail is kept. */
@@ -50,7 +53,7 @@ export async function startProcess(options: {
   let endedAt: number | null = null;
   let stopping: Promise<ProcessExit> | null = null;
   void exited.then(() => {
-    endedAt = Date.now();
+    endedAt = steadyNow();
   });
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8");
@@ -62,7 +65,7 @@ export async function startProcess(options: {
 
   async function end(graceMs: number): Promise<ProcessExit> {
     // Long after its end the number of its group may be somebody else's.
-    if (endedAt !== null && Date.now() - endedAt > groupIsOursMs) return exited;
+    if (endedAt !== null && steadyNow() - endedAt > groupIsOursMs) return exited;
     if (endedAt === null) signal(pid, "SIGTERM");
     const timer = setTimeout(() => signalGroup(pid, "SIGKILL"), graceMs);
     const exit = await exited;
@@ -74,12 +77,16 @@ export async function startProcess(options: {
 
   return {
     pid,
-    startedAt: Date.now(),
+    startedAt: steadyNow(),
     exited,
     hasExited: () => endedAt !== null,
     lastWords: () => tail.trim().split("\n").slice(-12).join("\n"),
     // Once: llama-server takes a second TERM for impatience and drops everything.
     stop: (graceMs) => (stopping ??= end(graceMs)),
+    kill: () => {
+      if (endedAt === null) signal(pid, "SIGKILL");
+      return exited;
+    },
   };
 }
 

@@ -8,7 +8,9 @@ import { freePort } from "./free-port.ts";
 import { createInstances, type Instances } from "./instances.ts";
 import { markerName, markerValue } from "./leftovers.ts";
 import { exitText, type ManagedProcess, type ProcessExit, startProcess } from "./managed-process.ts";
+import { createOrphans } from "./orphans.ts";
 import { createRouterClient, type RouterClient, type RouterEvent } from "./router-client.ts";
+import { isPortTaken, ownWords, routerArguments, untilHealthy } from "./router-start.ts";
 
 /** What the router reads: remembered, so that the planner sees when it must read again. */
 export interface RouterInputs {
@@ -22,6 +24,13 @@ export interface Router {
   start(binary: string, inputs: RouterInputs, signal: AbortSignal): Promise<void>;
   reload(inputs: RouterInputs): Promise<void>;
   stop(): Promise<void>;
+  /**
+   * Ends a router that hangs, at once and alone: a TERM would have it end its models' processes first, if it ever came to
+   * that, and those answer without it.
+   */
+  kill(): Promise<void>;
+  /** Stops it, and ends what is left of those before it. */
+  close(): Promise<void>;
   /** Asks for its list of models; keeps the tables up to date. */
   refresh(): Promise<void>;
   /** Errors: `router_unavailable` while it is not ready. */
@@ -30,6 +39,9 @@ export interface Router {
   /** What the running engine said last about a failure. */
   complaints(): string;
 }
+
+/** How often a start is tried on another port. */
+const portAttempts = 3;
 
 interface Running {
   readonly process: ManagedProcess;
@@ -49,6 +61,8 @@ export function createRouter(options: {
   /** How often a running router is asked for its health. */
   readonly pingMs: number;
   readonly now: () => number;
+  /** Whichever; a test's own may be taken by the time it is used. */
+  readonly choosePort?: () => Promise<number>;
   readonly onOutput: (text: string) => void;
   /** Called at every change of state, and at every event of the router. */
   readonly onChange: (event: RouterEvent | null) => void;
@@ -63,6 +77,7 @@ export function createRouter(options: {
   let lastWords = "";
   let models: RouterSnapshot["models"] = { state: "unknown", why: "the router is not running" };
   let silentSince: number | null = null;
+  const orphans = createOrphans({ stateDir: options.stateDir, inUse: instances.usedPids, warn: options.warn });
 
   function becomes(next: RouterPhase): void {
     phase = next;
@@ -72,7 +87,18 @@ export function createRouter(options: {
   async function start(binary: string, inputs: RouterInputs, signal: AbortSignal): Promise<void> {
     if (running) throw new GatewayError("internal", "the router is running already");
     phase = "starting";
-    const port = await freePort();
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await startOnce(binary, inputs, signal);
+      } catch (error) {
+        if (attempt === portAttempts || signal.aborted || !isPortTaken(error)) throw error;
+        phase = "starting";
+      }
+    }
+  }
+
+  async function startOnce(binary: string, inputs: RouterInputs, signal: AbortSignal): Promise<void> {
+    const port = await (options.choosePort ?? freePort)();
     const key = randomBytes(24).toString("base64url");
     const started = await startProcess({
       path: binary,
@@ -99,7 +125,7 @@ export function createRouter(options: {
     running = current;
     void started.exited.then((exit) => onExit(current, exit));
     try {
-      await untilHealthy(current, signal);
+      await untilHealthy(current, { ...options, signal });
     } catch (error) {
       // It may have ended by itself, and is cleared away already.
       if (running === current) phase = "stopping";
@@ -118,21 +144,6 @@ export function createRouter(options: {
     becomes("ready");
   }
 
-  async function untilHealthy({ process, client }: Running, signal: AbortSignal): Promise<void> {
-    const deadline = options.now() + options.startTimeoutMs;
-    while (!(await client.healthy())) {
-      if (process.hasExited())
-        throw new GatewayError("engine_failed", `the router ended while starting: ${process.lastWords()}`);
-      if (signal.aborted) throw new GatewayError("shutting_down", "stopped while the router was starting");
-      if (options.now() > deadline)
-        throw new GatewayError(
-          "engine_failed",
-          `the router was not ready within ${options.startTimeoutMs} ms: ${process.lastWords()}`,
-        );
-      await Promise.race([process.exited, new Promise((resolve) => setTimeout(resolve, 15))]);
-    }
-  }
-
   function onExit(ended: Running, exit: ProcessExit): void {
     if (running !== ended) return;
     const asked = phase === "stopping";
@@ -144,12 +155,23 @@ export function createRouter(options: {
     silentSince = null;
     models = { state: "unknown", why: "the router is not running" };
     if (!asked) {
+      orphans.lookAfter(ended.process.pid);
       // A start that fails is the action's failure, with its own backoff.
       if (phase === "ready") crashes = [...crashes.slice(-20), options.now()];
       lastWords = `${exitText(exit)}${ownWords(ended.process)}`;
       options.warn("the router ended by itself", { exit: exitText(exit) });
     }
     becomes("stopped");
+  }
+
+  async function stop(): Promise<void> {
+    if (!running) return;
+    const current = running;
+    becomes("stopping");
+    // The router waits for open connections, and for models whose input we hold open.
+    current.watching.abort();
+    instances.detachAll();
+    onExit(current, await current.process.stop(options.stopGraceMs));
   }
 
   /** Follows the router's events; a router without them is polled by the loop alone. */
@@ -220,14 +242,19 @@ export function createRouter(options: {
       freshlyStarted = false;
       await refresh();
     },
-    stop: async () => {
+    stop,
+    kill: async () => {
       if (!running) return;
       const current = running;
       becomes("stopping");
-      // The router waits for open connections, and for models whose input we hold open.
       current.watching.abort();
       instances.detachAll();
-      onExit(current, await current.process.stop(options.stopGraceMs));
+      onExit(current, await current.process.kill());
+      orphans.lookAfter(current.process.pid);
+    },
+    close: async () => {
+      await stop();
+      await orphans.close();
     },
     snapshot: () => ({
       phase,
@@ -243,35 +270,7 @@ export function createRouter(options: {
   };
 }
 
-/** The router's last complaints, without what its models' processes wrote through it. */
-function ownWords(process: ManagedProcess): string {
-  const lines = process
-    .lastWords()
-    .split("\n")
-    .filter((line) => line.trim() !== "" && !/^\[\d+\] /.test(line) && !/^[\d.]+ I /.test(line));
-  return lines.length > 0 ? `: ${lines.slice(-3).join("; ")}` : "";
-}
-
 /** How far a load is, as opposed to a change of state. */
 export function isProgress({ data }: RouterEvent): boolean {
   return typeof data === "object" && data !== null && "progress" in data;
-}
-
-/**
- * No context size here: it would override every preset. The gateway counts loaded models itself, as it knows which are
- * in use: the router takes a model whose answers go past it for idle and would evict it in mid-answer.
- */
-function routerArguments(port: number, presetPath: string): string[] {
-  return [
-    "--host",
-    "127.0.0.1",
-    "--port",
-    String(port),
-    "--models-preset",
-    presetPath,
-    "--models-max",
-    "0",
-    "--no-models-autoload",
-    "--no-webui",
-  ];
 }

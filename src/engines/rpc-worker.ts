@@ -3,6 +3,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { restartAfterCrash } from "../core/backoff.ts";
 import { GatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import { markerName, markerValue } from "./leftovers.ts";
 import { type ProcessExit, startProcess } from "./managed-process.ts";
@@ -53,7 +54,7 @@ export async function runRpcWorker(options: RpcWorkerOptions, signal: AbortSigna
       await worker.stop(options.stopGraceMs);
       return;
     }
-    const now = Date.now();
+    const now = steadyNow();
     if (isFirst && now - worker.startedAt < firstBreathMs && exit.signal === null)
       throw new GatewayError("engine_failed", `ggml-rpc-server ended at once: ${worker.lastWords()}`);
     crashes.push(now);

@@ -2,10 +2,11 @@
 // Starts nothing: that is voice-server.ts; what runs is sherpa-server.ts, in a process of its own.
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, copyFile, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { makeFolder } from "../desired/folder.ts";
 import { sherpaParts } from "../speech/sherpa-voice.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../speech/voice-config.ts";
 import { isVoiceId } from "../speech/voices.ts";
@@ -73,7 +74,7 @@ export async function prepareVoice(voice: string, model: string, preparedDir: st
     const filling = `${home}.part`;
     await rm(filling, { recursive: true, force: true });
     await removeOlder(voice, preparedDir);
-    await mkdir(filling, { recursive: true });
+    await makeFolder(filling);
     const copy = join(filling, "voice.onnx");
     // Where the filesystem can, the copy shares the original's room.
     await copyFile(model, copy, constants.COPYFILE_FICLONE);

@@ -1,11 +1,12 @@
 // whisper-server as a supervised child, and the way of an upload through it: one at a time, as it does no more at once.
 // Adapts nothing: what the engine answers is the answer, but for errors, which it does not explain.
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import { Agent, request } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { readAtMost } from "../core/read-at-most.ts";
+import { makeFolder } from "../desired/folder.ts";
 import { isEnglishOnly } from "../speech/transcription-models.ts";
 import { createTurns } from "../speech/turns.ts";
 import { findOnPath } from "./locate.ts";
@@ -117,7 +118,7 @@ export function createWhisper(
       // Asked to convert without ffmpeg it ends at once, with success.
       converts = (await findOnPath("ffmpeg", options.environment["PATH"] ?? "")) !== null;
       model = path;
-      await mkdir(options.scratchDir, { recursive: true });
+      await makeFolder(options.scratchDir);
       await clear(options.scratchDir);
       await child.start(
         {

@@ -1,7 +1,8 @@
 // inventory.json: what this gateway pulled or imported, and so may delete.
 import { join } from "node:path";
 import { equalJson, isJsonObject, type Json, type JsonObject } from "../core/merge-patch.ts";
-import { readJsonState, writeState } from "../desired/atomic-file.ts";
+import { readJsonState } from "../desired/atomic-file.ts";
+import { plainStateFiles, type StateFiles } from "../desired/state-folder.ts";
 import type { FormerRevision, InventoryEntry } from "../plan/observed.ts";
 
 export interface Inventory {
@@ -14,31 +15,50 @@ export interface Inventory {
   review(repo: string, remember: (entry: InventoryEntry) => InventoryEntry | null): Promise<void>;
   /** Remembers which entries the document marks `keep`, so that they stay when they leave it. */
   noteKept(ids: ReadonlySet<string>, unkept: ReadonlySet<string>): Promise<void>;
+  /** Where the model cache was when it had models; null: never noted. */
+  place(): string | null;
+  notePlace(place: string): Promise<void>;
 }
 
 export async function openInventory(
   stateDir: string,
   warn: (message: string, fields: object) => void,
+  files: StateFiles = plainStateFiles,
 ): Promise<Inventory> {
   const path = join(stateDir, "inventory.json");
-  let entries =
-    (await readJsonState(path, readEntries, (aside) =>
-      warn("the inventory was unreadable and was set aside", { path: aside }),
-    )) ?? [];
+  const read =
+    (await readJsonState(path, readContent, (aside) => {
+      warn("the inventory was unreadable and was set aside", { path: aside });
+      files.noteAside(aside);
+    })) ?? nothing;
+  let { entries, place } = read;
+  files.keep(path, read === nothing ? null : textOf(read));
   let queue: Promise<unknown> = Promise.resolve();
 
   function save(change: (entries: readonly InventoryEntry[]) => readonly InventoryEntry[]): Promise<void> {
     const result = queue.then(async () => {
       const next = change(entries);
       if (next === entries) return;
-      await writeState(path, `${JSON.stringify({ models: next }, null, 2)}\n`);
+      await files.write(path, textOf({ entries: next, place }));
       entries = next;
     });
     queue = result.catch(() => undefined);
     return result;
   }
 
+  function savePlace(next: string): Promise<void> {
+    const result = queue.then(async () => {
+      if (next === place) return;
+      await files.write(path, textOf({ entries, place: next }));
+      place = next;
+    });
+    queue = result.catch(() => undefined);
+    return result;
+  }
+
   return {
+    place: () => place,
+    notePlace: savePlace,
     entries: () => entries,
     get: (id) => entries.find((entry) => entry.id === id),
     put: (entry) =>
@@ -71,6 +91,23 @@ function withFormer(entry: InventoryEntry, { commit, files, former = [] }: Inven
     revision.commit === entry.commit && equalJson(toJson(revision.files), toJson(entry.files));
   const earlier = [...former, { commit, files }].filter((revision) => !same(revision)).slice(-mostFormer);
   return earlier.length === 0 ? entry : { ...entry, former: earlier };
+}
+
+interface Content {
+  readonly entries: readonly InventoryEntry[];
+  readonly place: string | null;
+}
+
+const nothing: Content = { entries: [], place: null };
+
+function textOf({ entries, place }: Content): string {
+  return `${JSON.stringify({ models: entries, ...(place === null ? {} : { cache: place }) }, null, 2)}\n`;
+}
+
+function readContent(value: unknown): Content | null {
+  const entries = readEntries(value);
+  const place = isJsonObject(value) && typeof value["cache"] === "string" ? value["cache"] : null;
+  return entries && { entries, place };
 }
 
 function toJson(value: object): Json {

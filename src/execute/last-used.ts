@@ -1,7 +1,8 @@
 // last-used.json: when each model was last used, by the router's ids. A hint for people, so written seldom and never waited for.
 import { join } from "node:path";
 import { isJsonObject } from "../core/merge-patch.ts";
-import { readJsonState, writeState } from "../desired/atomic-file.ts";
+import { readJsonState } from "../desired/atomic-file.ts";
+import { plainStateFiles, type StateFiles } from "../desired/state-folder.ts";
 
 export interface LastUsed {
   /** It is being used now. */
@@ -21,12 +22,14 @@ export async function openLastUsed(options: {
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
   readonly everyMs?: number;
+  readonly files?: StateFiles;
 }): Promise<LastUsed> {
-  const { warn, now } = options;
+  const { warn, now, files = plainStateFiles } = options;
   const path = join(options.stateDir, "last-used.json");
-  const read = await readJsonState(path, readTimes, (aside) =>
-    warn("the times of last use were unreadable and were set aside", { path: aside }),
-  );
+  const read = await readJsonState(path, readTimes, (aside) => {
+    warn("the times of last use were unreadable and were set aside", { path: aside });
+    files.noteAside(aside);
+  });
   const times = new Map(read ?? []);
   let timer: NodeJS.Timeout | null = null;
   let writing: Promise<void> = Promise.resolve();
@@ -35,7 +38,7 @@ export async function openLastUsed(options: {
     const newest = [...times].toSorted(([, a], [, b]) => b - a).slice(0, mostEntries);
     const body = Object.fromEntries(newest.map(([id, ms]) => [id, new Date(ms).toISOString()]));
     writing = writing
-      .then(() => writeState(path, `${JSON.stringify({ models: body }, null, 2)}\n`))
+      .then(() => files.write(path, `${JSON.stringify({ models: body }, null, 2)}\n`))
       .catch((error: unknown) => warn("the times of last use could not be written", { error: String(error) }));
     return writing;
   }

@@ -1,7 +1,9 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
-import { mkdir, statfs } from "node:fs/promises";
+import { statfs } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
 import { type ModelId, parseModelId, repoOf } from "../core/ids.ts";
+import { steadyNow } from "../core/steady.ts";
+import { makeFolder } from "../desired/folder.ts";
 import type { Router } from "../engines/router.ts";
 import type { HubClient } from "../hub/client.ts";
 import { cacheError } from "../hub/errors.ts";
@@ -31,7 +33,7 @@ export function modelHandlers(options: {
   const { cacheDir, inventory } = options;
 
   async function makeCache(): Promise<void> {
-    await mkdir(cacheDir, { recursive: true }).catch((error: unknown) => {
+    await makeFolder(cacheDir).catch((error: unknown) => {
       throw cacheError(error, `its own folder ${cacheDir}`);
     });
   }
@@ -93,7 +95,7 @@ export function modelHandlers(options: {
       }),
     "model.import": ({ model, source }, { signal, report }) =>
       inTurn(model, signal, async () => {
-        const pace = createPace(options.now());
+        const pace = createPace(steadyNow());
         let before = 0;
         const imported = await importModel({
           cacheDir,
@@ -101,7 +103,7 @@ export function modelHandlers(options: {
           source: resolveSource(options.configPath, source),
           signal,
           onProgress: (completed, total) => {
-            const now = options.now();
+            const now = steadyNow();
             pace.add(completed - before, now);
             before = completed;
             const bytesPerSecond = pace.bytesPerSecond(now);

@@ -36,7 +36,12 @@ export function routerHandlers(options: {
         letIn();
       }
     },
-    "router.restart": async (_action, { signal }) => {
+    "router.restart": async ({ reason }, { signal }) => {
+      // Its models' processes go on without it, as they do after a crash: no answer has to be waited for, nor to be cut.
+      if (reason === "RouterHung") {
+        await router.kill();
+        return start(signal);
+      }
       const letIn = await drainer.drain("all", signal);
       try {
         await router.stop();

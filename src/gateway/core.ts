@@ -3,15 +3,13 @@
 import { join } from "node:path";
 import type { FastifyBaseLogger } from "fastify";
 import { GatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 import type { SourceStatus } from "../desired/parse.ts";
-import { type DesiredStore, openDesiredStore } from "../desired/store.ts";
 import { createEngineSource, type EngineSource } from "../engines/engine-source.ts";
 import type { InstallProgress } from "../engines/install/install.ts";
 import { createRouter, isProgress, type Router } from "../engines/router.ts";
 import { type Collector, createCollector } from "../execute/cache-gc.ts";
 import { createExecutor, type Executor } from "../execute/executor.ts";
-import { type Inventory, openInventory } from "../execute/inventory.ts";
-import { type LastUsed, openLastUsed } from "../execute/last-used.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
 import { createRepoTurns } from "../execute/repo-turns.ts";
@@ -20,7 +18,6 @@ import { speechHandlers } from "../execute/speech-actions.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
-import { createCacheScanner } from "../observe/cache.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
 import type { CacheSnapshot } from "../plan/observed.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
@@ -29,14 +26,14 @@ import type { StatusInput } from "../status/conditions.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
 import { actionBody, type StatusReport, statusReport } from "../status/report.ts";
 import { createStatusTracker } from "../status/tracker.ts";
-import { noteKept, tellOutcome } from "./outcomes.ts";
+import { type Kept, openCache, openKept } from "./kept.ts";
+import { noteSeen, tellOutcome } from "./outcomes.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import { createSpeech, type Speech } from "./speech.ts";
 
-export interface Core {
+export interface Core extends Kept {
   readonly presetPath: string;
   readonly journal: Journal;
-  readonly store: DesiredStore;
   readonly hub: HubClient;
   readonly router: Router;
   readonly engine: EngineSource;
@@ -44,10 +41,10 @@ export interface Core {
   readonly executor: Executor;
   readonly loop: Loop;
   readonly speech: Speech;
-  readonly inventory: Inventory;
   readonly collector: Collector;
-  readonly lastUsed: LastUsed;
   readonly rpc: Rpc;
+  /** Somebody asks to try again what was given up, and to believe what was doubted. */
+  retry(): void;
   /** The file source found something. */
   noteSource(status: SourceStatus): void;
   status(stopping: boolean): StatusReport;
@@ -56,22 +53,24 @@ export interface Core {
 export interface CoreOptions {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
+  /** Of the state folder's lock. */
+  readonly renewLock: () => Promise<"held" | "retaken">;
   readonly onInstallProgress: (progress: InstallProgress) => void;
 }
 
-export async function createCore({ settings, logger, onInstallProgress }: CoreOptions): Promise<Core> {
+export async function createCore({ settings, logger, renewLock, onInstallProgress }: CoreOptions): Promise<Core> {
   const { stateDir, cacheDir, configPath, environment } = settings;
-  const now = Date.now;
-  const startedAt = now();
+  // For durations; what people read, and what files remember, goes by the wall clock.
+  const now = steadyNow;
+  const startedAt = Date.now();
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
   /** When the router last told of each model. */
   const toldOf = new Map<string, number>();
   const presetPath = join(stateDir, "router.preset.ini");
 
-  const journal = createJournal(now);
-  const store = await openDesiredStore({ stateDir, now, warn });
-  const inventory = await openInventory(stateDir, warn);
-  const lastUsed = await openLastUsed({ stateDir, now, warn });
+  const journal = createJournal(Date.now);
+  const kept = await openKept({ stateDir, renewLock, logger, onChange: () => loop.wake("state folder") });
+  const { stateFolder, store, inventory, lastUsed } = kept;
   const hub = createHubClient({
     endpoint: settings.hubEndpoint,
     token: settings.hubToken,
@@ -139,7 +138,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     now,
   });
   admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
-  const scanner = createCacheScanner(cacheDir, inventory.entries);
+  const { scanner, presence } = openCache(cacheDir, inventory);
   const speech = createSpeech({
     settings,
     hub,
@@ -158,7 +157,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     desired: () => store.current().document,
     router: router.snapshot,
     turns,
-    now,
+    now: Date.now,
     cachedModels,
   });
   const executor = createExecutor({
@@ -176,7 +175,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
           end: store.endRemoval,
         },
         turns,
-        now,
+        now: Date.now,
         cachedModels,
       }),
       "cache.gc": collector.handler,
@@ -218,7 +217,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     onNewEngine: () => loop.retry(),
   });
   const tracker = createStatusTracker({
-    now,
+    now: Date.now,
     usedBy: rpc.workers.usedBy,
     onChange: (subject, condition) => journal.record("condition", { subject, ...condition }),
   });
@@ -240,7 +239,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     onPass: (pass) => {
       tracker.update(pass, statusInput(pass));
       rpc.notePass(pass);
-      void noteKept(inventory, pass, warn);
+      void noteSeen(inventory, pass, warn);
     },
     onError: (error) => logger.error({ err: error }, "a look at the world failed"),
   });
@@ -265,13 +264,14 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
       backoff: loop.backoff(),
       hub: hub.reachability(),
       engineProblem: engine.problem(),
+      state: stateFolder.report(),
     };
   }
 
   return {
+    ...kept,
     presetPath,
     journal,
-    store,
     hub,
     router,
     engine,
@@ -279,10 +279,12 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     executor,
     loop,
     speech,
-    inventory,
     collector,
-    lastUsed,
     rpc,
+    retry: () => {
+      presence.believe();
+      loop.retry();
+    },
     noteSource: (next) => {
       source = next;
       if (next.valid) logger.info({ path: next.path }, "gateway.yaml is applied");

@@ -1,8 +1,9 @@
 // What the first start finds nothing of and writes: the commented document and the starter model that it declares.
-import { access, mkdir } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { systemCode } from "../core/errors.ts";
 import { writeAtomic } from "../desired/atomic-file.ts";
+import { makeFolder } from "../desired/folder.ts";
 import { firstDocument } from "../starter/first-document.ts";
 import { starterFileName, starterModel } from "../starter/starter-model.ts";
 
@@ -18,7 +19,7 @@ export async function writeFirstDocument(
   );
   if (exists || appliedBefore) return false;
   const folder = dirname(configPath);
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   await writeAtomic(join(folder, starterFileName), starterModel().bytes);
   await writeAtomic(configPath, firstDocument(relative(folder, schemaPath)));
   return true;

@@ -1,5 +1,6 @@
 // What comes of actions and passes beside the work itself: the log, the journal, and what the inventory has to remember.
 import type { FastifyBaseLogger } from "fastify";
+import { toGatewayError } from "../core/errors.ts";
 import type { Outcome } from "../execute/executor.ts";
 import type { Inventory } from "../execute/inventory.ts";
 import type { Pass } from "../reconcile/loop.ts";
@@ -19,17 +20,22 @@ export function tellOutcome({ action, ms, error }: Outcome, logger: FastifyBaseL
   }
 }
 
-/** What the document once marked `keep` stays when it leaves the list. */
-export async function noteKept(
+/** What the document once marked `keep` stays when it leaves the list; and where the models are that were put there. */
+export async function noteSeen(
   inventory: Inventory,
-  { desired: { document } }: Pass,
+  { desired: { document }, observed: { cache } }: Pass,
   warn: (message: string, fields: object) => void,
 ): Promise<void> {
   const named = (keep: boolean): Set<string> =>
     new Set(document.models.filter((model) => (model.keep ?? false) === keep).map((model) => model.id));
   try {
     await inventory.noteKept(named(true), named(false));
-  } catch (error) {
-    warn("the inventory could not be written", { error: String(error) });
+    const place = cache.state === "known" && cache.value.models.length > 0 ? (cache.value.place ?? null) : null;
+    if (place !== null && inventory.entries().length > 0) await inventory.notePlace(place);
+  } catch (thrown) {
+    const error = toGatewayError(thrown);
+    // The state folder tells of those itself, once and not at each pass.
+    if (error.code === "state_unwritable" || error.code === "disk_full") return;
+    warn("the inventory could not be written", { error: error.message });
   }
 }

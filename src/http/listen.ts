@@ -2,6 +2,7 @@
 import type { AddressInfo, Server } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 import { isLoopback } from "./guards.ts";
 import type { LicenseKeys } from "./keys/license-keys.ts";
 
@@ -25,7 +26,7 @@ export function limitConnections(server: Server, most: number, warn: (fields: ob
   let toldAt = Number.NEGATIVE_INFINITY;
   server.on("drop", () => {
     refused++;
-    const now = Date.now();
+    const now = steadyNow();
     if (now - toldAt < toldEveryMs) return;
     warn({ refused, most }, "connections are refused: --max-connections are open");
     toldAt = now;

@@ -2,6 +2,7 @@
 // Knows HTTP, but no family's wire format.
 import { Agent, type Dispatcher } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 import type { Instance } from "../engines/instances.ts";
 
 /** Receives an answer. Exactly one of `end` and `fail` comes last. */
@@ -61,7 +62,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       let aborted = false;
       let started = false;
       let over = false;
-      let lastByte = Date.now();
+      let lastByte = steadyNow();
       const watchdog = setInterval(() => void probe(), probeAfterMs);
       watchdog.unref();
       let askedAt: number | null = null;
@@ -76,7 +77,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
       /** Asks for the slots once, and gives up when that too stays unanswered. */
       async function probeStall(): Promise<void> {
-        const silentFor = Date.now() - lastByte;
+        const silentFor = steadyNow() - lastByte;
         if (over || instance.workers.length === 0 || silentFor < probeAfterMs || askedAt !== null) return;
         const asked = (askedAt = lastByte);
         const computes = await answers(agent, instance, "/slots", Math.max(1, stallMs - silentFor));
@@ -88,9 +89,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
       async function probe(): Promise<void> {
         void probeStall();
-        if (over || Date.now() - lastByte < probeAfterMs || (await answers(agent, instance, "/health", probeAfterMs)))
+        if (over || steadyNow() - lastByte < probeAfterMs || (await answers(agent, instance, "/health", probeAfterMs)))
           return;
-        if (!over && Date.now() - lastByte >= probeAfterMs)
+        if (!over && steadyNow() - lastByte >= probeAfterMs)
           controller?.abort(new GatewayError("upstream_failed", silentMessage));
       }
 
@@ -122,11 +123,11 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             },
             onResponseStart: (_controller, status, headers) => {
               started = true;
-              lastByte = Date.now();
+              lastByte = steadyNow();
               sink.start(status, headers);
             },
             onResponseData: (current, chunk) => {
-              lastByte = Date.now();
+              lastByte = steadyNow();
               if (!sink.data(chunk)) current.pause();
             },
             onResponseEnd: () => finish(sink.end),

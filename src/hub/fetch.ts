@@ -1,7 +1,9 @@
 // The files of one model that the cache lacks: the room they need, one download after the other, and what is told of it.
 // Links nothing.
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { type ModelId, repoOf } from "../core/ids.ts";
+import { steadyNow } from "../core/steady.ts";
+import { makeFolder } from "../desired/folder.ts";
 import type { HubClient } from "./client.ts";
 import { type DownloadTuning, downloadBlob, hasBlob } from "./download.ts";
 import { cacheError, isStopping } from "./errors.ts";
@@ -53,14 +55,14 @@ export async function fetchFiles(
   const room = createRoom(() => options.freeBytes(cacheDir));
   if (missing.size > 0) {
     // Other tools that read the cache warn of a repository without this folder, as one with nothing but a partial would be.
-    await mkdir(snapshotsFolder(cacheDir, repo), { recursive: true }).catch((error: unknown) => {
+    await makeFolder(snapshotsFolder(cacheDir, repo)).catch((error: unknown) => {
       throw cacheError(error, "its own folder");
     });
     await room.check(bytesOf([...missing]) - resumedBytes);
   }
 
   const totalBytes = bytesOf(files);
-  const turn = { repo, commit, totalBytes, room, pace: createPace(Date.now()) };
+  const turn = { repo, commit, totalBytes, room, pace: createPace(steadyNow()) };
   const fresh: HubFile[] = [];
   let done = totalBytes - bytesOf([...missing]);
   let downloadedBytes = 0;
@@ -102,7 +104,7 @@ async function fetchFile(options: FetchOptions, { file, done, totalBytes, pace, 
     options.onProgress({ ...progress, phase, bytesPerSecond, secondsLeft: rest });
   };
   const blob = partialPath(options.cacheDir, turn.repo, blobName(file));
-  tell(await partialBytes(blob, file.size), Date.now());
+  tell(await partialBytes(blob, file.size), steadyNow());
   await downloadBlob({
     ...options,
     ...turn,
@@ -110,7 +112,7 @@ async function fetchFile(options: FetchOptions, { file, done, totalBytes, pace, 
     model: modelName(options),
     keepPartial: options.keepPartial === true,
     onBytes(received, completed) {
-      const now = Date.now();
+      const now = steadyNow();
       pace.add(received, now);
       total += received;
       if (completed < file.size && now - told < progressEvery) return;
@@ -118,7 +120,7 @@ async function fetchFile(options: FetchOptions, { file, done, totalBytes, pace, 
       tell(completed, now);
     },
     onVerify() {
-      tell(file.size, Date.now(), "verifying");
+      tell(file.size, steadyNow(), "verifying");
     },
   });
   return total;

@@ -5,7 +5,6 @@ import { constants } from "node:fs";
 import {
   copyFile,
   link,
-  mkdir,
   open,
   readdir,
   readFile,
@@ -20,6 +19,7 @@ import { basename, dirname } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { isCommit } from "../core/ids.ts";
 import { syncFolder } from "../desired/atomic-file.ts";
+import { makeFolder } from "../desired/folder.ts";
 import { cacheError } from "./errors.ts";
 import { digestsMatch, hashFile } from "./hash.ts";
 import { holdPath } from "./in-use.ts";
@@ -213,7 +213,7 @@ async function replace(
   const temporary = temporaryPath(cacheDir, repo, randomUUID());
   const release = holdPath(temporary);
   try {
-    await mkdir(dirname(place), { recursive: true });
+    await makeFolder(dirname(place));
     await make(temporary);
     // A hard link renamed over another name of the same file does nothing and leaves the temporary name.
     await rename(temporary, place);

@@ -1,9 +1,11 @@
 // A blob on its way: its bytes under a name that nobody lists, and beside it the journal of which bytes are there.
 // Written at any position; a kill loses what came in since the last record, a power cut what came in since the last sync.
-import { type FileHandle, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { GatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 import { syncFolder } from "../desired/atomic-file.ts";
+import { makeFolder } from "../desired/folder.ts";
 import { cacheError } from "./errors.ts";
 import { clipped, coveredBytes, type Extents, frontOf, withExtent } from "./extents.ts";
 import { journalPathOf } from "./layout.ts";
@@ -58,7 +60,7 @@ export async function openPartial({ path, model, size, ...options }: PartialOpti
   let written = found.extents;
   let synced: Extents = found.synced;
   let unrecorded = 0;
-  let syncedAt = Date.now();
+  let syncedAt = steadyNow();
   let failure: GatewayError | undefined;
   let journal: JournalWriter;
   let handle: FileHandle;
@@ -67,7 +69,7 @@ export async function openPartial({ path, model, size, ...options }: PartialOpti
   let queued = 0;
 
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     // First, so that there is never a partial that nobody answers for.
     journal = await openJournal(journalPathOf(path), found.sequence);
     await record();
@@ -124,8 +126,8 @@ export async function openPartial({ path, model, size, ...options }: PartialOpti
       }
       if (unrecorded < recordEvery || queued > 0) return;
       unrecorded = 0;
-      const due = Date.now() - syncedAt >= syncMs;
-      if (due) syncedAt = Date.now();
+      const due = steadyNow() - syncedAt >= syncMs;
+      if (due) syncedAt = steadyNow();
       chore(due ? syncNow : record);
     },
     forgetIslands() {

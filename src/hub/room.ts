@@ -1,5 +1,6 @@
 // Whether the disk has room for a download, before it begins and while others fill the disk too.
 import { GatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 import { inMiB, reserveBytes } from "../plan/room.ts";
 
 export { reserveBytes } from "../plan/room.ts";
@@ -17,7 +18,7 @@ const lookMs = 1000;
 
 /** `freeBytes`: undefined where that cannot be told; then there is room until the system says otherwise. */
 export function createRoom(freeBytes: () => Promise<number | undefined>): Room {
-  let lookedAt = Date.now();
+  let lookedAt = steadyNow();
 
   function full(needed: number, free: number, cause?: unknown): GatewayError {
     const lacking = inMiB(Math.max(0, needed + reserveBytes - free));
@@ -34,7 +35,7 @@ export function createRoom(freeBytes: () => Promise<number | undefined>): Room {
       if (free !== undefined && free < needed + reserveBytes) throw full(needed, free);
     },
     async watch(left) {
-      const now = Date.now();
+      const now = steadyNow();
       if (now - lookedAt < lookMs) return;
       lookedAt = now;
       const free = await freeBytes();

@@ -1,9 +1,10 @@
 // Voices and transcription models from the hub: the official lists, what is on disk, and bringing what is missing.
 // Voices also get a flat folder of their own, as Piper wants them; the bytes stay in the cache and are linked from there.
-import { copyFile, mkdir, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
+import { copyFile, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
 import { parseJson, writeAtomic } from "../desired/atomic-file.ts";
+import { makeFolder } from "../desired/folder.ts";
 import { isModelFileName, type ModelFile, transcriptionRepo } from "../speech/transcription-models.ts";
 import { isVoiceId, parseManifest, type Voice } from "../speech/voices.ts";
 import type { HubClient } from "./client.ts";
@@ -139,7 +140,7 @@ export async function pullVoice(
     paths: voice.files.map(({ path }) => path),
   });
   try {
-    await mkdir(voicesDir, { recursive: true });
+    await makeFolder(voicesDir);
     // The model last: a voice is there when its model is.
     const inOrder = pulled.files.toSorted(
       (a, b) => Number(a.path.endsWith(".onnx")) - Number(b.path.endsWith(".onnx")),

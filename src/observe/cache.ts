@@ -6,6 +6,7 @@ import { systemCode } from "../core/errors.ts";
 import { type GgufMetadata, readGgufMetadata } from "../hub/gguf-metadata.ts";
 import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable } from "../plan/observed.ts";
 import { aliasTags, groupModels, type ModelGroup, type Snapshot, type SnapshotFile } from "./cache-layout.ts";
+import { type CachePresence, createCachePresence } from "./cache-presence.ts";
 
 export interface CacheScanner {
   scan(): Promise<Knowable<CacheSnapshot>>;
@@ -18,36 +19,30 @@ const deepestFolder = 6;
 /** `inventory`: what was pulled at a revision of its own is served from there, and not as refs/main has it. */
 export function createCacheScanner(
   cacheDir: string,
+  presence: CachePresence = createCachePresence(cacheDir, () => ({ count: 0, place: null })),
   inventory: () => readonly InventoryEntry[] = () => [],
 ): CacheScanner {
   // By content (blob name; the path of a plain file) with size and time, as a damaged blob is mended under the same name.
   const metadata = new Map<string, GgufMetadata | null>();
-  let seen: { readonly device: number; readonly repos: number } | null = null;
 
   async function scan(): Promise<Knowable<CacheSnapshot>> {
     let entries: string[];
-    let device: number;
+    let place: string;
     try {
       entries = await readdir(cacheDir);
-      device = (await stat(cacheDir)).dev;
+      const { dev, ino } = await stat(cacheDir);
+      place = `${dev}:${ino}`;
     } catch (error) {
-      if (systemCode(error) === "ENOENT" && !seen)
+      const isAbsent = systemCode(error) === "ENOENT";
+      const doubt = isAbsent ? presence.doubt(null, 0) : null;
+      if (isAbsent && doubt === null)
         return { state: "known", value: { models: [], signature: "empty", unreadable: [] } };
-      // A cache that was there and is gone is an unplugged disk, not a wish to pull everything again.
-      return {
-        state: "unknown",
-        why: `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})`,
-      };
+      const why = `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})`;
+      return { state: "unknown", why: doubt ?? why };
     }
     const repos = entries.filter((name) => /^models--[^-].*--.+/.test(name)).sort();
-    // So is one whose folder is there, empty, on another filesystem: what is left of an unmounted disk is its mount point.
-    if (seen && seen.repos > 0 && repos.length === 0 && device !== seen.device) {
-      return {
-        state: "unknown",
-        why: `the model cache ${cacheDir} is empty and on another filesystem: its disk seems to be unmounted`,
-      };
-    }
-    seen = { device, repos: repos.length };
+    const doubt = presence.doubt(place, repos.length);
+    if (doubt !== null) return { state: "unknown", why: doubt };
     const models: CachedModel[] = [];
     const hash = createHash("sha256");
     const unreadable: string[] = [];
@@ -62,7 +57,7 @@ export function createCacheScanner(
       hash.update(read?.signature ?? repo);
     }
     for (const key of metadata.keys()) if (!used.has(key)) metadata.delete(key);
-    return { state: "known", value: { models, signature: hash.digest("hex").slice(0, 16), unreadable } };
+    return { state: "known", value: { models, signature: hash.digest("hex").slice(0, 16), unreadable, place } };
   }
 
   async function readRepo(

@@ -37,22 +37,15 @@ export function createObserver(options: {
         options.router.refresh(),
         options.engine.look().then((isNew) => isNew && options.onNewEngine()),
       ]);
-      const inventory = options.inventory();
-      const vanished = cache.state === "known" && cache.value.signature === "empty" && inventory.length > 0;
       return {
-        cache: vanished
-          ? {
-              state: "unknown",
-              why: `the model cache ${options.cacheDir} is gone, with models in it that this gateway put there`,
-            }
-          : cache,
+        cache,
         preset,
         freeBytes,
         speech,
         workers: options.workers
           ? { state: "known", value: options.workers.snapshot() }
           : { state: "unknown", why: "no gateway runs that would watch the workers" },
-        inventory: { state: "known", value: inventory },
+        inventory: { state: "known", value: options.inventory() },
         router: { ...options.router.snapshot(), ...options.engine.state() },
       };
     },

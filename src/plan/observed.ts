@@ -48,6 +48,8 @@ export interface CacheSnapshot {
   readonly signature: string;
   /** Repositories (`owner/name`) whose folder could not be read: what they hold is unknown. */
   readonly unreadable: readonly string[];
+  /** Device and number of its folder: another disk in its place has others. Null or absent: not known. */
+  readonly place?: string | null;
 }
 
 export type RouterPhase = "stopped" | "starting" | "ready" | "stopping";

@@ -55,11 +55,13 @@ interface Waiter {
 
 /** After a look that failed, the next one, in ms. */
 const soonMs = 1_000;
+/** While a part of the world cannot be seen, in ms. */
+const unseenMs = 2_000;
 
-/** A timer that is longer than 24.8 days goes off at once. */
 /** How soon to look again for room on the disk, in ms. */
 const roomMs = 10_000;
 
+/** A timer that is longer than 24.8 days goes off at once. */
 function timerMs(ms: number): number {
   return Math.min(ms, 2 ** 31 - 1);
 }
@@ -176,14 +178,16 @@ export function createLoop(options: {
     if (timer) clearTimeout(timer);
     if (stopped) return;
     const now = options.now();
-    const heldUntil = (last?.plan.held ?? [])
-      .map((held) => held.until)
-      .filter((until) => until !== null && until > now) as number[];
+    // What came due between the plan and here is late, and not over.
+    const heldUntil = (last?.plan.held ?? []).flatMap(({ until }) => until ?? []);
     // A router that has gone silent is looked at again soon: it may have to be restarted.
     if (typeof last?.observed.router.silentSince === "number") heldUntil.push(now + options.silenceLimitMs / 4);
     if (failed) heldUntil.push(now + soonMs);
     // Nobody tells when a disk gets room.
     if (last?.plan.held.some(({ why }) => why === "room")) heldUntil.push(now + roomMs);
+    // What cannot be read comes back without an event: a disk that is mounted, a folder that is moved back.
+    const { cache, preset } = last?.observed ?? {};
+    if (cache?.state === "unknown" || preset?.state === "unknown") heldUntil.push(now + unseenMs);
     const next = Math.min(
       now + jittered(options.resyncMs, options.random()),
       backoff.nextTry(now) ?? Number.POSITIVE_INFINITY,

@@ -27,6 +27,8 @@ export interface StatusInput {
   }[];
   readonly backoff: ReadonlyMap<string, BackoffEntry>;
   readonly hub: { readonly status: "unknown" | "reachable" | "unreachable"; readonly message: string };
+  /** Whether the state folder takes changes. */
+  readonly state: { readonly writable: boolean; readonly reason: string; readonly message: string };
   readonly engineProblem: { readonly reason: string; readonly message: string } | null;
 }
 
@@ -36,6 +38,7 @@ const lowDiskBytes = 512 * 1024 * 1024;
 export function gatewayFindings(input: StatusInput): Finding[] {
   const parts = [
     source(input),
+    stateWritable(input),
     synced(input),
     reconciling(input),
     stalled(input),
@@ -58,11 +61,17 @@ function ready(parts: readonly Finding[]): Finding {
   if (stuck) return finding("Ready", "False", "Stalled", stuck.message);
   const broken = parts.find((part) => part.type === "SourceValid" && part.status === "False");
   if (broken) return finding("Ready", "True", "ServingLastGood", broken.message);
+  const fixed = parts.find((part) => part.type === "StateWritable" && part.status === "False");
+  if (fixed) return finding("Ready", "True", "ServingLastGood", fixed.message);
   return finding("Ready", "True", "Serving", "the router answers");
 }
 
 function source({ source: { valid, reason, message } }: StatusInput): Finding {
   return finding("SourceValid", valid ? "True" : reason === "Unread" ? "Unknown" : "False", reason, message);
+}
+
+function stateWritable({ state: { writable, reason, message } }: StatusInput): Finding {
+  return finding("StateWritable", writable ? "True" : "False", reason, message);
 }
 
 function synced({ plan, observed, running, desired }: StatusInput): Finding {
@@ -115,7 +124,7 @@ function explain({ message, hint }: BackoffEntry): string {
 }
 
 function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): Finding {
-  const { router, preset } = observed;
+  const { router, preset, cache } = observed;
   if (router.binary === "installing")
     return finding("RouterReady", "False", "EngineInstalling", "llama-server is being installed");
   if (router.binary === "missing") {
@@ -134,7 +143,14 @@ function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): F
   }
   const failure = backoff.get("router.start router") ?? backoff.get("router.restart router");
   if (failure) return finding("RouterReady", "False", failure.reason, `${explain(failure)}`);
-  if (preset.state === "unknown") return finding("RouterReady", "False", "PresetUnreadable", preset.why);
+  if (preset.state === "unknown")
+    return finding(
+      "RouterReady",
+      "False",
+      "PresetUnreadable",
+      `${preset.why}: make it a file that can be read, or delete it`,
+    );
+  if (cache.state === "unknown") return finding("RouterReady", "False", "CacheUnreadable", cache.why);
   const write = backoff.get("preset.write preset");
   if (write) return finding("RouterReady", "False", write.reason, `${explain(write)}`);
   if (router.phase === "starting") return finding("RouterReady", "False", "Starting", "the router is starting");

@@ -6,6 +6,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describe, it, type TestContext } from "node:test";
 import type { Router } from "../../src/engines/router.ts";
 import { createCacheScanner } from "../../src/observe/cache.ts";
+import { createCachePresence } from "../../src/observe/cache-presence.ts";
 import { createObserver, readPreset } from "../../src/observe/observe.ts";
 import { type CacheSnapshot, type InventoryEntry, type Observed, restingSpeech } from "../../src/plan/observed.ts";
 import { cacheRepo, commitOf, modelHead, sha256 } from "../support/cache-folder.ts";
@@ -202,7 +203,10 @@ function observer(
   const engine = { state: () => ({ binary: "missing" as const, knownOptions: null }), look: async () => false };
   return createObserver({
     workers: null,
-    scanner: createCacheScanner(cacheDir),
+    scanner: createCacheScanner(
+      cacheDir,
+      createCachePresence(cacheDir, () => ({ count: inventory.length, place: null })),
+    ),
     cacheDir,
     presetPath,
     router,

@@ -1,7 +1,7 @@
 // One gateway per state folder: refused, taken over from the dead, and never had by two.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -102,6 +102,52 @@ describe("the lock of a state folder", () => {
     });
   }
 
+  it("is taken over where it is a link to nothing", async (t) => {
+    const folder = await scratchFolder(t);
+    await symlink(join(folder, "nowhere"), join(folder, "gateway.lock"));
+    const lock = await lockState(folder);
+    assert.equal((await locked(folder)).pid, process.pid);
+    await lock.release();
+    assert.deepEqual(await readdir(folder), []);
+  });
+
+  it("that is a folder is named, with what to do", async (t) => {
+    const folder = await scratchFolder(t);
+    await mkdir(join(folder, "gateway.lock"));
+    assert.match((await refusal(lockState(folder))).message, /gateway\.lock is no lock .*\(EISDIR\): delete it$/);
+  });
+
+  it("is renewed: held, taken again where the folder was deleted, and the one of before counts where that comes back", async (t) => {
+    const folder = join(await scratchFolder(t), "state");
+    const lock = await lockState(folder);
+    assert.equal(await lock.renew(), "held");
+    await rename(folder, `${folder}.away`);
+    assert.equal(await lock.renew(), "retaken");
+    assert.equal((await refusal(lockState(folder))).code, "invalid_request");
+    await rm(folder, { recursive: true });
+    await rename(`${folder}.away`, folder);
+    assert.equal(await lock.renew(), "held");
+    await lock.release();
+    assert.deepEqual(await readdir(folder), []);
+    assert.equal((await refusal(lock.renew())).code, "shutting_down");
+  });
+
+  it("of another is not released", async (t) => {
+    const folder = await scratchFolder(t);
+    const lock = await lockState(folder);
+    await writeFile(join(folder, "gateway.lock"), deadHolder);
+    await lock.release();
+    assert.equal(await readFile(join(folder, "gateway.lock"), "utf8"), deadHolder);
+  });
+
+  it("is refused at once where no folder can be made", { skip: process.platform !== "linux" }, async () => {
+    for (const path of ["/proc/none", "/proc/none/deeper", "/proc/self/none"]) {
+      const error = await refusal(lockState(path));
+      assert.equal(error.code, "invalid_request");
+      assert.match(error.message, new RegExp(`^the state folder ${path} cannot be used \\(E[A-Z]+\\): .*--state$`));
+    }
+  });
+
   it("is taken over where a takeover was cut short", async (t) => {
     const folder = await scratchFolder(t);
     // As a gateway leaves it that was killed with the right to replace the dead lock in its hands.
@@ -155,7 +201,7 @@ describe("the lock of a state folder", () => {
     for (const path of [folder, join(folder, "deeper")]) {
       const error = await refusal(lockState(path));
       assert.equal(error.code, "invalid_request");
-      assert.match(error.message, /^the state folder .* cannot be used \((EEXIST|ENOTDIR)\)$/);
+      assert.match(error.message, /^the state folder .* cannot be used \((EEXIST|ENOTDIR)\): .*--state$/);
     }
   });
 });

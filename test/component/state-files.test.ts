@@ -68,9 +68,10 @@ describe("writing a state file", () => {
     const folder = await scratchFolder(t);
     assert.equal(await readIfPresent(join(folder, "none")), null);
     await assert.rejects(readIfPresent(folder), { code: "EISDIR" });
-    const error = await refusal(readJsonState(folder, (value) => value, ignore));
+    await writeFile(join(folder, "plain"), "");
+    const error = await refusal(readJsonState(join(folder, "plain", "below"), (value) => value, ignore));
     assert.equal(error.code, "state_unwritable");
-    assert.match(error.message, /cannot be read \(EISDIR\)/);
+    assert.match(error.message, /cannot be read \(ENOTDIR\)/);
   });
 });
 

@@ -76,7 +76,7 @@ test("its conditions and reasons are those of the source, both ways", () => {
     .map(readProjectFile)
     .join("\n");
   const source = readProjectFile("src/desired/file-source.ts");
-  const engine = readProjectFile("src/engines/engine-source.ts");
+  const engine = readProjectFile("src/engines/engine-source.ts") + readProjectFile("src/desired/state-folder.ts");
   const literals = [
     ...conditions.matchAll(/"([A-Z][a-z]\w+)"/g),
     ...`${source}${engine}`.matchAll(/reason: (?:\w+ \? "\w+" : )?"([A-Z]\w+)"/g),

@@ -22,3 +22,11 @@ export async function isRunning(pid: number): Promise<boolean> {
     return false;
   }
 }
+
+/** Processor time that a process has used so far, in ms (of 10, as the kernel counts). */
+export async function processorMs(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  // Fields 14 and 15 (user and system), counted after the command's name.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}

@@ -6,6 +6,7 @@ import type { Dirent } from "node:fs";
 import { mkdir, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
+import { makeFolder } from "../../desired/folder.ts";
 import type { EngineBinary, EngineName } from "./catalogue.ts";
 
 export interface EngineManifest {
@@ -62,7 +63,7 @@ async function readManifest(dir: string): Promise<EngineManifest | null> {
 /** Makes the folder where engines live and gives its real path; clears what interrupted installations left there. */
 export async function prepareEnginesDir(enginesDir: string): Promise<string> {
   try {
-    await mkdir(enginesDir, { recursive: true });
+    await makeFolder(enginesDir);
     const real = await realpath(enginesDir);
     for (const entry of await readdir(real, { withFileTypes: true })) {
       if (entry.name.startsWith(stagingPrefix) && !isInUse(entry.name)) {

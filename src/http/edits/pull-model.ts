@@ -1,5 +1,6 @@
 // Pulls a model: names it in the document and follows what the loop makes of that, until the router lists it.
 import { type ErrorCode, GatewayError, toGatewayError } from "../../core/errors.ts";
+import { steadyNow } from "../../core/steady.ts";
 import type { Desired } from "../../desired/document.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { Executor } from "../../execute/executor.ts";
@@ -77,7 +78,7 @@ async function untilFetched(
   let gainedAt: number | null = null;
   let completed = 0;
   const isGivenUp = (): boolean =>
-    !call.keep && (gainedAt === null ? failures >= patience : performance.now() - gainedAt > patienceMs);
+    !call.keep && (gainedAt === null ? failures >= patience : steadyNow() - gainedAt > patienceMs);
   let final: GatewayError | null = null;
   let told: string | null = null;
   /** Not once more for each look at the world. */
@@ -88,7 +89,7 @@ async function untilFetched(
   const unfollow = executor.follow(actionKey, {
     progress: (_action, progress) => {
       told = null;
-      if (progress.completed > completed) gainedAt = performance.now();
+      if (progress.completed > completed) gainedAt = steadyNow();
       completed = progress.completed;
       tell({ kind: "progress", progress });
     },

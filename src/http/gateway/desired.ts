@@ -17,6 +17,8 @@ interface ChangeQuery {
 }
 
 export interface DesiredRoutesDeps extends WaitDeps {
+  /** Tries again what was given up, and believes what was doubted. */
+  readonly retry: () => void;
   readonly store: DesiredStore;
   /** What would be done for another document, with the world as it was last seen. */
   readonly planFor: (change: DocumentChange) => Plan;
@@ -47,7 +49,7 @@ export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): vo
     "/api/reconcile",
     { config: { query: ["wait", "timeout"] } },
     async (request, reply) => {
-      loop.retry();
+      deps.retry();
       if (!isYes(request.query.wait)) return { ok: true, generation: store.current().generation };
       const pass = await settled(request, reply, store.current());
       return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass) };

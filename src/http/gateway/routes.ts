@@ -1,5 +1,6 @@
 // The gateway's own routes, one file per topic.
 import type { FastifyInstance } from "fastify";
+import { steadyNow } from "../../core/steady.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { HubClient } from "../../hub/client.ts";
 import type { Loop } from "../../reconcile/loop.ts";
@@ -30,5 +31,5 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
   modelRoutes(app, deps.edits);
   diskRoutes(app, deps);
   rpcRoutes(app, deps.edits);
-  hubRoutes(app, deps.hub, Date.now);
+  hubRoutes(app, deps.hub, steadyNow);
 }

@@ -1,5 +1,6 @@
 // How everything is: the report, the two questions that supervisors ask, and the journal as it grows.
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { steadyNow } from "../../core/steady.ts";
 import type { Journal } from "../../status/journal.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { streamEvents } from "./events.ts";
@@ -9,11 +10,11 @@ const strangersReportAge = 500;
 
 export function statusRoutes(
   app: FastifyInstance,
-  deps: { readonly status: () => StatusReport; readonly journal: Journal },
+  deps: { readonly status: () => StatusReport; readonly journal: Journal; readonly now?: () => number },
 ): void {
   let last: { readonly report: StatusReport; readonly at: number } | undefined;
   const reportFor = ({ isLicensed }: FastifyRequest): StatusReport => {
-    const now = Date.now();
+    const now = (deps.now ?? steadyNow)();
     if (isLicensed || !last || Math.abs(now - last.at) >= strangersReportAge) last = { report: deps.status(), at: now };
     return last.report;
   };

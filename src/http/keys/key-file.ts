@@ -1,6 +1,6 @@
 // license-keys.json on disk: read with its permissions seen to, changed by one process at a time, written whole.
 import { createHash, randomBytes } from "node:crypto";
-import { chmodSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { GatewayError, systemCode } from "../../core/errors.ts";
 import { readIfPresent, writeAtomic } from "../../desired/atomic-file.ts";
 import { isKeyName, isLive, type KeyEntry, parseKeyList, renderKeyList } from "./key-list.ts";
@@ -34,6 +34,8 @@ export interface KeyFileLook {
 export function lookAtKeyFile(path: string): KeyFileLook | null {
   try {
     const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+    // A link to nothing is no missing file: somebody wanted keys, and without them everybody would be let in.
+    if (stats === undefined && lstatSync(path, { throwIfNoEntry: false })) throw unreadable(path, "a link to nothing");
     if (stats === undefined) return null;
     const { ino, size, mtimeNs, ctimeNs } = stats;
     return { stamp: `${ino} ${size} ${mtimeNs} ${ctimeNs}`, changedAt: Number(ctimeNs / 1_000_000n) };
@@ -70,6 +72,7 @@ export function readKeyFile(path: string): readonly KeyEntry[] {
 }
 
 function unreadable(path: string, error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
   const why = systemCode(error) ?? String(error);
   return new GatewayError("invalid_request", `the license keys in ${path} cannot be read (${why})`, { cause: error });
 }

@@ -1,6 +1,7 @@
 // Ollama's pull: a record a line for as long as it goes on. What a pull is, the edits know.
 
 import type { FastifyInstance, FastifyReply } from "fastify";
+import { steadyNow } from "../../core/steady.ts";
 import { callOf } from "../call.ts";
 import { errorFrame } from "../errors.ts";
 import { createRawReply } from "../raw-reply.ts";
@@ -37,7 +38,7 @@ export function pullRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
 type Tell = Parameters<NativeRoutesDeps["edits"]["pull"]>[2];
 
 async function streamed(reply: FastifyReply, pull: (tell: Tell) => Promise<unknown>): Promise<void> {
-  const records = createPullRecords(Date.now);
+  const records = createPullRecords(steadyNow);
   const held: PullRecord[] = [];
   let raw: ReturnType<typeof createRawReply> | null = null;
   const write = (list: readonly PullRecord[]): void => {

@@ -1,6 +1,7 @@
 // From a request to an engine that runs with what it asks for: the document is changed where it names another voice, the loop
 // is woken, and the outcome awaited. Starts nothing itself.
 import { errorCatalogue, GatewayError, toGatewayError } from "../../core/errors.ts";
+import { steadyNow } from "../../core/steady.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { SpeechEngine } from "../../engines/speech-engine.ts";
 import type { SpeechLists } from "../../hub/speech-files.ts";
@@ -179,5 +180,5 @@ function retryOf(
   why: HeldAction["why"],
 ): { retryAfterMs?: number } {
   if (why !== "backoff" || errorCatalogue[code].status < 500) return {};
-  return { retryAfterMs: Math.max(1_000, until - Date.now()) };
+  return { retryAfterMs: Math.max(1_000, until - steadyNow()) };
 }

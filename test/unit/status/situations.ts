@@ -42,6 +42,7 @@ export function statusInput({ document = {}, machine = {}, freeBytes = 1e12, ...
     backoff,
     hub: { status: "unknown", message: "" },
     engineProblem: null,
+    state: { writable: true, reason: "Writable", message: "it can be written" },
     ...rest,
   };
 }

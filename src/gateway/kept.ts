@@ -1,0 +1,54 @@
+// What outlives the process, opened: the state folder, the document, the inventory, and when models were used.
+import type { FastifyBaseLogger } from "fastify";
+import { createStateFolder, type StateFolder } from "../desired/state-folder.ts";
+import { type DesiredStore, openDesiredStore } from "../desired/store.ts";
+import { type Inventory, openInventory } from "../execute/inventory.ts";
+import { type LastUsed, openLastUsed } from "../execute/last-used.ts";
+import { type CacheScanner, createCacheScanner } from "../observe/cache.ts";
+import { type CachePresence, createCachePresence } from "../observe/cache-presence.ts";
+
+export interface Kept {
+  readonly stateFolder: StateFolder;
+  readonly store: DesiredStore;
+  readonly inventory: Inventory;
+  readonly lastUsed: LastUsed;
+}
+
+/** Errors: `state_unwritable` for a file that can neither be read nor set aside. */
+export async function openKept(options: {
+  readonly stateDir: string;
+  readonly renewLock: () => Promise<"held" | "retaken">;
+  readonly logger: FastifyBaseLogger;
+  /** The state folder became fit to be written, or unfit. */
+  readonly onChange: () => void;
+}): Promise<Kept> {
+  const { stateDir, logger } = options;
+  const warn = (message: string, fields: object): void => logger.warn(fields, message);
+  const files = createStateFolder({
+    stateDir,
+    renewLock: options.renewLock,
+    onChange: ({ writable, reason, message }) => {
+      if (writable) logger.info({ reason }, message);
+      else warn("the state folder takes no changes", { reason, problem: message });
+      options.onChange();
+    },
+  });
+  return {
+    stateFolder: files,
+    store: await openDesiredStore({ stateDir, now: Date.now, warn, files }),
+    inventory: await openInventory(stateDir, warn, files),
+    lastUsed: await openLastUsed({ stateDir, now: Date.now, warn, files }),
+  };
+}
+
+/** Reads the model cache, and doubts what the inventory gainsays. */
+export function openCache(
+  cacheDir: string,
+  inventory: Inventory,
+): { readonly scanner: CacheScanner; readonly presence: CachePresence } {
+  const presence = createCachePresence(cacheDir, () => ({
+    count: inventory.entries().length,
+    place: inventory.place(),
+  }));
+  return { scanner: createCacheScanner(cacheDir, presence, inventory.entries), presence };
+}

@@ -1,0 +1,124 @@
+// The model cache goes away, under a running gateway and before a start, and comes back: nothing is deleted, forgotten or
+// pulled again, what is loaded answers, and the wait costs next to nothing.
+import assert from "node:assert/strict";
+import { mkdir, readFile, rename, rmdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { type GatewayFolders, loadedIds, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
+import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+
+const alpha = "acme/alpha:Q8_0";
+const yaml = `version: 1\nprune: true\nmodels: [${alpha}]\n`;
+
+interface Pulled {
+  readonly hub: LoopbackHub;
+  readonly folders: GatewayFolders;
+  start(): Promise<TestGateway>;
+}
+
+async function pulled(t: TestContext): Promise<Pulled> {
+  const hub = await startLoopbackHub(t);
+  hub.addRepo("acme/alpha", { files: { "alpha-Q8_0.gguf": modelBytes(talkingModel("alpha")) } });
+  const folders = await makeFolders(t);
+  return {
+    hub,
+    folders,
+    start: () => startTestGateway(t, { folders, yaml, environment: { HF_ENDPOINT: hub.endpoint } }),
+  };
+}
+
+function conditionOf(gateway: TestGateway, type: string): string {
+  const { conditions, models } = gateway.gateway.status();
+  const found = [...conditions, ...(models.find(({ id }) => id === alpha)?.conditions ?? [])].find(
+    (condition) => condition.type === type,
+  );
+  return `${found?.status} ${found?.reason}`;
+}
+
+async function inventory(folders: GatewayFolders): Promise<unknown> {
+  const { models } = JSON.parse(await readFile(join(folders.stateDir, "inventory.json"), "utf8")) as {
+    models: unknown;
+  };
+  return models;
+}
+
+test("a cache that goes while the gateway runs is unknown, not empty; it comes back by itself", async (t) => {
+  const { hub, folders, start } = await pulled(t);
+  const gateway = await start();
+  await gateway.converged();
+  assert.equal(await gateway.ask(alpha), answersOf("alpha").hello);
+  const [requests, before, { router }] = [hub.requests.length, await inventory(folders), gateway.gateway.status()];
+
+  await rename(folders.cacheDir, `${folders.cacheDir}.away`);
+  await gateway.json("/api/desired", {
+    method: "PATCH",
+    headers: { "content-type": "application/json" },
+    body: `{"context": {"default": 2048}}`,
+  });
+  await gateway.until("unknown", ({ sync }) => sync === "Unknown");
+  assert.equal(conditionOf(gateway, "Present"), "Unknown NotObserved");
+  assert.equal(conditionOf(gateway, "RouterReady"), "True Running");
+  assert.deepEqual(await loadedIds(gateway), [alpha]);
+  assert.equal(await gateway.ask(alpha), answersOf("alpha").hello);
+
+  // As the mount point of a disk that is not mounted.
+  await mkdir(folders.cacheDir);
+  const { user, system } = process.cpuUsage();
+  await new Promise((resolve) => setTimeout(resolve, 4_000));
+  const used = process.cpuUsage();
+  const usedMs = Math.round((used.user + used.system - user - system) / 1000);
+  t.diagnostic(`${usedMs} ms of processor time in 4 s`);
+  assert.ok(usedMs < 800, `${usedMs} ms of processor time in 4 s`);
+  assert.equal(gateway.gateway.status().sync, "Unknown");
+  assert.equal(await gateway.ask(alpha), answersOf("alpha").hello);
+
+  await rmdir(folders.cacheDir);
+  await rename(`${folders.cacheDir}.away`, folders.cacheDir);
+  await gateway.converged();
+  assert.equal(await gateway.ask(alpha), answersOf("alpha").hello);
+  assert.deepEqual(await inventory(folders), before);
+  assert.equal(hub.requests.length, requests);
+  assert.equal(gateway.gateway.status().router.pid, router.pid);
+});
+
+for (const mountPoint of [true, false]) {
+  test(`a cache that is away at a start (${mountPoint ? "an empty folder in its place" : "no folder"}) is waited for`, async (t) => {
+    const { hub, folders, start } = await pulled(t);
+    const first = await start();
+    await first.converged();
+    await first.gateway.stop();
+    const [requests, before] = [hub.requests.length, await inventory(folders)];
+    await rename(folders.cacheDir, `${folders.cacheDir}.away`);
+    if (mountPoint) await mkdir(folders.cacheDir);
+
+    const second = await start();
+    await second.until("told", ({ conditions }) => conditions.some(({ reason }) => reason === "CacheUnreadable"));
+    assert.equal(conditionOf(second, "Present"), "Unknown NotObserved");
+    assert.equal(conditionOf(second, "Synced"), "Unknown NotObserved");
+    assert.equal((await second.json("/readyz")).status, 503);
+    assert.deepEqual([hub.requests.length, second.gateway.status().planned], [requests, []]);
+
+    if (mountPoint) await rmdir(folders.cacheDir);
+    await rename(`${folders.cacheDir}.away`, folders.cacheDir);
+    await second.converged();
+    assert.equal(await second.ask(alpha), answersOf("alpha").hello);
+    assert.deepEqual(await inventory(folders), before);
+    assert.equal(hub.requests.length, requests);
+  });
+}
+
+test("where the models are gone for good, somebody's word has them pulled again", async (t) => {
+  const { folders, start } = await pulled(t);
+  const first = await start();
+  await first.converged();
+  await first.gateway.stop();
+  await rename(folders.cacheDir, `${folders.cacheDir}.away`);
+  const second = await start();
+  const { conditions } = await second.until("told", (status) =>
+    status.conditions.some(({ reason }) => reason === "CacheUnreadable"),
+  );
+  assert.match(conditions.find(({ reason }) => reason === "CacheUnreadable")?.message ?? "", /POST \/api\/reconcile/);
+  assert.equal((await second.json("/api/reconcile?wait=true", { method: "POST" })).status, 200);
+  assert.equal(await second.ask(alpha), answersOf("alpha").hello);
+});

@@ -1,0 +1,147 @@
+// Processes that are there and do nothing: a router that hangs, a model that hangs, a gateway that was suspended.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { findLeftovers } from "../../src/engines/leftovers.ts";
+import { cleanUp } from "../support/clean-up.ts";
+import { startCommand } from "../support/command.ts";
+import {
+  cacheModel,
+  cacheTalker,
+  makeFolders,
+  startTestGateway,
+  streamChat,
+  type TestGateway,
+  talkerDocument,
+} from "../support/gateway.ts";
+import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { childrenOf, isRunning } from "../support/processes.ts";
+import { until } from "../support/scratch.ts";
+
+const talker = "acme/talker:Q8_0";
+const flags = ["--silence-limit", "1", "--stop-grace", "0.5"];
+
+async function start(t: Parameters<typeof startTestGateway>[0]): Promise<TestGateway & { alpha: string }> {
+  const folders = await makeFolders(t);
+  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const alpha = await cacheTalker(folders, "acme/alpha");
+  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument, flags });
+  await gateway.converged();
+  return { ...gateway, alpha };
+}
+
+/** Stops a process; it goes on with the test's end, if it is still there. */
+function suspend(t: Parameters<typeof startTestGateway>[0], pid: number): void {
+  process.kill(pid, "SIGSTOP");
+  cleanUp(t, async () => {
+    if (await isRunning(pid)) process.kill(pid, "SIGCONT");
+  });
+}
+
+test("a router that hangs is told, and replaced within seconds; answers on loaded models go on, and new ones begin", async (t) => {
+  const { alpha, gateway, ...rest } = await start(t);
+  assert.equal(await rest.ask(alpha), answersOf("acme/alpha").hello);
+  const before = gateway.status().router.pid ?? 0;
+  let pieces = 0;
+  const stream = streamChat(rest.url, talker, "forever", () => {
+    if (++pieces === 5) suspend(t, before);
+  });
+  const began = performance.now();
+  await rest.until("told", ({ conditions }) => conditions.some(({ reason }) => reason === "RouterSilent"));
+  assert.equal(await rest.ask(alpha), answersOf("acme/alpha").hello, "a loaded model answers without its router");
+  const hasNext = (): boolean => ![null, before].includes(gateway.status().router.pid);
+  await rest.until("replaced", (status) => hasNext() && status.router.connected, 15_000);
+  const ms = Math.round(performance.now() - began);
+  t.diagnostic(`the next router answered ${ms} ms after the hang`);
+  assert.ok(ms < 12_000, `${ms} ms`);
+  const seen = pieces;
+  await until("the answer goes on", () => pieces > seen + 5);
+  assert.equal(await isRunning(before), false);
+  assert.equal(await rest.ask(alpha), answersOf("acme/alpha").hello);
+  await gateway.stop();
+  assert.equal((await stream).error, "the gateway is stopping");
+  assert.deepEqual(await findLeftovers(rest.stateDir), []);
+});
+
+test("a model's process that hangs ends its answers in an error frame, and the next request is served by another", async (t) => {
+  const { gateway, ...rest } = await start(t);
+  const router = gateway.status().router.pid ?? 0;
+  let pieces = 0;
+  let hung = 0;
+  const began = performance.now();
+  const stream = await streamChat(rest.url, talker, "forever", () => {
+    if (++pieces !== 5) return;
+    void childrenOf(router).then(([pid = 0]) => {
+      hung = pid;
+      suspend(t, pid);
+    });
+  });
+  assert.deepEqual([stream.done, stream.error], [false, "the engine does not answer any more"]);
+  assert.ok(performance.now() - began < 15_000);
+  assert.equal(await rest.ask(talker), answersOf("talker").hello);
+  assert.equal(gateway.status().router.pid, router);
+  await until("the hung one is gone", async () => !(await isRunning(hung)));
+});
+
+test("a model's process that hangs while its router is killed is no orphan", async (t) => {
+  const { alpha, gateway, ...rest } = await start(t);
+  assert.equal(await rest.ask(alpha), answersOf("acme/alpha").hello);
+  const router = gateway.status().router.pid ?? 0;
+  const [hung = 0] = await childrenOf(router);
+  suspend(t, hung);
+  process.kill(router, "SIGKILL");
+  await until("ended", async () => !(await isRunning(hung)), 10_000);
+  await rest.converged();
+  assert.equal(await rest.ask(alpha), answersOf("acme/alpha").hello);
+});
+
+test("a gateway that was suspended for ten seconds goes on where it was: streams, router and conditions", async (t) => {
+  const folders = await makeFolders(t);
+  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  await folders.writeConfig(talkerDocument);
+  const serve = await startCommand(t, folders, ["serve", "--stop-grace", "0.5", "--silence-limit", "3"]);
+  const [, url = ""] = await serve.output(/listens on (\S+);/);
+  await serve.output(/curl/);
+  let pieces = 0;
+  const stream = streamChat(url, talker, "forever", () => void pieces++);
+  await until("it speaks", () => pieces > 5);
+  const pid = serve.process.pid ?? 0;
+  const engines = await findLeftovers(folders.stateDir);
+  suspend(t, pid);
+  await new Promise((resolve) => setTimeout(resolve, 10_000));
+  process.kill(pid, "SIGCONT");
+  const seen = pieces;
+  await until("it goes on", () => pieces > seen + 20, 20_000);
+  await until("ready", async () => (await fetch(`${url}/readyz`)).status === 200);
+  assert.deepEqual((await findLeftovers(folders.stateDir)).toSorted(), engines.toSorted(), "nothing was started anew");
+  serve.process.kill("SIGTERM");
+  assert.equal((await stream).error, "the gateway is stopping");
+  assert.equal((await serve.exited).code, 0);
+  assert.deepEqual(await findLeftovers(folders.stateDir), []);
+});
+
+test("a gateway that is killed in mid-answer leaves an engine that the next start ends, and no change is lost", async (t) => {
+  const folders = await makeFolders(t);
+  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  await folders.writeConfig(talkerDocument);
+  const first = await startCommand(t, folders, ["serve"]);
+  const [, url = ""] = await first.output(/listens on (\S+);/);
+  await first.output(/curl/);
+  let pieces = 0;
+  const stream = streamChat(url, talker, "forever", () => void pieces++).catch(String);
+  await until("it speaks", () => pieces > 5);
+  const patched = await fetch(`${url}/api/desired`, {
+    method: "PATCH",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ models: { [talker]: { ctxSize: 2048 } } }),
+  });
+  assert.equal(patched.status, 200);
+  first.process.kill("SIGKILL");
+  await stream;
+  const left = await findLeftovers(folders.stateDir);
+  const second = await startCommand(t, folders, ["serve", "--stop-grace", "0.5"]);
+  const [, url2 = ""] = await second.output(/listens on (\S+);/);
+  await second.output(/curl/);
+  for (const pid of left) assert.equal(await isRunning(pid), false);
+  const { data } = (await (await fetch(`${url2}/beta/v1/models`)).json()) as { data: { context_length: number }[] };
+  assert.equal(data[0]?.context_length, 2048);
+});

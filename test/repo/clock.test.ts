@@ -1,0 +1,28 @@
+// Durations go by a clock that is never set (src/core/steady.ts): a deadline by the wall clock fires at once, or a day late.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { projectFiles, readProjectFile } from "../support/project-files.ts";
+
+/** Where the wall clock is meant: for dates that people read or files know. */
+const dates: Readonly<Record<string, string>> = {
+  "src/cli/key.ts": "when a key was made and expires",
+  "src/desired/atomic-file.ts": "a part of a file's name",
+  "src/gateway.ts": "license keys' ends, and when a removal was asked for",
+  "src/gateway/core.ts": "dates in the journal, the conditions and the inventory; ages of files",
+  "src/gateway/kept.ts": "who changed the document when; when models were used",
+  "src/hub/http.ts": "Retry-After may be a date",
+  "src/hub/partial-file.ts": "the age of a file",
+  "src/hub/partial-journal.ts": "when the machine was started",
+  "src/hub/partials.ts": "the age of a file",
+};
+
+test("the wall clock is read for dates only", () => {
+  const found = projectFiles().filter(
+    (path) =>
+      path.startsWith("src/") &&
+      path.endsWith(".ts") &&
+      path !== "src/core/steady.ts" &&
+      /\bDate\.now\b/.test(readProjectFile(path)),
+  );
+  assert.deepEqual(found.toSorted(), Object.keys(dates));
+});
