@@ -29,6 +29,7 @@ import type { StatusInput } from "../status/conditions.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
 import { actionBody, type StatusReport, statusReport } from "../status/report.ts";
 import { createStatusTracker } from "../status/tracker.ts";
+import { type CachedFacts, createCachedFacts } from "./cached-facts.ts";
 import { noteKept, tellOutcome } from "./outcomes.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import { createSpeech, type Speech } from "./speech.ts";
@@ -41,6 +42,7 @@ export interface Core {
   readonly router: Router;
   readonly engine: EngineSource;
   readonly admission: Admission;
+  readonly facts: CachedFacts;
   readonly executor: Executor;
   readonly loop: Loop;
   readonly speech: Speech;
@@ -118,18 +120,25 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     now,
     warn,
   });
+  const facts = createCachedFacts(
+    () => loop.last(),
+    () => store.current().document,
+  );
   const admission = createAdmission({
     router,
     changes,
     gate: rpc.gate,
     modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
+    queueLimit: settings.queueLimit,
     drainMs: settings.drainMs,
     progressAt: (id) => toldOf.get(id) ?? 0,
     warn,
     loadTimeoutMs: settings.loadTimeoutMs,
-    isCached: (id) => {
-      const cache = loop.last()?.observed.cache;
-      return cache?.state !== "known" || cache.value.models.some((model) => model.upstreamId === id);
+    ...facts,
+    onFailing: () => loop.wake("load failed"),
+    onDrained: (model, cut) => {
+      if (cut > 0) journal.record("drain", { model, reason: "DrainTimedOut", cut });
+      loop.wake("drain");
     },
     routerWaitMs: settings.startTimeoutMs,
     engineProblem: () => {
@@ -237,6 +246,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     silenceLimitMs: settings.silenceLimitMs,
     now,
     random: Math.random,
+    onRetry: () => admission.forgive(),
     onPass: (pass) => {
       tracker.update(pass, statusInput(pass));
       rpc.notePass(pass);
@@ -265,6 +275,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
       backoff: loop.backoff(),
       hub: hub.reachability(),
       engineProblem: engine.problem(),
+      requests: { failing: admission.failing(), cuts: admission.cuts(), drainMs: settings.drainMs },
     };
   }
 
@@ -276,6 +287,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     router,
     engine,
     admission,
+    facts,
     executor,
     loop,
     speech,
@@ -305,7 +317,8 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
         models: tracker.models(),
         workers: rpc.statuses(tracker.workers()),
         running: executor.running(),
-        inFlight: admission.inFlight(),
+        inFlight: new Map([...admission.inFlight()].map(([id, count]) => [facts.idOf(id), count])),
+        waiting: admission.waiting().map((entry) => ({ ...entry, model: facts.idOf(entry.model) })),
       }),
   };
 }

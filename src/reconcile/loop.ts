@@ -56,6 +56,10 @@ interface Waiter {
 /** After a look that failed, the next one, in ms. */
 const soonMs = 1_000;
 
+/** Changes of the document that follow one another this closely (ms) are made as one, but none waits longer than this. */
+const quietMs = 100;
+const longestSettlingMs = 2_000;
+
 /** A timer that is longer than 24.8 days goes off at once. */
 function timerMs(ms: number): number {
   return Math.min(ms, 2 ** 31 - 1);
@@ -70,6 +74,8 @@ export function createLoop(options: {
   readonly now: () => number;
   readonly random: () => number;
   readonly onPass: (pass: Pass) => void;
+  /** Somebody asked for what had failed to be tried again. */
+  readonly onRetry?: () => void;
   readonly onError: (error: unknown) => void;
 }): Loop {
   const backoff = createBackoffBook(options.now);
@@ -77,6 +83,8 @@ export function createLoop(options: {
   const waiters = new Set<Waiter>();
   let last: Pass | null = null;
   let seenGeneration = -1;
+  let burstBeganAt = 0;
+  let settledAt = 0;
   let count = 0;
   let settledCount = 0;
   let dirty = false;
@@ -117,6 +125,7 @@ export function createLoop(options: {
       // A new document is a new chance for what had failed.
       if (seenGeneration >= 0) backoff.forgive();
       seenGeneration = desired.generation;
+      noteChange(options.now());
     }
     const before = settledCount;
     const observed = await options.observer.observe();
@@ -130,6 +139,7 @@ export function createLoop(options: {
       now: options.now(),
       backoff: backoff.entries(),
       silenceLimitMs: options.silenceLimitMs,
+      settledAt,
       needs: needs(),
     });
     cancelUnwanted(desired, found);
@@ -144,6 +154,11 @@ export function createLoop(options: {
     };
     options.onPass(last);
     for (const waiter of waiters) waiter.check(last);
+  }
+
+  function noteChange(now: number): void {
+    if (now > settledAt) burstBeganAt = now;
+    settledAt = Math.min(now + quietMs, burstBeganAt + longestSettlingMs);
   }
 
   /**
@@ -197,6 +212,7 @@ export function createLoop(options: {
     retry: () => {
       backoff.forgive();
       sizes.forget();
+      options.onRetry?.();
       wake();
     },
     settled: ({ action, error }) => {

@@ -102,7 +102,7 @@ test("a load that fails after that ends the stream in an error frame", async (t)
 
 test("an answer that is no stream keeps its status for the end", async (t) => {
   const setting = await start(t);
-  t.mock.timers.enable({ apis: ["setInterval"] });
+  t.mock.timers.enable({ apis: ["setTimeout"] });
   const asked = ask(setting, false);
   await setting.waiting;
   t.mock.timers.tick(60_000);

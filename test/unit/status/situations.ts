@@ -42,6 +42,7 @@ export function statusInput({ document = {}, machine = {}, freeBytes = 1e12, ...
     backoff,
     hub: { status: "unknown", message: "" },
     engineProblem: null,
+    requests: { failing: new Map(), cuts: new Map(), drainMs: 30_000 },
     ...rest,
   };
 }
