@@ -29,8 +29,7 @@ export function createCachedFacts(lastPass: () => Pass | null, document: () => D
   }
 
   return {
-    isCached: (upstreamId) =>
-      lastPass()?.observed.cache.state !== "known" || find(upstreamId) !== undefined,
+    isCached: (upstreamId) => lastPass()?.observed.cache.state !== "known" || find(upstreamId) !== undefined,
     isPinned: (upstreamId) =>
       document().models.some(({ id, pinned }) => pinned === true && findCached(known(), id)?.upstreamId === upstreamId),
     idOf: (upstreamId) => find(upstreamId)?.id ?? upstreamId,

@@ -17,7 +17,7 @@ import { presetHandlers } from "../execute/preset-actions.ts";
 import { createRepoTurns } from "../execute/repo-turns.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
 import { speechHandlers } from "../execute/speech-actions.ts";
-import { type Admission, createAdmission } from "../http/admission.ts";
+import type { Admission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
 import { createCacheScanner } from "../observe/cache.ts";
@@ -29,8 +29,9 @@ import type { StatusInput } from "../status/conditions.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
 import { actionBody, type StatusReport, statusReport } from "../status/report.ts";
 import { createStatusTracker } from "../status/tracker.ts";
-import { type CachedFacts, createCachedFacts } from "./cached-facts.ts";
+import type { CachedFacts } from "./cached-facts.ts";
 import { noteKept, tellOutcome } from "./outcomes.ts";
+import { createRequests } from "./requests.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import { createSpeech, type Speech } from "./speech.ts";
 
@@ -120,33 +121,20 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     now,
     warn,
   });
-  const facts = createCachedFacts(
-    () => loop.last(),
-    () => store.current().document,
-  );
-  const admission = createAdmission({
+  const requests = createRequests({
+    settings,
+    store,
     router,
     changes,
-    gate: rpc.gate,
-    modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
-    queueLimit: settings.queueLimit,
-    drainMs: settings.drainMs,
+    rpc,
+    engine,
+    loop: () => loop,
+    journal,
     progressAt: (id) => toldOf.get(id) ?? 0,
-    warn,
-    loadTimeoutMs: settings.loadTimeoutMs,
-    ...facts,
-    onFailing: () => loop.wake("load failed"),
-    onDrained: (model, cut) => {
-      if (cut > 0) journal.record("drain", { model, reason: "DrainTimedOut", cut });
-      loop.wake("drain");
-    },
-    routerWaitMs: settings.startTimeoutMs,
-    engineProblem: () => {
-      const problem = engine.problem();
-      return problem && new GatewayError("engine_missing", problem.message);
-    },
     now,
+    warn,
   });
+  const { admission } = requests;
   admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
   const scanner = createCacheScanner(cacheDir);
   const speech = createSpeech({
@@ -275,7 +263,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
       backoff: loop.backoff(),
       hub: hub.reachability(),
       engineProblem: engine.problem(),
-      requests: { failing: admission.failing(), cuts: admission.cuts(), drainMs: settings.drainMs },
+      requests: requests.met(),
     };
   }
 
@@ -287,7 +275,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     router,
     engine,
     admission,
-    facts,
+    facts: requests.facts,
     executor,
     loop,
     speech,
@@ -317,8 +305,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
         models: tracker.models(),
         workers: rpc.statuses(tracker.workers()),
         running: executor.running(),
-        inFlight: new Map([...admission.inFlight()].map(([id, count]) => [facts.idOf(id), count])),
-        waiting: admission.waiting().map((entry) => ({ ...entry, model: facts.idOf(entry.model) })),
+        ...requests.underWay(),
       }),
   };
 }

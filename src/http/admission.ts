@@ -176,8 +176,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (refusal) return lines.reject(id, () => refusal);
     const reason = loader.reasonFor(id);
     lines.waitFor(id, reason);
-    if (reason === "room")
-      lines.reject(id, (waiter) => (hasWaited(waiter, options.loadTimeoutMs) ? noRoom(id) : null));
+    if (reason === "room") lines.reject(id, (waiter) => (hasWaited(waiter, options.loadTimeoutMs) ? noRoom(id) : null));
   }
 
   function waitForRouter(id: string): void {

@@ -105,8 +105,7 @@ export function createLines(onLeave: () => void): Lines {
       const line = lines.get(id);
       if (line && line.rank === Number.POSITIVE_INFINITY) line.rank = ++ranks;
     },
-    inOrder: () =>
-      [...lines].toSorted(([, a], [, b]) => (a.rank === b.rank ? 0 : a.rank - b.rank)).map(([id]) => id),
+    inOrder: () => [...lines].toSorted(([, a], [, b]) => (a.rank === b.rank ? 0 : a.rank - b.rank)).map(([id]) => id),
     unlistedSince: (id, now) => {
       const line = lines.get(id);
       if (!line) return now;

@@ -39,8 +39,7 @@ function gauge(name: string, help: string, values: readonly (readonly [Labels, n
 
 function labelText(labels: Labels): string {
   const pairs = Object.entries(labels).map(
-    ([key, value]) =>
-      `${key}="${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`,
+    ([key, value]) => `${key}="${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`,
   );
   return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
 }
