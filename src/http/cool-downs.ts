@@ -24,7 +24,7 @@ export interface CoolDowns {
   failing(): ReadonlyMap<string, FailingLoad>;
 }
 
-export const coolDownBackoff = { firstMs: 2_000, maxMs: 300_000 } as const;
+export const coolDownBackoff = { firstMs: 5_000, maxMs: 300_000 } as const;
 
 interface Entry extends FailingLoad {
   readonly identity: string | null;

@@ -81,7 +81,8 @@ test("a file that is no model fails with the reason, and the others are served",
     method: "POST",
     body: JSON.stringify({ model: "acme/broken:Q8_0", messages: [{ role: "user", content: "hi" }] }),
   });
-  assert.deepEqual([again.status, again.headers.get("retry-after")], [503, "2"]);
+  assert.equal(again.status, 503);
+  assert.match(again.headers.get("retry-after") ?? "", /^[1-5]$/);
 });
 
 test("an engine that cannot start is said with its last words, and mended when it can", async (t) => {

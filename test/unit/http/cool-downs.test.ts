@@ -20,7 +20,7 @@ test("it rests, twice as long each time, at most five minutes; its error says wh
     world.time += rests.at(-1) ?? 0;
     assert.equal(downs.refusal("a"), null);
   }
-  assert.deepEqual(rests.slice(0, 4), [2_000, 4_000, 8_000, 16_000]);
+  assert.deepEqual(rests.slice(0, 4), [5_000, 10_000, 20_000, 40_000]);
   assert.equal(rests.at(-1), coolDownBackoff.maxMs);
   assert.equal(downs.failing().get("a")?.failures, 10);
 });
@@ -42,5 +42,5 @@ test("another file, other settings, somebody's word or a load that works end it;
     assert.equal(isResting(), false);
   }
   downs.failed("a", "no");
-  assert.equal(downs.refusal("a")?.retryAfterMs, 2_000);
+  assert.equal(downs.refusal("a")?.retryAfterMs, 5_000);
 });
