@@ -46,7 +46,8 @@ test("a truncated file: one load for many requests, then a fast refusal that say
     Array.from({ length: 20 }, () => gateway.json("/v1/chat/completions", chatWith(broken))),
   );
   assert.ok(first);
-  for (const answer of [first, ...rest]) assert.ok(["model_load_failed", "load_failing"].includes(codeOf(answer) ?? ""));
+  for (const answer of [first, ...rest])
+    assert.ok(["model_load_failed", "load_failing"].includes(codeOf(answer) ?? ""));
   assert.deepEqual([first.status, codeOf(first)], [500, "model_load_failed"]);
   assert.equal(loads(gateway, broken), 1);
 
@@ -57,7 +58,10 @@ test("a truncated file: one load for many requests, then a fast refusal that say
   assert.deepEqual([compat.status, codeOf(compat), native.status], [503, "load_failing", 503]);
   assert.match(compat.headers.get("retry-after") ?? "", /^[1-5]$/);
   // The engine's own words are in it.
-  assert.match(messageOf(compat), /^acme\/broken:Q8_0 is not tried for another [1-5] s, as loading it failed: .*(fail|error|corrupt)/i);
+  assert.match(
+    messageOf(compat),
+    /^acme\/broken:Q8_0 is not tried for another [1-5] s, as loading it failed: .*(fail|error|corrupt)/i,
+  );
   await gateway.until("told", () => loadedCondition(gateway, broken)?.reason === "LoadFailing");
   assert.match(loadedCondition(gateway, broken)?.message ?? "", /^its last load failed: /);
 

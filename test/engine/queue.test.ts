@@ -60,7 +60,10 @@ test("a full line: 503 busy and when to come again, in each shape; other models 
   const native = await gateway.json("/api/chat", chatWith(talker));
   assert.deepEqual([native.status, native.headers.get("retry-after")], [503, "5"]);
   assert.match(String(native.body["error"]), why);
-  const embed = await gateway.json("/api/embed", { ...chatWith(talker), body: JSON.stringify({ model: talker, input: "x" }) });
+  const embed = await gateway.json("/api/embed", {
+    ...chatWith(talker),
+    body: JSON.stringify({ model: talker, input: "x" }),
+  });
   assert.equal(embed.status, 503);
   assert.equal(await gateway.ask(other), answersOf("acme/other").hello);
   await leave();

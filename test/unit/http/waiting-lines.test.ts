@@ -93,7 +93,11 @@ test("a model has so many requests, waiting and under way together; other models
   const setting = start(3);
   setting.inFlight.set("a", 1);
   const [first] = [setting.book.enter("a", "load"), setting.book.enter("a", "load")];
-  assert.throws(() => setting.book.enter("a", "load"), { code: "busy", retryAfterMs: 5_000, message: /^3 requests for a/ });
+  assert.throws(() => setting.book.enter("a", "load"), {
+    code: "busy",
+    retryAfterMs: 5_000,
+    message: /^3 requests for a/,
+  });
   setting.book.enter("b", "load");
   first?.leave();
   first?.leave();
