@@ -10,7 +10,7 @@ import { countDown, createLeases, type Lease, type UseListener } from "./leases.
 import { createLines, type Waiter } from "./lines.ts";
 import type { LoadGate } from "./load-gate.ts";
 import { createLoader } from "./loader.ts";
-import { atOnce, identityOf } from "./model-process.ts";
+import { createAtOnce, identityOf } from "./model-process.ts";
 import { createWaitingBook, type Ticket, type Waiting, type WaitReason } from "./waiting.ts";
 
 export type { Lease } from "./leases.ts";
@@ -97,6 +97,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const book = createWaitingBook({ limit: options.queueLimit, inFlight, now });
   const coolDowns = createCoolDowns({ identity: (id) => identityOf(router, id, options.fileOf(id)), now });
   const lines = createLines(changes.poke);
+  const atOnce = createAtOnce(router);
   const cuts = new Map<string, CutAnswers>();
   const draining = new Map<string, number>();
   let drainingAll = 0;
@@ -120,8 +121,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
     return drainingAll > 0 || (draining.get(id) ?? 0) > 0;
   }
 
-  function hasTurn({ id }: Instance): boolean {
-    return inFlight(id) < atOnce(router, id) && !loader.yields(id);
+  function hasTurn(instance: Instance): boolean {
+    return inFlight(instance.id) < atOnce(instance) && !loader.yields(instance.id);
   }
 
   async function acquire(id: string, signal: AbortSignal, known?: Ticket): Promise<Lease> {

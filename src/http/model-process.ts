@@ -1,5 +1,6 @@
 // What the router's list says of a model's process: how many requests it works on at once, and by what settings one load is
 // told from another. Reads, decides nothing.
+import type { Instance } from "../engines/instances.ts";
 import type { Router } from "../engines/router.ts";
 import type { RouterModel } from "../plan/observed.ts";
 
@@ -17,10 +18,17 @@ function listed(router: Pick<Router, "snapshot">, id: string): RouterModel | und
  * Requests that a model's process is given at once; the others wait with the gateway, where they stand behind other models
  * and are cut by no change.
  */
-export function atOnce(router: Pick<Router, "snapshot">, id: string): number {
-  const args = listed(router, id)?.args ?? [];
-  const slots = Number(args[args.indexOf("--parallel") + 1]);
-  return Math.max(fewest, 2 * (args.includes("--parallel") && slots > 0 ? slots : usualSlots));
+export function createAtOnce(router: Pick<Router, "snapshot">): (instance: Instance) => number {
+  const known = new WeakMap<Instance, number>();
+  return (instance) => {
+    const earlier = known.get(instance);
+    if (earlier !== undefined) return earlier;
+    const args = listed(router, instance.id)?.args ?? [];
+    const slots = Number(args[args.indexOf("--parallel") + 1]);
+    const most = Math.max(fewest, 2 * (args.includes("--parallel") && slots > 0 ? slots : usualSlots));
+    known.set(instance, most);
+    return most;
+  };
 }
 
 /** Another one: the same load may end otherwise. Null where nobody knows the file or the settings just now. */

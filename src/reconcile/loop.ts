@@ -11,6 +11,7 @@ import { plan } from "../plan/plan.ts";
 import type { Needs } from "../plan/room.ts";
 import { choiceKey } from "../plan/speech.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
+import { createSettling } from "./settling.ts";
 import { createSizeBook } from "./size-book.ts";
 
 /** What a pass found. */
@@ -56,10 +57,6 @@ interface Waiter {
 /** After a look that failed, the next one, in ms. */
 const soonMs = 1_000;
 
-/** Changes of the document that follow one another this closely (ms) are made as one, but none waits longer than this. */
-const quietMs = 100;
-const longestSettlingMs = 2_000;
-
 /** A timer that is longer than 24.8 days goes off at once. */
 function timerMs(ms: number): number {
   return Math.min(ms, 2 ** 31 - 1);
@@ -80,11 +77,10 @@ export function createLoop(options: {
 }): Loop {
   const backoff = createBackoffBook(options.now);
   const sizes = createSizeBook();
+  const settling = createSettling(options.now);
   const waiters = new Set<Waiter>();
   let last: Pass | null = null;
   let seenGeneration = -1;
-  let burstBeganAt = 0;
-  let settledAt = 0;
   let count = 0;
   let settledCount = 0;
   let dirty = false;
@@ -125,7 +121,7 @@ export function createLoop(options: {
       // A new document is a new chance for what had failed.
       if (seenGeneration >= 0) backoff.forgive();
       seenGeneration = desired.generation;
-      noteChange(options.now());
+      settling.changed();
     }
     const before = settledCount;
     const observed = await options.observer.observe();
@@ -139,7 +135,7 @@ export function createLoop(options: {
       now: options.now(),
       backoff: backoff.entries(),
       silenceLimitMs: options.silenceLimitMs,
-      settledAt,
+      settledAt: settling.settledAt(),
       needs: needs(),
     });
     cancelUnwanted(desired, found);
@@ -154,11 +150,6 @@ export function createLoop(options: {
     };
     options.onPass(last);
     for (const waiter of waiters) waiter.check(last);
-  }
-
-  function noteChange(now: number): void {
-    if (now > settledAt) burstBeganAt = now;
-    settledAt = Math.min(now + quietMs, burstBeganAt + longestSettlingMs);
   }
 
   /**

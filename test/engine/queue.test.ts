@@ -1,6 +1,7 @@
 // Requests that wait: how many may, what for, and that one whose client leaves is gone without a trace.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { runCommand } from "../support/command.ts";
 import {
   cacheModel,
   cacheTalker,
@@ -83,6 +84,9 @@ test("a client that leaves its line is out at once, and nothing is loaded for it
     await (await fetch(`${gateway.url}/metrics`)).text(),
     /^model_gateway_requests_waiting\{model="acme\/other:Q8_0",for="room"\} 3$/m,
   );
+  const { stdout } = await runCommand(t, gateway, ["status", "--port", new URL(gateway.url).port]);
+  assert.match(stdout, /^acme\/other:Q8_0\n(?: {2}.*\n)* {2}3 waiting for room, the oldest for \d+ s$/m);
+  assert.match(stdout, /^acme\/talker:Q8_0\n(?: {2}.*\n)* {2}1 answer\(s\) under way$/m);
   leaving.abort();
   await Promise.all(asked);
   await gateway.until("out of it", (status) => status.waiting.length === 0, 2_000);
