@@ -6,7 +6,8 @@ import type { Router } from "../engines/router.ts";
 import type { Drainer } from "../execute/router-actions.ts";
 import type { Changes } from "./changes.ts";
 import { createCoolDowns, type FailingLoad } from "./cool-downs.ts";
-import { countDown, createLeases, type Lease, type UseListener } from "./leases.ts";
+import { createHolds } from "./holds.ts";
+import { createLeases, type Lease, type UseListener } from "./leases.ts";
 import { createLines, type Waiter } from "./lines.ts";
 import type { LoadGate } from "./load-gate.ts";
 import { createLoader } from "./loader.ts";
@@ -99,8 +100,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const lines = createLines(changes.poke);
   const atOnce = createAtOnce(router);
   const cuts = new Map<string, CutAnswers>();
-  const draining = new Map<string, number>();
-  let drainingAll = 0;
+  const { isHeld, hold } = createHolds(changes.poke);
   let isServing = false;
   const loader = createLoader({
     ...options,
@@ -116,10 +116,6 @@ export function createAdmission(options: AdmissionOptions): Admission {
       if (error.code === "model_load_failed") options.onFailing(id);
     },
   });
-
-  function isHeld(id: string): boolean {
-    return drainingAll > 0 || (draining.get(id) ?? 0) > 0;
-  }
 
   function hasTurn(instance: Instance): boolean {
     return inFlight(instance.id) < atOnce(instance) && !loader.yields(instance.id);
@@ -212,20 +208,6 @@ export function createAdmission(options: AdmissionOptions): Admission {
       `no room for ${id} within ${options.loadTimeoutMs / 1000} s: each of the ${most} places (--models-max) is in use`,
       { retryAfterMs: 30_000 },
     );
-  }
-
-  function hold(models: readonly string[] | "all"): () => void {
-    if (models === "all") drainingAll++;
-    else for (const id of models) draining.set(id, (draining.get(id) ?? 0) + 1);
-    changes.poke();
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      if (models === "all") drainingAll--;
-      else for (const id of models) countDown(draining, id);
-      changes.poke();
-    };
   }
 
   async function drain(models: readonly string[] | "all", signal: AbortSignal): Promise<() => void> {
