@@ -5,14 +5,14 @@
 const pure = [
   "^src/plan/",
   "^src/starter/",
-  "^src/status/(conditions|finding|worker-conditions|report|speech)\\.ts$",
+  "^src/status/(conditions|finding|requests|worker-conditions|report|speech)\\.ts$",
   "^src/desired/(document|parse|validate)\\.ts$",
   "^src/observe/cache-layout\\.ts$",
   "^src/hub/(select|layout|capabilities|extents|work-list|pace)\\.ts$",
   "^src/http/(body-scan|sse|guards|errors)\\.ts$",
   "^src/http/native/(fields|options|chat-messages|(chat|generate|embed)-request)\\.ts$",
   "^src/http/native/((chat|generate|model)-records|show-body)\\.ts$",
-  "^src/http/(openapi|json-fault|size-line)\\.ts$",
+  "^src/http/(openapi|json-fault|size-line|places)\\.ts$",
   "^src/speech/(leases|plain-text|sherpa-voice|text|transcription-models|turns|voice-config|voices|wav)\\.ts$",
   "^src/http/keys/(key-list|cors)\\.ts$",
 ];

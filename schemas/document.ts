@@ -44,6 +44,11 @@ export const modelSchema = {
     },
     preset: presetSchema,
     keep: { type: "boolean", description: "Never pruned, also after it has left this list." },
+    pinned: {
+      type: "boolean",
+      description:
+        "Once loaded it stays so: unloaded neither for another model nor for lack of use. It is not loaded by that.",
+    },
     source: { type: "string", minLength: 1, description: "A local .gguf file, relative to this file's folder." },
     revision: {
       type: "string",

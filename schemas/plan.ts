@@ -60,7 +60,7 @@ export const heldActionSchema = {
   required: [...actionRequired, "held"],
   properties: {
     ...actionProperties,
-    held: { enum: ["suspended", "backoff", "stalled", "waiting", "room"] },
+    held: { enum: ["suspended", "backoff", "stalled", "waiting", "room", "settling"] },
     until: { type: ["string", "null"], description: "ISO 8601: not before this." },
   },
 } as const;

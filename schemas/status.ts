@@ -145,7 +145,8 @@ const exampleStatus = {
   models: [],
   running: [],
   planned: [],
-  inFlight: {},
+  inFlight: { "ggml-org/gemma-3-270m-it-GGUF:Q8_0": 1 },
+  waiting: [{ model: "ggml-org/gemma-3-270m-it-GGUF:Q8_0", requests: 2, oldestMs: 1500, for: "drain" }],
   removals: [],
 } as const;
 
@@ -168,6 +169,7 @@ export const statusSchema = {
     "running",
     "planned",
     "inFlight",
+    "waiting",
     "removals",
   ],
   properties: {
@@ -245,6 +247,26 @@ export const statusSchema = {
       type: "object",
       description: "Answers under way, by model.",
       additionalProperties: { type: "integer" },
+    },
+    waiting: {
+      type: "array",
+      description: "Requests that wait for a model, those who wait longest first.",
+      items: {
+        title: "Waiting",
+        type: "object",
+        additionalProperties: false,
+        required: ["model", "requests", "oldestMs", "for"],
+        properties: {
+          model: { type: "string" },
+          requests: { type: "integer" },
+          oldestMs: { type: "integer", description: "How long the oldest of them has waited." },
+          for: {
+            enum: ["load", "drain", "room", "router", "workers", "size", "turn"],
+            description:
+              "load: it, or another model before it, is being loaded; drain: a change waits for its answers under way; room: every place for a loaded model is taken; router; workers: of RPC mode; size: another context size comes first; turn: it has enough to do, or another model is to have its place.",
+          },
+        },
+      },
     },
     removals: { type: "array", items: removalSchema },
   },

@@ -148,7 +148,13 @@ async function run(
     lists: core.speech.lists,
     cachedVoices: core.speech.cachedVoices,
   });
-  const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: steadyNow, warn });
+  const idle = createIdleUnload({
+    admission,
+    keepAliveMs: settings.keepAliveMs,
+    isPinned: core.facts.isPinned,
+    now: steadyNow,
+    warn,
+  });
   const abandon = (id: string): void => {
     admission.abandon(id).catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
   };

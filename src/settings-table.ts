@@ -41,7 +41,13 @@ export const settingRows = [
     flag: "models-max",
     variable: "GATEWAY_MODELS_MAX",
     fallback: "4",
-    meaning: "Models loaded at once; the least recently used idle one makes room.",
+    meaning: "Models loaded at once; the least recently used idle one makes room, unless the document pins it.",
+  },
+  {
+    flag: "queue-limit",
+    variable: "GATEWAY_QUEUE_LIMIT",
+    fallback: "256",
+    meaning: "Requests per model, waiting and under way together; a further one is answered 503 `busy`.",
   },
   { flag: "transfers", variable: "GATEWAY_TRANSFERS", fallback: "1", meaning: "Pulls at once." },
   {
@@ -60,7 +66,7 @@ export const settingRows = [
     flag: "load-timeout",
     variable: "GATEWAY_LOAD_TIMEOUT",
     fallback: "600",
-    meaning: "Seconds that a model may take to load.",
+    meaning: "Seconds that a model may take to load, and that a request waits for a place for it.",
   },
   {
     flag: "start-timeout",

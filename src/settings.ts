@@ -24,6 +24,8 @@ export interface Settings {
   readonly llamaServer: string | undefined;
   readonly installEngine: boolean;
   readonly modelsMax: number;
+  /** Requests per model, waiting and under way. */
+  readonly queueLimit: number;
   readonly transfers: number;
   readonly resyncMs: number;
   readonly drainMs: number;
@@ -179,6 +181,7 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     llamaServer: text("llama-server"),
     installEngine: oneOf("install-engine", ["true", "false"]) === "true",
     modelsMax: whole("models-max", 1),
+    queueLimit: whole("queue-limit", 1),
     transfers: whole("transfers", 1),
     resyncMs: Math.max(100, ms("resync")),
     drainMs: ms("drain-timeout"),

@@ -8,6 +8,8 @@ export const generationErrors = [
   "not_capable",
   "suspended",
   "model_load_failed",
+  "load_failing",
+  "busy",
   "upstream_failed",
   "router_unavailable",
   "engine_missing",

@@ -72,6 +72,15 @@ export const ownOperations: readonly Operation[] = [
   },
   {
     ...common,
+    id: "metrics",
+    method: "GET",
+    path: "/metrics",
+    summary: "How busy it is, for Prometheus",
+    responses: [ok("Gauges.", { mediaType: "text/plain", schema: textSchema })],
+    errors: [],
+  },
+  {
+    ...common,
     id: "desired",
     method: "GET",
     path: "/api/desired",

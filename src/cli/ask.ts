@@ -33,6 +33,13 @@ interface StatusAnswer extends Said {
   }[];
   readonly models: readonly { readonly id: string; readonly conditions: StatusAnswer["conditions"] }[];
   readonly running: readonly (Line & { readonly progress: TransferStep | null })[];
+  readonly inFlight: Readonly<Record<string, number>>;
+  readonly waiting: readonly {
+    readonly model: string;
+    readonly requests: number;
+    readonly oldestMs: number;
+    readonly for: string;
+  }[];
 }
 
 export async function planCommand({ settings, json }: CommandLine): Promise<number> {
@@ -73,7 +80,7 @@ export async function statusCommand({ settings, json }: CommandLine): Promise<nu
   return answer.gateway.ready ? 0 : 2;
 }
 
-function printStatus({ conditions, models, gateway, running }: StatusAnswer): void {
+function printStatus({ conditions, models, gateway, running, inFlight, waiting }: StatusAnswer): void {
   console.log(`Model Gateway ${gateway.version}`);
   for (const { type, status, reason, message } of conditions)
     console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
@@ -82,6 +89,10 @@ function printStatus({ conditions, models, gateway, running }: StatusAnswer): vo
     console.log(model.id);
     for (const { type, status, reason, message } of model.conditions)
       console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
+    const answers = inFlight[model.id];
+    if (answers !== undefined) console.log(`  ${answers} answer(s) under way`);
+    for (const each of waiting.filter((entry) => entry.model === model.id))
+      console.log(`  ${each.requests} waiting for ${each.for}, the oldest for ${Math.round(each.oldestMs / 1000)} s`);
   }
 }
 

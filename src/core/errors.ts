@@ -132,7 +132,13 @@ export const errorCatalogue = {
     status: 503,
     reaction: "retry",
     reason: "Busy",
-    hint: "The speech engine has a full line of requests: repeat this one after the seconds that Retry-After names.",
+    hint: "Too many requests wait already, or every place is taken: repeat this one after the seconds that Retry-After names.",
+  },
+  load_failing: {
+    status: 503,
+    reaction: "retry",
+    reason: "LoadFailing",
+    hint: "The model failed to load and rests for a while. Mend its file or its settings; POST /v1/models/load or POST /api/reconcile has it tried at once.",
   },
   engine_missing: {
     status: 503,

@@ -37,6 +37,8 @@ export interface DesiredModel {
   readonly aliases?: readonly string[];
   readonly preset?: Readonly<Record<string, PresetValue>>;
   readonly keep?: boolean;
+  /** Once loaded it stays so. */
+  readonly pinned?: boolean;
   readonly source?: string;
   readonly revision?: string;
 }

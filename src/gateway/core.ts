@@ -15,7 +15,7 @@ import { presetHandlers } from "../execute/preset-actions.ts";
 import { createRepoTurns } from "../execute/repo-turns.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
 import { speechHandlers } from "../execute/speech-actions.ts";
-import { type Admission, createAdmission } from "../http/admission.ts";
+import type { Admission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
@@ -26,8 +26,10 @@ import type { StatusInput } from "../status/conditions.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
 import { actionBody, type StatusReport, statusReport } from "../status/report.ts";
 import { createStatusTracker } from "../status/tracker.ts";
+import type { CachedFacts } from "./cached-facts.ts";
 import { type Kept, openCache, openKept } from "./kept.ts";
 import { noteSeen, tellOutcome } from "./outcomes.ts";
+import { createRequests } from "./requests.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import { createSpeech, type Speech } from "./speech.ts";
 
@@ -38,6 +40,7 @@ export interface Core extends Kept {
   readonly router: Router;
   readonly engine: EngineSource;
   readonly admission: Admission;
+  readonly facts: CachedFacts;
   readonly executor: Executor;
   readonly loop: Loop;
   readonly speech: Speech;
@@ -117,26 +120,20 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     now,
     warn,
   });
-  const admission = createAdmission({
+  const requests = createRequests({
+    settings,
+    store,
     router,
     changes,
-    gate: rpc.gate,
-    modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
-    drainMs: settings.drainMs,
+    rpc,
+    engine,
+    loop: () => loop,
+    journal,
     progressAt: (id) => toldOf.get(id) ?? 0,
-    warn,
-    loadTimeoutMs: settings.loadTimeoutMs,
-    isCached: (id) => {
-      const cache = loop.last()?.observed.cache;
-      return cache?.state !== "known" || cache.value.models.some((model) => model.upstreamId === id);
-    },
-    routerWaitMs: settings.startTimeoutMs,
-    engineProblem: () => {
-      const problem = engine.problem();
-      return problem && new GatewayError("engine_missing", problem.message);
-    },
     now,
+    warn,
   });
+  const { admission } = requests;
   admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
   const { scanner, presence } = openCache(cacheDir, inventory);
   const speech = createSpeech({
@@ -236,6 +233,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     silenceLimitMs: settings.silenceLimitMs,
     now,
     random: Math.random,
+    onRetry: () => admission.forgive(),
     onPass: (pass) => {
       tracker.update(pass, statusInput(pass));
       rpc.notePass(pass);
@@ -265,6 +263,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
       hub: hub.reachability(),
       engineProblem: engine.problem(),
       state: stateFolder.report(),
+      requests: requests.met(),
     };
   }
 
@@ -276,6 +275,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     router,
     engine,
     admission,
+    facts: requests.facts,
     executor,
     loop,
     speech,
@@ -307,7 +307,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
         models: tracker.models(),
         workers: rpc.statuses(tracker.workers()),
         running: executor.running(),
-        inFlight: admission.inFlight(),
+        ...requests.underWay(),
       }),
   };
 }

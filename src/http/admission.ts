@@ -1,31 +1,37 @@
-// Who may use which model when: leases for answers in flight, and draining. Loading on demand is the loader's.
+// Who may use which model when: lets requests in, in turn, and keeps them waiting while a change drains their model.
+// Loading is the loader's, counting the answers under way the leases'.
 import { GatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/instances.ts";
 import type { Router } from "../engines/router.ts";
 import type { Drainer } from "../execute/router-actions.ts";
 import type { Changes } from "./changes.ts";
+import { createCoolDowns, type FailingLoad } from "./cool-downs.ts";
+import { createHolds } from "./holds.ts";
+import { createLeases, type Lease, type UseListener } from "./leases.ts";
+import { createLines, type Waiter } from "./lines.ts";
 import type { LoadGate } from "./load-gate.ts";
 import { createLoader } from "./loader.ts";
+import { createAtOnce, identityOf } from "./model-process.ts";
+import { createWaitingBook, type Ticket, type Waiting, type WaitReason } from "./waiting.ts";
 
-export interface Lease {
-  readonly instance: Instance;
-  /** Why its answer is cut: a drain waited for it in vain, and the model is ended under it. Null: it is not. */
-  overdue(): GatewayError | null;
-  release(): void;
-}
+export type { Lease } from "./leases.ts";
 
-export interface UseListener {
-  begun(instance: Instance): void;
-  over(id: string): void;
+/** Answers that a change has cut, as they outlasted its drain. */
+export interface CutAnswers {
+  readonly count: number;
+  /** ms since the epoch. */
+  readonly at: number;
 }
 
 export interface Admission extends Drainer {
+  /** Notes a request that waits for something before it asks for the model. Errors: `busy`. */
+  enter(id: string, reason: WaitReason): Ticket;
   /**
-   * A loaded model, kept loaded until the lease is released. Waits for the router, for a drain, for room, and for the
-   * load. Errors: `router_unavailable`, `engine_missing`, `model_not_found`, `model_load_failed`, `too_few_workers`,
-   * `cancelled`.
+   * A loaded model, kept loaded until the lease is released. Waits for the router, for a drain, for room, for the load, and
+   * for its turn. Errors: `busy`, `router_unavailable`, `engine_missing`, `model_not_found`, `model_load_failed`,
+   * `load_failing`, `too_few_workers`, `cancelled`.
    */
-  acquire(id: string, signal: AbortSignal): Promise<Lease>;
+  acquire(id: string, signal: AbortSignal, ticket?: Ticket): Promise<Lease>;
   /** Unloads a model once its answers are through. */
   unload(id: string, signal: AbortSignal): Promise<void>;
   /**
@@ -39,6 +45,13 @@ export interface Admission extends Drainer {
   peek(id: string): Instance | null;
   /** Answers in flight, by model. */
   inFlight(): ReadonlyMap<string, number>;
+  waiting(): readonly Waiting[];
+  /** Models whose last load failed. */
+  failing(): ReadonlyMap<string, FailingLoad>;
+  /** Models that were drained: how many answers the last drain cut. */
+  cuts(): ReadonlyMap<string, CutAnswers>;
+  /** Somebody asks for a model whose load failed, or for all of them, to be tried again. */
+  forgive(id?: string): void;
   /** An instance takes no connections: has it loaded anew, unless that has happened already. */
   replace(instance: Instance): Promise<void>;
   /** Ends a model that can never answer again, without waiting for the answers in flight; nobody is let in meanwhile. */
@@ -47,11 +60,16 @@ export interface Admission extends Drainer {
   poke(): void;
 }
 
-export function createAdmission(options: {
+/** How long a model that was seen in the cache may take to appear on the router's list. */
+const listedMs = 10_000;
+
+export interface AdmissionOptions {
   readonly router: Router;
   readonly changes: Changes;
   readonly gate: LoadGate;
   readonly modelsMax: () => number;
+  /** Requests per model, waiting and under way. */
+  readonly queueLimit: number;
   readonly drainMs: number;
   /** When (ms) the router last told of a model; 0 for never. */
   readonly progressAt: (id: string) => number;
@@ -59,99 +77,137 @@ export function createAdmission(options: {
   readonly loadTimeoutMs: number;
   /** Whether the cache still holds a model, as far as anybody knows. */
   readonly isCached: (id: string) => boolean;
+  /** Whether the document keeps a model loaded. */
+  readonly isPinned: (id: string) => boolean;
+  /** Changes with the model's file; null: nobody knows just now. */
+  readonly fileOf: (id: string) => string | null;
   readonly routerWaitMs: number;
   /** Why there will be no router; null where there is one or will be. */
   readonly engineProblem: () => GatewayError | null;
+  /** A load failed. */
+  readonly onFailing: (id: string) => void;
+  /** A drain is over; `cut` answers were not through. */
+  readonly onDrained: (id: string, cut: number) => void;
   readonly now: () => number;
-}): Admission {
+}
+
+export function createAdmission(options: AdmissionOptions): Admission {
   const { router, changes, gate, now } = options;
-  const leases = new Map<string, number>();
-  const open = new Set<OpenLease>();
-  const lastUsed = new Map<string, number>();
-  const draining = new Map<string, number>();
-  let drainingAll = 0;
-  const useListeners: UseListener[] = [];
+  const leases = createLeases({ now, drainMs: options.drainMs, onRelease: changes.poke });
+  const inFlight = (id: string): number => leases.counts().get(id) ?? 0;
+  const book = createWaitingBook({ limit: options.queueLimit, inFlight, now });
+  const coolDowns = createCoolDowns({ identity: (id) => identityOf(router, id, options.fileOf(id)), now });
+  const lines = createLines(changes.poke);
+  const atOnce = createAtOnce(router);
+  const cuts = new Map<string, CutAnswers>();
+  const { isHeld, hold } = createHolds(changes.poke);
+  let isServing = false;
   const loader = createLoader({
-    router,
-    changes,
-    gate,
-    modelsMax: options.modelsMax,
-    loadTimeoutMs: options.loadTimeoutMs,
-    isCached: options.isCached,
-    now,
-    progressAt: options.progressAt,
-    warn: options.warn,
+    ...options,
+    coolDowns,
+    wanted: lines.inOrder,
+    waiting: (id) => lines.of(id).length,
+    inFlight,
+    lastUsed: leases.lastUsed,
     isHeld,
     hold,
-    isInUse: (id) => leases.has(id),
-    lastUsed: (id) => lastUsed.get(id) ?? 0,
+    onFailed: (id, error) => {
+      lines.reject(id, () => error);
+      if (error.code === "model_load_failed") options.onFailing(id);
+    },
   });
 
-  function isHeld(id: string): boolean {
-    return drainingAll > 0 || (draining.get(id) ?? 0) > 0;
+  function hasTurn(instance: Instance): boolean {
+    return inFlight(instance.id) < atOnce(instance) && !loader.yields(instance.id);
   }
 
-  function lease(instance: Instance): Lease {
-    const letGo = instance.retain();
-    leases.set(instance.id, (leases.get(instance.id) ?? 0) + 1);
-    lastUsed.set(instance.id, now());
-    const entry: OpenLease = { id: instance.id, isOverdue: false };
-    open.add(entry);
-    for (const listener of useListeners) listener.begun(instance);
-    return {
-      instance,
-      overdue: () => (entry.isOverdue ? overdueError(instance.id, options.drainMs) : null),
-      release: () => {
-        if (!open.delete(entry)) return;
-        letGo();
-        lastUsed.set(instance.id, now());
-        countDown(leases, instance.id);
-        if (!leases.has(instance.id)) for (const listener of useListeners) listener.over(instance.id);
-        changes.poke();
-      },
-    };
-  }
-
-  async function acquire(id: string, signal: AbortSignal): Promise<Lease> {
+  async function acquire(id: string, signal: AbortSignal, known?: Ticket): Promise<Lease> {
+    if (signal.aborted) throw new GatewayError("cancelled", "the client left");
     // A loaded model answers by itself, whatever its router does.
-    const ready = isHeld(id) ? null : router.instances.get(id);
-    if (ready) return lease(ready);
-    let waitingForRouter: number | null = null;
-    for (;;) {
-      if (signal.aborted) throw new GatewayError("cancelled", "the client left");
-      if (isHeld(id)) {
-        waitingForRouter = null;
-        await changes.next(signal);
-      } else if (!router.isReady()) {
-        const missing = options.engineProblem();
-        if (missing) throw missing;
-        waitingForRouter ??= now();
-        if (now() - waitingForRouter > options.routerWaitMs) {
-          throw new GatewayError("router_unavailable", "the router is not running");
-        }
-        await changes.next(signal);
-      } else {
-        waitingForRouter = null;
-        const instance = router.instances.get(id);
-        if (instance) return lease(instance);
-        const refusal = gate.refusal();
-        if (refusal) throw refusal;
-        await loader.load(id, signal);
+    const ready = isHeld(id) || lines.of(id).length > 0 ? null : router.instances.get(id);
+    if (ready && hasTurn(ready)) {
+      if (known) known.leave();
+      else book.requireRoom(id);
+      return leases.give(ready);
+    }
+    const ticket = known ?? book.enter(id, "load");
+    const lease = lines.join(ticket, signal);
+    serveAll();
+    if (!isServing) void serve();
+    return lease;
+  }
+
+  /** As long as somebody waits. */
+  async function serve(): Promise<void> {
+    isServing = true;
+    try {
+      while (lines.inOrder().length > 0) {
+        await changes.next();
+        serveAll();
       }
+    } finally {
+      isServing = false;
     }
   }
 
-  function hold(models: readonly string[] | "all"): () => void {
-    if (models === "all") drainingAll++;
-    else for (const id of models) draining.set(id, (draining.get(id) ?? 0) + 1);
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      if (models === "all") drainingAll--;
-      else for (const id of models) countDown(draining, id);
-      changes.poke();
-    };
+  function serveAll(): void {
+    for (const id of lines.inOrder()) serveLine(id);
+    loader.work();
+  }
+
+  function serveLine(id: string): void {
+    if (isHeld(id)) return lines.waitFor(id, "drain");
+    const instance = router.instances.get(id);
+    if (instance) {
+      while (hasTurn(instance)) {
+        const waiter = lines.take(id);
+        if (!waiter) return;
+        waiter.resolve(leases.give(instance));
+      }
+      lines.waitFor(id, "turn");
+      return;
+    }
+    lines.rank(id);
+    if (!router.isReady()) return waitForRouter(id);
+    const refusal = gate.refusal() ?? (loader.isLoading(id) ? null : (unlisted(id) ?? coolDowns.refusal(id)));
+    if (refusal) return lines.reject(id, () => refusal);
+    const reason = loader.reasonFor(id);
+    lines.waitFor(id, reason);
+    if (reason === "room") lines.reject(id, (waiter) => (hasWaited(waiter, options.loadTimeoutMs) ? noRoom(id) : null));
+  }
+
+  function waitForRouter(id: string): void {
+    const missing = options.engineProblem();
+    lines.waitFor(id, "router");
+    lines.reject(id, (waiter) => {
+      if (missing) return missing;
+      if (!hasWaited(waiter, options.routerWaitMs)) return null;
+      return new GatewayError("router_unavailable", "the router is not running");
+    });
+  }
+
+  function hasWaited({ ticket }: Waiter, ms: number): boolean {
+    return now() - ticket.reasonSince > ms;
+  }
+
+  /** It may be removed while somebody waits for it. */
+  function unlisted(id: string): GatewayError | null {
+    const { models } = router.snapshot();
+    if (models.state === "unknown" || models.value.some((model) => model.id === id)) {
+      lines.listed(id);
+      return null;
+    }
+    if (options.isCached(id) && now() - lines.unlistedSince(id, now()) <= listedMs) return null;
+    return new GatewayError("model_not_found", `the router does not list ${id}`);
+  }
+
+  function noRoom(id: string): GatewayError {
+    const most = options.modelsMax();
+    return new GatewayError(
+      "busy",
+      `no room for ${id} within ${options.loadTimeoutMs / 1000} s: each of the ${most} places (--models-max) is in use`,
+      { retryAfterMs: 30_000 },
+    );
   }
 
   async function drain(models: readonly string[] | "all", signal: AbortSignal): Promise<() => void> {
@@ -159,41 +215,49 @@ export function createAdmission(options: {
     const deadline = now() + options.drainMs;
     const busy = (): boolean =>
       models === "all"
-        ? leases.size > 0 || loader.isAnyLoading()
-        : models.some((id) => leases.has(id) || loader.isLoading(id));
+        ? leases.counts().size > 0 || loader.isAnyLoading()
+        : models.some((id) => inFlight(id) > 0 || loader.isLoading(id));
+    const drained = models === "all" ? [...leases.counts().keys()] : models.filter((id) => inFlight(id) > 0);
     while (busy() && now() < deadline && !signal.aborted) await changes.next(signal, Math.max(1, deadline - now()));
-    for (const entry of open) if (models === "all" || models.includes(entry.id)) entry.isOverdue = true;
+    const cut = leases.cut(models);
+    for (const id of drained) {
+      const count = cut.get(id) ?? 0;
+      cuts.set(id, { count, at: now() });
+      options.onDrained(id, count);
+    }
     return letIn;
+  }
+
+  async function unloadHeld(id: string): Promise<void> {
+    const letIn = hold([id]);
+    try {
+      await loader.unload(id);
+    } finally {
+      letIn();
+    }
   }
 
   return {
     acquire,
     drain,
+    enter: book.enter,
     poke: changes.poke,
     peek: (id) => (isHeld(id) ? null : router.instances.get(id)),
-    inFlight: () => leases,
-    onUse: (listener) => void useListeners.push(listener),
+    inFlight: leases.counts,
+    waiting: book.report,
+    failing: coolDowns.failing,
+    cuts: () => cuts,
+    forgive: coolDowns.forgive,
+    onUse: leases.onUse,
     unloadIdle: async (instance) => {
       const { id } = instance;
       // By its address: two looks at the router's list at once make two objects of one process.
       if (router.instances.get(id)?.origin !== instance.origin) return "gone";
-      if (leases.has(id) || loader.isLoading(id) || isHeld(id) || !router.isReady()) return "busy";
-      const letIn = hold([id]);
-      try {
-        await loader.unload(id);
-        return "unloaded";
-      } finally {
-        letIn();
-      }
+      if (inFlight(id) > 0 || loader.isLoading(id) || isHeld(id) || !router.isReady()) return "busy";
+      await unloadHeld(id);
+      return "unloaded";
     },
-    abandon: async (id) => {
-      const letIn = hold([id]);
-      try {
-        await loader.unload(id);
-      } finally {
-        letIn();
-      }
-    },
+    abandon: unloadHeld,
     replace: async (instance) => {
       await router.refresh();
       // A process that lost its listener but lives stays "loaded" in the router's eyes for ever; unloading cures it.
@@ -208,22 +272,4 @@ export function createAdmission(options: {
       }
     },
   };
-}
-
-interface OpenLease {
-  readonly id: string;
-  isOverdue: boolean;
-}
-
-function overdueError(id: string, drainMs: number): GatewayError {
-  return new GatewayError(
-    "upstream_failed",
-    `${id} was reloaded or unloaded for a change: this answer took longer than the ${drainMs / 1000} s of --drain-timeout`,
-  );
-}
-
-function countDown(counts: Map<string, number>, key: string): void {
-  const left = (counts.get(key) ?? 1) - 1;
-  if (left > 0) counts.set(key, left);
-  else counts.delete(key);
 }

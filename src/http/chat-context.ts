@@ -8,6 +8,7 @@ import type { Catalogue } from "./catalogue.ts";
 import { settledOrLeft } from "./changes.ts";
 import type { Edits } from "./edits/edits.ts";
 import { createSizeLine } from "./size-line.ts";
+import type { Ticket } from "./waiting.ts";
 
 /** `apply`: it is put in force; `grow`: only where it is larger; `ignore`: never. */
 export type ChatContextMode = "apply" | "grow" | "ignore";
@@ -33,7 +34,7 @@ export function createChatContext(options: {
   readonly mode: ChatContextMode;
   readonly catalogue: Pick<Catalogue, "view">;
   readonly edits: Pick<Edits, "setContextSize">;
-  readonly admission: Pick<Admission, "acquire">;
+  readonly admission: Pick<Admission, "acquire" | "enter">;
 }): ChatContext {
   const { mode, catalogue, edits, admission } = options;
   const line = createSizeLine();
@@ -54,8 +55,8 @@ export function createChatContext(options: {
     return isEnough(size, instance.ctxSize, contextSize);
   }
 
-  async function take(model: CachedModel, signal: AbortSignal): Promise<SizedLease> {
-    const lease = await admission.acquire(model.upstreamId, signal);
+  async function take(model: CachedModel, signal: AbortSignal, ticket?: Ticket): Promise<SizedLease> {
+    const lease = await admission.acquire(model.upstreamId, signal, ticket);
     const { ctxSize, nCtx } = lease.instance;
     return { ...lease, contextSize: contextInForce(ctxSize, model.nCtxTrain, nCtx) };
   }
@@ -69,6 +70,7 @@ export function createChatContext(options: {
   }
 
   async function takeInTurn(model: CachedModel, size: number, signal: AbortSignal): Promise<SizedLease> {
+    const ticket = admission.enter(model.upstreamId, "size");
     const place = line.join(model.id, size);
     try {
       await settledOrLeft(place.begun, signal);
@@ -77,11 +79,13 @@ export function createChatContext(options: {
         if (signal.aborted) throw new GatewayError("cancelled", "the client left");
         change = place.change((deserted) => putInForce(model, size, count > 1, deserted), change);
         await settledOrLeft(change, signal);
-        const lease = await take(model, signal);
+        const lease = await take(model, signal, ticket);
         if (suits(lease, size) || count === mostChanges) return lease;
+        ticket.waitsFor("size");
         lease.release();
       }
     } finally {
+      ticket.leave();
       place.leave();
     }
   }

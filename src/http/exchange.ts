@@ -46,12 +46,16 @@ export interface ExchangeDeps {
   /** The gateway stops: answers still in flight end in an error frame. */
   readonly cutOff: AbortSignal;
   readonly onFailure: (error: GatewayError, model: string) => void;
-  /** How long a stream's client waits without a byte. */
+  /** How long a stream's client waits without a byte; the first one comes earlier. */
   readonly tickMs?: number;
 }
 
 const attempts = 3;
-/** Editors give up on a silent answer after 30 s; a model may take longer to load. */
+/**
+ * A model may take longer to load than a client waits: editors give up on a silent answer after 30 s, proxies and people
+ * sooner. Headers that are sent tie the answer to its status, so a wait that ends within seconds ends without them.
+ */
+const firstTickMs = 5_000;
 const defaultTickMs = 12_000;
 
 /** Takes the reply over from Fastify; resolves when the answer is through, whichever way. */
@@ -94,11 +98,13 @@ interface Waiting {
 function tickWhileWaiting(raw: RawReply, { stream, translator }: Generation, everyMs: number): Waiting {
   const { waiting } = translator;
   if (!stream || !waiting) return { over: () => undefined };
-  const timer = setInterval(() => {
-    if (!raw.headersSent()) raw.head(200, waiting.headers);
-    raw.write(waiting.tick);
-  }, everyMs);
-  return { over: () => clearInterval(timer) };
+  let timer = setTimeout(tick, Math.min(firstTickMs, everyMs));
+  function tick(): void {
+    if (!raw.headersSent()) raw.head(200, waiting?.headers ?? {});
+    raw.write(waiting?.tick ?? "");
+    timer = setTimeout(tick, everyMs);
+  }
+  return { over: () => clearTimeout(timer) };
 }
 
 function exchange(

@@ -26,11 +26,15 @@ const longestKeepMs = 100 * 365 * 86_400_000;
 const longestTimerMs = 2 ** 31 - 1;
 /** A reload has hold of the model, or the router did not do as asked. */
 const againMs = 1_000;
+/** The document may let go of a pinned model. */
+const pinnedAgainMs = 60_000;
 
 export function createIdleUnload(options: {
   readonly admission: Admission;
   /** Where no request says; null: never. */
   readonly keepAliveMs: number | null;
+  /** Whether the document keeps a model loaded, whatever requests say. */
+  readonly isPinned: (upstreamId: string) => boolean;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
 }): IdleUnload {
@@ -48,7 +52,11 @@ export function createIdleUnload(options: {
   }
 
   function unloadDue(): void {
-    for (const entry of kept.values()) if (entry.dueAt <= now()) void unload(entry);
+    for (const entry of kept.values()) {
+      if (entry.dueAt > now()) continue;
+      if (options.isPinned(entry.instance.id)) entry.dueAt = now() + pinnedAgainMs;
+      else void unload(entry);
+    }
     schedule();
   }
 
@@ -101,7 +109,7 @@ export function createIdleUnload(options: {
     },
     expiresAt: (upstreamId) => {
       const entry = kept.get(upstreamId);
-      if (!entry || entry.keepMs === Number.POSITIVE_INFINITY) return null;
+      if (!entry || entry.keepMs === Number.POSITIVE_INFINITY || options.isPinned(upstreamId)) return null;
       return Math.round(Number.isFinite(entry.dueAt) ? entry.dueAt : now() + entry.keepMs);
     },
     stop: () => {

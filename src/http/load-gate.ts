@@ -29,6 +29,9 @@ export interface LoadGate {
 /** How long to wait for the preset to follow the workers: then the load is tried with what the router has. */
 const settleMs = 10_000;
 
+/** Held, but not for somebody's hand. */
+const isSoonDone: ReadonlySet<string> = new Set(["waiting", "backoff", "settling"]);
+
 const unhindered: BegunLoad = {
   stallMs: Number.POSITIVE_INFINITY,
   isToBeRepeated: async () => false,
@@ -80,7 +83,7 @@ export function createLoadGate(options: {
     if (pass.observed.workers.value.epoch !== workers.snapshot().epoch) return true;
     const willBeDone = [
       ...pass.plan.actions,
-      ...pass.plan.held.filter(({ why }) => why === "waiting" || why === "backoff").map(({ action }) => action),
+      ...pass.plan.held.filter(({ why }) => isSoonDone.has(why)).map(({ action }) => action),
     ];
     return ["preset", "router"].some(
       (key) => options.isUnderWay(key) || willBeDone.some((action) => action.key === key),

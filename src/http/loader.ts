@@ -1,132 +1,139 @@
 // Loads models one at a time and makes room for them. The gateway alone does so: the router takes a model whose answers go
 // past it for idle, and would evict it in mid-answer.
-import { GatewayError } from "../core/errors.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { Router } from "../engines/router.ts";
 import type { RouterModel } from "../plan/observed.ts";
-import { type Changes, settledOrLeft } from "./changes.ts";
+import type { Changes } from "./changes.ts";
+import type { CoolDowns } from "./cool-downs.ts";
 import type { BegunLoad, LoadGate } from "./load-gate.ts";
+import { type Placed, roomFor, type Turn, turnAfter } from "./places.ts";
+import type { WaitReason } from "./waiting.ts";
 
 export interface Loader {
-  /**
-   * One try to have a model loaded; resolves when it is, or when the state of things has to be looked at anew.
-   * Errors: `model_not_found`, `model_load_failed`.
-   */
-  load(id: string, signal: AbortSignal): Promise<void>;
+  /** Somebody waits for a model that is not loaded: sees to it that one after the other is. */
+  work(): void;
+  /** What those wait for who wait for a model that is not loaded. */
+  reasonFor(id: string): Extract<WaitReason, "load" | "room" | "workers">;
   isLoading(id: string): boolean;
   isAnyLoading(): boolean;
+  /** Takes no new requests, as another model waits for its place. */
+  yields(id: string): boolean;
   /** Unloads a model and waits until it is. */
   unload(id: string, signal?: AbortSignal): Promise<void>;
 }
 
-/** How long a model that was seen in the cache may take to appear on the router's list. */
-const listedMs = 10_000;
-
-export function createLoader(options: {
+export interface LoaderOptions {
   readonly router: Router;
   readonly changes: Changes;
   readonly gate: Pick<LoadGate, "enter">;
+  readonly coolDowns: Pick<CoolDowns, "failed" | "succeeded">;
   readonly modelsMax: () => number;
   readonly loadTimeoutMs: number;
   readonly now: () => number;
   /** Whether the cache still holds the model, as far as anybody knows. */
   readonly isCached: (id: string) => boolean;
+  /** Whether the document keeps it loaded. */
+  readonly isPinned: (id: string) => boolean;
   /** When (ms) the router last told of a model; 0 for never. */
   readonly progressAt: (id: string) => number;
   readonly warn: (message: string, fields: object) => void;
+  /** Models that somebody waits for, in the order in which they are to be loaded. */
+  readonly wanted: () => readonly string[];
+  /** How many wait for it. */
+  readonly waiting: (id: string) => number;
+  readonly inFlight: (id: string) => number;
+  /** ms; 0 for never. */
+  readonly lastUsed: (id: string) => number;
   /** A drain keeps the model from being loaded. */
   readonly isHeld: (id: string) => boolean;
   /** Keeps requests for a model waiting; call the result to let them in again. */
   readonly hold: (models: readonly string[]) => () => void;
-  readonly isInUse: (id: string) => boolean;
-  /** ms; 0 for never. */
-  readonly lastUsed: (id: string) => number;
-}): Loader {
-  const { router, changes, now, isHeld } = options;
-  const loads = new Map<string, Promise<void>>();
-  /** How many wait for a model: a load that nobody waits for any more ends nobody's model. */
-  const wanted = new Map<string, number>();
-  let queue: Promise<unknown> = Promise.resolve();
+  /** It could not be loaded: whoever waits for it is told. */
+  readonly onFailed: (id: string, error: GatewayError) => void;
+}
 
-  async function wanting(id: string, wait: () => Promise<void>): Promise<void> {
-    wanted.set(id, (wanted.get(id) ?? 0) + 1);
+export function createLoader(options: LoaderOptions): Loader {
+  const { router, changes, now } = options;
+  const turns = new Map<string, Turn>();
+  let current: { readonly id: string; phase: "room" | "workers" | "load" } | null = null;
+  let yielding: string | null = null;
+  let isWorking = false;
+
+  /** Whoever drains a model waits for its load: while it is held there is none. */
+  function isOpen(id: string): boolean {
+    return options.waiting(id) > 0 && !options.isHeld(id) && router.isReady() && !router.instances.get(id);
+  }
+
+  async function loadWanted(): Promise<void> {
+    isWorking = true;
     try {
-      await wait();
+      while (options.wanted().some(isOpen)) {
+        await router.refresh();
+        const open = options.wanted().filter(isOpen);
+        const id = open.find((each) => listed(each) !== undefined);
+        if (id !== undefined) await load(id);
+        // A model that has just arrived in the cache is listed after the router's next reload.
+        else if (open.length > 0) await changes.next();
+      }
     } finally {
-      const left = (wanted.get(id) ?? 1) - 1;
-      if (left > 0) wanted.set(id, left);
-      else wanted.delete(id);
+      isWorking = false;
+    }
+  }
+
+  async function load(id: string): Promise<void> {
+    current = { id, phase: "room" };
+    try {
+      if (!(await makeRoom(id))) return;
+      current.phase = "workers";
+      const begun = await options.gate.enter(id, () => isOpen(id) && listed(id) !== undefined);
+      if (!begun) return;
+      current.phase = "load";
+      try {
+        await untilLoaded(id, begun);
+      } finally {
+        begun.end();
+      }
+    } catch (error) {
+      const failed = toGatewayError(error);
+      // Of a router that has gone: whoever waits goes on waiting for the next one.
+      if (failed.code !== "router_unavailable" || router.isReady()) options.onFailed(id, failed);
+    } finally {
+      current = null;
       changes.poke();
     }
   }
 
-  /** One load per model however many ask, and one at a time, so that the count of loaded models holds. */
-  function loadOnce(id: string): Promise<void> {
-    const under = loads.get(id);
-    if (under) return under;
-    // Waited for outside the queue: a model that is never listed holds up no other.
-    const work = untilListed(id).then(() => {
-      const mine = queue.then(() => loadNow(id));
-      queue = mine.catch(() => undefined);
-      return mine;
-    });
-    loads.set(id, work);
-    const forget = (): void => {
-      loads.delete(id);
-      changes.poke();
-    };
-    work.then(forget, forget);
-    return work;
-  }
-
-  /** A model that has just arrived in the cache is listed after the router's next reload. */
-  async function untilListed(id: string): Promise<void> {
-    const deadline = now() + listedMs;
-    for (;;) {
-      await router.refresh();
-      if (listed(id) || isHeld(id) || !router.isReady()) return;
-      // It may be removed while somebody waits for it.
-      if (now() > deadline || !options.isCached(id))
-        throw new GatewayError("model_not_found", `the router does not list ${id}`);
-      await changes.next();
-    }
-  }
-
-  async function loadNow(id: string): Promise<void> {
-    const deadline = now() + options.loadTimeoutMs;
-    await makeRoom(id, deadline);
-    // Whoever drains this model waits for its load: while it is held there is none.
-    const isOpen = (): boolean =>
-      wanted.has(id) && !isHeld(id) && router.isReady() && !router.instances.get(id) && listed(id) !== undefined;
-    const begun = await options.gate.enter(id, isOpen);
-    if (!begun) return;
-    try {
-      await untilLoaded(id, deadline, begun);
-    } finally {
-      begun.end();
-    }
-  }
-
-  async function untilLoaded(id: string, deadline: number, begun: BegunLoad): Promise<void> {
+  async function untilLoaded(id: string, begun: BegunLoad): Promise<void> {
     const startedAt = now();
     await router.client().load(id);
     for (;;) {
       await router.refresh();
       if (now() - Math.max(startedAt, options.progressAt(id)) > begun.stallMs) await endStalled(id, begun.stallMs);
-      if (router.instances.get(id) || !router.isReady()) return;
+      if (router.instances.get(id)) {
+        turns.set(id, turnAfter(now() - startedAt, now()));
+        return options.coolDowns.succeeded(id);
+      }
+      if (!router.isReady()) return;
       const model = listed(id);
       if (!model) throw new GatewayError("model_not_found", `${id} went away while it was being loaded`);
       if (model.value === "unloaded") {
         if (!options.isCached(id))
           throw new GatewayError("model_not_found", `${id} was removed while it was being loaded`);
-        if (await begun.isToBeRepeated()) return;
-        const why = router.complaints() || "the engine ended while loading it";
-        throw new GatewayError("model_load_failed", `${id} could not be loaded: ${why}`);
+        // Somebody unloads it: that is no failing of the model's.
+        if (options.isHeld(id) || (await begun.isToBeRepeated())) return;
+        throw failure(id, router.complaints() || "the engine ended while loading it");
       }
-      if (now() > deadline) {
-        throw new GatewayError("model_load_failed", `${id} was not loaded within ${options.loadTimeoutMs} ms`);
+      if (now() - startedAt > options.loadTimeoutMs) {
+        await unload(id);
+        throw failure(id, `it was not loaded within ${options.loadTimeoutMs / 1000} s`);
       }
       await changes.next();
     }
+  }
+
+  function failure(id: string, why: string): GatewayError {
+    options.coolDowns.failed(id, why);
+    return new GatewayError("model_load_failed", `${id} could not be loaded: ${why}`);
   }
 
   /** What it waits for does not come; the end of its process tells the loop above. */
@@ -135,26 +142,42 @@ export function createLoader(options: {
     await unload(id);
   }
 
-  /** Unloads the least recently used idle model while there are too many; waits while all are in use. */
-  async function makeRoom(id: string, deadline: number): Promise<void> {
-    for (;;) {
-      await router.refresh();
-      const occupied = modelList().filter((model) => model.id !== id && occupying.has(model.value));
-      if (occupied.length < options.modelsMax() || !wanted.has(id) || isHeld(id) || !router.isReady()) return;
-      const idle = occupied.filter((model) => model.value !== "loading" && !options.isInUse(model.id));
-      const [victim] = idle.toSorted((a, b) => options.lastUsed(a.id) - options.lastUsed(b.id));
-      if (victim) await unloadIdle(victim.id);
-      else await changes.next();
-      if (now() > deadline) {
-        throw new GatewayError(
-          "model_load_failed",
-          `no room for ${id}: ${occupied.length} models are loaded and in use`,
-        );
+  /** False: nobody waits for the model any more, or it must not be loaded just now. Errors: `busy`. */
+  async function makeRoom(id: string): Promise<boolean> {
+    try {
+      for (;;) {
+        await router.refresh();
+        if (!isOpen(id)) return false;
+        const room = roomFor(placedBeside(id), options.modelsMax(), yielding, now());
+        if (room.kind === "free") return true;
+        if (room.kind === "pinned") throw pinnedError(id, options.modelsMax());
+        if (room.kind === "evict") {
+          await evict(room.id);
+          continue;
+        }
+        yielding = room.yields;
+        await changes.next(undefined, Math.min(250, Math.max(1, room.until - now())));
       }
+    } finally {
+      yielding = null;
     }
   }
 
-  async function unloadIdle(id: string): Promise<void> {
+  function placedBeside(id: string): Placed[] {
+    return modelList()
+      .filter((model) => model.id !== id && occupying.has(model.value))
+      .map((model) => ({
+        id: model.id,
+        isLoading: model.value === "loading",
+        pinned: options.isPinned(model.id),
+        inFlight: options.inFlight(model.id),
+        waiting: options.isHeld(model.id) ? 0 : options.waiting(model.id),
+        lastUsed: options.lastUsed(model.id),
+        turn: turns.get(model.id) ?? null,
+      }));
+  }
+
+  async function evict(id: string): Promise<void> {
     const letIn = options.hold([id]);
     try {
       await unload(id);
@@ -167,6 +190,7 @@ export function createLoader(options: {
     const deadline = now() + options.loadTimeoutMs;
     await router.refresh();
     if ((listed(id)?.value ?? "unloaded") === "unloaded") return;
+    turns.delete(id);
     await router.client().unload(id);
     for (;;) {
       await router.refresh();
@@ -187,11 +211,27 @@ export function createLoader(options: {
   }
 
   return {
-    load: (id, signal) => wanting(id, () => settledOrLeft(loadOnce(id), signal)),
-    isLoading: (id) => loads.has(id),
-    isAnyLoading: () => loads.size > 0,
+    work: () => {
+      if (!isWorking)
+        loadWanted().catch((error: unknown) => options.warn("loading models failed", { error: String(error) }));
+    },
+    reasonFor: (id) => {
+      if (current === null || current.id === id) return current?.phase ?? "load";
+      return current.phase === "room" ? "room" : "load";
+    },
+    isLoading: (id) => current !== null && current.id === id && current.phase !== "room",
+    isAnyLoading: () => current !== null && current.phase !== "room",
+    yields: (id) => id === yielding,
     unload,
   };
+}
+
+function pinnedError(id: string, most: number): GatewayError {
+  return new GatewayError(
+    "busy",
+    `no room for ${id}: each of the ${most} places (--models-max) is taken by a model that the document pins`,
+    { retryAfterMs: 30_000 },
+  );
 }
 
 /** States in which a model takes one of the places. */

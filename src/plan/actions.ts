@@ -95,8 +95,8 @@ export interface BackoffEntry {
 
 export interface HeldAction {
   readonly action: Action;
-  /** `waiting`: another action comes first; `room`: the disk has too little. */
-  readonly why: "suspended" | "backoff" | "stalled" | "waiting" | "room";
+  /** `waiting`: another action comes first; `room`: the disk has too little; `settling`: the document has just changed. */
+  readonly why: "suspended" | "backoff" | "stalled" | "waiting" | "room" | "settling";
   readonly until: number | null;
 }
 

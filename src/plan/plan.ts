@@ -19,6 +19,8 @@ export interface PlanContext {
   readonly backoff: ReadonlyMap<string, BackoffEntry>;
   /** A running router that answers nothing for this long hangs. */
   readonly silenceLimitMs: number;
+  /** Before this (ms) the document is likely to change again: a router that runs is not told of it yet. */
+  readonly settledAt?: number;
   /** Room that pulls need, as far as it is known; default: nothing is. */
   readonly needs?: Needs;
 }
@@ -41,7 +43,7 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
     context.needs ?? noNeeds,
     candidates.map(({ action }) => action),
   );
-  for (const { action, notBefore, waits } of candidates) {
+  for (const { action, notBefore, waits, settles } of candidates) {
     const entry = context.backoff.get(backoffKey(action));
     const until = Math.max(notBefore, entry?.until ?? 0);
     const missing = desired.suspend || entry?.stalled ? null : lacking(action);
@@ -49,6 +51,8 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
     else if (entry?.stalled) held.push({ action, why: "stalled", until: null });
     else if (missing !== null) held.push({ action: withoutRoom(action, missing), why: "room", until: null });
     else if (until > context.now) held.push({ action, why: "backoff", until });
+    else if (settles && (context.settledAt ?? 0) > context.now)
+      held.push({ action, why: "settling", until: context.settledAt ?? null });
     else if (waits) held.push({ action, why: "waiting", until: null });
     else ready.push(action);
   }
@@ -66,6 +70,8 @@ interface Candidate {
   readonly notBefore: number;
   /** Something else comes first; told, as a plan that hid a deletion would mislead. */
   readonly waits?: boolean;
+  /** A hundred changes in a second are to cost one reload. */
+  readonly settles?: boolean;
 }
 
 function now(action: Action): Candidate {
@@ -150,7 +156,7 @@ function planEngine(
       disrupts: [],
     };
     // A worker that nobody has looked at yet may be down: its first look takes seconds at most.
-    return [{ action, notBefore: 0, waits: unprobed > 0 }];
+    return [{ action, notBefore: 0, waits: unprobed > 0, settles: router.phase === "ready" }];
   }
   if (router.binary !== "present") return [];
   const listedByItself = kept

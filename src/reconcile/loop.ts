@@ -11,6 +11,7 @@ import { plan } from "../plan/plan.ts";
 import type { Needs } from "../plan/room.ts";
 import { choiceKey } from "../plan/speech.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
+import { createSettling } from "./settling.ts";
 import { createSizeBook } from "./size-book.ts";
 
 /** What a pass found. */
@@ -75,10 +76,13 @@ export function createLoop(options: {
   readonly now: () => number;
   readonly random: () => number;
   readonly onPass: (pass: Pass) => void;
+  /** Somebody asked for what had failed to be tried again. */
+  readonly onRetry?: () => void;
   readonly onError: (error: unknown) => void;
 }): Loop {
   const backoff = createBackoffBook(options.now);
   const sizes = createSizeBook();
+  const settling = createSettling(options.now);
   const waiters = new Set<Waiter>();
   let last: Pass | null = null;
   let seenGeneration = -1;
@@ -122,6 +126,7 @@ export function createLoop(options: {
       // A new document is a new chance for what had failed.
       if (seenGeneration >= 0) backoff.forgive();
       seenGeneration = desired.generation;
+      settling.changed();
     }
     const before = settledCount;
     const observed = await options.observer.observe();
@@ -135,6 +140,7 @@ export function createLoop(options: {
       now: options.now(),
       backoff: backoff.entries(),
       silenceLimitMs: options.silenceLimitMs,
+      settledAt: settling.settledAt(),
       needs: needs(),
     });
     cancelUnwanted(desired, found);
@@ -206,6 +212,7 @@ export function createLoop(options: {
     retry: () => {
       backoff.forgive();
       sizes.forget();
+      options.onRetry?.();
       wake();
     },
     settled: ({ action, error }) => {

@@ -7,6 +7,7 @@ import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } f
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
 import { type Condition, type Finding, finding } from "./finding.ts";
+import { drained, loadFailing, type RequestFacts } from "./requests.ts";
 import { speechFindings } from "./speech.ts";
 import { workersReady } from "./worker-conditions.ts";
 
@@ -30,6 +31,7 @@ export interface StatusInput {
   /** Whether the state folder takes changes. */
   readonly state: { readonly writable: boolean; readonly reason: string; readonly message: string };
   readonly engineProblem: { readonly reason: string; readonly message: string } | null;
+  readonly requests: RequestFacts;
 }
 
 /** Below this the next pull is likely to fail. */
@@ -103,6 +105,8 @@ function synced({ plan, observed, running, desired }: StatusInput): Finding {
 function reconciling({ running, plan }: StatusInput): Finding {
   if (running.length > 0)
     return finding("Reconciling", "True", "Progressing", running.map((action) => action.message).join("; "));
+  const settling = plan.held.find((held) => held.why === "settling");
+  if (settling) return finding("Reconciling", "True", "Progressing", settling.action.message);
   const retry = plan.held.find((held) => held.why === "backoff" || held.why === "room");
   if (retry)
     return finding("Reconciling", "True", "ProgressingWithRetry", `${retry.action.message}: waiting to try again`);
@@ -184,11 +188,17 @@ function hubReachable({ hub }: StatusInput): Finding {
     : finding("HubReachable", "False", "HubUnreachable", hub.message);
 }
 
-/** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds. */
+/** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds; Drained where it was. */
 export function modelFindings(id: string, input: StatusInput): Finding[] {
   const { observed, plan, backoff, running } = input;
   const cached = observed.cache.state === "known" ? findCached(observed.cache.value.models, id) : undefined;
-  return [present(id, input, cached), verified(observed, cached), applied(id, input, cached), loaded(observed, cached)];
+  return [
+    present(id, input, cached),
+    verified(observed, cached),
+    applied(id, input, cached),
+    loaded(input, cached),
+    ...drained(cached?.upstreamId, input.requests),
+  ];
 
   function present(model: string, { observed: { cache } }: StatusInput, found: CachedModel | undefined): Finding {
     if (cache.state === "unknown") return finding("Present", "Unknown", "NotObserved", cache.why);
@@ -245,12 +255,14 @@ function applied(id: string, { desired, observed, plan }: StatusInput, cached: C
     : finding("Applied", "False", "Pending", `${size} is not in force yet`);
 }
 
-function loaded({ router }: Observed, cached: CachedModel | undefined): Finding {
+function loaded({ observed: { router }, requests }: StatusInput, cached: CachedModel | undefined): Finding {
   if (router.models.state === "unknown") return finding("Loaded", "Unknown", "NotObserved", router.models.why);
   const listed = router.models.value.find((model) => cached !== undefined && model.id === cached.upstreamId);
   if (!listed) return finding("Loaded", "False", "NotListed", "the router does not list it");
   if (listed.value === "loaded")
     return finding("Loaded", "True", "Loaded", `with ${listed.nCtx ?? "unknown"} tokens of context`);
+  const failing = listed.value === "loading" ? null : loadFailing(listed.id, requests);
+  if (failing) return failing;
   if (listed.failed) return finding("Loaded", "False", "LoadFailed", "its last load failed");
   return finding(
     "Loaded",

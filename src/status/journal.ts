@@ -5,7 +5,7 @@ export interface JournalEvent {
   readonly id: number;
   /** ISO 8601. */
   readonly at: string;
-  /** `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, `model`, `preset`. */
+  /** `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, `model`, `drain`, `preset`. */
   readonly type: string;
   readonly data: object;
 }

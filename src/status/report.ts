@@ -4,6 +4,7 @@ import type { SourceStatus } from "../desired/parse.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot, WorkerDevice } from "../plan/observed.ts";
 import type { Condition } from "./finding.ts";
+import type { WaitingReport } from "./requests.ts";
 import type { SpeechReport } from "./speech.ts";
 import { rpcWarning } from "./worker-conditions.ts";
 
@@ -34,7 +35,10 @@ export interface StatusReport {
   readonly models: readonly ModelStatus[];
   readonly running: readonly object[];
   readonly planned: readonly object[];
+  /** Answers under way, by model. */
   readonly inFlight: Readonly<Record<string, number>>;
+  /** Requests that wait for a model, and what for; those who wait longest first. */
+  readonly waiting: readonly WaitingReport[];
   /** Models whose files are being deleted because somebody asked for it. */
   readonly removals: readonly RemovalReport[];
 }
@@ -95,6 +99,7 @@ export interface ReportInput {
   readonly workers: readonly WorkerStatus[];
   readonly running: readonly RunningAction[];
   readonly inFlight: ReadonlyMap<string, number>;
+  readonly waiting: readonly WaitingReport[];
 }
 
 export function statusReport(input: ReportInput): StatusReport {
@@ -126,6 +131,7 @@ export function statusReport(input: ReportInput): StatusReport {
     running: input.running.map(runningBody),
     planned: (pass?.plan.held ?? []).map(({ action, why }) => ({ ...actionBody(action), held: why })),
     inFlight: Object.fromEntries(input.inFlight),
+    waiting: input.waiting,
     removals: desired.document.removals.map(removalBody),
   };
 }

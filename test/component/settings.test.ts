@@ -39,6 +39,7 @@ describe("settings", () => {
       llamaServer: undefined,
       installEngine: true,
       modelsMax: 4,
+      queueLimit: 256,
       transfers: 1,
       resyncMs: 60_000,
       drainMs: 30_000,

@@ -6,7 +6,10 @@ import { GatewayError } from "../../src/core/errors.ts";
 import type { SizedLease } from "../../src/http/chat-context.ts";
 import type { CompatRoutesDeps } from "../../src/http/compat/routes.ts";
 import { compatRoutes } from "../../src/http/compat/routes.ts";
+import { runGeneration } from "../../src/http/exchange.ts";
+import { streamedAnswer } from "../../src/http/native/answers.ts";
 import type { AnswerSink } from "../../src/http/upstream.ts";
+import type { CachedModel } from "../../src/plan/observed.ts";
 import { cleanUp } from "../support/clean-up.ts";
 
 const chunk = 'data: {"choices":[]}\n\ndata: [DONE]\n\n';
@@ -20,7 +23,7 @@ interface Setting {
 }
 
 /** Loading takes until the test says so; the engine then answers at once. */
-async function start(t: TestContext): Promise<Setting> {
+async function start(t: TestContext, tickMs: number | undefined = 5): Promise<Setting> {
   let loaded: Setting["loaded"] = () => undefined;
   const { promise: waiting, resolve: waits } = withResolvers();
   const instance = {
@@ -57,10 +60,20 @@ async function start(t: TestContext): Promise<Setting> {
     },
     cutOff: new AbortController().signal,
     onFailure: () => undefined,
-    tickMs: 5,
+    ...(tickMs === 0 ? {} : { tickMs }),
   } as unknown as CompatRoutesDeps;
   const app = Fastify();
   compatRoutes(app, deps);
+  app.post("/native", (_request, reply) => {
+    const asIs = { read: (chunk: unknown) => chunk, write: (record: object) => record };
+    return runGeneration(deps, reply, {
+      model: { id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" } as CachedModel,
+      path: "/v1/chat/completions",
+      body: Buffer.from("{}"),
+      stream: true,
+      translator: streamedAnswer({ model: "a", topLogprobs: 0, ...asIs }),
+    });
+  });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   cleanUp(t, () => app.close());
   return { url, waiting, loaded: (outcome) => loaded(outcome) };
@@ -74,8 +87,8 @@ function withResolvers(): { promise: Promise<void>; resolve: () => void } {
   return { promise, resolve };
 }
 
-function ask({ url }: Setting, stream: boolean): Promise<Response> {
-  return fetch(`${url}/chat/completions`, {
+function ask({ url }: Setting, stream: boolean, path = "/chat/completions"): Promise<Response> {
+  return fetch(url + path, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ model: "a", messages: [], stream }),
@@ -100,9 +113,40 @@ test("a load that fails after that ends the stream in an error frame", async (t)
   assert.match(text, /^(: waiting\n\n)+data: \{"error":\{"message":"no memory".*"code":"model_load_failed"\}\}\n\n$/);
 });
 
+test("a native stream's headers come too, white space until its first record, and an error as its last line", async (t) => {
+  const setting = await start(t);
+  const response = await ask(setting, true, "/native");
+  assert.deepEqual([response.status, response.headers.get("content-type")], [200, "application/x-ndjson"]);
+  setting.loaded(new GatewayError("model_load_failed", "no memory"));
+  const text = await response.text();
+  assert.match(text, /^ +\{"error":"no memory"\}\n$/);
+  assert.deepEqual(JSON.parse(text), { error: "no memory" });
+});
+
+test("the first sign of life comes after 5 s, and until then an error has a status of its own", async (t) => {
+  const setting = await start(t, 0);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let isAnswered = false;
+  const late = ask(setting, true).then((response) => {
+    isAnswered = true;
+    return response;
+  });
+  await setting.waiting;
+  t.mock.timers.tick(4_999);
+  // Time enough for what would have been sent to arrive.
+  for (let count = 0; count < 50; count++) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(isAnswered, false);
+  t.mock.timers.tick(1);
+  const response = await late;
+  assert.equal(response.status, 200);
+  t.mock.timers.tick(12_000);
+  setting.loaded("loaded");
+  assert.match(await response.text(), /^(: waiting\n\n){2}data: /);
+});
+
 test("an answer that is no stream keeps its status for the end", async (t) => {
   const setting = await start(t);
-  t.mock.timers.enable({ apis: ["setInterval"] });
+  t.mock.timers.enable({ apis: ["setTimeout"] });
   const asked = ask(setting, false);
   await setting.waiting;
   t.mock.timers.tick(60_000);

@@ -67,6 +67,7 @@ test("it lists the commands of the help text", () => {
 test("its conditions and reasons are those of the source, both ways", () => {
   const conditions = [
     "src/status/conditions.ts",
+    "src/status/requests.ts",
     "src/status/speech.ts",
     "src/status/worker-conditions.ts",
     "src/plan/worker-verdict.ts",

@@ -25,6 +25,7 @@ export function modelRoutes(app: FastifyInstance, deps: CompatRoutesDeps): void 
 
 async function load({ admission, idle, cutOff, onFailure }: CompatRoutesDeps, model: CachedModel): Promise<void> {
   try {
+    admission.forgive(model.upstreamId);
     const lease = await admission.acquire(model.upstreamId, cutOff);
     idle.keep(model.upstreamId, { kind: "default" });
     lease.release();

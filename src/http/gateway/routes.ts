@@ -10,6 +10,7 @@ import { installFamily } from "../family.ts";
 import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
 import { type DiskRoutesDeps, diskRoutes } from "./disk.ts";
 import { hubRoutes } from "./hub.ts";
+import { metricsRoute } from "./metrics.ts";
 import { modelRoutes } from "./models.ts";
 import { refuseUnknownQueries } from "./query.ts";
 import { rpcRoutes } from "./rpc.ts";
@@ -27,6 +28,7 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
   installFamily(app, "gateway");
   refuseUnknownQueries(app);
   statusRoutes(app, deps);
+  metricsRoute(app, deps.status);
   desiredRoutes(app, deps);
   modelRoutes(app, deps.edits);
   diskRoutes(app, deps);

@@ -55,6 +55,7 @@ function world(mode: ChatContextMode = "apply", first = 8192): World {
         },
       },
       admission: {
+        enter: () => ({ leave: () => undefined, waitsFor: () => undefined }) as never,
         acquire: async (id, signal) => {
           for (;;) {
             await turn();

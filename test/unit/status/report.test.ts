@@ -83,6 +83,7 @@ const atRest: ReportInput = {
   workers: [worker],
   running: [],
   inFlight: new Map([["a/b:c", 2]]),
+  waiting: [{ model: "a/b:c", requests: 3, oldestMs: 20, for: "room" }],
 };
 
 test("the whole status of a gateway at rest", () => {
@@ -101,6 +102,7 @@ test("the whole status of a gateway at rest", () => {
     running: [],
     planned: [],
     inFlight: { "a/b:c": 2 },
+    waiting: [{ model: "a/b:c", requests: 3, oldestMs: 20, for: "room" }],
     removals: [],
   });
 });

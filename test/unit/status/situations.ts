@@ -43,6 +43,7 @@ export function statusInput({ document = {}, machine = {}, freeBytes = 1e12, ...
     hub: { status: "unknown", message: "" },
     engineProblem: null,
     state: { writable: true, reason: "Writable", message: "it can be written" },
+    requests: { failing: new Map(), cuts: new Map(), drainMs: 30_000 },
     ...rest,
   };
 }

@@ -1,0 +1,76 @@
+// What requests meet with, wired: who is let in to which model, and what is told of those who wait. Starts nothing.
+import { GatewayError } from "../core/errors.ts";
+import type { DesiredStore } from "../desired/store.ts";
+import type { EngineSource } from "../engines/engine-source.ts";
+import type { Router } from "../engines/router.ts";
+import { type Admission, createAdmission } from "../http/admission.ts";
+import type { Changes } from "../http/changes.ts";
+import type { Loop } from "../reconcile/loop.ts";
+import type { Settings } from "../settings.ts";
+import type { StatusInput } from "../status/conditions.ts";
+import type { Journal } from "../status/journal.ts";
+import type { StatusReport } from "../status/report.ts";
+import { type CachedFacts, createCachedFacts } from "./cached-facts.ts";
+import type { Rpc } from "./rpc.ts";
+
+export interface Requests {
+  readonly admission: Admission;
+  readonly facts: CachedFacts;
+  /** For conditions. */
+  met(): StatusInput["requests"];
+  /** By the models' own ids. */
+  underWay(): { readonly inFlight: ReadonlyMap<string, number>; readonly waiting: StatusReport["waiting"] };
+}
+
+export function createRequests(options: {
+  readonly settings: Settings;
+  readonly store: DesiredStore;
+  readonly router: Router;
+  readonly changes: Changes;
+  readonly rpc: Rpc;
+  readonly engine: EngineSource;
+  readonly loop: () => Loop;
+  readonly journal: Journal;
+  readonly progressAt: (id: string) => number;
+  readonly now: () => number;
+  readonly warn: (message: string, fields: object) => void;
+}): Requests {
+  const { settings, store, rpc, engine, loop, journal } = options;
+  const facts = createCachedFacts(
+    () => loop().last(),
+    () => store.current().document,
+  );
+  const admission = createAdmission({
+    router: options.router,
+    changes: options.changes,
+    gate: rpc.gate,
+    modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
+    queueLimit: settings.queueLimit,
+    drainMs: settings.drainMs,
+    progressAt: options.progressAt,
+    warn: options.warn,
+    loadTimeoutMs: settings.loadTimeoutMs,
+    ...facts,
+    routerWaitMs: settings.startTimeoutMs,
+    engineProblem: () => {
+      const problem = engine.problem();
+      return problem && new GatewayError("engine_missing", problem.message);
+    },
+    onFailing: () => loop().wake("load failed"),
+    onDrained: (model, cut) => {
+      const { drainMs } = settings;
+      if (cut > 0) journal.record("drain", { model: facts.idOf(model), reason: "DrainTimedOut", cut, drainMs });
+      loop().wake("drain");
+    },
+    now: options.now,
+  });
+  return {
+    admission,
+    facts,
+    met: () => ({ failing: admission.failing(), cuts: admission.cuts(), drainMs: settings.drainMs }),
+    underWay: () => ({
+      inFlight: new Map([...admission.inFlight()].map(([id, count]) => [facts.idOf(id), count])),
+      waiting: admission.waiting().map((entry) => ({ ...entry, model: facts.idOf(entry.model) })),
+    }),
+  };
+}

@@ -1,0 +1,45 @@
+// How busy the gateway is, in the text form that Prometheus reads.
+import type { FastifyInstance } from "fastify";
+import type { StatusReport } from "../../status/report.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+export function metricsRoute(app: FastifyInstance, status: () => StatusReport): void {
+  app.get("/metrics", (_request, reply) =>
+    reply.type("text/plain; version=0.0.4; charset=utf-8").send(metricsText(status())),
+  );
+}
+
+export function metricsText({ gateway, router, inFlight, waiting }: StatusReport): string {
+  return [
+    gauge("model_gateway_ready", "Whether everything is ready.", [[{}, gateway.ready ? 1 : 0]]),
+    gauge("model_gateway_router_connected", "Whether the router answers.", [[{}, router.connected ? 1 : 0]]),
+    gauge(
+      "model_gateway_requests_in_flight",
+      "Answers under way.",
+      Object.entries(inFlight).map(([model, count]) => [{ model }, count]),
+    ),
+    gauge(
+      "model_gateway_requests_waiting",
+      "Requests that wait, by what they wait for.",
+      waiting.map((entry) => [{ model: entry.model, for: entry.for }, entry.requests]),
+    ),
+    gauge(
+      "model_gateway_oldest_wait_seconds",
+      "How long the oldest of them has waited.",
+      waiting.map((entry) => [{ model: entry.model, for: entry.for }, entry.oldestMs / 1000]),
+    ),
+  ].join("");
+}
+
+function gauge(name: string, help: string, values: readonly (readonly [Labels, number])[]): string {
+  const lines = values.map(([labels, value]) => `${name}${labelText(labels)} ${value}\n`);
+  return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${lines.join("")}`;
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(
+    ([key, value]) => `${key}="${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`,
+  );
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}

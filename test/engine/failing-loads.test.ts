@@ -1,0 +1,106 @@
+// Models that end each time they are loaded: told fast and in words, not tried with every request, and nobody else waits.
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import {
+  cacheModel,
+  cacheTalker,
+  chatWith,
+  eventsOf,
+  loadedIds,
+  makeFolders,
+  patchWith,
+  startTestGateway,
+  type TestGateway,
+} from "../support/gateway.ts";
+import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+
+const broken = "acme/broken:Q8_0";
+
+function loads({ gateway }: TestGateway, id: string): number {
+  return eventsOf(gateway, "model").filter(({ data }) => {
+    const { model, event, data: state } = data as { model: string; event: string; data?: { status?: string } };
+    return model === id && event === "model_status" && state?.status === "loading";
+  }).length;
+}
+
+function loadedCondition({ gateway }: TestGateway, id: string): { reason: string; message: string } | undefined {
+  const model = gateway.status().models.find((entry) => entry.id === id);
+  return model?.conditions.find((condition) => condition.type === "Loaded");
+}
+
+/** A model whose file ends in the middle of its tensors. */
+async function start(t: TestContext, flags: readonly string[] = []): Promise<{ gateway: TestGateway; other: string }> {
+  const folders = await makeFolders(t);
+  const bytes = modelBytes(talkingModel("broken"));
+  await cacheModel(folders, "acme/broken", "model-Q8_0.gguf", bytes.subarray(0, bytes.length >> 1));
+  const other = await cacheTalker(folders, "acme/other");
+  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n", flags });
+  await gateway.converged();
+  return { gateway, other };
+}
+
+test("a truncated file: one load for many requests, then a fast refusal that says why and when, in each family", async (t) => {
+  const { gateway, other } = await start(t, ["--models-max", "1"]);
+  const [first, ...rest] = await Promise.all(
+    Array.from({ length: 20 }, () => gateway.json("/v1/chat/completions", chatWith(broken))),
+  );
+  assert.ok(first);
+  for (const answer of [first, ...rest])
+    assert.ok(["model_load_failed", "load_failing"].includes(codeOf(answer) ?? ""));
+  assert.deepEqual([first.status, codeOf(first)], [500, "model_load_failed"]);
+  assert.equal(loads(gateway, broken), 1);
+
+  const startedAt = performance.now();
+  const compat = await gateway.json("/v1/chat/completions", chatWith(broken));
+  const native = await gateway.json("/api/chat", chatWith(broken));
+  assert.ok(performance.now() - startedAt < 500, "no load is waited for");
+  assert.deepEqual([compat.status, codeOf(compat), native.status], [503, "load_failing", 503]);
+  assert.match(compat.headers.get("retry-after") ?? "", /^[1-5]$/);
+  // The engine's own words are in it.
+  assert.match(
+    messageOf(compat),
+    /^acme\/broken:Q8_0 is not tried for another [1-5] s, as loading it failed: .*(fail|error|corrupt)/i,
+  );
+  await gateway.until("told", () => loadedCondition(gateway, broken)?.reason === "LoadFailing");
+  assert.match(loadedCondition(gateway, broken)?.message ?? "", /^its last load failed: /);
+
+  assert.equal(await gateway.ask(other), answersOf("acme/other").hello);
+  for (let count = 0; count < 5; count++) await gateway.json("/v1/chat/completions", chatWith(broken));
+  assert.deepEqual(await loadedIds(gateway), [other], "who cannot be loaded costs nobody a place while it rests");
+});
+
+test("who asks for it has it tried at once; so has another file, and one that works is served", async (t) => {
+  const { gateway } = await start(t);
+  const isRefused = async (): Promise<boolean> =>
+    codeOf(await gateway.json("/v1/chat/completions", chatWith(broken))) === "load_failing";
+  await gateway.json("/v1/chat/completions", chatWith(broken));
+  assert.equal(await isRefused(), true);
+  await gateway.json("/v1/models/load", postWith({ model: broken }));
+  await gateway.until("tried", () => loads(gateway, broken) === 2);
+  await gateway.until("failed", ({ inFlight, waiting }) => Object.keys(inFlight).length + waiting.length === 0);
+  assert.equal(await isRefused(), true);
+  await gateway.json("/api/reconcile?wait=true", { method: "POST" });
+  assert.equal(codeOf(await gateway.json("/v1/chat/completions", chatWith(broken))), "model_load_failed");
+  assert.equal(await isRefused(), true);
+  await cacheModel(gateway, "acme/broken", "model-Q8_0.gguf", modelBytes(talkingModel("mended")));
+  await gateway.json("/api/reconcile?wait=true", { method: "POST" });
+  assert.equal(await gateway.ask(broken), answersOf("mended").hello);
+  await gateway.until("loaded", () => loadedCondition(gateway, broken)?.reason === "Loaded");
+});
+
+test("settings that the engine cannot run: refused while they stand, served as soon as they are others", async (t) => {
+  const folders = await makeFolders(t);
+  const id = await cacheTalker(folders, "acme/a");
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels: [{ id: "${id}", preset: { cache-type-k: nonsense } }]\n`,
+  });
+  await gateway.converged();
+  assert.equal(codeOf(await gateway.json("/v1/chat/completions", chatWith(id))), "model_load_failed");
+  const again = await gateway.json("/v1/chat/completions", chatWith(id));
+  assert.equal(codeOf(again), "load_failing");
+  const mend = patchWith({ models: { [id]: { preset: { "cache-type-k": "f16" } } } });
+  assert.equal((await gateway.json("/api/desired?wait=true", mend)).status, 200);
+  assert.equal(await gateway.ask(id), answersOf("acme/a").hello);
+});

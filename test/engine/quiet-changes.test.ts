@@ -1,0 +1,75 @@
+// Changes cost no more than they must: one of a model that is not loaded disturbs nobody, and a restart takes all along.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  cacheModel,
+  cacheTalker,
+  eventsOf,
+  loadedIds,
+  makeFolders,
+  patchWith,
+  startTestGateway,
+  streamChat,
+  type TestGateway,
+  talkerDocument,
+} from "../support/gateway.ts";
+import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { contextLengths } from "../support/own-calls.ts";
+
+const talker = "acme/talker:Q8_0";
+
+/** How often the router did something that the loop asked for. */
+function done({ gateway }: TestGateway, kind: string): number {
+  return eventsOf(gateway, "action.finished").filter(({ data }) => (data as { kind?: string }).kind === kind).length;
+}
+
+test("a change to a model that is not loaded is in force while streams of others go on, and unloads nothing", async (t) => {
+  const folders = await makeFolders(t);
+  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const [idle, changed] = [await cacheTalker(folders, "acme/idle"), await cacheTalker(folders, "acme/changed")];
+  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+  await gateway.converged();
+  await gateway.ask(idle);
+  let change: Promise<{ status: number }> | null = null;
+  let isStreaming = true;
+  let wasStreaming = false;
+  const stream = await streamChat(gateway.url, talker, "long", () => {
+    change ??= gateway
+      .json("/api/desired?wait=true", patchWith({ models: { [changed]: { ctxSize: 512 } } }))
+      .then((answer) => {
+        wasStreaming = isStreaming;
+        return answer;
+      });
+  });
+  isStreaming = false;
+  assert.deepEqual(stream, { text: answersOf("talker").long, done: true, error: null });
+  assert.equal((await (change as Promise<{ status: number }> | null))?.status, 200);
+  assert.equal(wasStreaming, true, "it waited for nobody's answer");
+  assert.equal((await contextLengths(gateway))[changed], 512);
+  assert.deepEqual(await loadedIds(gateway), [idle, talker]);
+  const unloads = eventsOf(gateway.gateway, "model").filter(({ data }) => JSON.stringify(data).includes('"unloaded"'));
+  assert.deepEqual(unloads, []);
+});
+
+test("changes that wait for a router that hangs cost its one restart", async (t) => {
+  const folders = await makeFolders(t);
+  const [a, b] = [await cacheTalker(folders, "acme/a"), await cacheTalker(folders, "acme/b")];
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: "version: 1\n",
+    flags: ["--silence-limit", "3", "--resync", "0.2", "--stop-grace", "0.5"],
+  });
+  const { router } = await gateway.converged();
+  const reloads = done(gateway, "router.reload");
+  process.kill(router.pid ?? 0, "SIGSTOP");
+  await gateway.until("silent", (status) => !status.router.connected);
+  for (const [id, ctxSize] of [
+    [a, 512],
+    [b, 768],
+  ] as const)
+    await gateway.json("/api/desired", patchWith({ models: { [id]: { ctxSize } } }));
+  await gateway.until("another router", (status) => status.router.pid !== null && status.router.pid !== router.pid);
+  await gateway.converged();
+  assert.deepEqual(await contextLengths(gateway), { [a]: 512, [b]: 768 });
+  assert.deepEqual([done(gateway, "router.restart"), done(gateway, "router.reload") - reloads], [1, 0]);
+});
