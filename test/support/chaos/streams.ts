@@ -46,6 +46,8 @@ export interface Streams {
   midAnswer(count: number, model?: string): Promise<void>;
   /** So many more answers have ended whole. */
   moreWhole(count: number): Promise<void>;
+  /** Every model has answered whole once more. */
+  allWhole(): Promise<void>;
   /** No new chats; resolves when none is in flight. */
   pause(): Promise<void>;
   resume(): void;
@@ -74,6 +76,7 @@ export function startStreams(options: StreamsOptions): Streams {
   const flying = new Set<Stream>();
   const standing = new Set<Allowance>();
   const violations: string[] = [];
+  const wholeOf = new Map<string, number>();
   const counts: StreamCounts = {
     begun: 0,
     outcomes: { whole: 0, error: 0, lost: 0, refused: 0, cut: 0, foreign: 0, hung: 0 },
@@ -116,6 +119,7 @@ export function startStreams(options: StreamsOptions): Streams {
 
   function note(stream: Stream, answer: Answer): void {
     counts.outcomes[answer.outcome]++;
+    if (answer.outcome === "whole") wholeOf.set(stream.model, (wholeOf.get(stream.model) ?? 0) + 1);
     counts.longestWaitMs = Math.max(counts.longestWaitMs, answer.firstTextMs ?? 0);
     if (answer.outcome === "error") {
       const code = answer.error?.code ?? `${stream.dialect} ${answer.status ?? 0}`;
@@ -166,6 +170,11 @@ export function startStreams(options: StreamsOptions): Streams {
     moreWhole: async (count) => {
       const before = counts.outcomes.whole;
       await until(`${count} more answers ended whole`, () => counts.outcomes.whole >= before + count, 60_000);
+    },
+    allWhole: async () => {
+      const before = new Map(wholeOf);
+      const hasAnswered = (model: string): boolean => (wholeOf.get(model) ?? 0) > (before.get(model) ?? 0);
+      await until("every model has answered whole", () => options.models.every(hasAnswered), 60_000);
     },
     pause,
     resume: lift,
