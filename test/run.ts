@@ -42,7 +42,12 @@ function testFiles(names: readonly string[]): string[] {
   );
   // Long by their nature: many seeded kills, time limits of the kernel's own. `npm run test:faults` names them.
   const usual = all.filter((name) => !name.startsWith("faults/"));
-  const chosen = names.length === 0 ? usual : all.filter((name) => names.some((part) => name.includes(part)));
+  // `faults/ chaos` is what has `chaos` of what lies in `faults/`.
+  const folders = names.filter((name) => name.endsWith("/"));
+  const parts = names.filter((name) => !name.endsWith("/"));
+  const inFolders = folders.length === 0 ? all : all.filter((name) => folders.some((part) => name.includes(part)));
+  const named = parts.length === 0 ? inFolders : inFolders.filter((name) => parts.some((part) => name.includes(part)));
+  const chosen = names.length === 0 ? usual : named;
   if (chosen.length === 0) throw new Error(`no test file matches ${names.join(" ")}`);
   // The long ones first: the last file to start decides when the run ends.
   const weight = (name: string): number =>
@@ -60,7 +65,9 @@ async function run(): Promise<number> {
   // Everything that tests write goes here, so that nothing of it can stay.
   const scratch = mkdtempSync(join(tmpdir(), "model-gateway-tests-"));
   try {
-    const args = ["--enable-source-maps", "--test", "--test-concurrency=2", "--test-timeout=120000", ...files];
+    // A chaos run is as long as asked for.
+    const timeoutMs = 240_000 + Number(process.env["CHAOS_MINUTES"] ?? 0) * 60_000;
+    const args = ["--enable-source-maps", "--test", "--test-concurrency=2", `--test-timeout=${timeoutMs}`, ...files];
     const child = spawn(process.execPath, args, {
       cwd: packageRoot,
       stdio: "inherit",

@@ -1,5 +1,6 @@
 // `rm ID`: deletes a model's files, after a question to whoever sits at the terminal.
 import { createInterface } from "node:readline/promises";
+import { type GatewayClient, GatewayClientError, type Removed } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings.ts";
 import { bytesText } from "./amounts.ts";
@@ -17,7 +18,11 @@ export async function rmCommand({ settings, operands, yes, json }: CommandLine):
     if (!yes && !(await isConfirmed(id))) return 2;
     // Its answers in flight are waited for, which nobody sees from here.
     const waiting = setTimeout(() => console.error("Waiting for what uses it to be through."), patienceMs);
-    const removed = await client.remove(id).finally(() => clearTimeout(waiting));
+    const removed = await removeOrGiveUp(client, id).finally(() => clearTimeout(waiting));
+    if (removed === null) {
+      console.log(`${id} is out of the document; nothing of it was here yet, and its pull is given up.`);
+      return 0;
+    }
     if (json) console.log(JSON.stringify(removed, null, 2));
     else
       console.log(
@@ -25,6 +30,23 @@ export async function rmCommand({ settings, operands, yes, json }: CommandLine):
       );
     return 0;
   });
+}
+
+/** null: there was nothing of it to delete, and the document names it no more. */
+async function removeOrGiveUp(client: GatewayClient, id: string): Promise<Removed | null> {
+  try {
+    return await client.remove(id);
+  } catch (error) {
+    if (!(error instanceof GatewayClientError) || error.status !== 404) throw error;
+    const { document } = await client.desired.get();
+    const folded = id.toLowerCase();
+    const named = (document.models ?? [])
+      .map((model) => (typeof model === "string" ? model : model.id))
+      .find((name) => name.toLowerCase() === folded);
+    if (named === undefined) throw error;
+    await client.desired.patch({ models: { [named]: null } }, { wait: true });
+    return null;
+  }
 }
 
 async function isConfirmed(id: string): Promise<boolean> {

@@ -47,10 +47,17 @@ export function createCacheScanner(
     const hash = createHash("sha256");
     const unreadable: string[] = [];
     const used = new Set<string>();
+    const identity = await identityOf(cacheDir);
     const found = await mapLimited(repos, parallelRepos, async (folder) => {
       const repo = folder.slice("models--".length).replace("--", "/");
       return { repo, read: await readRepo(join(cacheDir, folder), repo, used) };
     });
+    // Of a cache that went while it was read the models would seem deleted, and be pulled again into its place.
+    if (identity === null || identity !== (await identityOf(cacheDir))) {
+      // Nor do files that had just gone have no metadata.
+      metadata.clear();
+      return { state: "unknown", why: `the model cache ${cacheDir} went away while it was read` };
+    }
     for (const { repo, read } of found) {
       if (read === null) unreadable.push(repo);
       else models.push(...read.models);
@@ -123,6 +130,12 @@ export function createCacheScanner(
 function pinnedFiles(repo: string, inventory: readonly InventoryEntry[]): ReadonlyMap<string, string> {
   const own = inventory.filter((entry) => entry.repo === repo && entry.revision !== "main");
   return new Map(own.flatMap(({ commit, files }) => files.map(({ path }) => [path, commit])));
+}
+
+/** Of a folder; null where there is none. */
+async function identityOf(path: string): Promise<string | null> {
+  const found = await stat(path).catch(ignoreDangling);
+  return found && `${found.dev}:${found.ino}`;
 }
 
 function newest(snapshot: Snapshot): number {

@@ -213,7 +213,7 @@ test("interface 4, Pull: under suspend it is noted and not made; after a removal
   assert.equal(await gateway.ask("acme/big:Q8_0"), answersOf("big").hello);
 });
 
-test("interface 4, Pull: with `keep` the model stays wanted when the client leaves, and a removal ends its pull", async (t) => {
+test("interface 4, Pull: with `keep` the model stays wanted when the client leaves, and an edit of the document ends its pull", async (t) => {
   const { hub, gateway } = await startWithHub(t);
   hub.addRepo("acme/big", { files: { "big-Q8_0.gguf": modelBytes(talkingModel("big")) } });
   const held = hub.throttle("big-Q8_0.gguf", 100_000);
@@ -230,13 +230,14 @@ test("interface 4, Pull: with `keep` the model stays wanted when the client leav
   await pulling;
   assert.deepEqual(await documentModels(gateway), ["acme/big:Q8_0"]);
   assert.ok(isPulling(gateway));
-  const removed = await gateway.json("/api/remove-model", postWith({ model: "acme/BIG:q8_0" }));
-  assert.equal(removed.status, 200, JSON.stringify(removed.body));
+  const refused = await gateway.json("/api/remove-model", postWith({ model: "acme/BIG:q8_0" }));
+  assert.deepEqual([refused.status, (refused.body["error"] as { code: string }).code], [404, "model_not_found"]);
+  assert.match(JSON.stringify(refused.body), /nothing of acme\/big:Q8_0 is here yet; taking it out of the document/);
+  await gateway.json("/api/desired?wait=true", patchWith({ models: { "acme/big:Q8_0": null } }));
   await held.left;
   assert.deepEqual(await documentModels(gateway), []);
   assert.equal(isPulling(gateway), false);
   assert.deepEqual(await leftovers(gateway.cacheDir), []);
-  assert.equal((await gateway.json("/api/remove-model", postWith({ model: "acme/big:Q8_0" }))).status, 404);
 });
 
 test("interface 4, Pull: what has begun is not given up for three failed tries", async (t) => {

@@ -17,6 +17,7 @@ import { cleanUp } from "../support/clean-up.ts";
 import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
 import type { PullOrder } from "../support/pull-child.ts";
 import { scratchFolder } from "../support/scratch.ts";
+import { between, type Random, randomFrom } from "../support/seeded.ts";
 
 const token = "hf_abcdefghijklmnopqrstuvwxyz0123456789";
 const runs = 200;
@@ -36,21 +37,6 @@ const tuning = {
 const lostByKill = 3 * (2 * gather + 128 * 1024) + 64 * 1024 + 128 * 1024;
 /** Bytes that were already on their way when a connection was given up. */
 const lostByBreak = 256 * 1024;
-
-type Random = () => number;
-
-/** Mulberry32. */
-function randomFrom(seed: number): Random {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
-const between = (random: Random, low: number, high: number): number => Math.floor(low + random() * (high - low));
 
 /** What goes wrong in a run besides the kills; answers with how often a connection may break for it. */
 type Mood = (hub: LoopbackHub, path: string, random: Random) => { readonly breaks: number; readonly again: boolean };

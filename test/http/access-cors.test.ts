@@ -1,6 +1,6 @@
 // Pages of other origins, as a browser meets the gateway: what is refused, what is told, and that streams are told it too.
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { cacheTalker, chatWith, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 
@@ -29,7 +29,7 @@ const toldAlways = {
   "access-control-expose-headers": "x-context-size, x-should-retry, etag, retry-after",
 };
 
-async function start(t: Parameters<typeof makeFolders>[0], flags: readonly string[]): Promise<TestGateway> {
+async function start(t: TestContext, flags: readonly string[]): Promise<TestGateway> {
   const folders = await makeFolders(t);
   const model = await cacheTalker(folders, "acme/alpha");
   const gateway = await startTestGateway(t, {

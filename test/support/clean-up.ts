@@ -2,7 +2,7 @@
 // of registration, so a folder would go before the gateway that writes in it, and leaves out the rest once one has thrown.
 
 /** A test, or what stands for one. */
-interface Ending {
+export interface Ending {
   after(fn: () => Promise<void>): void;
 }
 

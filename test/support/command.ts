@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { packageRoot } from "../../src/settings.ts";
-import { cleanUp } from "./clean-up.ts";
+import { cleanUp, type Ending } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
 import type { GatewayFolders } from "./gateway.ts";
 
@@ -42,7 +42,7 @@ export function commandLine(args: readonly string[]): [string, ...string[]] {
 
 /** Starts the command; what is left of it ends with the test, by KILL. */
 export async function startCommand(
-  t: TestContext,
+  t: Ending,
   folders: GatewayFolders,
   args: readonly string[],
   extra: Readonly<Record<string, string>> = {},

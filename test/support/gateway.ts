@@ -13,7 +13,7 @@ import { linkSnapshot, writeRef } from "../../src/hub/link.ts";
 import { readSettings, type Settings } from "../../src/settings.ts";
 import type { JournalEvent } from "../../src/status/journal.ts";
 import type { StatusReport } from "../../src/status/report.ts";
-import { cleanUp } from "./clean-up.ts";
+import { cleanUp, type Ending } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
 import { modelBytes, talkingModel } from "./models.ts";
 
@@ -25,7 +25,7 @@ export interface GatewayFolders {
   writeConfig(yaml: string): Promise<void>;
 }
 
-export async function makeFolders(t: TestContext): Promise<GatewayFolders> {
+export async function makeFolders(t: Ending): Promise<GatewayFolders> {
   const root = await mkdtemp(join(tmpdir(), "gateway-"));
   cleanUp(t, () => rm(root, { recursive: true, force: true }));
   const stateDir = join(root, "state");

@@ -23,6 +23,13 @@ export function modelToRemove(deps: NamedModels, name: string): CachedModel {
       ? candidates.find((model) => model.id === match.id)
       : asTheDocumentHasIt(deps, name, candidates);
   if (found) return found;
+  const awaited = namedInDocument(deps, name);
+  if (awaited !== undefined) {
+    throw new GatewayError(
+      "model_not_found",
+      `nothing of ${awaited} is here yet; taking it out of the document gives its pull up: \`model-gateway rm\`, or PATCH /api/desired with {"models":{${JSON.stringify(awaited)}:null}}`,
+    );
+  }
   throw notSpelledOut(deps.catalogue, name, candidates, match.kind === "missing" ? match.nearest : []);
 }
 
@@ -32,9 +39,13 @@ function asTheDocumentHasIt(
   name: string,
   candidates: readonly CachedModel[],
 ): CachedModel | undefined {
+  const id = namedInDocument({ store }, name);
+  return id === undefined ? undefined : findCached(candidates, id);
+}
+
+function namedInDocument({ store }: Pick<NamedModels, "store">, name: string): string | undefined {
   const folded = normaliseName(name).toLowerCase();
-  const key = store.current().document.models.find(({ id }) => id.toLowerCase() === folded);
-  return key && findCached(candidates, key.id);
+  return store.current().document.models.find(({ id }) => id.toLowerCase() === folded)?.id;
 }
 
 /** Also those that are not offered: shards that are missing are no reason to keep the others. */

@@ -4,20 +4,20 @@ import { normaliseName } from "../../core/ids.ts";
 import type { DesiredState, Removal } from "../../desired/document.ts";
 import type { DesiredStore, Edit } from "../../desired/store.ts";
 import type { Executor, RemovedFiles } from "../../execute/executor.ts";
-import { type CachedModel, findCached } from "../../plan/observed.ts";
+import type { CachedModel } from "../../plan/observed.ts";
 import { hasOwnCtxSize } from "../../plan/preset-file.ts";
 import { isMarked, pathInRepo, removalsSince } from "../../plan/removals.ts";
 import type { Loop, Pass } from "../../reconcile/loop.ts";
 import type { Catalogue } from "../catalogue.ts";
-import type { Call, Edits, Removed } from "./edits.ts";
-import { untilInForce, type WaitDeps, waitFor } from "./in-force.ts";
+import type { Call, Edits } from "./edits.ts";
+import { untilInForce, type WaitDeps } from "./in-force.ts";
 import { modelToRemove } from "./model-to-remove.ts";
 import { leavingError, namesInDocument } from "./naming.ts";
 
 export interface RemoveDeps extends WaitDeps {
   readonly store: DesiredStore;
   readonly catalogue: Catalogue;
-  readonly executor: Pick<Executor, "follow" | "running">;
+  readonly executor: Pick<Executor, "follow">;
   /** ms */
   readonly now: () => number;
 }
@@ -26,8 +26,6 @@ export function removeEdit(deps: RemoveDeps): Edits["remove"] {
   return async (name, call) => {
     // Asked once more while it goes: the same answer for both.
     const underWay = deps.store.current().document.removals.find((removal) => isNamed(removal, name));
-    const awaited = underWay ? undefined : awaitedModel(deps, name);
-    if (awaited !== undefined) return withdraw(deps, awaited, call);
     const model = underWay ? undefined : modelToRemove(deps, name);
     const id = underWay?.id ?? model?.id ?? name;
     let removed: RemovedFiles | null = null;
@@ -50,28 +48,6 @@ export function removeEdit(deps: RemoveDeps): Edits["remove"] {
       unfollow();
     }
   };
-}
-
-/** The id by which the document names a model of which nothing is here yet. */
-function awaitedModel({ store, loop }: RemoveDeps, name: string): string | undefined {
-  const cache = loop.last()?.observed.cache;
-  if (cache?.state !== "known") return undefined;
-  const folded = normaliseName(name).toLowerCase();
-  const named = store.current().document.models.find(({ id }) => id.toLowerCase() === folded);
-  return named && !findCached(cache.value.models, named.id) ? named.id : undefined;
-}
-
-/** What is being pulled, or waits for its turn or for room, is given up: what came of it goes with the pull. */
-async function withdraw(deps: RemoveDeps, id: string, call: Call): Promise<Removed> {
-  const { generation } = await deps.store.edit(() => ({ patch: { models: { [id]: null } } }), call.by);
-  await waitFor(deps, {
-    generation,
-    call,
-    test: (pass) =>
-      !pass.running.some(({ action }) => action.key === `model/${id}`) &&
-      !deps.executor.running().some(({ action }) => action.key === `model/${id}`),
-  });
-  return { id, ...nothing, removedPresetSection: false };
 }
 
 const nothing: RemovedFiles = { deletedFiles: 0, freedBytes: 0 };
