@@ -52,12 +52,18 @@ export interface LoaderOptions {
   readonly onFailed: (id: string, error: GatewayError) => void;
 }
 
+/** So many calls that break off in a row are no router's end that is about to be known; ms between them. */
+const mostBrokenOff = 8;
+const brokenOffMs = 250;
+
 export function createLoader(options: LoaderOptions): Loader {
   const { router, changes, now } = options;
   const turns = new Map<string, Turn>();
   let current: { readonly id: string; phase: "room" | "workers" | "load" } | null = null;
   let yielding: string | null = null;
   let isWorking = false;
+  /** Calls in a row that the router broke off. */
+  let brokenOff = 0;
 
   /** Whoever drains a model waits for its load: while it is held there is none. */
   function isOpen(id: string): boolean {
@@ -95,17 +101,29 @@ export function createLoader(options: LoaderOptions): Loader {
       }
     } catch (error) {
       const failed = toGatewayError(error);
+      if (failed.code !== "router_unavailable") options.onFailed(id, failed);
+      else if (router.isReady()) await endOrWait(id, failed);
       // Of a router that has gone: whoever waits goes on waiting for the next one.
-      if (failed.code !== "router_unavailable" || router.isReady()) options.onFailed(id, failed);
     } finally {
       current = null;
       changes.poke();
     }
   }
 
+  /**
+   * A router that was killed closes its connections a moment before its end is known: two of thirty-eight requests were
+   * refused for it. One that answered that it does not want to, or breaks off again and again, is no such case.
+   */
+  async function endOrWait(id: string, failed: GatewayError): Promise<void> {
+    const hasAnswered = failed.cause === undefined;
+    if (hasAnswered || ++brokenOff > mostBrokenOff) return options.onFailed(id, failed);
+    await changes.next(undefined, brokenOffMs);
+  }
+
   async function untilLoaded(id: string, begun: BegunLoad): Promise<void> {
     const startedAt = now();
     await router.client().load(id);
+    brokenOff = 0;
     for (;;) {
       await router.refresh();
       if (now() - Math.max(startedAt, options.progressAt(id)) > begun.stallMs) await endStalled(id, begun.stallMs);
