@@ -2,6 +2,7 @@
 // Knows nothing of what the process does.
 import { type ChildProcess, spawn } from "node:child_process";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { killGroup, noteGroup } from "./living.ts";
 
 export interface ProcessExit {
   readonly code: number | null;
@@ -49,8 +50,10 @@ export async function startProcess(options: {
   let tail = "";
   let endedAt: number | null = null;
   let stopping: Promise<ProcessExit> | null = null;
+  const isGone = noteGroup(pid);
   void exited.then(() => {
     endedAt = Date.now();
+    isGone();
   });
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8");
@@ -63,12 +66,12 @@ export async function startProcess(options: {
   async function end(graceMs: number): Promise<ProcessExit> {
     // Long after its end the number of its group may be somebody else's.
     if (endedAt !== null && Date.now() - endedAt > groupIsOursMs) return exited;
-    if (endedAt === null) signal(pid, "SIGTERM");
-    const timer = setTimeout(() => signalGroup(pid, "SIGKILL"), graceMs);
+    if (endedAt === null) terminate(pid);
+    const timer = setTimeout(() => killGroup(pid), graceMs);
     const exit = await exited;
     clearTimeout(timer);
     // What the leader left behind in its group goes too.
-    signalGroup(pid, "SIGKILL");
+    killGroup(pid);
     return exit;
   }
 
@@ -117,19 +120,13 @@ function started(child: ChildProcess, path: string): Promise<void> {
   });
 }
 
-function signal(pid: number, name: NodeJS.Signals): void {
+function terminate(pid: number): void {
   try {
-    process.kill(pid, name);
+    process.kill(pid, "SIGTERM");
   } catch (error) {
-    // EPERM is what macOS says of a group in which only zombies are left.
+    // Gone, or on macOS a zombie.
     if (!["ESRCH", "EPERM"].includes(systemCode(error) ?? "")) throw error;
   }
-}
-
-/** Signals a whole process group; one that is gone is no error. */
-function signalGroup(pid: number, name: NodeJS.Signals): void {
-  if (process.platform === "win32") return signal(pid, name);
-  signal(-pid, name);
 }
 
 /** How a process ended, in words. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
-import { streamEvents } from "../../src/http/gateway/events.ts";
+import { createEventStreams } from "../../src/http/gateway/events.ts";
 import { createJournal, type Journal } from "../../src/status/journal.ts";
 import { cleanUp } from "../support/clean-up.ts";
 
@@ -10,7 +10,8 @@ async function start(t: TestContext, isLicensed: () => boolean): Promise<{ url: 
   const journal = createJournal(Date.now);
   const app = Fastify({ forceCloseConnections: true });
   app.decorateRequest("stillLicensed", () => isLicensed());
-  app.get("/api/events", (request, reply) => streamEvents(journal, request, reply, 5));
+  const cutOff = new AbortController().signal;
+  app.get("/api/events", createEventStreams({ journal, most: 2, cutOff, everyMs: 5 }));
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   cleanUp(t, () => app.close());
   return { url, journal };
