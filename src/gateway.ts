@@ -238,8 +238,7 @@ async function run({
       routerReady: router.isReady,
       cutOff: cutOff.signal,
       onFailure: (error, model) => {
-        if (error.code !== "shutting_down")
-          logger.warn({ err: error, model, code: error.code }, "a generation failed");
+        if (error.code !== "shutting_down") logger.warn({ err: error, model, code: error.code }, "a generation failed");
       },
     },
   });

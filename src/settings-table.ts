@@ -122,7 +122,8 @@ export const settingRows = [
     flag: "write-stall",
     variable: "GATEWAY_WRITE_STALL",
     fallback: "600",
-    meaning: "Seconds that a client may leave unread what it is sent; then its connection is closed and its answer ends.",
+    meaning:
+      "Seconds that a client may leave unread what it is sent; then its connection is closed and its answer ends.",
   },
   {
     flag: "max-connections",

@@ -48,7 +48,7 @@ export function serverOptions({
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: idleTimeoutMs,
     forceCloseConnections: true,
-    clientErrorHandler: (error, socket) => refuseUnread(error as NodeJS.ErrnoException, socket),
+    clientErrorHandler: (error, socket) => refuseUnread(error, socket),
     http: {
       maxHeaderSize: headerLimit,
       // Node refuses a header timeout that is longer than the whole request's.

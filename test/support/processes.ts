@@ -22,3 +22,9 @@ export async function isRunning(pid: number): Promise<boolean> {
     return false;
   }
 }
+
+/** MB of memory that a process has in use. */
+export async function residentMegabytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024;
+}

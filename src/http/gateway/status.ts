@@ -18,10 +18,7 @@ export interface StatusRoutesDeps {
   readonly eventListeners: number;
 }
 
-export function statusRoutes(
-  app: FastifyInstance,
-  deps: StatusRoutesDeps,
-): void {
+export function statusRoutes(app: FastifyInstance, deps: StatusRoutesDeps): void {
   let last: { readonly report: StatusReport; readonly at: number } | undefined;
   const reportFor = ({ isLicensed }: FastifyRequest): StatusReport => {
     const now = Date.now();
