@@ -18,9 +18,11 @@ import {
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, slowModel, talkingModel } from "../support/models.ts";
 import { postWith } from "../support/own-calls.ts";
-import { isRunning } from "../support/processes.ts";
-import { rawClient, rawGet } from "../support/raw-client.ts";
+import { cpuMilliseconds, isRunning } from "../support/processes.ts";
+import { rawClient, rawGet, rawPost } from "../support/raw-client.ts";
 import { until } from "../support/scratch.ts";
+import { lowVoice, soundForm, startSpeechGateway } from "../support/speech.ts";
+import { someSound } from "../support/whisper.ts";
 
 const talker = "acme/talker:Q8_0";
 
@@ -160,8 +162,13 @@ test("who waits for a model is turned away at once; who has an answer under way 
     const response = await fetch(`${url}/v1/chat/completions`, chatWith(model));
     return { status: response.status, body: await response.text() };
   };
+  const change = async (): Promise<{ status: number; body: string }> => {
+    const response = await fetch(`${url}/api/set-ctx-size`, postWith({ model: talker, ctx_size: 768 }));
+    return { status: response.status, body: await response.text() };
+  };
   const under = streamChat(url, talker, "forever", () => {
-    waiting ??= Promise.all([ask(one), ask(two)]).finally(() => (refusedAt = performance.now()));
+    // The change drains: it waits for the endless answer.
+    waiting ??= Promise.all([ask(one), ask(two), change()]).finally(() => (refusedAt = performance.now()));
   });
   await until("both have asked", () => waiting !== null);
   await fetch(`${url}/status`);
@@ -245,4 +252,39 @@ test("a pull that is cut by the end says so, and the next start goes on with it"
   const second = await start(t, folders, [], { HF_ENDPOINT: hub.endpoint });
   await until("it is there", async () => (await (await fetch(`${second.url}/v1/models`)).text()).includes("acme/far"));
   assert.ok(hub.sentBytes(file) - before < bytes.length - (1 << 20), "what had come was not fetched again");
+});
+
+test("a restart is ready soon", async (t) => {
+  const folders = await makeFolders(t);
+  const first = await start(t, folders);
+  await first.stopped("SIGTERM");
+  const began = performance.now();
+  const { serve, stopped } = await start(t, folders);
+  const ms = Math.round(performance.now() - began);
+  const cpuMs = await cpuMilliseconds(serve.process.pid ?? 0);
+  t.diagnostic(`ready after ${ms} ms, ${cpuMs} ms of CPU`);
+  // Of the machine's time only what is its own: others run beside it.
+  assert.ok(cpuMs < 2_000, `${cpuMs} ms of CPU`);
+  assert.equal((await stopped("SIGTERM")).code, 0);
+});
+
+test("speech that is under way at the end of the grace is cut, and its engines are gone", async (t) => {
+  const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "0.5"] });
+  await gateway.say(lowVoice);
+  const heard = await gateway.json("/v1/audio/transcriptions", soundForm(someSound()));
+  assert.equal(heard.status, 200);
+  const pids = [gateway.engine("transcription").pid, gateway.engine("synthesis").pid];
+  const body = { voice: lowVoice, input: "This is a sentence that is said over and over again. ".repeat(1_600) };
+  const client = await rawClient(t, gateway.url);
+  client.socket.pause();
+  client.send(rawPost("/v1/audio/speech", body));
+  await until("it speaks", () => (gateway.gateway.status().speech.synthesis?.inFlight ?? 0) > 0);
+  const began = performance.now();
+  await gateway.gateway.stop();
+  const ms = performance.now() - began;
+  assert.ok(ms < 4_000, `${ms} ms`);
+  for (const pid of pids) assert.equal(await isRunning(pid ?? 0), false);
+  client.socket.resume();
+  const { text } = await client.ended();
+  assert.ok(text.startsWith("HTTP/1.1 200") && !text.endsWith("\r\n0\r\n\r\n"), "half of it must not look whole");
 });
