@@ -2,14 +2,17 @@
 // they end with it: each is in a group of its own, so no signal of the terminal reaches them.
 import { systemCode } from "../core/errors.ts";
 
-const living = new Set<number>();
+/** By the leader's number; `left`: the leader has ended, others of its group may live on. */
+const living = new Map<number, "led" | "left">();
 
-/** Counts a group among the living; call the result once it is gone. */
+/** Counts a group among the living; call the result once its leader has ended. */
 export function noteGroup(pid: number): () => void {
   if (living.size === 0) process.on("exit", killLiving);
-  living.add(pid);
+  for (const [other, state] of living) if (state === "left" && !isThere(groupOf(other))) living.delete(other);
+  living.set(pid, "led");
   return () => {
-    living.delete(pid);
+    if (isThere(groupOf(pid))) living.set(pid, "left");
+    else living.delete(pid);
     if (living.size === 0) process.off("exit", killLiving);
   };
 }
@@ -17,7 +20,7 @@ export function noteGroup(pid: number): () => void {
 /** KILL to a whole group; one that is gone is no error. */
 export function killGroup(pid: number): void {
   try {
-    process.kill(process.platform === "win32" ? pid : -pid, "SIGKILL");
+    process.kill(groupOf(pid), "SIGKILL");
   } catch (error) {
     // EPERM is what macOS says of a group in which only zombies are left.
     if (!["ESRCH", "EPERM"].includes(systemCode(error) ?? "")) throw error;
@@ -25,5 +28,21 @@ export function killGroup(pid: number): void {
 }
 
 function killLiving(): void {
-  for (const pid of living) killGroup(pid);
+  for (const [pid, state] of living) {
+    // A number is not given away while its group lives: where there is a new process of that number, the group was gone.
+    if (state === "led" || !isThere(pid)) killGroup(pid);
+  }
+}
+
+function groupOf(pid: number): number {
+  return process.platform === "win32" ? pid : -pid;
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return systemCode(error) === "EPERM";
+  }
 }
