@@ -13,6 +13,7 @@ import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
 import { type Core, createCore } from "./gateway/core.ts";
 import { writeFirstDocument } from "./gateway/first-start.ts";
+import { shutDown } from "./gateway/shut-down.ts";
 import { buildApp } from "./http/app.ts";
 import { createCatalogue } from "./http/catalogue.ts";
 import { createChatContext } from "./http/chat-context.ts";
@@ -22,11 +23,14 @@ import { createIdleUnload } from "./http/idle.ts";
 import { keyFileName } from "./http/keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
 import { listen, requireKeys } from "./http/listen.ts";
+import { createOpenAnswers } from "./http/open-answers.ts";
 import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
+import { whileOpen } from "./http/while-open.ts";
 import { cleanPartials } from "./hub/partials.ts";
 import { voiceRepo } from "./hub/speech-files.ts";
 import { lockState } from "./lifecycle.ts";
+import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
 import { packageRoot, type Settings } from "./settings.ts";
 import { transcriptionRepo } from "./speech/transcription-models.ts";
@@ -48,6 +52,8 @@ export interface GatewayOptions {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
   readonly onInstallProgress?: (progress: InstallProgress) => void;
+  /** Gives the start up: whatever has been started ends. */
+  readonly signal?: AbortSignal;
 }
 
 /** Filesystems without events: how often gateway.yaml is looked at anyway. */
@@ -56,9 +62,12 @@ const filePollMs = 2_000;
 /** How often the state folder is looked after. */
 const stateLookMs = 2_000;
 
-/** Starts a gateway. Errors: `invalid_request` for settings that cannot work (port taken, state folder in use). */
+/**
+ * Starts a gateway. Errors: `invalid_request` for settings that cannot work (port taken, state folder in use);
+ * `shutting_down`, `cancelled` where the start was given up.
+ */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { settings, logger } = options;
+  const { settings, logger, signal = new AbortController().signal } = options;
   const keys = openLicenseKeys({
     path: join(settings.stateDir, keyFileName),
     single: settings.licenseKey,
@@ -83,7 +92,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       core.store.hasAppliedFile(),
     );
     if (isFirst) logger.info({ path: settings.configPath }, "wrote a first document, with a starter model");
-    return await run(core, keys, settings, logger, lock.release);
+    const tight = await openFilesProblem(settings.maxConnections);
+    if (tight !== null) logger.warn(tight);
+    return await run({ core, keys, settings, logger, signal, unlock: lock.release });
   } catch (error) {
     await lock.release();
     throw error;
@@ -110,19 +121,28 @@ async function removeLeftoverPartials(
   }
 }
 
-async function run(
-  core: Core,
-  keys: LicenseKeys,
-  settings: Settings,
-  logger: FastifyBaseLogger,
-  unlock: () => Promise<void>,
-): Promise<Gateway> {
+async function run({
+  core,
+  keys,
+  settings,
+  logger,
+  signal,
+  unlock,
+}: {
+  readonly core: Core;
+  readonly keys: LicenseKeys;
+  readonly settings: Settings;
+  readonly logger: FastifyBaseLogger;
+  readonly signal: AbortSignal;
+  readonly unlock: () => Promise<void>;
+}): Promise<Gateway> {
   const { loop, store, admission, journal, router } = core;
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
   const stopping = new AbortController();
   const cutOff = new AbortController();
-  // Each answer in flight listens to it.
-  setMaxListeners(0, cutOff.signal);
+  // Each request that waits, each answer in flight listens to one of them.
+  setMaxListeners(0, stopping.signal, cutOff.signal);
+  const answers = createOpenAnswers();
   const status = (): StatusReport => core.status(stopping.signal.aborted);
   const catalogue = createCatalogue(
     loop.last,
@@ -171,10 +191,12 @@ async function run(
     for (const id of models) abandon(id);
     upstream.cut(models, message);
   });
+  const chatContext = createChatContext({ mode: settings.chatContext, catalogue, edits, admission });
   const app: FastifyInstance = buildApp({
     logger,
     settings,
     stopping: stopping.signal,
+    answers,
     loopback: isLoopback(settings.host),
     keys,
     own: {
@@ -200,6 +222,9 @@ async function run(
         });
       },
       waitTimeoutMs: settings.waitTimeoutMs,
+      stopping: stopping.signal,
+      cutOff: cutOff.signal,
+      eventListeners: settings.eventListeners,
     },
     speech: {
       use: speechUse,
@@ -212,36 +237,41 @@ async function run(
     families: {
       catalogue,
       edits,
-      admission,
+      admission: {
+        ...admission,
+        acquire: (id, left, ticket) =>
+          whileOpen(stopping.signal, left, (either) => admission.acquire(id, either, ticket)),
+      },
       idle,
       upstream,
-      chatContext: createChatContext({ mode: settings.chatContext, catalogue, edits, admission }),
+      chatContext: {
+        acquire: (model, size, left) =>
+          whileOpen(stopping.signal, left, (either) => chatContext.acquire(model, size, either)),
+      },
       routerReady: router.isReady,
       cutOff: cutOff.signal,
-      onFailure: (error, model) => logger.warn({ err: error, model, code: error.code }, "a generation failed"),
+      onFailure: (error, model) => {
+        if (error.code !== "shutting_down") logger.warn({ err: error, model, code: error.code }, "a generation failed");
+      },
     },
   });
   let files: FileSource | null = null;
   let stopped: Promise<void> | null = null;
 
-  async function shutDown(): Promise<void> {
-    // Not ready at once; answers in flight get the grace period, then end in their family's error frame.
-    stopping.abort();
-    await files?.close();
-    await loop.stop();
-    core.rpc.workers.stop();
-    await core.executor.close();
-    idle.stop();
-    const grace = AbortSignal.timeout(settings.stopGraceMs);
-    await Promise.all([admission.drain("all", grace), core.speech.settled(grace)]);
-    cutOff.abort();
-    await app.close();
-    await Promise.all([router.close(), core.speech.close()]);
-    await core.hub.close();
-    await core.lastUsed.close();
-    await core.stateFolder.stop();
-    await unlock();
-  }
+  let preparing: Promise<void> = Promise.resolve();
+  const stop = (): Promise<void> =>
+    (stopped ??= shutDown({
+      core,
+      app,
+      answers,
+      idle,
+      files,
+      preparing,
+      stopGraceMs: settings.stopGraceMs,
+      stopping,
+      cutOff,
+      unlock,
+    }));
 
   try {
     const url = await listen(app, settings.host, settings.port);
@@ -260,12 +290,12 @@ async function run(
     await removeLeftoverPartials(settings.cacheDir, store.current(), logger);
     store.onChange((state) => void removeLeftoverPartials(settings.cacheDir, state, logger));
     loop.start();
-    await loop.waitFor({ generation: 0, timeoutMs: settings.startTimeoutMs, test: () => true });
-    void core.engine.prepare(stopping.signal);
+    await loop.waitFor({ generation: 0, timeoutMs: settings.startTimeoutMs, signal, test: () => true });
+    preparing = core.engine.prepare(stopping.signal);
     const needsKey = (): boolean => !isLoopback(settings.host) || keys.areRequired();
-    return { url, journal, status, needsKey, stop: () => (stopped ??= shutDown()) };
+    return { url, journal, status, needsKey, stop };
   } catch (error) {
-    await shutDown();
+    await stop();
     throw error;
   }
 }

@@ -207,13 +207,29 @@ async function look(pid: number): Promise<{ readonly state: string; readonly sta
   }
 }
 
-/** Runs `stop` at the first SIGINT or SIGTERM and exits with its outcome; a second signal exits at once. */
+/** 128 and the signal's number, as shells count. */
+const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+
+/**
+ * ms in which the same signal again counts as once: Ctrl+C under npm comes twice, from the terminal and from npm, and so
+ * does the end of a terminal, from the kernel and from the shell.
+ */
+const echoMs = 200;
+
+/**
+ * Runs `stop` at the first SIGINT, SIGTERM or SIGHUP, and exits with 0, or with 1 where that fails. A second signal exits at
+ * once, with 128 and its number; processes of ours that still run are killed then.
+ */
 export function stopOnSignals(stop: () => Promise<void>, onError: (error: unknown) => void): void {
-  let stopping = false;
-  for (const name of ["SIGINT", "SIGTERM"] as const) {
+  let begunAt: number | null = null;
+  for (const [name, code] of Object.entries(exitCodes)) {
     process.on(name, () => {
-      if (stopping) process.exit(1);
-      stopping = true;
+      const now = performance.now();
+      if (begunAt !== null) {
+        if (now - begunAt > echoMs) process.exit(code);
+        return;
+      }
+      begunAt = now;
       stop().then(
         () => process.exit(0),
         (error: unknown) => {

@@ -78,7 +78,8 @@ export const settingRows = [
     flag: "stop-grace",
     variable: "GATEWAY_STOP_GRACE",
     fallback: "10",
-    meaning: "Seconds from asking a process to end to ending it.",
+    meaning:
+      "Seconds from asking a process to end to ending it; as long do answers under way go on when the gateway stops.",
   },
   {
     flag: "silence-limit",
@@ -100,10 +101,48 @@ export const settingRows = [
       "Bytes that a chat's body may have. Other routes take less: the document 4 MiB, what needs no license key 256 KiB, all others 1 MiB.",
   },
   {
+    flag: "header-limit",
+    variable: "GATEWAY_HEADER_LIMIT",
+    fallback: "16384",
+    meaning: "Bytes that a request's address and headers may have together.",
+  },
+  {
+    flag: "header-timeout",
+    variable: "GATEWAY_HEADER_TIMEOUT",
+    fallback: "60",
+    meaning: "Seconds in which a request's headers must have come.",
+  },
+  {
+    flag: "request-timeout",
+    variable: "GATEWAY_REQUEST_TIMEOUT",
+    fallback: "300",
+    meaning: "Seconds in which a request, with its body, must have come. An answer may take as long as it does.",
+  },
+  {
+    flag: "idle-timeout",
+    variable: "GATEWAY_IDLE_TIMEOUT",
+    fallback: "72",
+    meaning: "Seconds that a connection stays open between two requests.",
+  },
+  {
+    flag: "write-stall",
+    variable: "GATEWAY_WRITE_STALL",
+    fallback: "600",
+    meaning:
+      "Seconds that a client may leave unread what it is sent; then its connection is closed and its answer ends.",
+  },
+  {
     flag: "max-connections",
     variable: "GATEWAY_MAX_CONNECTIONS",
     fallback: "2048",
-    meaning: "Connections open at once; further ones are closed.",
+    meaning:
+      "Connections open at once. On further ones requests are answered 503 `busy`, but for /livez and /readyz; many more are closed unanswered.",
+  },
+  {
+    flag: "event-listeners",
+    variable: "GATEWAY_EVENT_LISTENERS",
+    fallback: "256",
+    meaning: "Readers of /api/events at once; a further one is answered 503 `busy`.",
   },
   {
     flag: "allow-host",

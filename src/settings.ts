@@ -9,11 +9,13 @@ import { parseKeepAlive } from "./core/keep-alive.ts";
 import type { SpeechEngineChoice } from "./engines/synthesis-engine.ts";
 import type { ChatContextMode } from "./http/chat-context.ts";
 import { type ChosenPrefixes, prefixProblem } from "./http/prefixes.ts";
+import { type LimitSettings, readLimits } from "./settings-limits.ts";
 import { settingRows } from "./settings-table.ts";
+import { type Flag, fallbackOf, type SettingText, settingValues, spelt } from "./settings-values.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface Settings {
+export interface Settings extends LimitSettings {
   readonly host: string;
   readonly port: number;
   readonly stateDir: string;
@@ -34,10 +36,6 @@ export interface Settings {
   readonly stopGraceMs: number;
   readonly silenceLimitMs: number;
   readonly waitTimeoutMs: number;
-  /** Bytes that a chat's body may have. */
-  readonly bodyLimit: number;
-  /** Open at once. */
-  readonly maxConnections: number;
   readonly allowedHosts: readonly string[];
   /** Origins whose pages may call the gateway, `https://HOST[:PORT]`. */
   readonly corsOrigins: readonly string[];
@@ -56,8 +54,6 @@ export interface Settings {
   /** A Python, or a `piper` command. */
   readonly piper: string | undefined;
   readonly speechIdleMs: number;
-  /** Bytes. */
-  readonly uploadLimit: number;
   /** ms between two looks at an RPC worker. */
   readonly workerIntervalMs: number;
   /** ms that a lost RPC worker has to answer before it is used again. */
@@ -69,8 +65,6 @@ export interface Settings {
   /** For the engines' own environment, which takes from it what it needs. */
   readonly environment: Environment;
 }
-
-type Flag = (typeof settingRows)[number]["flag"];
 
 export interface CommandLine {
   readonly command: string;
@@ -140,33 +134,9 @@ function workerFlags(given: (flag: string) => string | undefined): CommandLine["
   return Object.fromEntries(entries) as CommandLine["worker"];
 }
 
-function build(text: (flag: Flag) => string | undefined, environment: Environment): Settings {
-  const count = (flag: Flag, least: number): number => {
-    const value = text(flag) ?? fallbackOf(flag);
-    const number = Number(value);
-    if (!Number.isFinite(number) || number < least || value.trim() === "") {
-      throw new GatewayError(
-        "invalid_request",
-        `${spelt(flag)} must be a number from ${least}, not ${JSON.stringify(value)}`,
-      );
-    }
-    return number;
-  };
-  const whole = (flag: Flag, least: number): number => {
-    const number = count(flag, least);
-    if (Number.isSafeInteger(number)) return number;
-    throw new GatewayError("invalid_request", `${spelt(flag)} must be a whole number, not ${number}`);
-  };
-  // A timer that is longer goes off at once.
-  const ms = (flag: Flag): number => Math.min(Math.round(count(flag, 0) * 1000), longestTimerMs);
-  const oneOf = (flag: Flag, values: readonly string[]): string => {
-    const value = text(flag) ?? fallbackOf(flag);
-    if (values.includes(value)) return value;
-    throw new GatewayError(
-      "invalid_request",
-      `${spelt(flag)} must be one of ${values.join(", ")}, not ${JSON.stringify(value)}`,
-    );
-  };
+function build(text: SettingText, environment: Environment): Settings {
+  const values = settingValues(text);
+  const { whole, ms, oneOf } = values;
   const stateDir = resolve(text("state") ?? defaultStateDir(environment));
   const port = whole("port", 0);
   if (port > 65_535) throw new GatewayError("invalid_request", `${spelt("port")} must be at most 65535, not ${port}`);
@@ -190,8 +160,7 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     stopGraceMs: ms("stop-grace"),
     silenceLimitMs: ms("silence-limit"),
     waitTimeoutMs: ms("wait-timeout"),
-    bodyLimit: whole("body-limit", 1024),
-    maxConnections: whole("max-connections", 1),
+    ...readLimits(values),
     allowedHosts: listOf(text("allow-host")),
     corsOrigins: listOf(text("cors-origin")).map((origin) => originOf(origin)),
     licenseKey: environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined,
@@ -202,7 +171,6 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     speechEngine: oneOf("speech-engine", ["auto", "piper", "embedded"]) as SpeechEngineChoice,
     piper: text("piper"),
     speechIdleMs: ms("speech-idle"),
-    uploadLimit: whole("upload-limit", 1024),
     workerIntervalMs: Math.max(50, ms("worker-interval")),
     workerStableMs: ms("worker-stable"),
     workerStallMs: Math.max(100, ms("worker-stall")),
@@ -211,8 +179,6 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     environment,
   };
 }
-
-const longestTimerMs = 2 ** 31 - 1;
 
 function listOf(text: string | undefined): string[] {
   return (text ?? "")
@@ -230,7 +196,7 @@ function originOf(text: string): string {
   throw new GatewayError("invalid_request", `${spelt("cors-origin")} must list origins such as https://chat.example`);
 }
 
-function prefixesOf(text: (flag: Flag) => string | undefined): ChosenPrefixes {
+function prefixesOf(text: SettingText): ChosenPrefixes {
   const nativePrefix = prefixOf("native-prefix", text("native-prefix"));
   const compatPrefix = prefixOf("compat-prefix", text("compat-prefix"));
   const problem = prefixProblem({ nativePrefix, compatPrefix });
@@ -262,21 +228,12 @@ function keepAliveOf(given: string | undefined): number | null {
   return keepAlive.kind === "forever" ? null : keepAlive.seconds * 1000;
 }
 
-/** Both spellings, as it is not known here which of them was used. */
-function spelt(flag: Flag): string {
-  return `--${flag} (${settingRows.find((row) => row.flag === flag)?.variable ?? ""})`;
-}
-
 /** The address stays out of the message: it may carry a password. */
 function hubEndpoint(environment: Environment): string {
   const text = environment["HF_ENDPOINT"] || "https://huggingface.co";
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol === "https:" || url?.protocol === "http:") return text.replace(/\/+$/, "");
   throw new GatewayError("invalid_request", "HF_ENDPOINT must be an http or https address");
-}
-
-function fallbackOf(flag: Flag): string {
-  return settingRows.find((row) => row.flag === flag)?.fallback ?? "";
 }
 
 /** The first that is set wins, as llama.cpp's own code has it. */

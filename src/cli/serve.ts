@@ -16,18 +16,29 @@ const secretFields = [
 
 export async function serveCommand(settings: Settings): Promise<void> {
   const logger = pino({ level: settings.logLevel, redact: [...secretFields] }, logOutput(process.stderr));
-  const gateway = await startGateway({
+  // A terminal that was closed takes no more words: that is no reason to end in disorder.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+  const giveUp = new AbortController();
+  const starting = startGateway({
     settings,
     logger,
     onInstallProgress: installProgress("llama-server", process.stderr),
+    signal: giveUp.signal,
   });
   stopOnSignals(
-    () => {
+    async () => {
       console.log("Stopping: answers in flight may end first. A second signal stops at once.");
-      return gateway.stop();
+      giveUp.abort();
+      const started = await starting.catch(() => null);
+      await started?.stop();
     },
     (error) => logger.error({ err: error }, "the gateway did not stop cleanly"),
   );
+  const gateway = await starting.catch((error: unknown) => {
+    if (giveUp.signal.aborted) return null;
+    throw error;
+  });
+  if (gateway === null) return;
   console.log(`Model Gateway listens on ${gateway.url}; its document is ${settings.configPath}`);
   tellWhenReady(gateway);
 }

@@ -39,13 +39,13 @@ export function createEngineSource(options: {
   let stamp: string | null = null;
   let prepared = false;
 
-  async function find(): Promise<boolean> {
+  async function find(signal?: AbortSignal): Promise<boolean> {
     const located = await locateEngine("llama-server", where);
     if (!located) return false;
     stamp = await stampOf(located.path);
     if (await isForAnotherMachine(located.path))
       throw new GatewayError("engine_missing", `${located.path} is a program for another kind of machine`);
-    knownOptions = await readKnownOptions(located.path, engineEnvironment(options.environment, {}));
+    knownOptions = await readKnownOptions(located.path, engineEnvironment(options.environment, {}), signal);
     path = located.path;
     binary = "present";
     return true;
@@ -68,7 +68,7 @@ export function createEngineSource(options: {
     prepare: async (signal) => {
       failure = null;
       try {
-        if (!(await find()) && options.install) {
+        if (!(await find(signal)) && options.install) {
           binary = "installing";
           options.onChange();
           await installEngine("llama", {
@@ -78,7 +78,7 @@ export function createEngineSource(options: {
             onProgress: options.onProgress,
           });
           binary = "missing";
-          await find();
+          await find(signal);
         }
       } catch (error) {
         binary = "missing";

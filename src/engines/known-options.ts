@@ -9,12 +9,14 @@ const presetOnly = ["load-on-startup", "stop-timeout", "dedup-cache-models"];
 export async function readKnownOptions(
   path: string,
   environment: Readonly<Record<string, string>>,
+  signal?: AbortSignal,
 ): Promise<ReadonlySet<string> | null> {
   try {
     const { stdout } = await promisify(execFile)(path, ["--help"], {
       env: environment,
       timeout: 10_000,
       maxBuffer: 4 << 20,
+      ...(signal === undefined ? {} : { signal }),
     });
     return parseHelp(stdout);
   } catch {

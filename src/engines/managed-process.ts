@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
+import { killGroup, noteGroup } from "./living.ts";
 
 export interface ProcessExit {
   readonly code: number | null;
@@ -52,8 +53,10 @@ export async function startProcess(options: {
   let tail = "";
   let endedAt: number | null = null;
   let stopping: Promise<ProcessExit> | null = null;
+  const isGone = noteGroup(pid);
   void exited.then(() => {
     endedAt = steadyNow();
+    isGone();
   });
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8");
@@ -66,12 +69,12 @@ export async function startProcess(options: {
   async function end(graceMs: number): Promise<ProcessExit> {
     // Long after its end the number of its group may be somebody else's.
     if (endedAt !== null && steadyNow() - endedAt > groupIsOursMs) return exited;
-    if (endedAt === null) signal(pid, "SIGTERM");
-    const timer = setTimeout(() => signalGroup(pid, "SIGKILL"), graceMs);
+    if (endedAt === null) signalTo(pid, "SIGTERM");
+    const timer = setTimeout(() => killGroup(pid), graceMs);
     const exit = await exited;
     clearTimeout(timer);
     // What the leader left behind in its group goes too.
-    signalGroup(pid, "SIGKILL");
+    killGroup(pid);
     return exit;
   }
 
@@ -84,7 +87,7 @@ export async function startProcess(options: {
     // Once: llama-server takes a second TERM for impatience and drops everything.
     stop: (graceMs) => (stopping ??= end(graceMs)),
     kill: () => {
-      if (endedAt === null) signal(pid, "SIGKILL");
+      if (endedAt === null) signalTo(pid, "SIGKILL");
       return exited;
     },
   };
@@ -124,19 +127,13 @@ function started(child: ChildProcess, path: string): Promise<void> {
   });
 }
 
-function signal(pid: number, name: NodeJS.Signals): void {
+function signalTo(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    // EPERM is what macOS says of a group in which only zombies are left.
+    // Gone, or on macOS a zombie.
     if (!["ESRCH", "EPERM"].includes(systemCode(error) ?? "")) throw error;
   }
-}
-
-/** Signals a whole process group; one that is gone is no error. */
-function signalGroup(pid: number, name: NodeJS.Signals): void {
-  if (process.platform === "win32") return signal(pid, name);
-  signal(-pid, name);
 }
 
 /** How a process ended, in words. */

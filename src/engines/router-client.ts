@@ -13,6 +13,8 @@ export interface RouterClient {
   unload(id: string): Promise<void>;
   /** Calls back at every event until the signal aborts or the router ends. */
   watch(onEvent: (event: RouterEvent) => void, signal: AbortSignal): Promise<void>;
+  /** Makes it notice that a watcher has left, which it does only when it has an event to tell, or once a second. */
+  wake(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -25,6 +27,7 @@ export interface RouterEvent {
 const answerMs = 5_000;
 /** Its list comes in milliseconds, also while it loads and unloads; the loop waits for it. */
 const listMs = 2_000;
+const wakeMs = 250;
 
 interface ListedModel {
   readonly id: string;
@@ -113,6 +116,10 @@ export function createRouterClient(origin: string, key: string): RouterClient {
         rest = lines.pop() ?? "";
         for (const line of lines) if (line.startsWith("data:")) onEvent(JSON.parse(line.slice(5)) as RouterEvent);
       }
+    },
+    wake: async () => {
+      // Of the questions that change nothing the only one that makes an event. What it answers does not matter.
+      await call("GET", "/models?reload=1", undefined, wakeMs).catch(() => undefined);
     },
     close: () => pool.destroy(),
   };

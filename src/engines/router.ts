@@ -167,10 +167,12 @@ export function createRouter(options: {
   async function stop(): Promise<void> {
     if (!running) return;
     const current = running;
+    const isWatched = phase === "ready";
     becomes("stopping");
     // The router waits for open connections, and for models whose input we hold open.
     current.watching.abort();
     instances.detachAll();
+    if (isWatched) await current.client.wake();
     onExit(current, await current.process.stop(options.stopGraceMs));
   }
 

@@ -9,17 +9,23 @@ import { sendError } from "./family.ts";
 import { type GatewayRoutesDeps, gatewayRoutes } from "./gateway/routes.ts";
 import { installAccess, rewriteKeyedUrl } from "./keys/access.ts";
 import type { LicenseKeys } from "./keys/license-keys.ts";
-import { limitConnections } from "./listen.ts";
 import { type NativeRoutesDeps, nativeRoutes } from "./native/routes.ts";
+import type { OpenAnswers } from "./open-answers.ts";
 import { openApiRoute } from "./openapi-route.ts";
 import { servedPrefixes } from "./prefixes.ts";
+import { limitConnections, limitSilence, type ServerLimits, serverOptions } from "./server-limits.ts";
 import { audioRoutes, type SpeechRoutesDeps, speechRoutes } from "./speech/routes.ts";
 
-export interface AppSettings {
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The answer has no end of its own: a stop does not wait for it. */
+    readonly endless?: boolean;
+  }
+}
+
+export interface AppSettings extends ServerLimits {
   /** Bytes that a chat may have. */
   readonly bodyLimit: number;
-  /** Open at once. */
-  readonly maxConnections: number;
   /** `/alpha/api` */
   readonly nativePrefix: string;
   /** `/beta/v1` */
@@ -40,6 +46,8 @@ export interface AppDeps {
   readonly loopback: boolean;
   /** No new work is taken. */
   readonly stopping: AbortSignal;
+  /** Is told of every answer that has an end. */
+  readonly answers: OpenAnswers;
 }
 
 export function buildApp({
@@ -51,6 +59,7 @@ export function buildApp({
   keys,
   loopback,
   stopping,
+  answers,
 }: AppDeps): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
@@ -60,12 +69,9 @@ export function buildApp({
     // A longer parameter would be answered before the hooks below are asked.
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 16_384 },
     rewriteUrl: rewriteKeyedUrl,
-    // Of receiving a request, which Node looks at every 30 s: an answer may take as long as the model does.
-    requestTimeout: 300_000,
-    keepAliveTimeout: 72_000,
-    forceCloseConnections: true,
+    ...serverOptions(settings),
   });
-  limitConnections(app.server, settings.maxConnections, (fields, message) => logger.warn(fields, message));
+  limitSilence(app.server, settings.writeStallMs);
   const routes: ServedRoute[] = [];
   app.addHook("onRoute", (route) => {
     const { method, url } = route;
@@ -73,11 +79,17 @@ export function buildApp({
     for (const each of [method].flat()) routes.push({ method: each, pattern: patternOf(url) });
   });
   app.addHook("onClose", () => families.upstream.close());
-  installAccess(app, { keys, loopback, allowedHosts: settings.allowedHosts, corsOrigins: settings.corsOrigins });
-  app.addHook("onRequest", (request, _reply, done) => {
-    if (stopping.aborted && request.method !== "GET")
-      return done(new GatewayError("shutting_down", "the gateway is stopping"));
+  app.addHook("onRequest", (request, reply, done) => {
+    if (request.routeOptions.config.endless !== true) answers.note(reply.raw);
     done();
+  });
+  limitConnections(app, settings.maxConnections, (fields, message) => logger.warn(fields, message));
+  installAccess(app, { keys, loopback, allowedHosts: settings.allowedHosts, corsOrigins: settings.corsOrigins });
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!stopping.aborted) return done();
+    // Whoever looks how the stop goes may do so; the next look is a new connection's, which soon finds nobody.
+    void reply.header("connection", "close");
+    done(request.method === "GET" ? undefined : new GatewayError("shutting_down", "the gateway is stopping"));
   });
 
   const scope = (prefix: string, routes: (scope: FastifyInstance) => void): void => {

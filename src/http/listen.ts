@@ -1,8 +1,7 @@
 // Opens the port, and says in plain words why it cannot.
-import type { AddressInfo, Server } from "node:net";
+import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { steadyNow } from "../core/steady.ts";
 import { isLoopback } from "./guards.ts";
 import type { LicenseKeys } from "./keys/license-keys.ts";
 
@@ -14,24 +13,6 @@ export function requireKeys(host: string, keys: LicenseKeys): void {
     `--host ${host} is open to other machines, and there is no license key to keep strangers out: ` +
       "make one with `model-gateway key create NAME`, or use 127.0.0.1",
   );
-}
-
-/** ms between two lines about connections that were refused. */
-const toldEveryMs = 60_000;
-
-/** More than `most` are closed as soon as they open: file descriptors are needed for the engines and the models, too. */
-export function limitConnections(server: Server, most: number, warn: (fields: object, message: string) => void): void {
-  server.maxConnections = most;
-  let refused = 0;
-  let toldAt = Number.NEGATIVE_INFINITY;
-  server.on("drop", () => {
-    refused++;
-    const now = steadyNow();
-    if (now - toldAt < toldEveryMs) return;
-    warn({ refused, most }, "connections are refused: --max-connections are open");
-    toldAt = now;
-    refused = 0;
-  });
 }
 
 /** Answers with the address, `http://HOST:PORT`. Errors: `invalid_request` for a port that is taken or an address that is none. */

@@ -55,6 +55,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const cuts = new Set<(ids: readonly string[], message: string) => void>();
   // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.
   const agent = new Agent({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
+  const isHealthy = sharedHealth((instance) => answers(agent, instance, "/health", probeAfterMs), probeAfterMs / 2);
 
   return {
     send: (instance, { path, body, stream }, sink) => {
@@ -89,8 +90,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
       async function probe(): Promise<void> {
         void probeStall();
-        if (over || steadyNow() - lastByte < probeAfterMs || (await answers(agent, instance, "/health", probeAfterMs)))
-          return;
+        if (over || steadyNow() - lastByte < probeAfterMs || (await isHealthy(instance))) return;
         if (!over && steadyNow() - lastByte >= probeAfterMs)
           controller?.abort(new GatewayError("upstream_failed", silentMessage));
       }
@@ -167,6 +167,27 @@ function isStaleConnection(error: Error): boolean {
 /** Marks what ended for a lost worker. */
 const lostCause = "worker lost";
 const silentMessage = "the engine does not answer any more";
+
+/**
+ * Asks a process once for all who want to know, and again only when its good answer is `freshMs` old: a thousand requests that
+ * wait for one process would else be a thousand questions every few seconds, each with a connection of its own.
+ */
+function sharedHealth(ask: (instance: Instance) => Promise<boolean>, freshMs: number): typeof ask {
+  const known = new Map<string, { readonly answer: Promise<boolean>; until: number }>();
+  return (instance) => {
+    const now = Date.now();
+    for (const [origin, { until }] of known) if (until < now) known.delete(origin);
+    const shared = known.get(instance.origin);
+    if (shared) return shared.answer;
+    const entry = { answer: ask(instance), until: Number.POSITIVE_INFINITY };
+    known.set(instance.origin, entry);
+    void entry.answer.then((isWell) => {
+      if (isWell) entry.until = Date.now() + freshMs;
+      else known.delete(instance.origin);
+    });
+    return entry.answer;
+  };
+}
 
 /** Whether it answers at all; an engine that was told to have no slots says so at once. */
 async function answers(agent: Agent, instance: Instance, path: string, withinMs: number): Promise<boolean> {

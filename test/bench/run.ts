@@ -1,11 +1,12 @@
-// `npm run bench`: what the gateway costs beside the model's own process; `npm run bench -- pull`: pulls beside
-// curl and aria2c; `npm run bench -- drops`: what becomes of answers under way, beside the engine's own router.
+// `npm run bench`: what the gateway costs beside the model's own process; `-- life`: start, stop and idle streams; `-- pull`:
+// pulls beside curl and aria2c; `-- drops`: what becomes of answers under way, beside the engine's own router.
 const [what = "chat"] = process.argv.slice(2);
 
 if (what === "chat") await import("./bench.ts");
+else if (what === "life") await import("./life.ts");
 else if (what === "pull") await import("./pull.ts");
 else if (what === "drops") await import("./drops.ts");
 else {
-  console.error(`there is no benchmark ${what}: chat, pull and drops are known`);
+  console.error(`there is no benchmark ${what}: chat, life, pull and drops are known`);
   process.exitCode = 1;
 }

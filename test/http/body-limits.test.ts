@@ -83,7 +83,8 @@ test("bodies: by what comes in them, and by who may send them", async (t) => {
   await t.test("receiving has an end, answering has none", () => {
     const [server] = apps.map((app) => app.server);
     assert.ok(server && server.requestTimeout > 0 && server.headersTimeout > 0);
-    assert.equal(server.timeout, 0);
+    // Of silence both ways: a model that computes may be silent, a client that does not read what there is may not.
+    assert.equal(server.timeout, 600_000);
   });
 
   await t.test("thousands of unknown parameters make no long answer", async () => {

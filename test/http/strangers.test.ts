@@ -1,13 +1,11 @@
 // What a stranger may hold: connections for a while, and not all of them; and that a key is asked for again.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { statusRoutes } from "../../src/http/gateway/status.ts";
 import { installAccess } from "../../src/http/keys/access.ts";
-import { limitConnections } from "../../src/http/listen.ts";
 import { createJournal } from "../../src/status/journal.ts";
 import type { StatusReport } from "../../src/status/report.ts";
 import { cleanUp } from "../support/clean-up.ts";
@@ -115,6 +113,9 @@ test("strangers share a report on the state; somebody with a key has a new one",
       return { gateway: { ready: made > 1 }, conditions: [] } as unknown as StatusReport;
     },
     journal: createJournal(Date.now),
+    stopping: new AbortController().signal,
+    cutOff: new AbortController().signal,
+    eventListeners: 1,
     now: () => now,
   });
   const readiness = async (headers: Record<string, string> = {}): Promise<number> =>
@@ -124,31 +125,4 @@ test("strangers share a report on the state; somebody with a key has a new one",
   assert.deepEqual([await readiness(), made], [200, 2]);
   now += 500;
   assert.deepEqual([await readiness(), made], [200, 3]);
-});
-
-test("more connections than the limit are closed, and the log says so once", async (t) => {
-  const server = createServer();
-  const told: object[] = [];
-  limitConnections(server, 2, (fields) => told.push(fields));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  cleanUp(t, () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  const first = await opened(t, port);
-  await opened(t, port);
-  for (let n = 0; n < 3; n++) {
-    const further = await opened(t, port);
-    if (!further.closed) await once(further, "close");
-  }
-  assert.deepEqual(told, [{ refused: 1, most: 2 }]);
-  const gone = once(server, "connection");
-  first.destroy();
-  for (;;) {
-    const next = await opened(t, port);
-    const outcome = await Promise.race([gone.then(() => "in"), once(next, "close").then(() => "out")]);
-    if (outcome === "in") break;
-  }
 });

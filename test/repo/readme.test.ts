@@ -33,6 +33,8 @@ test("it lists every setting, and none that does not exist", () => {
     "--yes",
     "--expires",
     "--threads",
+    // Node's own.
+    "--max-semi-space-size",
   ]);
   assert.deepEqual(
     named.filter((flag) => !known.has(flag)),

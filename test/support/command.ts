@@ -1,5 +1,6 @@
 // The command line as a process of its own, with an environment of its own.
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { packageRoot } from "../../src/settings.ts";
@@ -35,9 +36,13 @@ function environmentOf(folders: GatewayFolders, extra: Readonly<Record<string, s
   };
 }
 
-/** Program and arguments of the command line. */
+/** Program and arguments of the command line, as `npm start` has them. */
 export function commandLine(args: readonly string[]): [string, ...string[]] {
-  return [process.execPath, "--enable-source-maps", join(packageRoot, "dist", "src", "cli.js"), ...args];
+  const { scripts } = JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf8")) as {
+    scripts: { start: string };
+  };
+  const flags = scripts.start.split(" ").filter((word) => word.startsWith("--"));
+  return [process.execPath, ...flags, join(packageRoot, "dist", "src", "cli.js"), ...args];
 }
 
 /** Starts the command; what is left of it ends with the test, by KILL. */

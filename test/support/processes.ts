@@ -23,6 +23,12 @@ export async function isRunning(pid: number): Promise<boolean> {
   }
 }
 
+/** MB of memory that a process has in use. */
+export async function residentMegabytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024;
+}
+
 /** Processor time that a process has used so far, in ms (of 10, as the kernel counts). */
 export async function processorMs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");

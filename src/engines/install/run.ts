@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { GatewayError } from "../../core/errors.ts";
+import { noteGroup } from "../living.ts";
 
 export interface RunOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -36,7 +37,8 @@ export async function runTool(command: string, args: readonly string[], options:
   if (options.onStatus !== undefined) {
     createInterface({ input: child.stdio[3] as Readable }).on("line", options.onStatus);
   }
-  const ended = await waitForEnd(child, options);
+  const isGone = child.pid === undefined ? () => undefined : noteGroup(child.pid);
+  const ended = await waitForEnd(child, options).finally(isGone);
   throwIfCancelled(options.signal);
   const tool = command.split(/[\\/]/).at(-1) ?? command;
   if (ended.error !== undefined) {

@@ -4,7 +4,6 @@ import { steadyNow } from "../../core/steady.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { HubClient } from "../../hub/client.ts";
 import type { Loop } from "../../reconcile/loop.ts";
-import type { Journal } from "../../status/journal.ts";
 import type { Edits } from "../edits/edits.ts";
 import { installFamily } from "../family.ts";
 import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
@@ -14,12 +13,11 @@ import { metricsRoute } from "./metrics.ts";
 import { modelRoutes } from "./models.ts";
 import { refuseUnknownQueries } from "./query.ts";
 import { rpcRoutes } from "./rpc.ts";
-import { statusRoutes } from "./status.ts";
+import { type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
-export interface GatewayRoutesDeps extends DesiredRoutesDeps, DiskRoutesDeps {
+export interface GatewayRoutesDeps extends DesiredRoutesDeps, DiskRoutesDeps, StatusRoutesDeps {
   readonly loop: Loop;
   readonly store: DesiredStore;
-  readonly journal: Journal;
   readonly edits: Edits;
   readonly hub: HubClient;
 }

@@ -3,15 +3,24 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { steadyNow } from "../../core/steady.ts";
 import type { Journal } from "../../status/journal.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
-import { streamEvents } from "./events.ts";
+import { createEventStreams } from "./events.ts";
 
 /** ms. A report on 2000 models takes 10 ms to make, and a stranger may ask for it without end. */
 const strangersReportAge = 500;
 
-export function statusRoutes(
-  app: FastifyInstance,
-  deps: { readonly status: () => StatusReport; readonly journal: Journal; readonly now?: () => number },
-): void {
+export interface StatusRoutesDeps {
+  readonly status: () => StatusReport;
+  readonly journal: Journal;
+  /** The gateway stops. */
+  readonly stopping: AbortSignal;
+  /** Event streams end. */
+  readonly cutOff: AbortSignal;
+  /** Event streams at once. */
+  readonly eventListeners: number;
+  readonly now?: () => number;
+}
+
+export function statusRoutes(app: FastifyInstance, deps: StatusRoutesDeps): void {
   let last: { readonly report: StatusReport; readonly at: number } | undefined;
   const reportFor = ({ isLicensed }: FastifyRequest): StatusReport => {
     const now = (deps.now ?? steadyNow)();
@@ -23,8 +32,13 @@ export function statusRoutes(
     const report = reportFor(request);
     return request.isLicensed ? report : shortReport(report);
   });
-  app.get("/livez", { config: { licenseKey: "none" } }, () => ({ status: "ok" }));
-  app.get("/readyz", { config: { licenseKey: "none" } }, (request, reply) => {
+  app.get("/livez", { config: { licenseKey: "none", probe: true } }, () => ({ status: "ok" }));
+  app.get("/readyz", { config: { licenseKey: "none", probe: true } }, (request, reply) => {
+    // Before the report, which strangers share for a while.
+    if (deps.stopping.aborted) {
+      void reply.code(503);
+      return { status: "unready", reason: "ShuttingDown", message: "the gateway is stopping" };
+    }
     const { gateway, conditions } = reportFor(request);
     const ready = conditions.find((condition) => condition.type === "Ready");
     void reply.code(gateway.ready ? 200 : 503);
@@ -34,5 +48,6 @@ export function statusRoutes(
       message: ready?.message ?? "the first look at the world is under way",
     };
   });
-  app.get("/api/events", { exposeHeadRoute: false }, (request, reply) => streamEvents(deps.journal, request, reply));
+  const streamEvents = createEventStreams({ journal: deps.journal, most: deps.eventListeners, cutOff: deps.cutOff });
+  app.get("/api/events", { exposeHeadRoute: false, config: { endless: true } }, streamEvents);
 }

@@ -41,14 +41,20 @@ async function streamed(reply: FastifyReply, pull: (tell: Tell) => Promise<unkno
   const records = createPullRecords(steadyNow);
   const held: PullRecord[] = [];
   let raw: ReturnType<typeof createRawReply> | null = null;
-  const write = (list: readonly PullRecord[]): void => {
+  /** The client does not read: how far it is can be left out then. */
+  let blocked = false;
+  const write = (all: readonly PullRecord[]): void => {
+    const list = blocked ? all.filter(({ completed, total }) => completed === total) : all;
     if (list.length === 0) return;
     if (!raw) {
       reply.hijack();
       raw = createRawReply(reply.raw);
       raw.head(200, streamHeaders);
+      raw.onDrain(() => {
+        blocked = false;
+      });
     }
-    raw.write(list.map((record) => `${JSON.stringify(record)}\n`).join(""));
+    blocked = !raw.write(list.map((record) => `${JSON.stringify(record)}\n`).join(""));
   };
   const tell = (list: readonly PullRecord[]): void => {
     held.push(...list);
