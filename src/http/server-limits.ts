@@ -121,7 +121,7 @@ export function limitConnections(
 
   function refuse(): void {
     refused++;
-    const now = Date.now();
+    const now = steadyNow();
     if (now - toldAt < toldEveryMs) return;
     warn({ refused, most }, "connections are refused: --max-connections are open");
     toldAt = now;

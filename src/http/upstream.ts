@@ -175,14 +175,14 @@ const silentMessage = "the engine does not answer any more";
 function sharedHealth(ask: (instance: Instance) => Promise<boolean>, freshMs: number): typeof ask {
   const known = new Map<string, { readonly answer: Promise<boolean>; until: number }>();
   return (instance) => {
-    const now = Date.now();
+    const now = steadyNow();
     for (const [origin, { until }] of known) if (until < now) known.delete(origin);
     const shared = known.get(instance.origin);
     if (shared) return shared.answer;
     const entry = { answer: ask(instance), until: Number.POSITIVE_INFINITY };
     known.set(instance.origin, entry);
     void entry.answer.then((isWell) => {
-      if (isWell) entry.until = Date.now() + freshMs;
+      if (isWell) entry.until = steadyNow() + freshMs;
       else known.delete(instance.origin);
     });
     return entry.answer;
