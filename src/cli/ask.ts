@@ -11,6 +11,7 @@ interface PlanAnswer {
   readonly running: readonly Line[];
   readonly held: readonly (Line & { readonly held: string })[];
   readonly unmanaged: readonly string[];
+  readonly spared: readonly string[];
 }
 
 interface Line {
@@ -52,11 +53,15 @@ async function planWithout(settings: Settings): Promise<object> {
   return offlinePlan(settings);
 }
 
-function printPlan({ actions, running, held, unmanaged, converged }: PlanAnswer): void {
+function printPlan({ actions, running, held, unmanaged, spared, converged }: PlanAnswer): void {
   for (const { kind, message, reason } of running) console.log(`* ${kind}: ${message} (${reason}, under way)`);
   for (const { kind, message, reason } of actions) console.log(`+ ${kind}: ${message} (${reason})`);
   for (const { kind, message, held: why } of held) console.log(`- ${kind}: ${message} (held: ${why})`);
   for (const id of unmanaged) console.log(`  ${id} is in the cache and not in the document; it is left alone`);
+  for (const id of spared)
+    console.log(
+      `  ${id} left the document when its list of models was emptied; prune leaves it unless allowEmpty is true`,
+    );
   console.log(
     converged ? "Nothing to do." : `Plan: ${actions.length} to do, ${running.length} under way, ${held.length} held.`,
   );

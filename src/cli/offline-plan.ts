@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { readIfPresent } from "../desired/atomic-file.ts";
-import { type Desired, emptyTree, mergeFile, standingRemovals, toDesired } from "../desired/document.ts";
+import { type Desired, emptyTree, mergeFile, sparedAfter, standingRemovals, toDesired } from "../desired/document.ts";
 import { parseSource } from "../desired/parse.ts";
 import { readSavedDocument } from "../desired/saved.ts";
 import { createEngineSource } from "../engines/engine-source.ts";
@@ -76,7 +76,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
   async function documentNow({ stateDir: folder }: Settings): Promise<Desired> {
     const saved = await readSavedDocument(folder);
     const text = await readIfPresent(configPath);
-    if (text === null) return toDesired(saved.tree, saved.removals);
+    if (text === null) return toDesired(saved.tree, saved.removals, saved.spared);
     const parsed = parseSource(text);
     if (!parsed.ok) {
       const [first] = parsed.problems;
@@ -85,7 +85,10 @@ export async function offlinePlan(settings: Settings): Promise<object> {
         `${configPath}:${first?.line ?? 1}:${first?.column ?? 1}: ${first?.message ?? "invalid"}`,
       );
     }
-    const tree = mergeFile(saved.tree, saved.applied ?? emptyTree, parsed.tree);
-    return toDesired(tree, standingRemovals(saved.removals, tree));
+    const before = saved.applied ?? emptyTree;
+    const tree = mergeFile(saved.tree, before, parsed.tree);
+    const file = { before, after: parsed.tree };
+    const spared = sparedAfter(saved.spared, { before: saved.tree, after: tree, file });
+    return toDesired(tree, standingRemovals(saved.removals, tree), spared);
   }
 }

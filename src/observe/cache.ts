@@ -105,6 +105,7 @@ export function createCacheScanner(cacheDir: string): CacheScanner {
       upstreamId: `${repo}:${group.upstreamTag}`,
       commit: group.commit,
       files,
+      blobs: group.files.map((file) => file.blob),
       bytes: group.files.reduce((sum, file) => sum + (file.size ?? 0), 0),
       complete: group.complete,
       projector: group.projector ? join(folder, group.projector.path) : null,

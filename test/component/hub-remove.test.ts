@@ -1,9 +1,11 @@
 // Removing a model: every link of it, every blob that nothing else links, and nothing more; also after a crash.
 import assert from "node:assert/strict";
-import { lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { link, lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { removeModel } from "../../src/hub/remove.ts";
+import { holdPath } from "../../src/hub/in-use.ts";
+import { partialPath } from "../../src/hub/layout.ts";
+import { type RemovedModel, removeModel, removeStored } from "../../src/hub/remove.ts";
 import { type CacheRepo, cacheRepo, commitOf, modelHead, sha256 } from "../support/cache-folder.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
 
@@ -16,7 +18,13 @@ const four = modelHead("four");
 interface Cache {
   readonly cacheDir: string;
   readonly repo: CacheRepo;
-  remove(links: readonly string[], blobs?: readonly string[]): ReturnType<typeof removeModel>;
+  remove(
+    links: readonly string[],
+    blobs?: readonly string[],
+    commits?: readonly string[],
+  ): ReturnType<typeof removeModel>;
+  /** What this gateway stored of the model, in these revisions. */
+  removeStored(files: Readonly<Record<string, Uint8Array>>, commits: readonly string[]): Promise<RemovedModel>;
   /** Every file and link, and every empty folder with `/` after it. */
   world(): Promise<string[]>;
 }
@@ -28,7 +36,12 @@ async function cache(t: TestContext): Promise<Cache> {
   return {
     cacheDir,
     repo,
-    remove: (links, blobs = []) => removeModel({ cacheDir, repo: repoName, links, blobs }),
+    remove: (links, blobs = [], commits = []) => removeModel({ cacheDir, repo: repoName, links, blobs, commits }),
+    removeStored: (files, commits) => {
+      const stored = Object.entries(files).map(([path, bytes]) => ({ path, blob: sha256(bytes), size: bytes.length }));
+      const links = commits.flatMap((commit) => stored.map((file) => ({ ...file, commit })));
+      return removeStored({ cacheDir, repo: repoName, links });
+    },
     world: async () => {
       const entries = await readdir(cacheDir, { recursive: true, withFileTypes: true });
       const lines = entries.map(async (entry) => {
@@ -58,7 +71,8 @@ describe("removing a model", () => {
     await repo.link(old, "demo-Q8_0.gguf", before);
     await repo.link(old, "demo-Q4_0.gguf", four);
     assert.deepEqual(await remove([path]), { deletedFiles: 4, freedBytes: eight.length + before.length });
-    assert.deepEqual(await world(), [`blobs/${sha256(four)}`, "refs/main", `snapshots/${old}/demo-Q4_0.gguf`].sort());
+    // The ref named the revision that is gone.
+    assert.deepEqual(await world(), [`blobs/${sha256(four)}`, `snapshots/${old}/demo-Q4_0.gguf`].sort());
   });
 
   it("takes every shard, in a folder too, and the folder", async (t) => {
@@ -175,7 +189,7 @@ describe("removing a model", () => {
     await symlink(other, join(repo.root, "snapshots", commitOf("other")));
     assert.deepEqual(await remove([path]), { deletedFiles: 4, freedBytes: eight.length });
     assert.deepEqual(await readFile(theirs), eight);
-    assert.deepEqual(await world(), ["blobs/", "refs/main", `snapshots/${commitOf("other")}`]);
+    assert.deepEqual(await world(), [`snapshots/${commitOf("other")}`]);
     await rm(join(repo.root, "snapshots", commitOf("other")));
     await remove([path]);
     assert.deepEqual(await readdir(cacheDir), []);
@@ -217,6 +231,7 @@ describe("removing a model", () => {
       await remove(
         links,
         shards.map(({ bytes }) => sha256(bytes)),
+        [main, old],
       );
       assert.deepEqual(await readdir(cacheDir), [], crash);
     }
@@ -231,6 +246,45 @@ describe("removing a model", () => {
     assert.equal(await readlink(join(repo.root, "snapshots", main, "demo-Q4_0.gguf")), `../../blobs/${sha256(four)}`);
   });
 
+  it("leaves what another program has made for a download that is under way: refs, folders, its unfinished file", async (t) => {
+    const { repo, remove, world } = await cache(t);
+    const path = await repo.link(main, "sub/demo-Q8_0.gguf", eight);
+    await writeFile(join(repo.root, "blobs", `${sha256(four)}.abc.incomplete`), "half");
+    await mkdir(join(repo.root, "snapshots", old, "sub"), { recursive: true });
+    await mkdir(join(repo.root, "refs", "pr"));
+    await writeFile(join(repo.root, "refs", "pr", "1"), old);
+    await writeFile(join(repo.root, "refs", "v1"), `${main}\n`);
+    await remove([path]);
+    assert.deepEqual(await world(), [`blobs/${sha256(four)}.abc.incomplete`, "refs/pr/1", `snapshots/${old}/sub/`]);
+  });
+
+  it("keeps a blob that a revision on another disk shows, and one that a pull under way counts on", async (t) => {
+    const { cacheDir, repo, remove, world } = await cache(t);
+    const path = await repo.link(main, "demo-Q8_0.gguf", eight);
+    const elsewhere = await scratchFolder(t);
+    await symlink(join(repo.root, "blobs", sha256(eight)), join(elsewhere, "renamed.gguf"));
+    await symlink(elsewhere, join(repo.root, "snapshots", old));
+    assert.deepEqual(await remove([path]), { deletedFiles: 1, freedBytes: 0 });
+    assert.deepEqual(await readFile(join(elsewhere, "renamed.gguf")), eight);
+    await rm(join(repo.root, "snapshots", old));
+    const again = await repo.link(main, "demo-Q8_0.gguf", eight);
+    const release = holdPath(partialPath(cacheDir, repoName, sha256(eight)));
+    assert.deepEqual(await remove([again]), { deletedFiles: 1, freedBytes: 0 });
+    assert.deepEqual(await world(), [`blobs/${sha256(eight)}`]);
+    release();
+    await remove([], [sha256(eight)]);
+    assert.deepEqual(await readdir(cacheDir), []);
+  });
+
+  it("counts the bytes of a file with two names once", async (t) => {
+    const { cacheDir, repo, remove } = await cache(t);
+    const path = await repo.plain(main, "demo-Q8_0.gguf", eight);
+    await mkdir(join(repo.root, "blobs"));
+    await link(path, join(repo.root, "blobs", sha256(eight)));
+    assert.deepEqual(await remove([path], [sha256(eight)]), { deletedFiles: 2, freedBytes: eight.length });
+    assert.deepEqual(await readdir(cacheDir), []);
+  });
+
   it("says so where the cache refuses", async (t) => {
     const { repo, remove } = await cache(t);
     const path = await repo.link(main, "demo-Q8_0.gguf", eight);
@@ -239,5 +293,61 @@ describe("removing a model", () => {
     const error = await refusal(remove([path]));
     assert.equal(error.code, "cache_unwritable");
     assert.match(error.message, /acme\/demo-GGUF/);
+  });
+});
+
+describe("removing what was stored here", () => {
+  it("takes its links and blobs, in a folder too, and nothing is left", async (t) => {
+    const { cacheDir, repo, removeStored: removed } = await cache(t);
+    await repo.link(main, "Q8_0/demo-Q8_0.gguf", eight);
+    await repo.link(old, "Q8_0/demo-Q8_0.gguf", eight);
+    const files = { "Q8_0/demo-Q8_0.gguf": eight };
+    assert.deepEqual(await removed(files, [main, old]), { deletedFiles: 3, freedBytes: eight.length });
+    assert.deepEqual(await readdir(cacheDir), []);
+    assert.deepEqual(await removed(files, [main, old]), { deletedFiles: 0, freedBytes: 0 });
+  });
+
+  it("leaves the same name with other content, and the same content in a revision of another program", async (t) => {
+    const { repo, removeStored: removed, world } = await cache(t);
+    const theirs = modelHead("theirs");
+    await repo.link(main, "demo-Q8_0.gguf", eight);
+    await repo.link(old, "demo-Q8_0.gguf", theirs);
+    await writeFile(join(repo.root, "refs", "v1"), old);
+    const files = { "demo-Q8_0.gguf": eight };
+    assert.deepEqual(await removed(files, [main, old]), { deletedFiles: 2, freedBytes: eight.length });
+    const left = [`blobs/${sha256(theirs)}`, "refs/v1", `snapshots/${old}/demo-Q8_0.gguf`].sort();
+    assert.deepEqual(await world(), left);
+
+    // Their snapshot shows our blob: it is theirs too by now.
+    await repo.link(main, "demo-Q8_0.gguf", eight);
+    await repo.link(commitOf("theirs"), "demo-Q8_0.gguf", eight);
+    assert.deepEqual(await removed(files, [main, old]), { deletedFiles: 1, freedBytes: 0 });
+    assert.deepEqual(
+      await world(),
+      [...left, `blobs/${sha256(eight)}`, `snapshots/${commitOf("theirs")}/demo-Q8_0.gguf`].sort(),
+    );
+  });
+
+  it("leaves what a person put into its place: a file of another size, a link elsewhere, a folder that is a link", async (t) => {
+    const { repo, removeStored: removed, world } = await cache(t);
+    const files = { "sub/demo-Q8_0.gguf": eight };
+    const elsewhere = await scratchFolder(t);
+    await writeFile(join(elsewhere, "demo-Q8_0.gguf"), eight);
+    const place = join(repo.root, "snapshots", main, "sub");
+    await mkdir(join(place, ".."), { recursive: true });
+    await symlink(elsewhere, place);
+    assert.equal((await removed(files, [main])).deletedFiles, 0);
+    assert.deepEqual(await readdir(elsewhere), ["demo-Q8_0.gguf"]);
+    await rm(place);
+    await mkdir(place);
+    await symlink(join(elsewhere, "demo-Q8_0.gguf"), join(place, "demo-Q8_0.gguf"));
+    assert.equal((await removed(files, [main])).deletedFiles, 0);
+    await rm(join(place, "demo-Q8_0.gguf"));
+    await repo.plain(main, "sub/demo-Q8_0.gguf", four.subarray(1));
+    assert.equal((await removed(files, [main])).deletedFiles, 0);
+    assert.deepEqual(await world(), ["refs/main", `snapshots/${main}/sub/demo-Q8_0.gguf`]);
+    // As it is stored where there are no links.
+    await repo.plain(main, "sub/demo-Q8_0.gguf", eight);
+    assert.deepEqual(await removed(files, [main]), { deletedFiles: 1, freedBytes: eight.length });
   });
 });

@@ -71,9 +71,9 @@ async function acting(t: TestContext): Promise<Acting> {
     drainer,
     removals: {
       get: (id) => removals.get(id),
-      note: async (id, blobs) => {
+      note: async (id, found) => {
         const removal = removals.get(id);
-        if (removal) removals.set(id, { ...removal, blobs });
+        if (removal) removals.set(id, { ...removal, ...found });
       },
       end: async (id) => void removals.delete(id),
     },
@@ -177,6 +177,38 @@ describe("models come and go", () => {
     await act("model.remove", four);
     assert.deepEqual(await readdir(cacheDir), []);
   });
+
+  for (const [end, left] of [
+    ["goes on", ["demo-Q4_0.gguf", "mmproj-F16.gguf"]],
+    ["is given up", []],
+  ] as const) {
+    it(`removing one quant leaves the projector that a pull of another counts on, which ${end}`, async (t) => {
+      const { hub, act, executor, cached, blobs, inventory, removals, cacheDir } = await acting(t);
+      const big = { ...files, "demo-Q4_0.gguf": Buffer.alloc(3_000_000, modelHead("four", 4096)) };
+      hub.addRepo(repo, { files: big });
+      await act("model.pull", eight);
+      const hold = hub.throttle("demo-Q4_0.gguf", 1_000_000);
+      const pulling = act("model.pull", four);
+      await hold.reached;
+      removals.set(eight, { ...requested, files: ["demo-Q8_0.gguf"], projector: "mmproj-F16.gguf" });
+      assert.equal((await act("model.remove", eight)).error, null);
+      assert.deepEqual([await cached(), removals.size], [[], 0]);
+      if (end === "is given up") executor.cancel(`model/${four}`);
+      hold.release();
+      assert.equal((await pulling).error?.code, end === "is given up" ? "cancelled" : undefined);
+      const shown = (await cached()).flatMap((model) => [...model.files, model.projector ?? ""]);
+      assert.deepEqual(
+        shown.map((path) => path.slice(path.lastIndexOf("/") + 1)),
+        left,
+      );
+      // What nothing shows is known still, for collecting.
+      const known = inventory.entries().flatMap((entry) => entry.files.map(({ blob }) => blob));
+      for (const blob of await blobs()) assert.ok(known.includes(blob));
+      await act("model.remove", end === "goes on" ? four : eight);
+      removals.clear();
+      assert.deepEqual(await readdir(cacheDir), []);
+    });
+  }
 
   it("a removal that was cut short is finished by the next, whatever was left", async (t) => {
     for (const left of ["the projector's link", "blobs alone"]) {
