@@ -41,8 +41,16 @@ export async function planCommand({ settings, json }: CommandLine): Promise<numb
   return answer.converged ? 0 : 2;
 }
 
-/** Nobody answers there. What would be planned for a stopped gateway is wrong beside one that runs elsewhere. */
 async function planWithout(settings: Settings): Promise<object> {
+  await requireNoGateway(settings);
+  return offlinePlan(settings);
+}
+
+/**
+ * Nobody answers there. What is true of a stopped gateway is wrong beside one that runs elsewhere. Errors: `invalid_request`
+ * where one has the state folder.
+ */
+export async function requireNoGateway(settings: Settings): Promise<void> {
   const holder = await lockHolder(settings.stateDir);
   if (holder !== null) {
     throw new GatewayError(
@@ -50,7 +58,6 @@ async function planWithout(settings: Settings): Promise<object> {
       `the gateway of ${settings.stateDir} (process ${holder}) does not answer on ${origin(settings)}: say where it is with --port`,
     );
   }
-  return offlinePlan(settings);
 }
 
 function printPlan({ actions, running, held, unmanaged, spared, converged }: PlanAnswer): void {

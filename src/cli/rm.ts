@@ -1,5 +1,6 @@
 // `rm ID`: deletes a model's files, after a question to whoever sits at the terminal.
 import { createInterface } from "node:readline/promises";
+import type { DiskBody } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings.ts";
 import { bytesText } from "./amounts.ts";
@@ -12,14 +13,27 @@ export async function rmCommand({ settings, operands, yes, json }: CommandLine):
     throw new GatewayError("invalid_request", "use `model-gateway rm ID [--yes]`");
   return withGateway(settings, async (client) => {
     if (!yes && !(await isConfirmed(id))) return 2;
+    // Links and blobs are counted in the answer: a person has files in mind. What cannot be told holds up no removal.
+    const models = json
+      ? []
+      : await client.disk.report().then(
+          (report) => report.models,
+          () => [],
+        );
     const removed = await client.remove(id);
+    const before = models.find((model) => model.id === removed.model);
     if (json) console.log(JSON.stringify(removed, null, 2));
-    else
-      console.log(
-        `Deleted ${removed.model}: ${removed.deleted_files} file(s), ${bytesText(removed.freed_bytes)} are free now.`,
-      );
+    else console.log(`Removed ${removed.model}: ${whatWent(before, removed.freed_bytes)}.`);
     return 0;
   });
+}
+
+/** What something else links stays: then the number of files would mislead. */
+function whatWent(model: DiskBody["models"][number] | undefined, freedBytes: number): string {
+  const freed = `${bytesText(freedBytes)} freed`;
+  if (!model) return freed;
+  if (model.sharedBytes > 0) return `${freed}, ${bytesText(model.sharedBytes)} stay, as others share them`;
+  return `${model.files} ${model.files === 1 ? "file" : "files"}, ${freed}`;
 }
 
 async function isConfirmed(id: string): Promise<boolean> {

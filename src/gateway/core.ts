@@ -20,7 +20,7 @@ import { speechHandlers } from "../execute/speech-actions.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
-import { createCacheScanner } from "../observe/cache.ts";
+import { cacheNow, createCacheScanner } from "../observe/cache.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
 import type { CacheSnapshot } from "../plan/observed.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
@@ -151,7 +151,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     warn,
   });
   const turns = createRepoTurns();
-  const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow()).models;
+  const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow(scanner)).models;
   const collector = createCollector({
     cacheDir,
     inventory,
@@ -191,7 +191,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
         inputs: async () => {
           const preset = await readPreset(presetPath);
           if (preset.state === "unknown") throw new GatewayError("preset_unwritable", preset.why);
-          return { preset: preset.value.text, cache: (await cacheNow()).signature };
+          return { preset: preset.value.text, cache: (await cacheNow(scanner)).signature };
         },
       }),
       ...speechHandlers({ cacheDir, voicesDir: speech.voicesDir, hub, lists: speech.lists, engines: speech, turns }),
@@ -199,8 +199,10 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     transfers: settings.transfers,
     now,
     onStarted: (action) => journal.record("action.started", actionBody(action)),
-    onProgress: (action, progress) =>
-      journal.record("action.progress", { key: action.key, kind: action.kind, ...progress }),
+    onProgress: (action, progress) => {
+      loop.sizes.progressed(action, progress);
+      journal.record("action.progress", { key: action.key, kind: action.kind, ...progress });
+    },
     onSettled: (outcome) => {
       tellOutcome(outcome, logger, journal);
       loop.settled(outcome);
@@ -248,12 +250,6 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     journal.record("document", { generation: state.generation });
     loop.wake("document");
   });
-
-  async function cacheNow(): Promise<CacheSnapshot> {
-    const cache = await scanner.scan();
-    if (cache.state === "unknown") throw new GatewayError("cache_unwritable", cache.why);
-    return cache.value;
-  }
 
   function statusInput({ desired, observed, plan, running }: Pass): StatusInput {
     return {

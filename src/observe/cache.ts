@@ -2,13 +2,20 @@
 import { createHash } from "node:crypto";
 import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { systemCode } from "../core/errors.ts";
+import { GatewayError, systemCode } from "../core/errors.ts";
 import { type GgufMetadata, readGgufMetadata } from "../hub/gguf-metadata.ts";
 import type { CachedModel, CacheSnapshot, Knowable } from "../plan/observed.ts";
 import { aliasTags, groupModels, type ModelGroup, type Snapshot, type SnapshotFile } from "./cache-layout.ts";
 
 export interface CacheScanner {
   scan(): Promise<Knowable<CacheSnapshot>>;
+}
+
+/** Errors: `cache_unwritable` where it cannot be read. */
+export async function cacheNow(scanner: CacheScanner): Promise<CacheSnapshot> {
+  const cache = await scanner.scan();
+  if (cache.state === "unknown") throw new GatewayError("cache_unwritable", cache.why);
+  return cache.value;
 }
 
 /** How many repositories are read at once: enough to keep the disk busy, few enough to leave it to others. */

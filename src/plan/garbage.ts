@@ -86,6 +86,11 @@ export function findGarbage(input: GarbageInput): Garbage {
   return { repos, skipped };
 }
 
+/** What collecting would do. */
+export function previewOf({ repos, skipped }: Garbage): Collected {
+  return { items: repos.flatMap(({ items }) => items), skipped, deletedFiles: 0, freedBytes: 0 };
+}
+
 type Obstacle = Omit<SkippedRepo, "repo">;
 
 function obstacleTo({ repo, othersAt }: RepoFiles, { loaded, busy, now }: GarbageInput): Obstacle | null {

@@ -1,58 +1,13 @@
 // Removing a model: every link of it, every blob that nothing else links, and nothing more; also after a crash.
 import assert from "node:assert/strict";
 import { link, lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
-import { describe, it, type TestContext } from "node:test";
+import { join } from "node:path";
+import { describe, it } from "node:test";
 import { holdPath } from "../../src/hub/in-use.ts";
 import { partialPath } from "../../src/hub/layout.ts";
-import { type RemovedModel, removeModel, removeStored } from "../../src/hub/remove.ts";
-import { type CacheRepo, cacheRepo, commitOf, modelHead, sha256 } from "../support/cache-folder.ts";
+import { cacheRepo, commitOf, modelHead, sha256 } from "../support/cache-folder.ts";
+import { removalCache as cache, eight, four, main, old, repoName } from "../support/removing.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
-
-const repoName = "acme/demo-GGUF";
-const main = commitOf("main");
-const old = commitOf("old");
-const eight = modelHead("eight");
-const four = modelHead("four");
-
-interface Cache {
-  readonly cacheDir: string;
-  readonly repo: CacheRepo;
-  remove(
-    links: readonly string[],
-    blobs?: readonly string[],
-    commits?: readonly string[],
-  ): ReturnType<typeof removeModel>;
-  /** What this gateway stored of the model, in these revisions. */
-  removeStored(files: Readonly<Record<string, Uint8Array>>, commits: readonly string[]): Promise<RemovedModel>;
-  /** Every file and link, and every empty folder with `/` after it. */
-  world(): Promise<string[]>;
-}
-
-async function cache(t: TestContext): Promise<Cache> {
-  const cacheDir = await scratchFolder(t);
-  const repo = cacheRepo(cacheDir, repoName);
-  await repo.main(main);
-  return {
-    cacheDir,
-    repo,
-    remove: (links, blobs = [], commits = []) => removeModel({ cacheDir, repo: repoName, links, blobs, commits }),
-    removeStored: (files, commits) => {
-      const stored = Object.entries(files).map(([path, bytes]) => ({ path, blob: sha256(bytes), size: bytes.length }));
-      const links = commits.flatMap((commit) => stored.map((file) => ({ ...file, commit })));
-      return removeStored({ cacheDir, repo: repoName, links });
-    },
-    world: async () => {
-      const entries = await readdir(cacheDir, { recursive: true, withFileTypes: true });
-      const lines = entries.map(async (entry) => {
-        const path = join(entry.parentPath, entry.name);
-        if (!entry.isDirectory()) return relative(repo.root, path);
-        return (await readdir(path)).length === 0 ? `${relative(repo.root, path)}/` : null;
-      });
-      return (await Promise.all(lines)).filter((line) => line !== null).sort();
-    },
-  };
-}
 
 describe("removing a model", () => {
   it("takes its link and its blob, and leaves the other quant", async (t) => {
@@ -293,61 +248,5 @@ describe("removing a model", () => {
     const error = await refusal(remove([path]));
     assert.equal(error.code, "cache_unwritable");
     assert.match(error.message, /acme\/demo-GGUF/);
-  });
-});
-
-describe("removing what was stored here", () => {
-  it("takes its links and blobs, in a folder too, and nothing is left", async (t) => {
-    const { cacheDir, repo, removeStored: removed } = await cache(t);
-    await repo.link(main, "Q8_0/demo-Q8_0.gguf", eight);
-    await repo.link(old, "Q8_0/demo-Q8_0.gguf", eight);
-    const files = { "Q8_0/demo-Q8_0.gguf": eight };
-    assert.deepEqual(await removed(files, [main, old]), { deletedFiles: 3, freedBytes: eight.length });
-    assert.deepEqual(await readdir(cacheDir), []);
-    assert.deepEqual(await removed(files, [main, old]), { deletedFiles: 0, freedBytes: 0 });
-  });
-
-  it("leaves the same name with other content, and the same content in a revision of another program", async (t) => {
-    const { repo, removeStored: removed, world } = await cache(t);
-    const theirs = modelHead("theirs");
-    await repo.link(main, "demo-Q8_0.gguf", eight);
-    await repo.link(old, "demo-Q8_0.gguf", theirs);
-    await writeFile(join(repo.root, "refs", "v1"), old);
-    const files = { "demo-Q8_0.gguf": eight };
-    assert.deepEqual(await removed(files, [main, old]), { deletedFiles: 2, freedBytes: eight.length });
-    const left = [`blobs/${sha256(theirs)}`, "refs/v1", `snapshots/${old}/demo-Q8_0.gguf`].sort();
-    assert.deepEqual(await world(), left);
-
-    // Their snapshot shows our blob: it is theirs too by now.
-    await repo.link(main, "demo-Q8_0.gguf", eight);
-    await repo.link(commitOf("theirs"), "demo-Q8_0.gguf", eight);
-    assert.deepEqual(await removed(files, [main, old]), { deletedFiles: 1, freedBytes: 0 });
-    assert.deepEqual(
-      await world(),
-      [...left, `blobs/${sha256(eight)}`, `snapshots/${commitOf("theirs")}/demo-Q8_0.gguf`].sort(),
-    );
-  });
-
-  it("leaves what a person put into its place: a file of another size, a link elsewhere, a folder that is a link", async (t) => {
-    const { repo, removeStored: removed, world } = await cache(t);
-    const files = { "sub/demo-Q8_0.gguf": eight };
-    const elsewhere = await scratchFolder(t);
-    await writeFile(join(elsewhere, "demo-Q8_0.gguf"), eight);
-    const place = join(repo.root, "snapshots", main, "sub");
-    await mkdir(join(place, ".."), { recursive: true });
-    await symlink(elsewhere, place);
-    assert.equal((await removed(files, [main])).deletedFiles, 0);
-    assert.deepEqual(await readdir(elsewhere), ["demo-Q8_0.gguf"]);
-    await rm(place);
-    await mkdir(place);
-    await symlink(join(elsewhere, "demo-Q8_0.gguf"), join(place, "demo-Q8_0.gguf"));
-    assert.equal((await removed(files, [main])).deletedFiles, 0);
-    await rm(join(place, "demo-Q8_0.gguf"));
-    await repo.plain(main, "sub/demo-Q8_0.gguf", four.subarray(1));
-    assert.equal((await removed(files, [main])).deletedFiles, 0);
-    assert.deepEqual(await world(), ["refs/main", `snapshots/${main}/sub/demo-Q8_0.gguf`]);
-    // As it is stored where there are no links.
-    await repo.plain(main, "sub/demo-Q8_0.gguf", eight);
-    assert.deepEqual(await removed(files, [main]), { deletedFiles: 1, freedBytes: eight.length });
   });
 });
