@@ -58,7 +58,10 @@ const diskModelSchema = {
           type: "object",
           additionalProperties: false,
           required: ["bytes", "total"],
-          properties: { bytes, total: { type: ["integer", "null"], description: "Bytes of the whole model; null: nobody knows." } },
+          properties: {
+            bytes,
+            total: { type: ["integer", "null"], description: "Bytes of the whole model; null: nobody knows." },
+          },
         },
         { type: "null" },
       ],

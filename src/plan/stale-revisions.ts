@@ -21,8 +21,8 @@ export interface StaleRevision {
 }
 
 /**
- * Revisions that we linked and that no ref and no entry of the inventory names now. What is listed as a model from one of them
- * stays: `rm` and `prune` are for that. One that another program put a file into may be its own by now, down to the last file:
+ * Revisions that we linked and that no ref names now, nor an entry of the inventory whose model is wanted. What is listed as a
+ * model from one of them stays: `rm` and `prune` are for that. One that another program put a file into may be its own by now, down to the last file:
  * those are `shared`, by commit.
  */
 export function staleRevisions(
@@ -30,7 +30,10 @@ export function staleRevisions(
   entries: readonly InventoryEntry[],
   input: { readonly models: readonly CachedModel[]; readonly desired: Pick<Desired, "models"> },
 ): { readonly stale: readonly StaleRevision[]; readonly shared: readonly string[] } {
-  const named = new Set([...refs.map(({ commit }) => commit), ...entries.map(({ commit }) => commit)]);
+  const wanted = new Set(input.desired.models.map(({ id }) => id.toLowerCase()));
+  // Of the others what is listed stays. Where another program has moved the branch, nothing else takes what is ours.
+  const kept = entries.filter(({ id, keep }) => keep || wanted.has(id.toLowerCase()));
+  const named = new Set([...refs, ...kept].map(({ commit }) => commit));
   const linkedByUs = storedCommits(entries);
   const stored = entries.flatMap(storedFiles);
   const shown = shownAsModels(repo, input);

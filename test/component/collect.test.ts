@@ -159,6 +159,20 @@ describe("collecting", () => {
     assert.deepEqual(await nothingOurs.preview(), { goes: [], skipped: [] });
   });
 
+  it("takes ours where another program has moved the branch to a file of its own, once nobody wants it", async (t) => {
+    const made = await cache(t);
+    await made.ours(first, "demo-Q8_0.gguf", before);
+    await made.repo.link(second, "demo-Q8_0.gguf", now);
+    made.desired = toDesired(toTree({ version: 1, models: [eight] }));
+    assert.deepEqual(await made.preview(), { goes: [], skipped: [] });
+    made.desired = toDesired(toTree({ version: 1 }));
+    await made.inventory.noteKept(new Set([eight]), new Set());
+    assert.deepEqual(await made.preview(), { goes: [], skipped: [] });
+    await made.inventory.noteKept(new Set(), new Set([eight]));
+    assert.equal((await made.collect()).freedBytes, before.length);
+    assert.deepEqual([await made.world(), made.inventory.entries()], [current, []]);
+  });
+
   it("leaves what is listed as a model from an old revision: that is for rm and prune", async (t) => {
     const made = await cache(t);
     await made.ours(first, "demo-old-Q8_0.gguf", before);
