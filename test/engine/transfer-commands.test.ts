@@ -176,6 +176,6 @@ test("gc tells what would go with exit code 2, and deletes it with --yes; errors
   assert.match(missing.stderr, /model-gateway: .*acme\/none-GGUF/);
   for (const args of [["pull"], ["rm"], ["gc", "x"], ["models", "x"], ["status", "--yes"]])
     assert.equal((await run(...args)).code, 1, args.join(" "));
-  const stranger = await runCommand(t, folders, ["models", "--port", "1"]);
+  const stranger = await runCommand(t, folders, ["rm", model, "--yes", "--port", "1"]);
   assert.deepEqual([stranger.code, /no gateway answers/.test(stranger.stderr)], [1, true]);
 });
