@@ -70,7 +70,7 @@ export const planSchema = {
   description: "What will be done, and what cannot be.",
   type: "object",
   additionalProperties: false,
-  required: ["generation", "converged", "actions", "running", "held", "unmanaged", "findings"],
+  required: ["generation", "converged", "actions", "running", "held", "unmanaged", "spared", "findings"],
   properties: {
     dryRun: { const: true, description: "Nothing was changed." },
     generation: { type: "integer" },
@@ -83,13 +83,20 @@ export const planSchema = {
       items: { type: "string" },
       description: "Cached models that the document does not name.",
     },
+    spared: {
+      type: "array",
+      items: { type: "string" },
+      description: "Models that prune would delete, had they not left the document when a list of models was emptied.",
+    },
     findings: {
       type: "object",
       description: "What the document asks for and cannot be had, by model.",
       additionalProperties: { type: "string" },
     },
   },
-  examples: [{ generation: 3, converged: true, actions: [], running: [], held: [], unmanaged: [], findings: {} }],
+  examples: [
+    { generation: 3, converged: true, actions: [], running: [], held: [], unmanaged: [], spared: [], findings: {} },
+  ],
 } as const;
 
 export type PlanBody = FromSchema<typeof planSchema>;

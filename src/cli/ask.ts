@@ -12,6 +12,7 @@ interface PlanAnswer {
   readonly running: readonly Line[];
   readonly held: readonly (Line & { readonly held: string })[];
   readonly unmanaged: readonly string[];
+  readonly spared: readonly string[];
 }
 
 interface Line {
@@ -49,8 +50,16 @@ export async function planCommand({ settings, json }: CommandLine): Promise<numb
   return answer.converged ? 0 : 2;
 }
 
-/** Nobody answers there. What would be planned for a stopped gateway is wrong beside one that runs elsewhere. */
 async function planWithout(settings: Settings): Promise<object> {
+  await requireNoGateway(settings);
+  return offlinePlan(settings);
+}
+
+/**
+ * Nobody answers there. What is true of a stopped gateway is wrong beside one that runs elsewhere. Errors: `invalid_request`
+ * where one has the state folder.
+ */
+export async function requireNoGateway(settings: Settings): Promise<void> {
   const holder = await lockHolder(settings.stateDir);
   if (holder !== null) {
     throw new GatewayError(
@@ -58,14 +67,17 @@ async function planWithout(settings: Settings): Promise<object> {
       `the gateway of ${settings.stateDir} (process ${holder}) does not answer on ${origin(settings)}: say where it is with --port`,
     );
   }
-  return offlinePlan(settings);
 }
 
-function printPlan({ actions, running, held, unmanaged, converged }: PlanAnswer): void {
+function printPlan({ actions, running, held, unmanaged, spared, converged }: PlanAnswer): void {
   for (const { kind, message, reason } of running) console.log(`* ${kind}: ${message} (${reason}, under way)`);
   for (const { kind, message, reason } of actions) console.log(`+ ${kind}: ${message} (${reason})`);
   for (const { kind, message, held: why } of held) console.log(`- ${kind}: ${message} (held: ${why})`);
   for (const id of unmanaged) console.log(`  ${id} is in the cache and not in the document; it is left alone`);
+  for (const id of spared)
+    console.log(
+      `  ${id} left the document when its list of models was emptied; prune leaves it unless allowEmpty is true`,
+    );
   console.log(
     converged ? "Nothing to do." : `Plan: ${actions.length} to do, ${running.length} under way, ${held.length} held.`,
   );

@@ -4,10 +4,17 @@ import { GatewayClientError } from "../client/error.ts";
 import { createGatewayClient, type GatewayClient } from "../client/index.ts";
 import { type ErrorCode, errorCatalogue, GatewayError } from "../core/errors.ts";
 import type { Settings } from "../settings.ts";
-import { noGateway, origin, refusedKey } from "./ask.ts";
+import { noGateway, origin, refusedKey, requireNoGateway } from "./ask.ts";
 
-/** Errors: `invalid_request` where no gateway answers, `unauthorized`, and what the gateway says. */
-export async function withGateway<T>(settings: Settings, work: (client: GatewayClient) => Promise<T>): Promise<T> {
+/**
+ * `without`: what is done instead where no gateway runs. Errors: `invalid_request` where no gateway answers, `unauthorized`, and
+ * what the gateway says.
+ */
+export async function withGateway<T>(
+  settings: Settings,
+  work: (client: GatewayClient) => Promise<T>,
+  without?: () => Promise<T>,
+): Promise<T> {
   // A pull that waits for its turn says nothing for as long as that takes.
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const ask: unknown = (url: string, init: object) => fetch(url, { ...init, dispatcher: agent });
@@ -20,7 +27,10 @@ export async function withGateway<T>(settings: Settings, work: (client: GatewayC
   try {
     return await work(client);
   } catch (error) {
-    throw error instanceof GatewayClientError ? inOurWords(error, settings) : error;
+    if (!(error instanceof GatewayClientError)) throw error;
+    if (error.code !== "unreachable" || !without) throw inOurWords(error, settings);
+    await requireNoGateway(settings);
+    return await without();
   } finally {
     await agent.destroy();
   }

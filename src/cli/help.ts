@@ -12,7 +12,8 @@ Commands:
   serve            run the gateway (the default)
   plan             what would be done: exit 0 nothing, 2 changes, 1 error
   status           what is true: exit 0 ready, 2 not ready, 1 error
-  models           what lies in the model cache: sizes, last use, what is stale
+  models           what lies in the model cache: sizes, last use, what is stale;
+                   looks by itself where no gateway runs, as do plan and gc
   pull ID          have the running gateway pull a model, and watch it;
                    Ctrl+C gives the pull up. Exit 0 done, 130 left, 1 error
   rm ID [--yes]    delete a model's files: exit 0 done, 2 not confirmed, 1 error

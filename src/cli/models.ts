@@ -1,19 +1,25 @@
 // `models` and `gc`: what lies in the model cache, and deleting what of it serves nobody.
-import type { CollectedBody, DiskBody } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
+import type { DiskReport } from "../plan/disk-report.ts";
+import type { Collected } from "../plan/garbage.ts";
 import type { CommandLine } from "../settings.ts";
 import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
+import { offlineCollection, offlineReport } from "./offline-disk.ts";
 
 export async function modelsCommand({ settings, json, operands }: CommandLine): Promise<number> {
   if (operands.length > 0) throw new GatewayError("invalid_request", "use `model-gateway models [--json]`");
-  const report = await withGateway(settings, (client) => client.disk.report());
+  const report = await withGateway<DiskReport>(
+    settings,
+    (client) => client.disk.report(),
+    () => offlineReport(settings),
+  );
   if (json) console.log(JSON.stringify(report, null, 2));
   else printReport(report);
   return 0;
 }
 
-function printReport({ models, totals, unreadable }: DiskBody): void {
+function printReport({ models, totals, unreadable }: DiskReport): void {
   const rows = models.map((model) => [
     model.id,
     model.present ? bytesText(model.bytes) : "-",
@@ -36,10 +42,11 @@ function printReport({ models, totals, unreadable }: DiskBody): void {
   if (collectableBytes > 0) console.log(`\`model-gateway gc\` would free ${bytesText(collectableBytes)}.`);
 }
 
-function notesOf(model: DiskBody["models"][number]): string[] {
-  const { partial } = model;
+function notesOf(model: DiskReport["models"][number]): string[] {
+  const { partial, documentName } = model;
+  const isAlso = documentName !== null && documentName.toLowerCase() !== model.id.toLowerCase();
   return [
-    model.desired ? "in the document" : "not in the document",
+    model.desired ? `in the document${isAlso ? ` as ${documentName}` : ""}` : "not in the document",
     ...(model.present ? [model.ours ? "pulled by this gateway" : "of another program"] : []),
     ...(model.loaded ? ["loaded"] : []),
     ...(model.sharedBytes > 0 ? [`${bytesText(model.sharedBytes)} shared`] : []),
@@ -64,18 +71,25 @@ function printTable(rows: readonly (readonly string[])[]): void {
 /** Exit code 2: something would go. */
 export async function gcCommand({ settings, json, yes, operands }: CommandLine): Promise<number> {
   if (operands.length > 0) throw new GatewayError("invalid_request", "use `model-gateway gc [--yes] [--json]`");
-  const result = await withGateway(settings, (client) => client.disk.collect({ dryRun: !yes }));
+  const dryRun = !yes;
+  const result = await withGateway<Collection>(
+    settings,
+    (client) => client.disk.collect({ dryRun }),
+    dryRun ? async () => ({ dryRun, ...(await offlineCollection(settings)) }) : undefined,
+  );
   if (json) console.log(JSON.stringify(result, null, 2));
   else printCollected(result);
   return result.dryRun && result.items.length > 0 ? 2 : 0;
 }
 
-function printCollected({ dryRun, items, skipped, deletedFiles, freedBytes }: CollectedBody): void {
+type Collection = Collected & { readonly dryRun: boolean };
+
+function printCollected({ dryRun, items, skipped, freedBytes }: Collection): void {
   for (const { path, bytes, reason, message } of items)
     console.log(`- ${path}: ${message} (${reason}, ${bytesText(bytes)})`);
-  for (const { repo, reason, message } of skipped) console.log(`  ${repo} is left alone: ${message} (${reason})`);
-  if (!dryRun) console.log(`Deleted ${deletedFiles} file(s), ${bytesText(freedBytes)} are free now.`);
-  else if (items.length === 0) console.log("Nothing to delete.");
+  for (const { repo, reason, message } of skipped) console.log(`  left in ${repo}: ${message} (${reason})`);
+  if (items.length === 0) console.log(skipped.length > 0 ? "Nothing to delete now." : "Nothing to delete.");
+  else if (!dryRun) console.log(`Deleted: ${bytesText(freedBytes)} freed.`);
   else {
     const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
     console.log(`${bytesText(bytes)} would become free. \`model-gateway gc --yes\` deletes it.`);

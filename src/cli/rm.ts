@@ -1,6 +1,6 @@
 // `rm ID`: deletes a model's files, after a question to whoever sits at the terminal.
 import { createInterface } from "node:readline/promises";
-import { type GatewayClient, GatewayClientError, type Removed } from "../client/index.ts";
+import { type DiskBody, type GatewayClient, GatewayClientError, type Removed } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings.ts";
 import { bytesText } from "./amounts.ts";
@@ -16,6 +16,13 @@ export async function rmCommand({ settings, operands, yes, json }: CommandLine):
     throw new GatewayError("invalid_request", "use `model-gateway rm ID [--yes]`");
   return withGateway(settings, async (client) => {
     if (!yes && !(await isConfirmed(id))) return 2;
+    // Links and blobs are counted in the answer: a person has files in mind. What cannot be told holds up no removal.
+    const models = json
+      ? []
+      : await client.disk.report().then(
+          (report) => report.models,
+          () => [],
+        );
     // Its answers in flight are waited for, which nobody sees from here.
     const waiting = setTimeout(() => console.error("Waiting for what uses it to be through."), patienceMs);
     const removed = await removeOrGiveUp(client, id).finally(() => clearTimeout(waiting));
@@ -23,11 +30,9 @@ export async function rmCommand({ settings, operands, yes, json }: CommandLine):
       console.log(`${id} is out of the document; nothing of it was here yet, and its pull is given up.`);
       return 0;
     }
+    const before = models.find((model) => model.id === removed.model);
     if (json) console.log(JSON.stringify(removed, null, 2));
-    else
-      console.log(
-        `Deleted ${removed.model}: ${removed.deleted_files} file(s), ${bytesText(removed.freed_bytes)} are free now.`,
-      );
+    else console.log(`Removed ${removed.model}: ${whatWent(before, removed.freed_bytes)}.`);
     return 0;
   });
 }
@@ -47,6 +52,14 @@ async function removeOrGiveUp(client: GatewayClient, id: string): Promise<Remove
     await client.desired.patch({ models: { [named]: null } }, { wait: true });
     return null;
   }
+}
+
+/** What something else links stays: then the number of files would mislead. */
+function whatWent(model: DiskBody["models"][number] | undefined, freedBytes: number): string {
+  const freed = `${bytesText(freedBytes)} freed`;
+  if (!model) return freed;
+  if (model.sharedBytes > 0) return `${freed}, ${bytesText(model.sharedBytes)} stay, as others share them`;
+  return `${model.files} ${model.files === 1 ? "file" : "files"}, ${freed}`;
 }
 
 async function isConfirmed(id: string): Promise<boolean> {

@@ -23,6 +23,8 @@ export interface Removal {
   readonly presetSection: boolean;
   /** What those linked, noted before the first link goes: without links nobody could tell. */
   readonly blobs: readonly string[];
+  /** Revisions that have files of it, noted with the blobs: what a kill leaves of them is empty folders. */
+  readonly commits?: readonly string[];
   /** ISO 8601 */
   readonly requestedAt: string;
   readonly by: string;
@@ -69,8 +71,10 @@ export interface Desired {
   };
   /** Null: off. */
   readonly speech: DesiredSpeech | null;
-  /** Not part of the document as people write it. */
+  /** Not part of the document as people write it, as is the next one. */
   readonly removals: readonly Removal[];
+  /** Ids of models that left the document when a list of models was emptied: prune leaves them. */
+  readonly spared: readonly string[];
 }
 
 /** The document as it stands. */
@@ -114,7 +118,11 @@ export function toInput(tree: DocumentTree): DocumentInput {
   return { ...rest, models: list } as unknown as DocumentInput;
 }
 
-export function toDesired(tree: DocumentTree, removals: readonly Removal[] = []): Desired {
+export function toDesired(
+  tree: DocumentTree,
+  removals: readonly Removal[] = [],
+  spared: readonly string[] = [],
+): Desired {
   const input = toInput(tree);
   return {
     version: 1,
@@ -131,6 +139,7 @@ export function toDesired(tree: DocumentTree, removals: readonly Removal[] = [])
     },
     speech: input.speech ? toSpeech(input.speech) : null,
     removals,
+    spared,
   };
 }
 
@@ -152,6 +161,32 @@ export function standingRemovals(removals: readonly Removal[], { models }: Docum
 export function isNotNamedBy(ids: readonly string[]): (removal: Removal) => boolean {
   const named = new Set(ids.map((id) => id.toLowerCase()));
   return ({ names }) => !names.some((name) => named.has(name.toLowerCase()));
+}
+
+/** An edit of the document; with what the file was and is, where the file is the source of it. */
+export interface TreeChange {
+  readonly before: DocumentTree;
+  readonly after: DocumentTree;
+  readonly file?: { readonly before: DocumentTree; readonly after: DocumentTree };
+}
+
+/**
+ * The models that prune has to leave after an edit: those that it had to leave before, and those that an edit takes out which
+ * empties the document's list of models, or the file's: that is more often an accident than a wish. A model that is named again
+ * may be pruned when it leaves the next time, and `allowEmpty` spares none.
+ */
+export function sparedAfter(spared: readonly string[], { before, after, file }: TreeChange): readonly string[] {
+  if (after["allowEmpty"] === true) return [];
+  const named = new Set(modelNames(after).map((id) => id.toLowerCase()));
+  const isEmptied =
+    named.size === 0 || (file && modelNames(file.before).length > 0 && modelNames(file.after).length === 0);
+  const all = isEmptied ? [...spared, ...modelNames(before)] : spared;
+  const left = new Map(all.map((id) => [id.toLowerCase(), id]));
+  return [...left].flatMap(([folded, id]) => (named.has(folded) ? [] : id));
+}
+
+function modelNames({ models }: DocumentTree): readonly string[] {
+  return isJsonObject(models) ? Object.keys(models) : [];
 }
 
 /**

@@ -18,6 +18,8 @@ export interface Saved {
   readonly tree: DocumentTree;
   readonly owners: Readonly<Record<string, FieldOwner>>;
   readonly removals: readonly Removal[];
+  /** See {@link Desired.spared}. */
+  readonly spared: readonly string[];
 }
 
 export function describe(saved: Saved): DesiredState {
@@ -25,7 +27,7 @@ export function describe(saved: Saved): DesiredState {
   return {
     generation: saved.generation,
     tree: saved.tree,
-    document: toDesired(saved.tree, saved.removals),
+    document: toDesired(saved.tree, saved.removals, saved.spared),
     etag: `"g${saved.generation}-${hash}"`,
   };
 }
@@ -35,11 +37,12 @@ export async function readSavedDocument(stateDir: string): Promise<{
   readonly tree: DocumentTree;
   readonly applied: DocumentTree | null;
   readonly removals: readonly Removal[];
+  readonly spared: readonly string[];
 }> {
   const read = async (name: string): Promise<unknown> => parseJson((await readIfPresent(join(stateDir, name))) ?? "");
   const applied = readTree(await read("last-applied.json"));
-  const { tree, removals } = readSaved(await read("desired.json")) ?? startingFrom(applied);
-  return { tree, applied, removals };
+  const { tree, removals, spared } = readSaved(await read("desired.json")) ?? startingFrom(applied);
+  return { tree, applied, removals, spared };
 }
 
 /**
@@ -47,7 +50,7 @@ export async function readSavedDocument(stateDir: string): Promise<{
  * show no difference, and the document would want nothing.
  */
 export function startingFrom(applied: DocumentTree | null): Saved {
-  return { generation: 0, tree: applied ?? emptyTree, owners: {}, removals: [] };
+  return { generation: 0, tree: applied ?? emptyTree, owners: {}, removals: [], spared: [] };
 }
 
 /** What the state file holds is checked like any input: a person may have edited it. */
@@ -56,7 +59,16 @@ export function readSaved(value: unknown): Saved | null {
   const tree = readTree(value["tree"]);
   const owners = isJsonObject(value["owners"]) ? (value["owners"] as unknown as Saved["owners"]) : {};
   const removals = Array.isArray(value["removals"]) ? (value["removals"] as readonly unknown[]) : [];
-  return tree && { generation: value["generation"] as number, tree, owners, removals: removals.filter(isRemoval) };
+  const spared = Array.isArray(value["spared"]) ? (value["spared"] as readonly unknown[]) : [];
+  return (
+    tree && {
+      generation: value["generation"] as number,
+      tree,
+      owners,
+      removals: removals.filter(isRemoval),
+      spared: spared.filter((id) => typeof id === "string"),
+    }
+  );
 }
 
 /** One that is mangled is not believed: it would delete what it names. */
@@ -66,6 +78,7 @@ function isRemoval(value: unknown): value is Removal {
   const texts = ["id", "repo", "commit", "requestedAt", "by"].every((key) => typeof value[key] === "string");
   if (value["projector"] !== null && typeof value["projector"] !== "string") return false;
   if (typeof value["presetSection"] !== "boolean") return false;
+  if (value["commits"] !== undefined && !isList(value["commits"])) return false;
   return texts && ["names", "files", "blobs"].every((key) => isList(value[key]));
 }
 

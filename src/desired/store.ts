@@ -12,6 +12,7 @@ import {
   mergeFile,
   patchInput,
   type Removal,
+  sparedAfter,
   standingRemovals,
   toDesired,
   toInput,
@@ -41,8 +42,8 @@ export interface DesiredStore {
    * changes nothing. Errors: as {@link DesiredStore.change}, and what `make` throws.
    */
   edit(make: (state: DesiredState) => Edit | null, by: string): Promise<DesiredState>;
-  /** Writes down which blobs a removal frees. Nothing where it is no longer asked for. */
-  noteRemoval(id: string, blobs: readonly string[]): Promise<void>;
+  /** Writes down which blobs a removal frees, and in which revisions. Nothing where it is no longer asked for. */
+  noteRemoval(id: string, found: Required<Pick<Removal, "blobs" | "commits">>): Promise<void>;
   /** The files of a removal are gone. */
   endRemoval(id: string): Promise<void>;
   /** What the file, as it was last applied, says of the model that it names by this id; undefined where it names none. */
@@ -111,12 +112,15 @@ export async function openDesiredStore(options: {
     const owner: FieldOwner = { by, at: new Date(options.now()).toISOString() };
     const owners = new Map(Object.entries(saved.owners));
     for (const change of changes) owners.set(pathKey(change.path), owner);
+    const removals = standingRemovals(removal ? [...saved.removals, removal] : saved.removals, tree);
     const next: Saved = {
       generation: saved.generation + 1,
       tree,
       owners: Object.fromEntries(owners),
-      removals: standingRemovals(removal ? [...saved.removals, removal] : saved.removals, tree),
+      removals,
+      spared: sparedBy(tree, file).filter((id) => !removals.some(({ names }) => names.includes(id))),
     };
+    tellSpared(next);
     await files.write(desiredPath, textOf(next));
     // After the document: a crash in between merges the same edit again, which changes nothing.
     await noteApplied(file);
@@ -124,6 +128,20 @@ export async function openDesiredStore(options: {
     state = describe(next);
     for (const listener of listeners) listener(state);
     return state;
+  }
+
+  function sparedBy(after: DocumentTree, file?: DocumentTree): readonly string[] {
+    return sparedAfter(saved.spared, {
+      before: saved.tree,
+      after,
+      ...(file ? { file: { before: applied ?? emptyTree, after: file } } : {}),
+    });
+  }
+
+  function tellSpared({ tree, spared }: Saved): void {
+    const models = spared.filter((id) => !saved.spared.includes(id));
+    if (tree["prune"] === true && models.length > 0)
+      options.warn("the list of models was emptied: prune leaves what it named", { models });
   }
 
   /** Marks come and go by what is done for them: that makes no new generation. */
@@ -151,7 +169,7 @@ export async function openDesiredStore(options: {
     current: () => state,
     preview: (change) => {
       const tree = resolve(change);
-      return toDesired(tree, standingRemovals(saved.removals, tree));
+      return toDesired(tree, standingRemovals(saved.removals, tree), sparedBy(tree));
     },
     change: (change, by, ifMatch) =>
       serialized(async () => {
@@ -167,10 +185,12 @@ export async function openDesiredStore(options: {
         const { patch, removal } = edit;
         return commit(resolve({ kind: "patch", patch }), by, removal ? { removal } : {});
       }),
-    noteRemoval: (id, blobs) =>
+    noteRemoval: (id, { blobs, commits }) =>
       serialized(async () => {
         if (!saved.removals.some((removal) => removal.id === id)) return;
-        await saveRemovals(saved.removals.map((removal) => (removal.id === id ? { ...removal, blobs } : removal)));
+        await saveRemovals(
+          saved.removals.map((removal) => (removal.id === id ? { ...removal, blobs, commits } : removal)),
+        );
       }),
     endRemoval: (id) =>
       serialized(async () => {

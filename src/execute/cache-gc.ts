@@ -4,16 +4,10 @@ import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
 import type { Desired } from "../desired/document.ts";
 import { collectRepo } from "../hub/collect.ts";
 import { surveyCache, surveyRepo } from "../observe/survey.ts";
-import {
-  type Collected,
-  findGarbage,
-  type Garbage,
-  type RepoGarbage,
-  rememberedEntry,
-  type SkippedRepo,
-} from "../plan/garbage.ts";
+import { type Collected, findGarbage, type Garbage, type RepoGarbage, type SkippedRepo } from "../plan/garbage.ts";
 import type { CachedModel, RouterSnapshot } from "../plan/observed.ts";
 import { type CacheSurvey, linkedBlobs } from "../plan/repo-files.ts";
+import { rememberedEntry } from "../plan/stored.ts";
 import type { Handlers } from "./executor.ts";
 import type { Inventory } from "./inventory.ts";
 import type { RepoTurns } from "./repo-turns.ts";
@@ -89,7 +83,7 @@ export function createCollector(options: {
     const { deletedFiles, freedBytes, blobs } = await collectRepo({
       ...garbage,
       cacheDir,
-      linkedNow: async () => linkedBlobs((await surveyRepo(cacheDir, repo)) ?? { snapshots: [] }),
+      linkedNow: async () => linkedBlobs((await surveyRepo(cacheDir, repo)) ?? { snapshots: [], shownElsewhere: [] }),
     });
     const left = await surveyRepo(cacheDir, repo);
     await inventory.review(repo, (entry) => rememberedEntry(entry, left, blobs));
@@ -108,7 +102,7 @@ export function createCollector(options: {
       }
       return {
         items: results.flatMap(({ items }) => items),
-        skipped: results.flatMap(({ skipped }) => skipped),
+        skipped: eachOnce(results.flatMap(({ skipped }) => skipped)),
         deletedFiles: results.reduce((sum, { deletedFiles }) => sum + deletedFiles, 0),
         freedBytes: results.reduce((sum, { freedBytes }) => sum + freedBytes, 0),
       };
@@ -118,6 +112,11 @@ export function createCollector(options: {
 
 function nothing(skipped: readonly SkippedRepo[]): Collected {
   return { items: [], skipped, deletedFiles: 0, freedBytes: 0 };
+}
+
+/** A repository is looked at twice. */
+function eachOnce(skipped: readonly SkippedRepo[]): SkippedRepo[] {
+  return [...new Map(skipped.map((entry) => [JSON.stringify(entry), entry])).values()];
 }
 
 /** Of a router that does not run nothing is loaded. */

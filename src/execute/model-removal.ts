@@ -4,19 +4,22 @@ import { GatewayError } from "../core/errors.ts";
 import { isProjector } from "../core/ids.ts";
 import type { Removal } from "../desired/document.ts";
 import type { Router } from "../engines/router.ts";
+import { cacheError } from "../hub/errors.ts";
 import { snapshotPath } from "../hub/layout.ts";
-import { removeModel } from "../hub/remove.ts";
-import { type CachedModel, findCached, holdsFilesOf } from "../plan/observed.ts";
+import { removeModel, removeStored } from "../hub/remove.ts";
+import { surveyRepo } from "../observe/survey.ts";
+import { type CachedModel, findCached, holdsFilesOf, type InventoryEntry } from "../plan/observed.ts";
 import { coversEntry, isMarked } from "../plan/removals.ts";
+import { entryAfterRemoval, storedCommits, storedFiles } from "../plan/stored.ts";
 import type { Handlers, RemovedFiles } from "./executor.ts";
 import type { Inventory } from "./inventory.ts";
-import { linkedBlobs } from "./linked-blobs.ts";
+import { type LinkedFiles, linkedFiles } from "./linked-files.ts";
 import type { Drainer } from "./router-actions.ts";
 
 /** The removals that were asked for, as the desired state keeps them. */
 export interface Removals {
   get(id: string): Removal | undefined;
-  note(id: string, blobs: readonly string[]): Promise<void>;
+  note(id: string, found: LinkedFiles): Promise<void>;
   end(id: string): Promise<void>;
 }
 
@@ -56,6 +59,13 @@ export function removalHandler(options: {
       .catch(() => undefined);
   }
 
+  async function forget(repo: string, removed: readonly InventoryEntry[]): Promise<void> {
+    const files = await surveyRepo(cacheDir, repo).catch((error: unknown) => {
+      throw cacheError(error, repo);
+    });
+    await inventory.review(repo, (entry) => entryAfterRemoval(entry, removed, files));
+  }
+
   async function removeRequested(id: string, signal: AbortSignal): Promise<RemovedFiles> {
     const models = await options.cachedModels();
     const first = removals.get(id);
@@ -72,15 +82,18 @@ export function removalHandler(options: {
       const paths = [
         ...new Set([...files, ...noted.map((file) => file.path), ...(alone && projector !== null ? [projector] : [])]),
       ];
-      const blobs = new Set([
-        ...removal.blobs,
-        ...noted.map((file) => file.blob),
-        ...(await linkedBlobs(cacheDir, repo, paths)),
-      ]);
-      await removals.note(id, [...blobs]);
+      const stored = entries
+        .flatMap(storedFiles)
+        .flatMap(({ path, blob }) => (alone || !isProjector(path) ? blob : []));
+      const linked = await linkedFiles(cacheDir, repo, paths);
+      const found = {
+        blobs: [...new Set([...removal.blobs, ...stored, ...linked.blobs])],
+        commits: [...new Set([...(removal.commits ?? []), ...storedCommits(entries), ...linked.commits])],
+      };
+      await removals.note(id, found);
       const links = paths.map((path) => snapshotPath(cacheDir, repo, commit, path));
-      const removed = await removeModel({ cacheDir, repo, links, blobs: [...blobs] });
-      for (const entry of entries) await inventory.remove(entry.id);
+      const removed = await removeModel({ cacheDir, repo, links, ...found });
+      await forget(repo, entries);
       await removals.end(id);
       return removed;
     });
@@ -95,15 +108,12 @@ export function removalHandler(options: {
     const cached = found && holdsFilesOf(entry, found) ? found : undefined;
     return apart(cached, signal, async () => {
       const alone = !models.some((other) => other.repo === entry.repo && other.id !== cached?.id);
-      const files = entry.files.filter((file) => alone || !isProjector(file.path));
-      // By the inventory too: after a removal that was cut short the cache shows no model any more.
-      const noted = files.map((file) => snapshotPath(cacheDir, entry.repo, entry.commit, file.path));
-      const links = [
-        ...new Set([...noted, ...(cached?.files ?? []), ...(alone && cached?.projector ? [cached.projector] : [])]),
-      ];
-      const blobs = files.map((file) => file.blob);
-      const removed = await removeModel({ cacheDir, repo: entry.repo, links, blobs });
-      await inventory.remove(id);
+      const files = storedFiles(entry).filter((file) => alone || !isProjector(file.path));
+      // By the inventory alone: another program may show the same file, or another one by its name, in revisions of its own.
+      const commits = storedCommits(inventory.entries().filter((other) => other.repo === entry.repo));
+      const links = [...commits].flatMap((commit) => files.map((file) => ({ ...file, commit })));
+      const removed = await removeStored({ cacheDir, repo: entry.repo, links });
+      await forget(entry.repo, [entry]);
       return removed;
     });
   }

@@ -18,6 +18,7 @@ import { speechHandlers } from "../execute/speech-actions.ts";
 import type { Admission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
+import { cacheNow } from "../observe/cache.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
 import type { CacheSnapshot } from "../plan/observed.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
@@ -147,7 +148,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     warn,
   });
   const turns = createRepoTurns();
-  const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow()).models;
+  const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow(scanner)).models;
   const collector = createCollector({
     cacheDir,
     inventory,
@@ -187,7 +188,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
         inputs: async () => {
           const preset = await readPreset(presetPath);
           if (preset.state === "unknown") throw new GatewayError("preset_unwritable", preset.why);
-          return { preset: preset.value.text, cache: (await cacheNow()).signature };
+          return { preset: preset.value.text, cache: (await cacheNow(scanner)).signature };
         },
       }),
       ...speechHandlers({ cacheDir, voicesDir: speech.voicesDir, hub, lists: speech.lists, engines: speech, turns }),
@@ -195,8 +196,10 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     transfers: settings.transfers,
     now,
     onStarted: (action) => journal.record("action.started", actionBody(action)),
-    onProgress: (action, progress) =>
-      journal.record("action.progress", { key: action.key, kind: action.kind, ...progress }),
+    onProgress: (action, progress) => {
+      loop.sizes.progressed(action, progress);
+      journal.record("action.progress", { key: action.key, kind: action.kind, ...progress });
+    },
     onSettled: (outcome) => {
       tellOutcome(outcome, logger, journal);
       loop.settled(outcome);
@@ -245,12 +248,6 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     journal.record("document", { generation: state.generation });
     loop.wake("document");
   });
-
-  async function cacheNow(): Promise<CacheSnapshot> {
-    const cache = await scanner.scan();
-    if (cache.state === "unknown") throw new GatewayError("cache_unwritable", cache.why);
-    return cache.value;
-  }
 
   function statusInput({ desired, observed, plan, running }: Pass): StatusInput {
     return {

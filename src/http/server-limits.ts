@@ -4,6 +4,7 @@ import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyServerOptions } from "fastify";
 import { GatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 import { renderError } from "./errors.ts";
 
 declare module "fastify" {

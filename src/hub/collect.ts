@@ -5,10 +5,11 @@ import { lstat, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCode } from "../core/errors.ts";
 import { isCommit } from "../core/ids.ts";
+import { removeEmptyTree, removeIfEmpty } from "./emptied.ts";
 import { cacheError } from "./errors.ts";
 import { isHeld } from "./in-use.ts";
 import { blobPath, isSafePath, partialPath, repoFolder } from "./layout.ts";
-import { type RemovedModel, removeEmptyFolders, removeEmptyRepo, removeIfEmpty } from "./remove.ts";
+import type { RemovedModel } from "./remove.ts";
 
 export interface Collection {
   readonly cacheDir: string;
@@ -47,7 +48,6 @@ export async function collectRepo(
     for (const path of collection.links.filter(isSafePath)) await remove(join(root, path));
     for (const commit of new Set(collection.links.map((path) => path.split("/")[1] ?? "")))
       if (isCommit(commit)) await removeEmptyTree(join(root, "snapshots", commit));
-    if (collection.links.length > 0) await removeEmptyRepo(root);
     const linked = collection.blobs.length > 0 ? await collection.linkedNow() : new Set();
     for (const blob of collection.blobs) {
       if (linked.has(blob) || isHeld(partialPath(cacheDir, repo, blob))) continue;
@@ -61,12 +61,6 @@ export async function collectRepo(
     throw cacheError(error, repo);
   }
   return { deletedFiles, freedBytes, blobs: gone };
-}
-
-/** A folder that holds nothing but folders. */
-async function removeEmptyTree(folder: string): Promise<void> {
-  await removeEmptyFolders(folder);
-  await removeIfEmpty(folder);
 }
 
 /** What a file takes on the disk: one that is written at several places has holes. */

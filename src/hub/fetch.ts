@@ -6,13 +6,13 @@ import { steadyNow } from "../core/steady.ts";
 import { makeFolder } from "../desired/folder.ts";
 import type { HubClient } from "./client.ts";
 import { type DownloadTuning, downloadBlob, hasBlob } from "./download.ts";
+import { removeIfEmpty } from "./emptied.ts";
 import { cacheError, isStopping } from "./errors.ts";
 import { digestsMatch, hashFile } from "./hash.ts";
 import { blobPath, blobsFolder, partialPath, repoFolder, snapshotsFolder } from "./layout.ts";
 import { createPace, type Pace, secondsLeft } from "./pace.ts";
 import { partialBytes, removePartial } from "./partial-file.ts";
 import { bytesOf, type PullProgress, progressOf } from "./progress.ts";
-import { removeIfEmpty } from "./remove.ts";
 import { createRoom, type Room } from "./room.ts";
 import { blobName, type HubFile } from "./select.ts";
 
@@ -54,11 +54,12 @@ export async function fetchFiles(
   }
   const room = createRoom(() => options.freeBytes(cacheDir));
   if (missing.size > 0) {
+    // First: a pull that is refused leaves no folder.
+    await room.check(bytesOf([...missing]) - resumedBytes);
     // Other tools that read the cache warn of a repository without this folder, as one with nothing but a partial would be.
     await makeFolder(snapshotsFolder(cacheDir, repo)).catch((error: unknown) => {
       throw cacheError(error, "its own folder");
     });
-    await room.check(bytesOf([...missing]) - resumedBytes);
   }
 
   const totalBytes = bytesOf(files);

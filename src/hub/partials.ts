@@ -3,6 +3,7 @@
 import { readdir, readlink, rm, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { systemCode } from "../core/errors.ts";
+import { removeIfEmpty } from "./emptied.ts";
 import { cacheError } from "./errors.ts";
 import { isHeld } from "./in-use.ts";
 import {
@@ -18,7 +19,6 @@ import {
 } from "./layout.ts";
 import { removePartial } from "./partial-file.ts";
 import { isAnotherAlive, type JournalRecord, readJournal, thisOwner } from "./partial-journal.ts";
-import { removeIfEmpty } from "./remove.ts";
 
 /**
  * Removes leftover partials, and whole files that a pull of several never came to link, unless they are for a model of

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { systemCode } from "../core/errors.ts";
+import { GatewayError, systemCode } from "../core/errors.ts";
 import { type GgufMetadata, readGgufMetadata } from "../hub/gguf-metadata.ts";
 import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable } from "../plan/observed.ts";
 import { aliasTags, groupModels, type ModelGroup, type Snapshot, type SnapshotFile } from "./cache-layout.ts";
@@ -10,6 +10,13 @@ import { type CachePresence, createCachePresence } from "./cache-presence.ts";
 
 export interface CacheScanner {
   scan(): Promise<Knowable<CacheSnapshot>>;
+}
+
+/** Errors: `cache_unwritable` where it cannot be read. */
+export async function cacheNow(scanner: CacheScanner): Promise<CacheSnapshot> {
+  const cache = await scanner.scan();
+  if (cache.state === "unknown") throw new GatewayError("cache_unwritable", cache.why);
+  return cache.value;
 }
 
 /** How many repositories are read at once: enough to keep the disk busy, few enough to leave it to others. */
@@ -111,6 +118,7 @@ export function createCacheScanner(
       upstreamId: `${repo}:${group.upstreamTag}`,
       commit: group.commit,
       files,
+      blobs: group.files.map((file) => file.blob),
       bytes: group.files.reduce((sum, file) => sum + (file.size ?? 0), 0),
       complete: group.complete,
       projector: group.projector ? join(folder, group.projector.path) : null,

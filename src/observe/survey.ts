@@ -4,6 +4,7 @@ import type { Dirent, Stats } from "node:fs";
 import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { systemCode } from "../core/errors.ts";
+import { blobsShownIn } from "../hub/emptied.ts";
 import { isHeld } from "../hub/in-use.ts";
 import { isDigest, journalSuffix, partialSuffix, repoFolder, repoOfFolder } from "../hub/layout.ts";
 import { isAnotherAlive, readJournal, thisOwner } from "../hub/partial-journal.ts";
@@ -53,12 +54,17 @@ export async function surveyRepo(cacheDir: string, repo: string): Promise<RepoFi
     if (link) snapshots.set(commit, [...(snapshots.get(commit) ?? []), link]);
   }
   const listed = [...snapshots].map(([commit, links]) => ({ commit, files: links }));
-  const linked = linkedBlobs({ snapshots: listed });
+  const shownElsewhere = await shownByFolders(
+    root,
+    files.filter((entry) => /^snapshots(?:\/|$)/.test(placeOf(root, entry))),
+  );
+  const linked = linkedBlobs({ snapshots: listed, shownElsewhere });
   return {
     repo,
     refs: await refsOf(root, inFolder("refs")),
     snapshots: listed,
     blobs,
+    shownElsewhere,
     partials: await partialsOf(
       root,
       files.map((entry) => placeOf(root, entry)),
@@ -110,6 +116,17 @@ async function linkOf(
   const leadsTo = resolve(dirname(place), to);
   const name = basename(leadsTo);
   return { path, blob: dirname(leadsTo) === join(root, "blobs") && isDigest(name) ? name : null, size, inode };
+}
+
+/** All revisions, one, or a folder in one may be links. */
+async function shownByFolders(root: string, entries: readonly Dirent[]): Promise<string[]> {
+  const shown: string[] = [];
+  for (const entry of entries) {
+    const place = join(root, placeOf(root, entry));
+    if (entry.isSymbolicLink() && (await ifPresent(stat(place)))?.isDirectory())
+      shown.push(...(await blobsShownIn(place)));
+  }
+  return shown.filter(isDigest);
 }
 
 async function refsOf(root: string, entries: readonly Dirent[]): Promise<{ name: string; commit: string }[]> {

@@ -106,6 +106,8 @@ export interface Plan {
   readonly held: readonly HeldAction[];
   /** Cached models that the document does not name: left alone. */
   readonly unmanaged: readonly string[];
+  /** Would be pruned, but left the document when a list of models was emptied. */
+  readonly spared: readonly string[];
   /** Findings that no action mends, by model id. */
   readonly findings: ReadonlyMap<string, string>;
 }

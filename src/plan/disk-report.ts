@@ -1,5 +1,6 @@
 // What the models take on the disk: each one's size, what it shares, what is stale of it, what is on its way. Pure.
-import type { Desired } from "../desired/document.ts";
+import type { Desired, DesiredModel } from "../desired/document.ts";
+import { type Garbage, previewOf } from "./garbage.ts";
 import { type CachedModel, findCached, holdsFilesOf, type InventoryEntry, type Knowable } from "./observed.ts";
 import { pathInRepo } from "./removals.ts";
 import { type CacheSurvey, linkedBlobs, type RepoFiles, type RepoLink } from "./repo-files.ts";
@@ -20,6 +21,8 @@ export interface DiskModel {
   readonly present: boolean;
   /** The document names it. */
   readonly desired: boolean;
+  /** By this id; null: it does not. */
+  readonly documentName: string | null;
   /** This gateway stored it, so may prune it. */
   readonly ours: boolean;
   readonly loaded: boolean;
@@ -65,7 +68,9 @@ export interface DiskInput {
   readonly loaded: readonly string[];
   /** By the router's ids, ms. */
   readonly lastUsed: ReadonlyMap<string, number>;
-  readonly collectableBytes: number;
+  /** Bytes of what unfinished pulls bring, by id in lower case, as far as they ever told. */
+  readonly totals: ReadonlyMap<string, number>;
+  readonly garbage: Garbage;
   readonly freeBytes: Knowable<number>;
 }
 
@@ -91,7 +96,7 @@ export function diskReport(input: DiskInput): DiskReport {
       staleBytes: all.reduce((total, { staleBytes }) => total + staleBytes, 0),
       orphanBytes: survey.repos.flatMap(orphans).reduce((total, { size }) => total + size, 0),
       partialBytes: partials.reduce((total, { bytes }) => total + bytes, 0),
-      collectableBytes: input.collectableBytes,
+      collectableBytes: previewOf(input.garbage).items.reduce((total, { bytes }) => total + bytes, 0),
       freeBytes: freeBytes.state === "known" ? freeBytes.value : null,
     },
     unreadable: survey.unreadable.map(({ repo }) => repo),
@@ -131,7 +136,7 @@ function cachedModel(
   return {
     id: model.id,
     present: model.complete,
-    desired: desired.models.some(({ id }) => findCached(models, id) === model),
+    ...namedBy(desired.models.find(({ id }) => findCached(models, id) === model)),
     ours: inventory.some((entry) => holdsFilesOf(entry, model)),
     loaded: input.loaded.includes(model.upstreamId),
     lastUsed: isoTime(input.lastUsed.get(model.upstreamId)),
@@ -140,16 +145,17 @@ function cachedModel(
     sharedBytes: sum(distinct(current.filter(isShared))),
     staleBytes: sum(distinct(older)),
     revisions,
-    partial: partialOf([model.id, ...model.aliases], survey),
+    partial: partialOf([model.id, ...model.aliases], input),
   };
 }
 
 /** One that the document wants or a pull has begun, and the cache does not show. */
-function absentModel(id: string, { survey, desired, inventory }: DiskInput): DiskModel {
+function absentModel(id: string, input: DiskInput): DiskModel {
+  const { desired, inventory } = input;
   return {
     id,
     present: false,
-    desired: desired.models.some((model) => model.id.toLowerCase() === id.toLowerCase()),
+    ...namedBy(desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())),
     ours: inventory.some((entry) => entry.id.toLowerCase() === id.toLowerCase()),
     loaded: false,
     lastUsed: null,
@@ -158,21 +164,23 @@ function absentModel(id: string, { survey, desired, inventory }: DiskInput): Dis
     sharedBytes: 0,
     staleBytes: 0,
     revisions: [],
-    partial: partialOf([id], survey),
+    partial: partialOf([id], input),
   };
 }
 
-function partialOf(names: readonly string[], { repos }: CacheSurvey): DiskModel["partial"] {
+function namedBy(model: DesiredModel | undefined): Pick<DiskModel, "desired" | "documentName"> {
+  return { desired: model !== undefined, documentName: model?.id ?? null };
+}
+
+function partialOf(names: readonly string[], { survey, totals }: DiskInput): DiskModel["partial"] {
   const folded = new Set(names.map((name) => name.toLowerCase()));
-  const own = repos.flatMap(({ partials }) =>
+  const own = survey.repos.flatMap(({ partials }) =>
     partials.filter(({ model, isShown }) => !isShown && folded.has(model?.toLowerCase() ?? "")),
   );
   if (own.length === 0) return null;
-  const known = own.every(({ total }) => total !== null);
-  return {
-    bytes: own.reduce((total, { bytes }) => total + bytes, 0),
-    total: known ? own.reduce((all, { total }) => all + (total ?? 0), 0) : null,
-  };
+  // Not the sum of those begun: a model of several files would seem to grow.
+  const total = [...folded].map((name) => totals.get(name)).find((bytes) => bytes !== undefined) ?? null;
+  return { bytes: own.reduce((sum, { bytes }) => sum + bytes, 0), total };
 }
 
 function pathsOf(model: CachedModel): string[] {

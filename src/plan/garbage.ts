@@ -2,8 +2,10 @@
 // that nobody goes on with. Pure. Whatever is unknown, in use, or another program's stays.
 import type { Desired } from "../desired/document.ts";
 import type { CachedModel, InventoryEntry, Knowable } from "./observed.ts";
-import { pathInRepo } from "./removals.ts";
-import type { CacheSurvey, RepoFiles, RepoPartial } from "./repo-files.ts";
+import { type CacheSurvey, linkedBlobs, type RepoFiles, type RepoPartial } from "./repo-files.ts";
+import { inMiB } from "./room.ts";
+import { type StaleLink, type StaleRevision, staleRevisions } from "./stale-revisions.ts";
+import { storedFiles } from "./stored.ts";
 
 export interface GarbageItem {
   readonly repo: string;
@@ -75,19 +77,23 @@ export function findGarbage(input: GarbageInput): Garbage {
     message: why,
   }));
   for (const files of input.survey.repos) {
-    const garbage = garbageOf(files, input);
-    if (garbage.items.length === 0) continue;
-    const obstacle = obstacleTo(files, input);
+    const { garbage, left } = garbageOf(files, input);
+    const obstacle = garbage.items.length > 0 ? obstacleTo(files, input) : null;
     if (obstacle) skipped.push({ repo: files.repo, ...obstacle });
-    else repos.push(garbage);
+    else if (garbage.items.length > 0) repos.push(garbage);
+    skipped.push(...left.map((why) => ({ repo: files.repo, ...why })));
   }
   return { repos, skipped };
 }
 
-function obstacleTo(
-  { repo, othersAt }: RepoFiles,
-  { loaded, busy, now }: GarbageInput,
-): Omit<SkippedRepo, "repo"> | null {
+/** What collecting would do. */
+export function previewOf({ repos, skipped }: Garbage): Collected {
+  return { items: repos.flatMap(({ items }) => items), skipped, deletedFiles: 0, freedBytes: 0 };
+}
+
+type Obstacle = Omit<SkippedRepo, "repo">;
+
+function obstacleTo({ repo, othersAt }: RepoFiles, { loaded, busy, now }: GarbageInput): Obstacle | null {
   const isOf = (name: string): boolean => name.toLowerCase().startsWith(`${repo.toLowerCase()}:`);
   if (busy.some((other) => other.toLowerCase() === repo.toLowerCase()))
     return { reason: "BeingPulled", message: "a pull or import of it is under way" };
@@ -99,94 +105,69 @@ function obstacleTo(
   return inUse === undefined ? null : { reason: "ModelLoaded", message: `${inUse} is loaded: eject it first` };
 }
 
-function garbageOf(files: RepoFiles, input: GarbageInput): RepoGarbage {
+function garbageOf(files: RepoFiles, input: GarbageInput): { garbage: RepoGarbage; left: readonly Obstacle[] } {
   const { repo } = files;
   const entries = input.inventory.filter((entry) => entry.repo === repo);
-  const { links, items: revisions } = staleLinks(files, entries, input);
+  const { stale, shared } = staleRevisions(files, entries, input);
+  const links = stale.flatMap((revision) => revision.links);
   const { blobs, items: orphans } = loseBlobs(files, entries, links, input);
-  const partials = files.partials.filter((partial) => isAbandoned(partial, input));
-  const unfinished = partials.flatMap(({ paths }) => paths);
+  const partials = files.partials.filter((partial) => isUnwanted(partial, input));
+  const [old, young] = byAge(
+    partials,
+    ({ modifiedAt, isAnothers }) => ageOf(modifiedAt) >= (isAnothers ? anothersMs : hourMs),
+  );
+  // Elsewhere a folder may have been made for a file that is about to come, by whoever made it.
+  const [oldFolders, youngFolders] = byAge(
+    entries.length > 0 ? files.emptyFolders : [],
+    ({ modifiedAt }) => ageOf(modifiedAt) >= hourMs,
+  );
+  const unfinished = old.flatMap(({ paths }) => paths);
   const whole = new Set(files.blobs.map(({ name }) => `blobs/${name}`));
-  const folders = files.emptyFolders.filter(({ modifiedAt }) => input.now - modifiedAt >= hourMs);
-  return {
+  const garbage = {
     repo,
     links: links.map(({ commit, path }) => `snapshots/${commit}/${path}`),
     blobs: [...blobs, ...unfinished.filter((path) => whole.has(path)).map((path) => path.slice("blobs/".length))],
     partials: unfinished.filter((path) => !whole.has(path)),
-    folders: folders.map(({ path }) => path),
+    folders: oldFolders.map(({ path }) => path),
     items: [
-      ...revisions.map((item) => ({ ...item, path: inCache(repo, item.path) })),
+      ...stale.map((revision) => revisionItem(repo, revision)),
       ...orphans.map((item) => ({ ...item, path: inCache(repo, item.path) })),
-      ...partials.map((partial) => partialItem(repo, partial)),
-      ...folders.map(({ path }) => folderItem(repo, path)),
+      ...old.map((partial) => partialItem(repo, partial)),
+      ...oldFolders.map(({ path }) => folderItem(repo, path)),
     ],
   };
-}
+  return {
+    garbage,
+    left: [...shared.map(sharedRevision), ...young.map(youngPartial), ...youngFolders.slice(0, 1).map(youngFolder)],
+  };
 
-interface StaleLink {
-  readonly commit: string;
-  readonly path: string;
-  readonly blob: string;
-}
-
-/**
- * Links of ours in revisions that no ref and no entry of the inventory names. What is listed as a model from such a
- * revision is one: `rm` and `prune` are for that.
- */
-function staleLinks(
-  { repo, refs, snapshots, blobs }: RepoFiles,
-  entries: readonly InventoryEntry[],
-  { models, desired }: GarbageInput,
-): { links: StaleLink[]; items: GarbageItem[] } {
-  const named = new Set([...refs.map(({ commit }) => commit), ...entries.map(({ commit }) => commit)]);
-  const ours = new Set(entries.flatMap((entry) => filesOf(entry).map(({ path, blob }) => `${blob} ${path}`)));
-  const wanted = new Set(desired.models.map(({ id }) => id.toLowerCase()));
-  const shown = new Set(
-    models
-      .filter((model) => model.repo === repo && (model.complete || wanted.has(model.id.toLowerCase())))
-      .flatMap((model) =>
-        [...model.files, ...(model.projector === null ? [] : [model.projector])].map(
-          (file) => `${model.commit}/${pathInRepo(model, file)}`,
-        ),
-      ),
-  );
-  const links: StaleLink[] = [];
-  const items: GarbageItem[] = [];
-  const left = new Map<string, number>();
-  for (const { blob } of snapshots.flatMap((snapshot) => snapshot.files))
-    if (blob !== null) left.set(blob, (left.get(blob) ?? 0) + 1);
-  const sizes = new Map(blobs.map(({ name, size }) => [name, size]));
-  for (const { commit, files } of snapshots.filter((snapshot) => !named.has(snapshot.commit))) {
-    const own = files.flatMap(({ path, blob }) =>
-      blob !== null && ours.has(`${blob} ${path}`) && !shown.has(`${commit}/${path}`) ? [{ commit, path, blob }] : [],
-    );
-    if (own.length === 0) continue;
-    links.push(...own);
-    let bytes = 0;
-    let freed = 0;
-    for (const { blob } of own) {
-      const rest = (left.get(blob) ?? 1) - 1;
-      left.set(blob, rest);
-      if (rest > 0) continue;
-      bytes += sizes.get(blob) ?? 0;
-      freed++;
-    }
-    items.push({
-      repo,
-      kind: "revision",
-      path: `snapshots/${commit}`,
-      files: own.length + freed,
-      bytes,
-      reason: "StaleRevision",
-      message: `${own.length} file(s) of revision ${commit.slice(0, 12)}, which nothing names any more`,
-    });
+  function ageOf(modifiedAt: number): number {
+    return input.now - modifiedAt;
   }
-  return { links, items };
+}
+
+function byAge<T>(things: readonly T[], isOld: (thing: T) => boolean): [old: readonly T[], young: readonly T[]] {
+  return [things.filter(isOld), things.filter((thing) => !isOld(thing))];
+}
+
+function sharedRevision(commit: string): Obstacle {
+  const message = `revision ${commit.slice(0, 12)}, which nothing names any more, has files of another program too`;
+  return { reason: "SharedRevision", message };
+}
+
+function youngPartial({ bytes, model, isAnothers }: RepoPartial): Obstacle {
+  const what = `an unfinished download${model === null ? "" : ` of ${model}`} (${inMiB(bytes)})`;
+  const when = isAnothers ? "another gateway runs that began it: it goes a day" : "it goes an hour";
+  return { reason: "TooYoung", message: `${what} stays for now: ${when} after it was last written` };
+}
+
+function youngFolder(): Obstacle {
+  return { reason: "TooYoung", message: "empty folders stay for now: they go an hour after they were last changed" };
 }
 
 /** Blobs of ours that nothing links once those links are gone. */
 function loseBlobs(
-  { repo, snapshots, blobs, partials }: RepoFiles,
+  { repo, snapshots, blobs, partials, shownElsewhere }: RepoFiles,
   entries: readonly InventoryEntry[],
   stale: readonly StaleLink[],
   { desired }: GarbageInput,
@@ -195,9 +176,12 @@ function loseBlobs(
   const all = snapshots.flatMap(({ commit, files }) =>
     files.map((file) => ({ place: `${commit}/${file.path}`, file })),
   );
-  const linked = new Set(all.flatMap(({ file }) => file.blob ?? []));
-  const staying = new Set(all.flatMap(({ place, file }) => (going.has(place) ? [] : (file.blob ?? []))));
-  const ours = new Set(entries.flatMap((entry) => filesOf(entry).map(({ blob }) => blob)));
+  const linked = linkedBlobs({ snapshots, shownElsewhere });
+  const staying = new Set([
+    ...all.flatMap(({ place, file }) => (going.has(place) ? [] : (file.blob ?? []))),
+    ...shownElsewhere,
+  ]);
+  const ours = new Set(entries.flatMap((entry) => storedFiles(entry).map(({ blob }) => blob)));
   // A pull links again what is there of a model that is wanted, and a removal under way takes its own.
   const wanted = new Set(desired.models.map(({ id }) => id.toLowerCase()));
   const needed = new Set([
@@ -224,13 +208,21 @@ function loseBlobs(
   };
 }
 
-function isAbandoned(
-  { model, modifiedAt, isHeld, isAnothers, isShown }: RepoPartial,
-  { desired, now }: GarbageInput,
-): boolean {
+function isUnwanted({ model, isHeld, isShown }: RepoPartial, { desired }: GarbageInput): boolean {
   const isWanted = desired.models.some(({ id }) => id.toLowerCase() === model?.toLowerCase());
-  if (isHeld || (isWanted && !isShown)) return false;
-  return now - modifiedAt >= (isAnothers ? anothersMs : hourMs);
+  return !isHeld && (!isWanted || isShown);
+}
+
+function revisionItem(repo: string, { commit, links, files, bytes }: StaleRevision): GarbageItem {
+  return {
+    repo,
+    kind: "revision",
+    path: inCache(repo, `snapshots/${commit}`),
+    files,
+    bytes,
+    reason: "StaleRevision",
+    message: `${links.length} file(s) of revision ${commit.slice(0, 12)}, which nothing names any more`,
+  };
 }
 
 function partialItem(repo: string, { paths, bytes, model }: RepoPartial): GarbageItem {
@@ -251,29 +243,6 @@ function folderItem(repo: string, path: string): GarbageItem {
   return { repo, kind: "folder", path: inCache(repo, path), files: 0, bytes: 0, reason: "EmptyFolder", message };
 }
 
-/** Of the entry, and of what it was before. */
-function filesOf({ files, former = [] }: InventoryEntry): readonly InventoryEntry["files"][number][] {
-  return [...files, ...former.flatMap((revision) => revision.files)];
-}
-
 function inCache(repo: string, path: string): string {
   return `models--${repo.replace("/", "--")}${path === "" ? "" : `/${path}`}`;
-}
-
-/**
- * What the inventory still has to remember of an entry after these blobs were collected, by what lies there now; null:
- * nothing of it is left.
- */
-export function rememberedEntry(
-  entry: InventoryEntry,
-  files: RepoFiles | null,
-  collected: readonly string[],
-): InventoryEntry | null {
-  const blobs = new Set(files?.blobs.map(({ name }) => name) ?? []);
-  const isThere = (revision: Pick<InventoryEntry, "files">): boolean =>
-    revision.files.some(({ blob }) => blobs.has(blob));
-  const { former: before = [], ...rest } = entry;
-  const former = before.filter(isThere);
-  if (former.length > 0) return { ...rest, former };
-  return !isThere(entry) && entry.files.some(({ blob }) => collected.includes(blob)) ? null : rest;
 }

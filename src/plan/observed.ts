@@ -23,6 +23,8 @@ export interface CachedModel {
   readonly commit: string;
   /** Absolute paths in the snapshot, shards in order; the first is what the router opens. */
   readonly files: readonly string[];
+  /** Of each file the name of the blob that it links to; null for a plain file. */
+  readonly blobs: readonly (string | null)[];
   readonly bytes: number;
   /** Every shard is there and no link dangles. */
   readonly complete: boolean;
@@ -214,8 +216,22 @@ export function isOfRepo(id: string, repos: readonly string[]): boolean {
   return repos.some((other) => other.toLowerCase() === repo);
 }
 
-/** Whether all files of a cached model are ones that we put there. Another program's may have the same id. */
+/**
+ * Whether all files of a cached model are ones that we put there, by name and by content: another program may have stored
+ * the same name from another revision. What is no link tells its content by its revision alone.
+ */
 export function holdsFilesOf(entry: InventoryEntry, model: CachedModel): boolean {
   if (model.repo !== entry.repo) return false;
-  return model.files.every((file) => entry.files.some(({ path }) => file.endsWith(`/${path}`)));
+  const stored = [entry, ...(entry.former ?? [])];
+  return model.files.every((file, index) => {
+    const blob = model.blobs[index] ?? null;
+    const place = file.replaceAll("\\", "/");
+    return stored.some(({ commit, files }) =>
+      files.some(
+        (own) =>
+          place.endsWith(`/snapshots/${model.commit}/${own.path}`) &&
+          (blob === null ? commit === model.commit : own.blob === blob),
+      ),
+    );
+  });
 }

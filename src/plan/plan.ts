@@ -26,6 +26,7 @@ export interface PlanContext {
 }
 
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
+  const { needs = noNeeds } = context;
   const going = modelsToGo(desired, observed);
   const findings = new Map<string, string>();
   const engine = planEngine(desired, observed, going, findings, context);
@@ -33,14 +34,14 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
     ...planModels(desired, observed),
     ...planRequested(going.requested, observed),
     ...engine,
-    ...planPruned(going.pruned, observed, engine),
+    ...planPruned(going.pruned, observed, engine, needs),
     ...planSpeech(desired, observed, findings, context.now),
   ];
   const ready: Action[] = [];
   const held: HeldAction[] = [];
   const lacking = createRoomCheck(
     observed.freeBytes,
-    context.needs ?? noNeeds,
+    needs,
     candidates.map(({ action }) => action),
   );
   for (const { action, notBefore, waits, settles } of candidates) {
@@ -56,7 +57,7 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
     else if (waits) held.push({ action, why: "waiting", until: null });
     else ready.push(action);
   }
-  return { actions: ready, held, unmanaged: unmanagedModels(desired, observed), findings };
+  return { actions: ready, held, unmanaged: unmanagedModels(desired, observed), spared: going.spared, findings };
 }
 
 /** Not started: it would fail when the disk is full, and take the room from others until then. */

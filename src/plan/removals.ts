@@ -9,6 +9,7 @@ import {
   isOfRepo,
   type Observed,
 } from "./observed.ts";
+import type { Needs } from "./room.ts";
 
 /** A model that goes; `cached` is undefined where its files are gone already and only what is noted of it is left. */
 export interface Going {
@@ -19,6 +20,8 @@ export interface Going {
 export interface Goings {
   readonly requested: readonly Going[];
   readonly pruned: readonly Going[];
+  /** Would be pruned, but left the document when a list of models was emptied; by the ids of the inventory. */
+  readonly spared: readonly string[];
 }
 
 export interface PlannedRemoval {
@@ -30,17 +33,23 @@ export interface PlannedRemoval {
 
 /** Whatever is unknown keeps everything. */
 export function modelsToGo(desired: Desired, observed: Observed): Goings {
-  if (observed.cache.state === "unknown") return { requested: [], pruned: [] };
+  if (observed.cache.state === "unknown") return { requested: [], pruned: [], spared: [] };
   const { models, unreadable } = observed.cache.value;
   const { removals } = desired;
   const requested = removals
     .filter(({ id }) => !isOfRepo(id, unreadable))
     .map((removal) => ({ id: removal.id, cached: models.find((model) => isMarked(removal, model)) }));
   // A removal takes what the inventory has of its model along.
-  const pruned = modelsToPrune(desired, observed).filter(
+  const prunable = modelsToPrune(desired, observed).filter(
     (entry) => !removals.some((removal) => removal.id === entry.id || coversEntry(removal, entry)),
   );
-  return { requested, pruned: pruned.map((entry) => ({ id: entry.id, cached: findCached(models, entry.id) })) };
+  const isSpared = sparing(desired, models);
+  const pruned = prunable.filter((entry) => !isSpared(entry));
+  return {
+    requested,
+    pruned: pruned.map((entry) => ({ id: entry.id, cached: findCached(models, entry.id) })),
+    spared: prunable.filter(isSpared).map(({ id }) => id),
+  };
 }
 
 /** Whether a removal means this model: by its files, as its id may be another model's once it is gone. */
@@ -70,19 +79,26 @@ export function pathInRepo({ commit }: CachedModel, file: string): string {
   return plain.slice(plain.lastIndexOf(snapshot) + snapshot.length);
 }
 
-/** What to prune. Every guard must hold. */
+/** An emptied list is more often an accident than a wish: also where models that a call put in are named beside it. */
+function sparing(
+  { models: named, allowEmpty, spared }: Desired,
+  models: readonly CachedModel[],
+): (entry: InventoryEntry) => boolean {
+  if (allowEmpty) return () => false;
+  const idOf = (name: string): string => (findCached(models, name)?.id ?? name).toLowerCase();
+  const ids = new Set(spared.map(idOf));
+  return ({ id }) => named.length === 0 || ids.has(idOf(id));
+}
+
+/** What to prune, but for what is spared. Every guard must hold. */
 function modelsToPrune(desired: Desired, observed: Observed): InventoryEntry[] {
   if (!desired.prune || observed.inventory.state === "unknown" || observed.cache.state === "unknown") return [];
-  // An emptied list is more often an accident than a wish.
-  if (desired.models.length === 0 && !desired.allowEmpty) return [];
   const { models, unreadable } = observed.cache.value;
   const entries = observed.inventory.value;
   const idOf = (name: string): string => (findCached(models, name)?.id ?? name).toLowerCase();
   // The document may name a cached model by another of its names, and two entries may mean one model.
   const stays = new Set([...desired.models, ...entries.filter((entry) => entry.keep)].map(({ id }) => idOf(id)));
-  const fetched = desired.models
-    .filter((model) => !isPresent(models, model))
-    .map((model) => model.id.slice(0, model.id.indexOf(":")));
+  const fetched = desired.models.filter((model) => !isPresent(models, model)).map((model) => repoOfId(model.id));
   return entries.filter((entry) => {
     if (stays.has(idOf(entry.id)) || isOfRepo(entry.id, unreadable)) return false;
     const cached = findCached(models, entry.id);
@@ -112,15 +128,22 @@ export function planPruned(
   pruned: readonly Going[],
   { preset, router }: Observed,
   engine: readonly { readonly action: Action }[],
+  needs: Needs,
 ): PlannedRemoval[] {
   if (preset.state === "unknown") return [];
   const settled = router.phase === "stopped" || (router.phase === "ready" && router.loadedPreset === preset.value.text);
   const waits = !settled || engine.some(({ action }) => action.kind === "preset.write");
+  // A pull under way may count on files of it: on the projector of another quant.
+  const fetching = [...needs.underWay].map((key) => repoOfId(key.slice(key.indexOf("/") + 1)));
   return pruned.map((going) => ({
     action: removeAction(going, false, "NoLongerDesired", `delete ${going.id}, which the document no longer names`),
     notBefore: 0,
-    waits,
+    waits: waits || isOfRepo(going.id, fetching),
   }));
+}
+
+function repoOfId(id: string): string {
+  return id.slice(0, Math.max(0, id.indexOf(":")));
 }
 
 function removeAction({ id, cached }: Going, requested: boolean, reason: string, message: string): Action {

@@ -53,6 +53,8 @@ export interface RepoFiles {
   readonly refs: readonly { readonly name: string; readonly commit: string }[];
   readonly snapshots: readonly RepoSnapshot[];
   readonly blobs: readonly RepoBlob[];
+  /** Names of blobs that are shown by way of a link to a folder: somebody else's. */
+  readonly shownElsewhere: readonly string[];
   readonly partials: readonly RepoPartial[];
   /** Folders without any file below them, relative to the repository's folder; `` is that itself. Topmost only. */
   readonly emptyFolders: readonly { readonly path: string; readonly modifiedAt: number }[];
@@ -66,6 +68,9 @@ export interface CacheSurvey {
 }
 
 /** Names of blobs that a snapshot shows. */
-export function linkedBlobs({ snapshots }: Pick<RepoFiles, "snapshots">): Set<string> {
-  return new Set(snapshots.flatMap(({ files }) => files.flatMap(({ blob }) => blob ?? [])));
+export function linkedBlobs({
+  snapshots,
+  shownElsewhere,
+}: Pick<RepoFiles, "snapshots" | "shownElsewhere">): Set<string> {
+  return new Set([...snapshots.flatMap(({ files }) => files.flatMap(({ blob }) => blob ?? [])), ...shownElsewhere]);
 }

@@ -12,7 +12,7 @@ import type { Needs } from "../plan/room.ts";
 import { choiceKey } from "../plan/speech.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
 import { createSettling } from "./settling.ts";
-import { createSizeBook } from "./size-book.ts";
+import { createSizeBook, type SizeBook } from "./size-book.ts";
 
 /** What a pass found. */
 export interface Pass {
@@ -31,6 +31,8 @@ export interface Loop {
   /** Forgets failures and looks again: somebody asked. */
   retry(): void;
   settled(outcome: Outcome): void;
+  /** What transfers tell of their size. */
+  readonly sizes: Pick<SizeBook, "progressed" | "totals">;
   /** The newest pass; null before the first. */
   last(): Pass | null;
   backoff: BackoffBook["entries"];
@@ -222,6 +224,7 @@ export function createLoop(options: {
       else if (error.code !== "cancelled") backoff.failed(action, error);
       wake();
     },
+    sizes,
     last: () => last,
     backoff: backoff.entries,
     needs,

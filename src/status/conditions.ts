@@ -94,12 +94,21 @@ function synced({ plan, observed, running, desired }: StatusInput): Finding {
         "NotObserved",
         `the folder of ${unseen.id} in the model cache cannot be read`,
       );
-    return finding("Synced", "True", "AsDesired", "everything is as the document says");
+    const kept = pruneHeld(plan.spared);
+    return finding("Synced", "True", kept ? "PruneHeld" : "AsDesired", kept ?? "everything is as the document says");
   }
   const what = [
     ...new Set([...pending.map((action) => action.message), ...running.map((action) => action.message)]),
   ].join("; ");
   return finding("Synced", "False", desired.suspend ? "Suspended" : "OutOfSync", what);
+}
+
+/** Nothing is pending: it stays like this until somebody says more. */
+function pruneHeld(spared: readonly string[]): string | null {
+  if (spared.length === 0) return null;
+  const [first, ...more] = spared;
+  const which = more.length > 0 ? `${first} and ${more.length} more` : first;
+  return `prune leaves ${which}, as the list of models was emptied: name what you want to keep, and set allowEmpty: true or remove the others one by one (model-gateway rm) to have them deleted`;
 }
 
 function reconciling({ running, plan }: StatusInput): Finding {

@@ -174,6 +174,7 @@ export function planBody(plan: Plan, generation: number, running: readonly Runni
     running: running.map(runningBody),
     held: plan.held.map(heldBody),
     unmanaged: plan.unmanaged,
+    spared: plan.spared,
     findings: Object.fromEntries(plan.findings),
   };
 }

@@ -1,7 +1,7 @@
 // What of a model cache is collected and what stays, on real files: superseded revisions, orphans and abandoned partials of
 // ours go; whatever is used, wanted, unknown or another program's stays.
 import assert from "node:assert/strict";
-import { chmod, link, mkdir, readdir, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import { chmod, link, mkdir, readdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { type Desired, toDesired, toTree } from "../../src/desired/document.ts";
@@ -140,26 +140,37 @@ describe("collecting", () => {
     await writeFile(join(named.repo.root, "refs", "pr", "1"), first);
     assert.deepEqual(await named.preview(), { goes: [], skipped: [] });
 
+    // Another program counts on the revision as it is, down to our file in it.
     const shared = await repulled(t);
-    const foreign = modelHead("another's");
-    await shared.repo.link(first, "other-Q4_0.gguf", foreign);
-    await shared.repo.plain(first, "README.md", Buffer.from("read me"));
-    // The same content under a name that is not ours: its blob stays too.
-    await shared.repo.link(first, "copy.bin", before);
-    await shared.collect();
-    assert.deepEqual(
-      await shared.world(),
-      [
-        ...current,
-        `blobs/${sha256(before)}`,
-        `blobs/${sha256(foreign)}`,
-        ...["README.md", "copy.bin", "other-Q4_0.gguf"].map((name) => `snapshots/${first}/${name}`),
-      ].sort(),
-    );
+    await shared.repo.link(first, "config.json", modelHead("another's"));
+    const all = await shared.world();
+    assert.deepEqual(await shared.preview(), { goes: [], skipped: ["SharedRevision"] });
+    assert.deepEqual((await shared.collect()).skipped.length, 1);
+    assert.deepEqual(await shared.world(), all);
+    // As is one that it made of our blob, and that no pull of ours linked.
+    const theirs = await repulled(t);
+    await theirs.repo.link(commitOf("theirs"), "demo-Q8_0.gguf", now);
+    assert.deepEqual(await theirs.preview(), { goes: stale, skipped: [] });
+    await theirs.collect();
+    assert.deepEqual(await theirs.world(), [...current, `snapshots/${commitOf("theirs")}/demo-Q8_0.gguf`].sort());
     const nothingOurs = await cache(t);
     await nothingOurs.repo.link(first, "demo-Q8_0.gguf", before);
     await writeFile(join(nothingOurs.repo.root, "blobs", "a".repeat(64)), "another's orphan");
     assert.deepEqual(await nothingOurs.preview(), { goes: [], skipped: [] });
+  });
+
+  it("takes ours where another program has moved the branch to a file of its own, once nobody wants it", async (t) => {
+    const made = await cache(t);
+    await made.ours(first, "demo-Q8_0.gguf", before);
+    await made.repo.link(second, "demo-Q8_0.gguf", now);
+    made.desired = toDesired(toTree({ version: 1, models: [eight] }));
+    assert.deepEqual(await made.preview(), { goes: [], skipped: [] });
+    made.desired = toDesired(toTree({ version: 1 }));
+    await made.inventory.noteKept(new Set([eight]), new Set());
+    assert.deepEqual(await made.preview(), { goes: [], skipped: [] });
+    await made.inventory.noteKept(new Set(), new Set([eight]));
+    assert.equal((await made.collect()).freedBytes, before.length);
+    assert.deepEqual([await made.world(), made.inventory.entries()], [current, []]);
   });
 
   it("leaves what is listed as a model from an old revision: that is for rm and prune", async (t) => {
@@ -200,24 +211,45 @@ describe("collecting", () => {
     for (const name of [old, fresh, others]) await writeFile(join(blobs, name), "x".repeat(5000));
     await age(join(blobs, old), 2 * hourMs);
     await age(join(blobs, others), 48 * hourMs);
-    assert.deepEqual((await made.preview()).goes, [`AbandonedPartial blobs/${old}`]);
+    assert.deepEqual(await made.preview(), { goes: [`AbandonedPartial blobs/${old}`], skipped: ["TooYoung"] });
     const { freedBytes, deletedFiles } = await made.collect();
     assert.deepEqual([deletedFiles, freedBytes], [1, 5000]);
     assert.deepEqual(await made.world(), [`blobs/${fresh}`, `blobs/${others}`, "refs/main"].sort());
   });
 
-  it("takes folders that hold nothing, once they are old", async (t) => {
+  it("takes folders that hold nothing, once they are old, where something of ours lies", async (t) => {
     const made = await repulled(t);
     const empty = join(made.repo.root, "snapshots", "d".repeat(40));
     await mkdir(join(empty, "sub"), { recursive: true });
+    // Nothing of ours ever lay there.
     const other = join(made.cacheDir, "models--acme--gone");
     await mkdir(join(other, "blobs"), { recursive: true });
     await made.collect();
-    assert.ok((await readdir(made.cacheDir)).includes("models--acme--gone"));
+    assert.deepEqual(
+      (await made.collect()).skipped.map(({ reason }) => reason),
+      ["TooYoung"],
+    );
     made.clock += 2 * hourMs;
-    await made.collect();
-    assert.deepEqual(await readdir(made.cacheDir), ["models--acme--demo-GGUF"]);
+    assert.deepEqual((await made.collect()).skipped, []);
     assert.deepEqual(await readdir(join(made.repo.root, "snapshots")), [second]);
+    assert.deepEqual((await readdir(made.cacheDir)).sort(), ["models--acme--demo-GGUF", "models--acme--gone"]);
+  });
+
+  it("keeps blobs that a linked folder shows, be it one revision or all of them on another disk", async (t) => {
+    const made = await cache(t);
+    await rm(await made.ours(second, "demo-Q8_0.gguf", now));
+    assert.deepEqual((await made.preview()).goes, [`OrphanBlob blobs/${sha256(now)}`]);
+    const elsewhere = await scratchFolder(t);
+    await symlink(join(made.repo.root, "blobs", sha256(now)), join(elsewhere, "renamed.gguf"));
+    await symlink(elsewhere, join(made.repo.root, "snapshots", first));
+    assert.deepEqual((await made.preview()).goes, []);
+
+    const moved = await cache(t);
+    await moved.ours(second, "demo-Q8_0.gguf", now);
+    const disk = await scratchFolder(t);
+    await rename(join(moved.repo.root, "snapshots"), join(disk, "snapshots"));
+    await symlink(join(disk, "snapshots"), join(moved.repo.root, "snapshots"));
+    assert.deepEqual((await moved.preview()).goes, []);
   });
 
   it("leaves a repository alone that is loaded from, pulled, locked by another program, unreadable or unknown", async (t) => {

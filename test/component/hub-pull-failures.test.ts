@@ -1,5 +1,6 @@
 // Pulls that fail: with which code, and that nothing of them stays in the cache.
 import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { GatewayError } from "../../src/core/errors.ts";
 import { reserveBytes } from "../../src/hub/room.ts";
@@ -164,9 +165,10 @@ describe("a pull that fails", () => {
   });
 
   it("refuses before the first byte when there is no room", async (t) => {
-    const { hub, refusal, pull, world } = await startPulling(t);
+    const { hub, refusal, pull, world, cacheDir } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files: demo });
     const error = await refusal(id, { freeBytes: async () => reserveBytes + 1_000_000 });
+    assert.deepEqual(await readdir(cacheDir), [], "no folder either");
     assert.equal(error.code, "disk_full");
     assert.match(error.message, /2 MiB are missing/);
     assert.deepEqual(await world(), []);

@@ -1,45 +1,13 @@
 // Removing a model: every link of it, every blob that nothing else links, and nothing more; also after a crash.
 import assert from "node:assert/strict";
-import { lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
-import { describe, it, type TestContext } from "node:test";
-import { removeModel } from "../../src/hub/remove.ts";
-import { type CacheRepo, cacheRepo, commitOf, modelHead, sha256 } from "../support/cache-folder.ts";
+import { link, lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { holdPath } from "../../src/hub/in-use.ts";
+import { partialPath } from "../../src/hub/layout.ts";
+import { cacheRepo, commitOf, modelHead, sha256 } from "../support/cache-folder.ts";
+import { removalCache as cache, eight, four, main, old, repoName } from "../support/removing.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
-
-const repoName = "acme/demo-GGUF";
-const main = commitOf("main");
-const old = commitOf("old");
-const eight = modelHead("eight");
-const four = modelHead("four");
-
-interface Cache {
-  readonly cacheDir: string;
-  readonly repo: CacheRepo;
-  remove(links: readonly string[], blobs?: readonly string[]): ReturnType<typeof removeModel>;
-  /** Every file and link, and every empty folder with `/` after it. */
-  world(): Promise<string[]>;
-}
-
-async function cache(t: TestContext): Promise<Cache> {
-  const cacheDir = await scratchFolder(t);
-  const repo = cacheRepo(cacheDir, repoName);
-  await repo.main(main);
-  return {
-    cacheDir,
-    repo,
-    remove: (links, blobs = []) => removeModel({ cacheDir, repo: repoName, links, blobs }),
-    world: async () => {
-      const entries = await readdir(cacheDir, { recursive: true, withFileTypes: true });
-      const lines = entries.map(async (entry) => {
-        const path = join(entry.parentPath, entry.name);
-        if (!entry.isDirectory()) return relative(repo.root, path);
-        return (await readdir(path)).length === 0 ? `${relative(repo.root, path)}/` : null;
-      });
-      return (await Promise.all(lines)).filter((line) => line !== null).sort();
-    },
-  };
-}
 
 describe("removing a model", () => {
   it("takes its link and its blob, and leaves the other quant", async (t) => {
@@ -58,7 +26,8 @@ describe("removing a model", () => {
     await repo.link(old, "demo-Q8_0.gguf", before);
     await repo.link(old, "demo-Q4_0.gguf", four);
     assert.deepEqual(await remove([path]), { deletedFiles: 4, freedBytes: eight.length + before.length });
-    assert.deepEqual(await world(), [`blobs/${sha256(four)}`, "refs/main", `snapshots/${old}/demo-Q4_0.gguf`].sort());
+    // The ref named the revision that is gone.
+    assert.deepEqual(await world(), [`blobs/${sha256(four)}`, `snapshots/${old}/demo-Q4_0.gguf`].sort());
   });
 
   it("takes every shard, in a folder too, and the folder", async (t) => {
@@ -175,7 +144,7 @@ describe("removing a model", () => {
     await symlink(other, join(repo.root, "snapshots", commitOf("other")));
     assert.deepEqual(await remove([path]), { deletedFiles: 4, freedBytes: eight.length });
     assert.deepEqual(await readFile(theirs), eight);
-    assert.deepEqual(await world(), ["blobs/", "refs/main", `snapshots/${commitOf("other")}`]);
+    assert.deepEqual(await world(), [`snapshots/${commitOf("other")}`]);
     await rm(join(repo.root, "snapshots", commitOf("other")));
     await remove([path]);
     assert.deepEqual(await readdir(cacheDir), []);
@@ -217,6 +186,7 @@ describe("removing a model", () => {
       await remove(
         links,
         shards.map(({ bytes }) => sha256(bytes)),
+        [main, old],
       );
       assert.deepEqual(await readdir(cacheDir), [], crash);
     }
@@ -229,6 +199,45 @@ describe("removing a model", () => {
     assert.equal((await refusal(remove([], ["../../../victim"]))).code, "not_supported");
     assert.equal(await readFile(join(cacheDir, "victim"), "utf8"), "x");
     assert.equal(await readlink(join(repo.root, "snapshots", main, "demo-Q4_0.gguf")), `../../blobs/${sha256(four)}`);
+  });
+
+  it("leaves what another program has made for a download that is under way: refs, folders, its unfinished file", async (t) => {
+    const { repo, remove, world } = await cache(t);
+    const path = await repo.link(main, "sub/demo-Q8_0.gguf", eight);
+    await writeFile(join(repo.root, "blobs", `${sha256(four)}.abc.incomplete`), "half");
+    await mkdir(join(repo.root, "snapshots", old, "sub"), { recursive: true });
+    await mkdir(join(repo.root, "refs", "pr"));
+    await writeFile(join(repo.root, "refs", "pr", "1"), old);
+    await writeFile(join(repo.root, "refs", "v1"), `${main}\n`);
+    await remove([path]);
+    assert.deepEqual(await world(), [`blobs/${sha256(four)}.abc.incomplete`, "refs/pr/1", `snapshots/${old}/sub/`]);
+  });
+
+  it("keeps a blob that a revision on another disk shows, and one that a pull under way counts on", async (t) => {
+    const { cacheDir, repo, remove, world } = await cache(t);
+    const path = await repo.link(main, "demo-Q8_0.gguf", eight);
+    const elsewhere = await scratchFolder(t);
+    await symlink(join(repo.root, "blobs", sha256(eight)), join(elsewhere, "renamed.gguf"));
+    await symlink(elsewhere, join(repo.root, "snapshots", old));
+    assert.deepEqual(await remove([path]), { deletedFiles: 1, freedBytes: 0 });
+    assert.deepEqual(await readFile(join(elsewhere, "renamed.gguf")), eight);
+    await rm(join(repo.root, "snapshots", old));
+    const again = await repo.link(main, "demo-Q8_0.gguf", eight);
+    const release = holdPath(partialPath(cacheDir, repoName, sha256(eight)));
+    assert.deepEqual(await remove([again]), { deletedFiles: 1, freedBytes: 0 });
+    assert.deepEqual(await world(), [`blobs/${sha256(eight)}`]);
+    release();
+    await remove([], [sha256(eight)]);
+    assert.deepEqual(await readdir(cacheDir), []);
+  });
+
+  it("counts the bytes of a file with two names once", async (t) => {
+    const { cacheDir, repo, remove } = await cache(t);
+    const path = await repo.plain(main, "demo-Q8_0.gguf", eight);
+    await mkdir(join(repo.root, "blobs"));
+    await link(path, join(repo.root, "blobs", sha256(eight)));
+    assert.deepEqual(await remove([path], [sha256(eight)]), { deletedFiles: 2, freedBytes: eight.length });
+    assert.deepEqual(await readdir(cacheDir), []);
   });
 
   it("says so where the cache refuses", async (t) => {

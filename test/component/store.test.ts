@@ -241,10 +241,12 @@ describe("removals", () => {
       [2, [removal], { "acme/b:Q8_0": undefined }],
     );
     assert.deepEqual((await reopened(stateDir)).document, marked.document);
-    await store.noteRemoval("acme/a:Q8_0", ["b".repeat(64)]);
-    assert.deepEqual((await reopened(stateDir)).document.removals, [{ ...removal, blobs: ["b".repeat(64)] }]);
+    await store.noteRemoval("acme/a:Q8_0", { blobs: ["b".repeat(64)], commits: ["c"] });
+    assert.deepEqual((await reopened(stateDir)).document.removals, [
+      { ...removal, blobs: ["b".repeat(64)], commits: ["c"] },
+    ]);
     await store.endRemoval("acme/a:Q8_0");
-    await store.noteRemoval("acme/a:Q8_0", []);
+    await store.noteRemoval("acme/a:Q8_0", { blobs: [], commits: [] });
     assert.deepEqual([store.current().generation, store.current().document.removals], [2, []]);
     assert.deepEqual((await reopened(stateDir)).document.removals, []);
   });

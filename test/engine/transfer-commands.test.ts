@@ -1,6 +1,6 @@
 // pull, models, rm and gc as people use them: a running gateway is asked, progress is shown, exit codes are what scripts expect.
 import assert from "node:assert/strict";
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type RunningCommand, runCommand, startCommand } from "../support/command.ts";
@@ -81,7 +81,7 @@ test("pull shows bytes, rate and time left, and is done when the router lists th
   assert.match(unasked.stderr, /nobody can be asked here: .*--yes/);
   const removed = await run("rm", model, "--yes");
   assert.deepEqual([removed.code, removed.stderr], [0, ""]);
-  assert.match(removed.stdout, /^Deleted acme\/new-GGUF:Q8_0: 2 file\(s\), /);
+  assert.match(removed.stdout, /^Removed acme\/new-GGUF:Q8_0: 1 file, [\d.]+ kB freed\.\n$/);
   assert.deepEqual(await readdir(folders.cacheDir), ["models--acme--alpha"]);
   const again = await run("rm", model, "--yes");
   assert.equal(again.code, 1);
@@ -118,6 +118,33 @@ test("Ctrl+C leaves: the pull goes on, and rm gives it up", async (t) => {
   assert.deepEqual((await document()).models, [model]);
 });
 
+test("models and gc look by themselves where no gateway runs, and not beside one that is elsewhere", async (t) => {
+  const folders = await makeFolders(t);
+  const alpha = await cacheTalker(folders, "acme/alpha");
+  await folders.writeConfig(`version: 1\nmodels: ["${alpha}"]\n`);
+  const partial = join(folders.cacheDir, "models--acme--alpha", "blobs", `${"a".repeat(64)}.gw.incomplete`);
+  await writeFile(partial, "x".repeat(10_000));
+  await utimes(partial, 1_000_000, 1_000_000);
+  const run = (...args: readonly string[]) => runCommand(t, folders, [...args, "--port", "9"]);
+  const table = await run("models");
+  assert.equal(table.code, 0, table.stderr);
+  assert.match(table.stdout, /^acme\/alpha:Q8_0 +[\d.]+ kB +never +in the document, of another program$/m);
+  assert.match(table.stdout, /`model-gateway gc` would free 10\.0 kB\./);
+  const look = await run("gc", "--json");
+  const { dryRun, items } = JSON.parse(look.stdout) as { dryRun: boolean; items: readonly { reason: string }[] };
+  assert.deepEqual([look.code, dryRun, items.map(({ reason }) => reason)], [2, true, ["AbandonedPartial"]]);
+  const refused = await run("gc", "--yes");
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /no gateway answers/);
+  assert.equal((await readdir(join(partial, ".."))).length, 2);
+
+  const serve = await startCommand(t, folders, ["serve"]);
+  await serve.output(/http:\/\/127\.0\.0\.1:(\d+)/);
+  const beside = await run("models");
+  assert.equal(beside.code, 1);
+  assert.match(beside.stderr, /does not answer on .*: say where it is with --port/);
+});
+
 test("gc tells what would go with exit code 2, and deletes it with --yes; errors are said in words", async (t) => {
   const { folders, run, serve } = await commands(t);
   await serve.output(/curl|No model yet/);
@@ -126,7 +153,6 @@ test("gc tells what would go with exit code 2, and deletes it with --yes; errors
   const blobs = join(folders.cacheDir, "models--acme--alpha", "blobs");
   const partial = join(blobs, `${"a".repeat(64)}.gw.incomplete`);
   await writeFile(partial, "x".repeat(10_000));
-  const { utimes } = await import("node:fs/promises");
   await utimes(partial, 1_000_000, 1_000_000);
   const look = await run("gc");
   assert.equal(look.code, 2);
@@ -137,14 +163,23 @@ test("gc tells what would go with exit code 2, and deletes it with --yes; errors
   assert.match(look.stdout, /10\.0 kB would become free\. `model-gateway gc --yes` deletes it\./);
   const done = await run("gc", "--yes");
   assert.equal(done.code, 0);
-  assert.match(done.stdout, /Deleted 1 file\(s\), 10\.0 kB are free now\./);
+  assert.match(done.stdout, /^Deleted: 10\.0 kB freed\.$/m);
   assert.equal((await readdir(blobs)).length, 1);
+  const again = await run("gc", "--yes");
+  assert.deepEqual([again.code, again.stdout], [0, "Nothing to delete.\n"]);
+  await writeFile(partial, "young");
+  const young = await run("gc");
+  assert.equal(young.code, 0);
+  assert.match(
+    young.stdout,
+    /^ {2}left in acme\/alpha: an unfinished download .* \(TooYoung\)\nNothing to delete now\.\n$/,
+  );
 
   const missing = await run("pull", "acme/none-GGUF:Q8_0");
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /model-gateway: .*acme\/none-GGUF/);
   for (const args of [["pull"], ["rm"], ["gc", "x"], ["models", "x"], ["status", "--yes"]])
     assert.equal((await run(...args)).code, 1, args.join(" "));
-  const stranger = await runCommand(t, folders, ["models", "--port", "1"]);
+  const stranger = await runCommand(t, folders, ["rm", model, "--yes", "--port", "1"]);
   assert.deepEqual([stranger.code, /no gateway answers/.test(stranger.stderr)], [1, true]);
 });

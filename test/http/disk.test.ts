@@ -9,7 +9,7 @@ import { sha256 } from "../support/cache-folder.ts";
 import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
-import { codeOf } from "../support/own-calls.ts";
+import { codeOf, postWith } from "../support/own-calls.ts";
 import { assertFits } from "../support/schemas.ts";
 
 const repo = "acme/new-GGUF";
@@ -107,6 +107,12 @@ test("the disk report and collecting, through a pull, a move of the repository a
       const refused = await gateway.json(`/api/models/gc?${query}`, { method: "POST" });
       assert.deepEqual([refused.status, codeOf(refused)], [400, "invalid_request"], query);
     }
+    for (const query of ["", "?dryRun=false"]) {
+      const refused = await gateway.json(`/api/models/gc${query}`, postWith({ dryRun: false }));
+      assert.deepEqual([refused.status, codeOf(refused)], [400, "invalid_request"], query);
+      assert.match(JSON.stringify(refused.body), /POST \/api\/models\/gc\?dryRun=false/);
+    }
+    assert.equal((await gateway.json("/api/models/gc", postWith({}))).status, 200);
     assert.deepEqual(await readFile(join(folders.cacheDir, folder, "blobs", sha256(older))), Buffer.from(older));
 
     await gateway.json("/api/desired", patchWith({ suspend: true }));
@@ -153,4 +159,37 @@ test("the disk report and collecting, through a pull, a move of the repository a
   const again = await startTestGateway(t, { folders });
   const report = await createGatewayClient({ baseUrl: again.url }).disk.report();
   assert.ok(report.models.find(({ id }) => id === foreign)?.lastUsed);
+});
+
+test("an unfinished pull of several files says what the whole model is, also between two tries", async (t) => {
+  const hub = await startLoopbackHub(t);
+  const shards = [1, 2, 3].map((number) => `large-Q8_0-0000${number}-of-00003.gguf`);
+  const files = Object.fromEntries(
+    shards.map((path, index) => [path, Buffer.alloc(1_000_000 * (index + 1), index + 1)]),
+  );
+  hub.addRepo("acme/large-GGUF", { files });
+  const hold = hub.throttle(shards[1] ?? "", 1_000_000);
+  const gateway = await startTestGateway(t, {
+    yaml: 'version: 1\nmodels: ["acme/large-GGUF:Q8_0"]\n',
+    environment: { HF_ENDPOINT: hub.endpoint },
+  });
+  const client = createGatewayClient({ baseUrl: gateway.url });
+  const partial = async () => (await client.disk.report()).models[0]?.partial;
+  await hold.reached;
+  const during = await partial();
+  assert.equal(during?.total, 6_000_000);
+  assert.ok((during?.bytes ?? 0) >= 1_000_000);
+  hub.removeRepo("acme/large-GGUF");
+  await hub.close();
+  hold.release();
+  await gateway.until("given up for now", ({ planned }) => planned.length > 0);
+  assert.equal((await partial())?.total, 6_000_000);
+});
+
+test("a model that the document names otherwise says how", async (t) => {
+  const folders = await makeFolders(t);
+  const id = await cacheTalker(folders, "acme/odd-GGUF", "odd", "alpha-Q8_0.gguf");
+  const gateway = await startTestGateway(t, { folders, yaml: 'version: 1\nmodels: ["acme/odd-GGUF:alpha-Q8_0"]\n' });
+  const [model] = (await createGatewayClient({ baseUrl: gateway.url }).disk.report()).models;
+  assert.deepEqual([model?.id, model?.documentName], [id, "acme/odd-GGUF:alpha-Q8_0"]);
 });

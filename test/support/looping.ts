@@ -162,6 +162,7 @@ function cachedModel(id: string): CachedModel {
     upstreamId: id,
     commit: "",
     files: [`/cache/${tag}.gguf`],
+    blobs: [null],
     bytes: 1,
     complete: true,
   };

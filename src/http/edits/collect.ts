@@ -4,7 +4,7 @@ import type { DesiredStore } from "../../desired/store.ts";
 import type { Collector } from "../../execute/cache-gc.ts";
 import type { Executor } from "../../execute/executor.ts";
 import type { Action } from "../../plan/actions.ts";
-import type { Collected } from "../../plan/garbage.ts";
+import { type Collected, previewOf } from "../../plan/garbage.ts";
 import type { Call } from "./edits.ts";
 
 export interface CollectDeps {
@@ -24,10 +24,7 @@ const key = "cache";
 
 export function createCollect({ store, executor, collector }: CollectDeps): Collect {
   return {
-    preview: async () => {
-      const { repos, skipped } = (await collector.look()).garbage;
-      return { items: repos.flatMap(({ items }) => items), skipped, deletedFiles: 0, freedBytes: 0 };
-    },
+    preview: async () => previewOf((await collector.look()).garbage),
     run: ({ signal }) => {
       if (store.current().document.suspend) throw new GatewayError("suspended", "not done: the document says suspend");
       return new Promise((resolve, reject) => {

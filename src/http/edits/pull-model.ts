@@ -12,6 +12,7 @@ import type { Edits, PullCall, PullNews } from "./edits.ts";
 import { failureOf, throwIfStuck, type WaitDeps, waitFor } from "./in-force.ts";
 import { namesInDocument } from "./naming.ts";
 import { type Claim, createClaims } from "./pull-claims.ts";
+import { requireMeant } from "./pull-meaning.ts";
 import { modelToPull } from "./pull-name.ts";
 
 export interface PullDeps extends WaitDeps {
@@ -34,6 +35,7 @@ export function pullEdit(deps: PullDeps): Edits["pull"] {
   const claims = createClaims(deps.store);
   return async (name, { keep, ...call }, tell) => {
     const id = await modelToPull(deps, name, call.signal);
+    await requireMeantHere(deps, id, call.signal);
     const claim = await claims.claim(id, (document) => nameInDocument(document, id, deps.loop.last()), call.by);
     const pass = await untilFetched(deps, claim, { ...call, keep }, tell).catch(async (error: unknown) => {
       if (noted.has(toGatewayError(error).code) || (keep && call.signal.aborted)) claim.keep();
@@ -55,6 +57,14 @@ export function pullEdit(deps: PullDeps): Edits["pull"] {
     }
     return { id: cachedIn(deps.loop.last() ?? pass, claim.key)?.id ?? claim.key };
   };
+}
+
+/** What the document names by this id is settled; a model that is only here may be another one than the hub has by it. */
+async function requireMeantHere({ store, loop, hub }: PullDeps, id: string, signal: AbortSignal): Promise<void> {
+  const pass = loop.last();
+  const cached = pass && cachedIn(pass, id);
+  const isNamed = store.current().document.models.some((model) => model.id.toLowerCase() === id.toLowerCase());
+  if (cached && !isNamed) await requireMeant(hub, id, cached, signal);
 }
 
 function nameInDocument({ models }: Desired, id: string, pass: Pass | null): string | undefined {

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { type CollectQuery, collectQuerySchema } from "../../../schemas/disk.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { Collector } from "../../execute/cache-gc.ts";
 import type { Inventory } from "../../execute/inventory.ts";
@@ -14,7 +15,7 @@ import { queryCheck } from "../validate.ts";
 
 export interface DiskRoutesDeps extends CollectDeps {
   readonly store: DesiredStore;
-  readonly loop: Pick<Loop, "last">;
+  readonly loop: Pick<Loop, "last" | "sizes">;
   readonly collector: Collector;
   readonly inventory: Pick<Inventory, "entries">;
   readonly lastUsed: Pick<LastUsed, "entries">;
@@ -22,29 +23,42 @@ export interface DiskRoutesDeps extends CollectDeps {
 
 const query = queryCheck<CollectQuery>(collectQuerySchema);
 
+/** Whoever says there that it is no dry run would be told of one. An empty object says nothing. */
+function refuseBody(body: unknown): void {
+  const isEmpty = body === undefined || body === null || (isJsonObject(body) && Object.keys(body).length === 0);
+  if (isEmpty) return;
+  const message = "this call takes no body: dryRun goes into the address, POST /api/models/gc?dryRun=false";
+  throw new GatewayError("invalid_request", message);
+}
+
+/** In lower case. */
+function modelOf(key: string): string {
+  return key.slice(key.indexOf("/") + 1).toLowerCase();
+}
+
 export function diskRoutes(app: FastifyInstance, deps: DiskRoutesDeps): void {
   const collect = createCollect(deps);
 
   app.get("/api/models/disk", async () => {
-    const { survey, garbage, models } = await deps.collector.look();
+    const look = await deps.collector.look();
     const pass = deps.loop.last();
     if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
     const { router, freeBytes } = pass.observed;
     const listed = router.models.state === "known" ? router.models.value : [];
     return diskReport({
-      survey,
-      models,
+      ...look,
       inventory: deps.inventory.entries(),
       desired: deps.store.current().document,
       loaded: listed.filter(({ value }) => value !== "unloaded").map(({ id }) => id),
       lastUsed: deps.lastUsed.entries(),
-      collectableBytes: garbage.repos.flatMap(({ items }) => items).reduce((sum, { bytes }) => sum + bytes, 0),
+      totals: new Map([...deps.loop.sizes.totals()].map(([key, total]) => [modelOf(key), total])),
       freeBytes,
     });
   });
 
   app.post("/api/models/gc", { config: { query: ["dryRun"] } }, async (request, reply) => {
     const { dryRun } = query(request.query);
+    refuseBody(request.body);
     if (dryRun !== "false") return { dryRun: true, ...(await collect.preview()) };
     return { dryRun: false, ...(await collect.run(callOf(request, reply))) };
   });

@@ -92,6 +92,7 @@ test("defaults are filled in for the planner alone", () => {
     rpc: { mode: "single", workers: [], minWorkers: 0, allowPublicWorkers: false },
     speech: null,
     removals: [],
+    spared: [],
   });
   assert.deepEqual(emptyTree, { version: 1 });
 });

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { parse } from "yaml";
 import type { BackoffEntry } from "../../../src/plan/actions.ts";
 import { plan } from "../../../src/plan/plan.ts";
+import { noNeeds } from "../../../src/plan/room.ts";
 import { packageRoot } from "../../../src/settings.ts";
 import { desiredFrom, removalOf, silenceLimitMs, type WorldInput, world } from "./world.ts";
 
@@ -15,13 +16,21 @@ interface PlanCase {
   readonly desired?: object;
   /** Models that somebody asked to remove: their files' paths in the repository, by id. */
   readonly removals?: Readonly<Record<string, readonly string[]>>;
+  /** Models that left the document when its list was emptied. */
+  readonly spared?: readonly string[];
   readonly observed?: WorldInput;
-  readonly context?: { readonly now?: number; readonly backoff?: Readonly<Record<string, Partial<BackoffEntry>>> };
+  /** `underWay`: keys of transfers that have started. */
+  readonly context?: {
+    readonly now?: number;
+    readonly backoff?: Readonly<Record<string, Partial<BackoffEntry>>>;
+    readonly underWay?: readonly string[];
+  };
   /** Of each action the fields that are named; of what is left out nothing may be there. */
   readonly expected: {
     readonly actions?: readonly Readonly<Record<string, unknown>>[];
     readonly held?: readonly { readonly kind: string; readonly why: string; readonly until?: number }[];
     readonly unmanaged?: readonly string[];
+    readonly spared?: readonly string[];
     readonly findings?: Readonly<Record<string, string>>;
   };
 }
@@ -37,6 +46,7 @@ for (const name of names) {
     why,
     desired = {},
     removals = {},
+    spared = [],
     observed = {},
     context = {},
     expected,
@@ -45,12 +55,18 @@ for (const name of names) {
     const document = {
       ...desiredFrom(desired),
       removals: Object.entries(removals).map(([id, files]) => removalOf(id, files)),
+      spared,
     };
     const backoff = new Map(
       Object.entries(context.backoff ?? {}).map(([key, entry]) => [key, { ...failedOnce, ...entry }]),
     );
-    const found = plan(document, world(document, observed), { now: context.now ?? 1_000_000, backoff, silenceLimitMs });
-    const { actions = [], held = [], unmanaged = [], findings = {} } = expected;
+    const found = plan(document, world(document, observed), {
+      now: context.now ?? 1_000_000,
+      backoff,
+      silenceLimitMs,
+      needs: { ...noNeeds, underWay: new Set(context.underWay) },
+    });
+    const { actions = [], held = [], unmanaged = [], spared: left = [], findings = {} } = expected;
     assert.deepEqual(
       found.actions.map((action, index) => only(action, actions[index])),
       actions,
@@ -64,6 +80,7 @@ for (const name of names) {
       held,
     );
     assert.deepEqual(found.unmanaged, unmanaged);
+    assert.deepEqual(found.spared, left);
     assert.deepEqual(Object.fromEntries(found.findings), findings);
   });
 }

@@ -97,6 +97,7 @@ function modelsOf(repo: string, files: readonly WorldFile[]): CachedModel[] {
       upstreamId: `${repo}:${group.upstreamTag}`,
       commit: group.commit,
       files: group.files.map((file) => inSnapshot(file.path)),
+      blobs: group.files.map((file) => file.blob),
       bytes: group.files.reduce((sum, file) => sum + (file.size ?? 0), 0),
       complete: group.complete,
       projector: group.projector ? inSnapshot(group.projector.path) : null,

@@ -56,6 +56,11 @@ const gateway: readonly (readonly [why: string, situation: Situation, conditions
       { document: model, backoff: stalledPull },
       { Ready: "False Stalled", Synced: "False OutOfSync", Reconciling: "False Idle", Stalled: "True QuantNotFound" },
     ],
+    [
+      "prune, and an emptied list",
+      { document: { prune: true, models: [] }, machine: { ...pulled, inventory: { "acme/a:Q8_0": ["a-Q8_0.gguf"] } } },
+      { Ready: "True Serving", Synced: "True PruneHeld", Reconciling: "False Idle" },
+    ],
     ["suspended", { document: { ...model, suspend: true } }, { Synced: "False Suspended", Reconciling: "False Idle" }],
     [
       "suspended before the router was started",

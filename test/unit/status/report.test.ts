@@ -45,7 +45,7 @@ function state(generation: number, document: object = {}): DesiredState {
 }
 
 function plan(parts: Partial<Plan>): Plan {
-  return { actions: [], held: [], unmanaged: [], findings: new Map(), ...parts };
+  return { actions: [], held: [], unmanaged: [], spared: [], findings: new Map(), ...parts };
 }
 
 function conditions(statuses: Readonly<Record<string, Condition["status"]>>): Condition[] {
@@ -222,6 +222,7 @@ test("a plan: what is under way is not told twice", () => {
     ],
     held: [{ ...actionBody(write), held: "stalled", until: null }],
     unmanaged: ["x/y:z"],
+    spared: [],
     findings: { "a/b:c": "why" },
   });
 });

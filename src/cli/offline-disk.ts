@@ -1,0 +1,54 @@
+// What lies in the model cache, where no gateway runs that could be asked. Changes nothing.
+import type { Desired } from "../desired/document.ts";
+import { createCollector, type Look } from "../execute/cache-gc.ts";
+import { type Inventory, openInventory } from "../execute/inventory.ts";
+import { openLastUsed } from "../execute/last-used.ts";
+import { freeBytes } from "../execute/model-actions.ts";
+import { createRepoTurns } from "../execute/repo-turns.ts";
+import { openCache } from "../gateway/kept.ts";
+import { cacheNow } from "../observe/cache.ts";
+import { type DiskReport, diskReport } from "../plan/disk-report.ts";
+import { type Collected, previewOf } from "../plan/garbage.ts";
+import type { Settings } from "../settings.ts";
+import { offlineDocument } from "./offline-document.ts";
+
+/** Errors: `cache_unwritable` where the cache cannot be read, `invalid_document`. */
+export async function offlineReport(settings: Settings): Promise<DiskReport> {
+  const { look, desired, inventory } = await offlineLook(settings);
+  const lastUsed = await openLastUsed({ stateDir: settings.stateDir, now: Date.now, warn: () => undefined });
+  const free = await freeBytes(settings.cacheDir);
+  return diskReport({
+    ...look,
+    inventory: inventory.entries(),
+    desired,
+    loaded: [],
+    lastUsed: lastUsed.entries(),
+    totals: new Map(),
+    freeBytes: free === undefined ? { state: "unknown", why: "" } : { state: "known", value: free },
+  });
+}
+
+/** Errors: as {@link offlineReport}. */
+export async function offlineCollection(settings: Settings): Promise<Collected> {
+  return previewOf((await offlineLook(settings)).look.garbage);
+}
+
+async function offlineLook(
+  settings: Settings,
+): Promise<{ readonly look: Look; readonly desired: Desired; readonly inventory: Inventory }> {
+  const { cacheDir, stateDir } = settings;
+  const desired = await offlineDocument(settings);
+  const inventory = await openInventory(stateDir, () => undefined);
+  const scanner = openCache(cacheDir, inventory).scanner;
+  const collector = createCollector({
+    cacheDir,
+    inventory,
+    desired: () => desired,
+    // Nothing is loaded where no gateway runs.
+    router: () => ({ phase: "stopped", models: { state: "unknown", why: "" } }),
+    turns: createRepoTurns(),
+    now: Date.now,
+    cachedModels: async () => (await cacheNow(scanner)).models,
+  });
+  return { look: await collector.look(), desired, inventory };
+}

@@ -1,0 +1,52 @@
+// A repository in a model cache, and what removing makes of it.
+import { readdir } from "node:fs/promises";
+import { join, relative } from "node:path";
+import type { TestContext } from "node:test";
+import { type RemovedModel, removeModel, removeStored } from "../../src/hub/remove.ts";
+import { type CacheRepo, cacheRepo, commitOf, modelHead, sha256 } from "./cache-folder.ts";
+import { scratchFolder } from "./scratch.ts";
+
+export const repoName = "acme/demo-GGUF";
+export const main = commitOf("main");
+export const old = commitOf("old");
+export const eight = modelHead("eight");
+export const four = modelHead("four");
+
+export interface RemovalCache {
+  readonly cacheDir: string;
+  readonly repo: CacheRepo;
+  remove(
+    links: readonly string[],
+    blobs?: readonly string[],
+    commits?: readonly string[],
+  ): ReturnType<typeof removeModel>;
+  /** What this gateway stored of the model, in these revisions. */
+  removeStored(files: Readonly<Record<string, Uint8Array>>, commits: readonly string[]): Promise<RemovedModel>;
+  /** Every file and link, and every empty folder with `/` after it. */
+  world(): Promise<string[]>;
+}
+
+export async function removalCache(t: TestContext): Promise<RemovalCache> {
+  const cacheDir = await scratchFolder(t);
+  const repo = cacheRepo(cacheDir, repoName);
+  await repo.main(main);
+  return {
+    cacheDir,
+    repo,
+    remove: (links, blobs = [], commits = []) => removeModel({ cacheDir, repo: repoName, links, blobs, commits }),
+    removeStored: (files, commits) => {
+      const stored = Object.entries(files).map(([path, bytes]) => ({ path, blob: sha256(bytes), size: bytes.length }));
+      const links = commits.flatMap((commit) => stored.map((file) => ({ ...file, commit })));
+      return removeStored({ cacheDir, repo: repoName, links });
+    },
+    world: async () => {
+      const entries = await readdir(cacheDir, { recursive: true, withFileTypes: true });
+      const lines = entries.map(async (entry) => {
+        const path = join(entry.parentPath, entry.name);
+        if (!entry.isDirectory()) return relative(repo.root, path);
+        return (await readdir(path)).length === 0 ? `${relative(repo.root, path)}/` : null;
+      });
+      return (await Promise.all(lines)).filter((line) => line !== null).sort();
+    },
+  };
+}
