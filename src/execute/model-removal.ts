@@ -102,7 +102,9 @@ export function removalHandler(options: {
         ...new Set([...noted, ...(cached?.files ?? []), ...(alone && cached?.projector ? [cached.projector] : [])]),
       ];
       const blobs = files.map((file) => file.blob);
-      const removed = await removeModel({ cacheDir, repo: entry.repo, links, blobs });
+      // Another program stored those: only the links to them are ours.
+      const spared = files.flatMap((file) => (file.found ? [file.blob] : []));
+      const removed = await removeModel({ cacheDir, repo: entry.repo, links, blobs, spared });
       await inventory.remove(id);
       return removed;
     });

@@ -10,6 +10,7 @@ import type { InstallProgress } from "../engines/install/install.ts";
 import { createRouter, isProgress, type Router } from "../engines/router.ts";
 import { type Collector, createCollector } from "../execute/cache-gc.ts";
 import { createExecutor, type Executor } from "../execute/executor.ts";
+import { openGatewayId } from "../execute/gateway-id.ts";
 import { type Inventory, openInventory } from "../execute/inventory.ts";
 import { type LastUsed, openLastUsed } from "../execute/last-used.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
@@ -31,6 +32,7 @@ import { actionBody, type StatusReport, statusReport } from "../status/report.ts
 import { createStatusTracker } from "../status/tracker.ts";
 import { noteKept, tellOutcome } from "./outcomes.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
+import { createSecondThoughts } from "./second-thoughts.ts";
 import { createSpeech, type Speech } from "./speech.ts";
 
 export interface Core {
@@ -45,6 +47,8 @@ export interface Core {
   readonly loop: Loop;
   readonly speech: Speech;
   readonly inventory: Inventory;
+  /** Tells it from others that share its model cache. */
+  readonly gatewayId: string;
   readonly collector: Collector;
   readonly lastUsed: LastUsed;
   readonly rpc: Rpc;
@@ -71,6 +75,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
   const journal = createJournal(now);
   const store = await openDesiredStore({ stateDir, now, warn });
   const inventory = await openInventory(stateDir, warn);
+  const gatewayId = await openGatewayId(stateDir);
   const lastUsed = await openLastUsed({ stateDir, now, warn });
   const hub = createHubClient({
     endpoint: settings.hubEndpoint,
@@ -151,23 +156,16 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     warn,
   });
   const turns = createRepoTurns();
+  const second = createSecondThoughts(store);
   const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow()).models;
-  const collector = createCollector({
-    cacheDir,
-    inventory,
-    desired: () => store.current().document,
-    router: router.snapshot,
-    turns,
-    now,
-    cachedModels,
-  });
+  const transfers = { cacheDir, gateway: gatewayId, hub, turns };
+  const kept = { ...transfers, inventory, now, cachedModels };
+  const collector = createCollector({ ...kept, desired: () => store.current().document, router: router.snapshot });
   const executor = createExecutor({
     handlers: {
       ...modelHandlers({
-        cacheDir,
+        ...kept,
         configPath,
-        hub,
-        inventory,
         router,
         drainer: admission,
         removals: {
@@ -175,9 +173,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
           note: store.noteRemoval,
           end: store.endRemoval,
         },
-        turns,
-        now,
-        cachedModels,
+        comesBack: second.model,
       }),
       "cache.gc": collector.handler,
       ...presetHandlers(presetPath, (lines) => {
@@ -194,7 +190,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
           return { preset: preset.value.text, cache: (await cacheNow()).signature };
         },
       }),
-      ...speechHandlers({ cacheDir, voicesDir: speech.voicesDir, hub, lists: speech.lists, engines: speech, turns }),
+      ...speechHandlers({ ...transfers, ...speech, engines: speech, comesBack: second.speech }),
     },
     transfers: settings.transfers,
     now,
@@ -280,6 +276,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     loop,
     speech,
     inventory,
+    gatewayId,
     collector,
     lastUsed,
     rpc,

@@ -21,6 +21,8 @@ export async function removeModel(options: {
   readonly links: readonly string[];
   /** Further blobs that belonged to the model. */
   readonly blobs: readonly string[];
+  /** Blobs that stay even where nothing links them any more. */
+  readonly spared?: readonly string[];
 }): Promise<RemovedModel> {
   const root = repoFolder(options.cacheDir, options.repo);
   let deletedFiles = 0;
@@ -40,7 +42,7 @@ export async function removeModel(options: {
     await removeEmptyFolders(join(root, "snapshots"));
     const linked = await linkedBlobs(join(root, "snapshots"));
     for (const blob of blobs) {
-      if (linked.has(blob)) continue;
+      if (linked.has(blob) || options.spared?.includes(blob)) continue;
       const path = blobPath(options.cacheDir, options.repo, blob);
       const entry = await lstat(path).catch(() => undefined);
       if (entry === undefined) continue;

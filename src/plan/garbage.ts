@@ -251,9 +251,9 @@ function folderItem(repo: string, path: string): GarbageItem {
   return { repo, kind: "folder", path: inCache(repo, path), files: 0, bytes: 0, reason: "EmptyFolder", message };
 }
 
-/** Of the entry, and of what it was before. */
+/** Of the entry, and of what it was before; without those that another program stored. */
 function filesOf({ files, former = [] }: InventoryEntry): readonly InventoryEntry["files"][number][] {
-  return [...files, ...former.flatMap((revision) => revision.files)];
+  return [...files, ...former.flatMap((revision) => revision.files)].filter(({ found }) => !found);
 }
 
 function inCache(repo: string, path: string): string {

@@ -207,3 +207,17 @@ test("interface 4, Pull: under suspend it is noted and not made; after a removal
   await gateway.converged();
   assert.equal(await gateway.ask("acme/big:Q8_0"), answersOf("big").hello);
 });
+
+test("a model that is taken out of the document and put back at once goes on where it was", async (t) => {
+  const { hub, gateway } = await startWithHub(t);
+  const bytes = Buffer.concat([modelBytes(talkingModel("four")), Buffer.alloc(5_000_000, "padding ")]);
+  hub.addRepo("acme/four-GGUF", { files: { "four-Q4_0.gguf": bytes } });
+  hub.pace("four-Q4_0.gguf", 4_000_000);
+  const naming = (model: object | null) => patchWith({ models: { "acme/four-GGUF:Q4_0": model } });
+  await gateway.json("/api/desired", naming({}));
+  await until("half of it has come", () => hub.sentBytes("four-Q4_0.gguf") > 3_000_000);
+  for (const model of [null, {}]) assert.equal((await gateway.json("/api/desired", naming(model))).status, 200);
+  await gateway.converged();
+  const sent = hub.sentBytes("four-Q4_0.gguf");
+  assert.ok(sent < bytes.length + 2_000_000, `${sent} bytes were sent of ${bytes.length}`);
+});
