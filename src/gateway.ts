@@ -6,7 +6,6 @@ import { GatewayError } from "./core/errors.ts";
 import { matchName, normaliseName } from "./core/ids.ts";
 import { steadyNow } from "./core/steady.ts";
 import { removeTemporaries } from "./desired/atomic-file.ts";
-import type { DesiredState } from "./desired/document.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
 import type { DesiredStore } from "./desired/store.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
@@ -104,17 +103,21 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 /** Of models that are wanted they stay: the next pull goes on with them. */
 async function removeLeftoverPartials(
   cacheDir: string,
-  { document }: DesiredState,
+  { store, gatewayId }: Pick<Core, "store" | "gatewayId">,
   logger: FastifyBaseLogger,
 ): Promise<void> {
-  try {
-    const { transcription, synthesis } = document.speech ?? { transcription: null, synthesis: null };
-    const wanted = [
-      ...document.models.map(({ id }) => id),
+  // Asked anew for each: what was taken out of the document may be back in it by then.
+  const wanted = (): readonly string[] => {
+    const { models, speech } = store.current().document;
+    const { transcription, synthesis } = speech ?? { transcription: null, synthesis: null };
+    return [
+      ...models.map(({ id }) => id),
       ...(transcription === null ? [] : [`${transcriptionRepo}:${transcription}`]),
       ...(synthesis === null ? [] : [`${voiceRepo}:${synthesis}`]),
     ];
-    const partials = await cleanPartials(cacheDir, new Set(wanted));
+  };
+  try {
+    const partials = await cleanPartials(cacheDir, wanted, gatewayId);
     if (partials.length > 0) logger.info({ partials }, "removed leftovers of earlier pulls");
   } catch (error) {
     logger.warn({ error: String(error) }, "leftovers of earlier pulls could not be removed");
@@ -287,8 +290,8 @@ async function run({
     await files.check();
     await core.stateFolder.look();
     core.stateFolder.start(stateLookMs);
-    await removeLeftoverPartials(settings.cacheDir, store.current(), logger);
-    store.onChange((state) => void removeLeftoverPartials(settings.cacheDir, state, logger));
+    await removeLeftoverPartials(settings.cacheDir, core, logger);
+    store.onChange(() => void removeLeftoverPartials(settings.cacheDir, core, logger));
     loop.start();
     await loop.waitFor({ generation: 0, timeoutMs: settings.startTimeoutMs, signal, test: () => true });
     preparing = core.engine.prepare(stopping.signal);

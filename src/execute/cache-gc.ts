@@ -26,6 +26,8 @@ export interface Collector {
 
 export function createCollector(options: {
   readonly cacheDir: string;
+  /** Id of this gateway. */
+  readonly gateway?: string;
   readonly inventory: Inventory;
   readonly desired: () => Desired;
   readonly router: () => Pick<RouterSnapshot, "phase" | "models">;
@@ -39,7 +41,7 @@ export function createCollector(options: {
   async function look(): Promise<Look> {
     // Both readings throw where the cache is unknown: an unplugged disk is no garbage.
     const models = await options.cachedModels();
-    const survey = await surveyCache(cacheDir).catch((error: unknown) => {
+    const survey = await surveyCache(cacheDir, options.gateway).catch((error: unknown) => {
       throw new GatewayError("cache_unwritable", `the model cache ${cacheDir} cannot be read (${systemCode(error)})`, {
         cause: error,
       });
@@ -64,7 +66,7 @@ export function createCollector(options: {
     const release = turns.tryTake(repo);
     if (!release) return nothing([{ repo, reason: "BeingPulled", message: "a pull or import of it is under way" }]);
     try {
-      const files = await surveyRepo(cacheDir, repo);
+      const files = await surveyRepo(cacheDir, repo, options.gateway);
       const survey = { repos: files ? [files] : [], unreadable: [] };
       const { repos, skipped } = find(survey, await options.cachedModels(), []);
       const [garbage] = repos;

@@ -3,11 +3,14 @@ import { join } from "node:path";
 import { equalJson, isJsonObject, type Json, type JsonObject } from "../core/merge-patch.ts";
 import { readJsonState } from "../desired/atomic-file.ts";
 import { plainStateFiles, type StateFiles } from "../desired/state-folder.ts";
+import type { Origin } from "../hub/origin.ts";
 import type { FormerRevision, InventoryEntry } from "../plan/observed.ts";
 
 export interface Inventory {
   entries(): readonly InventoryEntry[];
   get(id: string): InventoryEntry | undefined;
+  /** Who stored a blob of that repository, by its name, as far as an entry or what it was before says. */
+  originIn(repo: string): (blob: string) => Origin | undefined;
   /** What the entry was before is remembered with it: those files are ours too. */
   put(entry: InventoryEntry): Promise<void>;
   remove(id: string): Promise<void>;
@@ -61,6 +64,14 @@ export async function openInventory(
     notePlace: savePlace,
     entries: () => entries,
     get: (id) => entries.find((entry) => entry.id === id),
+    originIn: (repo) => {
+      const files = entries
+        .filter((entry) => entry.repo === repo)
+        .flatMap((entry) => [...entry.files, ...(entry.former ?? []).flatMap((revision) => revision.files)]);
+      const all = new Set(files.map(({ blob }) => blob));
+      const stored = new Set(files.flatMap(({ blob, found }) => (found ? [] : [blob])));
+      return (blob) => (stored.has(blob) ? "stored" : all.has(blob) ? "found" : undefined);
+    },
     put: (entry) =>
       save((all) => {
         const before = all.find((other) => other.id === entry.id);
@@ -148,6 +159,7 @@ function isFile(value: Json): boolean {
     isJsonObject(value) &&
     typeof value["path"] === "string" &&
     typeof value["blob"] === "string" &&
-    typeof value["size"] === "number"
+    typeof value["size"] === "number" &&
+    (value["found"] === undefined || value["found"] === true)
   );
 }

@@ -19,6 +19,8 @@ import type { Drainer } from "./router-actions.ts";
 
 export function modelHandlers(options: {
   readonly cacheDir: string;
+  /** Id of this gateway. */
+  readonly gateway?: string;
   readonly configPath: string;
   readonly hub: HubClient;
   readonly inventory: Inventory;
@@ -27,10 +29,13 @@ export function modelHandlers(options: {
   readonly removals: Removals;
   readonly turns: RepoTurns;
   readonly now: () => number;
+  /** Whether the document names the model, or does again in a moment. */
+  readonly comesBack: (model: string) => Promise<boolean>;
   /** The cache as it is now. */
   readonly cachedModels: () => Promise<readonly CachedModel[]>;
 }): Pick<Handlers, "model.pull" | "model.import" | "model.remove"> {
   const { cacheDir, inventory } = options;
+  const gateway = options.gateway ?? "";
 
   async function makeCache(): Promise<void> {
     await makeFolder(cacheDir).catch((error: unknown) => {
@@ -68,16 +73,21 @@ export function modelHandlers(options: {
     "model.pull": ({ model, revision }, { signal, report }) =>
       inTurn(model, signal, async () => {
         const known = inventory.get(model);
-        const pulled = await pullModel({
+        let comesBack: Promise<boolean> | undefined;
+        await pullModel({
           client: options.hub,
           cacheDir,
+          gateway,
+          vouched: inventory.originIn(repoOf(requireId(model))),
           id: requireId(model),
           ...(revision === undefined ? {} : { revision }),
           ...(known ? { known } : {}),
           // Whatever fails here is planned again; what is not wanted any more is cancelled.
           keepPartial: true,
+          isStillWanted: () => (comesBack ??= options.comesBack(model)),
           freeBytes,
           signal,
+          beforeShown: (pulled) => record(model, pulled),
           onProgress: (progress) =>
             report({
               phase: progress.phase,
@@ -91,17 +101,20 @@ export function modelHandlers(options: {
               secondsLeft: progress.secondsLeft,
             }),
         });
-        await record(model, pulled);
       }),
     "model.import": ({ model, source }, { signal, report }) =>
       inTurn(model, signal, async () => {
         const pace = createPace(steadyNow());
         let before = 0;
-        const imported = await importModel({
+        await importModel({
           cacheDir,
+          gateway,
+          vouched: inventory.originIn(repoOf(requireId(model))),
           id: requireId(model),
           source: resolveSource(options.configPath, source),
+          freeBytes,
           signal,
+          beforeShown: (imported) => record(model, imported),
           onProgress: (completed, total) => {
             const now = steadyNow();
             pace.add(completed - before, now);
@@ -111,7 +124,6 @@ export function modelHandlers(options: {
             report({ phase: "importing", completed, total, bytesPerSecond, secondsLeft: rest });
           },
         });
-        await record(model, imported);
       }),
     "model.remove": removalHandler(options),
   };

@@ -13,18 +13,24 @@ import type { RepoTurns } from "./repo-turns.ts";
 
 export function speechHandlers(options: {
   readonly cacheDir: string;
+  /** Id of this gateway. */
+  readonly gateway: string;
   readonly voicesDir: string;
   readonly hub: HubClient;
   readonly lists: SpeechLists;
   readonly turns: Pick<RepoTurns, "take">;
   readonly engines: Readonly<Record<SpeechKind, SpeechEngine>>;
+  /** Whether the document names it, or does again in a moment. */
+  readonly comesBack: (kind: SpeechKind, choice: string) => Promise<boolean>;
 }): Pick<Handlers, "voice.pull" | "transcription.pull" | "speech.start" | "speech.stop"> {
   const { cacheDir, voicesDir, hub, lists, engines, turns } = options;
-  const pulling = ({ signal, report }: ActionRun) => ({
+  const pulling = ({ signal, report }: ActionRun, kind: SpeechKind, choice: string) => ({
     client: hub,
     cacheDir,
+    gateway: options.gateway,
     // Whatever fails here is planned again; what is not wanted any more is cancelled.
     keepPartial: true,
+    isStillWanted: () => options.comesBack(kind, choice),
     freeBytes,
     signal,
     onProgress: (progress: PullProgress) => report(progressOf(progress)),
@@ -35,11 +41,11 @@ export function speechHandlers(options: {
       // The document is to say how it is called: by another name it would be fetched for ever.
       if (found.key !== voice) throw new GatewayError("voice_not_found", `${voice} is called ${found.key}`);
       const release = await turns.take(voiceRepo, run.signal);
-      await pullVoice(found, { ...pulling(run), voicesDir }).finally(release);
+      await pullVoice(found, { ...pulling(run, "synthesis", voice), voicesDir }).finally(release);
     },
     "transcription.pull": async ({ file }, run) => {
       const release = await turns.take(transcriptionRepo, run.signal);
-      await pullTranscriptionModel(file, pulling(run)).finally(release);
+      await pullTranscriptionModel(file, pulling(run, "transcription", file)).finally(release);
     },
     "speech.start": ({ engine, choice }, { signal }) => engines[engine].start(choice, signal),
     "speech.stop": ({ engine }, { signal }) => engines[engine].stop(signal),

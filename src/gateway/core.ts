@@ -10,6 +10,7 @@ import type { InstallProgress } from "../engines/install/install.ts";
 import { createRouter, isProgress, type Router } from "../engines/router.ts";
 import { type Collector, createCollector } from "../execute/cache-gc.ts";
 import { createExecutor, type Executor } from "../execute/executor.ts";
+import { openGatewayId } from "../execute/gateway-id.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
 import { createRepoTurns } from "../execute/repo-turns.ts";
@@ -32,6 +33,7 @@ import { type Kept, openCache, openKept } from "./kept.ts";
 import { noteSeen, tellOutcome } from "./outcomes.ts";
 import { createRequests } from "./requests.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
+import { createSecondThoughts } from "./second-thoughts.ts";
 import { createSpeech, type Speech } from "./speech.ts";
 
 export interface Core extends Kept {
@@ -45,6 +47,8 @@ export interface Core extends Kept {
   readonly executor: Executor;
   readonly loop: Loop;
   readonly speech: Speech;
+  /** Tells it from others that share its model cache. */
+  readonly gatewayId: string;
   readonly collector: Collector;
   readonly rpc: Rpc;
   /** Somebody asks to try again what was given up, and to believe what was doubted. */
@@ -75,6 +79,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   const journal = createJournal(Date.now);
   const kept = await openKept({ stateDir, renewLock, logger, onChange: () => loop.wake("state folder") });
   const { stateFolder, store, inventory, lastUsed } = kept;
+  const gatewayId = await openGatewayId(stateDir);
   const hub = createHubClient({
     endpoint: settings.hubEndpoint,
     token: settings.hubToken,
@@ -148,23 +153,16 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     warn,
   });
   const turns = createRepoTurns();
+  const second = createSecondThoughts(store);
   const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow(scanner)).models;
-  const collector = createCollector({
-    cacheDir,
-    inventory,
-    desired: () => store.current().document,
-    router: router.snapshot,
-    turns,
-    now: Date.now,
-    cachedModels,
-  });
+  const transfers = { cacheDir, gateway: gatewayId, hub, turns };
+  const stored = { ...transfers, inventory, now: Date.now, cachedModels };
+  const collector = createCollector({ ...stored, desired: () => store.current().document, router: router.snapshot });
   const executor = createExecutor({
     handlers: {
       ...modelHandlers({
-        cacheDir,
+        ...stored,
         configPath,
-        hub,
-        inventory,
         router,
         drainer: admission,
         removals: {
@@ -172,9 +170,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
           note: store.noteRemoval,
           end: store.endRemoval,
         },
-        turns,
-        now: Date.now,
-        cachedModels,
+        comesBack: second.model,
       }),
       "cache.gc": collector.handler,
       ...presetHandlers(presetPath, (lines) => {
@@ -191,7 +187,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
           return { preset: preset.value.text, cache: (await cacheNow(scanner)).signature };
         },
       }),
-      ...speechHandlers({ cacheDir, voicesDir: speech.voicesDir, hub, lists: speech.lists, engines: speech, turns }),
+      ...speechHandlers({ ...transfers, ...speech, engines: speech, comesBack: second.speech }),
     },
     transfers: settings.transfers,
     now,
@@ -276,6 +272,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     executor,
     loop,
     speech,
+    gatewayId,
     collector,
     rpc,
     retry: () => {

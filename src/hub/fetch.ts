@@ -1,91 +1,101 @@
 // The files of one model that the cache lacks: the room they need, one download after the other, and what is told of it.
 // Links nothing.
-import { rm } from "node:fs/promises";
 import { type ModelId, repoOf } from "../core/ids.ts";
 import { steadyNow } from "../core/steady.ts";
 import { makeFolder } from "../desired/folder.ts";
 import type { HubClient } from "./client.ts";
-import { type DownloadTuning, downloadBlob, hasBlob } from "./download.ts";
-import { removeIfEmpty } from "./emptied.ts";
-import { cacheError, isStopping } from "./errors.ts";
-import { digestsMatch, hashFile } from "./hash.ts";
-import { blobPath, blobsFolder, partialPath, repoFolder, snapshotsFolder } from "./layout.ts";
+import { type DownloadTuning, downloadBlob } from "./download.ts";
+import { cacheError, cancelled } from "./errors.ts";
+import { type CachedFile, partialPath, snapshotsFolder } from "./layout.ts";
+import { type Origin, type OriginOptions, originOf } from "./origin.ts";
 import { createPace, type Pace, secondsLeft } from "./pace.ts";
-import { partialBytes, removePartial } from "./partial-file.ts";
+import { type Owner, thisOwner } from "./partial-owner.ts";
+import { partialBytes } from "./partial-takeover.ts";
 import { bytesOf, type PullProgress, progressOf } from "./progress.ts";
 import { createRoom, type Room } from "./room.ts";
 import { blobName, type HubFile } from "./select.ts";
+import { type KeepRules, keeps } from "./store-blob.ts";
+import { discardBlobs, removeEmptyFolders } from "./tidy.ts";
 
-export interface FetchOptions {
+export interface FetchOptions extends KeepRules, OriginOptions {
   readonly client: HubClient;
-  readonly cacheDir: string;
   readonly id: ModelId;
-  /** Hash blobs that are there already, and download those again that are not what their name says. */
-  readonly verify?: boolean;
-  /**
-   * Whether a failure, or the gateway's stop, leaves what a later pull can go on with, whole shards and partials: true
-   * where there will be one. Nothing is left of a pull that was cancelled otherwise.
-   */
-  readonly keepPartial?: boolean;
   readonly tuning?: DownloadTuning;
   /** Free bytes where a folder lives; undefined where that cannot be told. */
   freeBytes(folder: string): Promise<number | undefined>;
-  readonly signal: AbortSignal;
   onProgress(progress: PullProgress): void;
 }
 
 /** Progress of one file is told at most this often, in milliseconds. */
 const progressEvery = 100;
 
-/** Throws `hub_*`, `checksum_mismatch`, `disk_full`, `cache_unwritable`, `cancelled`. */
+/** Answers with the files as they lie there. Throws `hub_*`, `checksum_mismatch`, `disk_full`, `cache_unwritable`, `cancelled`. */
 export async function fetchFiles(
   options: FetchOptions,
   repo: string,
   commit: string,
   files: readonly HubFile[],
-): Promise<{ downloadedBytes: number; resumedBytes: number }> {
-  const { cacheDir } = options;
-  const missing = new Set<HubFile>();
+): Promise<{ readonly files: readonly CachedFile[]; readonly downloadedBytes: number; readonly resumedBytes: number }> {
+  const { cacheDir, signal } = options;
+  const self = thisOwner(options.gateway);
+  const totalBytes = bytesOf(files);
+  const origins = new Map<HubFile, Origin>();
   let resumedBytes = 0;
+  let needed = 0;
   for (const file of files) {
-    if (await isGood(options, repo, file)) continue;
-    missing.add(file);
-    resumedBytes += await partialBytes(partialPath(cacheDir, repo, blobName(file)), file.size);
+    const known = bytesOf([...origins.keys()]);
+    const origin = await originOf(options, repo, file, () =>
+      options.onProgress({ ...progressOf(file, file.size, known, totalBytes), phase: "verifying" }),
+    );
+    if (origin) origins.set(file, origin);
+    else {
+      const left = await partialBytes(partialPath(cacheDir, repo, blobName(file)), file.size, self);
+      resumedBytes += left.there;
+      needed += file.size - left.inPlace;
+    }
   }
+  const missing = files.filter((file) => !origins.has(file));
   const room = createRoom(() => options.freeBytes(cacheDir));
-  if (missing.size > 0) {
+  if (missing.length > 0) {
     // First: a pull that is refused leaves no folder.
-    await room.check(bytesOf([...missing]) - resumedBytes);
+    await room.check(needed);
     // Other tools that read the cache warn of a repository without this folder, as one with nothing but a partial would be.
     await makeFolder(snapshotsFolder(cacheDir, repo)).catch((error: unknown) => {
       throw cacheError(error, "its own folder");
     });
   }
 
-  const totalBytes = bytesOf(files);
-  const turn = { repo, commit, totalBytes, room, pace: createPace(steadyNow()) };
+  const turn = { repo, commit, self, totalBytes, room, pace: createPace(steadyNow()) };
   const fresh: HubFile[] = [];
-  let done = totalBytes - bytesOf([...missing]);
+  let done = bytesOf([...origins.keys()]);
   let downloadedBytes = 0;
   try {
-    for (const file of files) {
-      if (!missing.has(file)) options.onProgress(progressOf(file, file.size, done, totalBytes));
-    }
+    for (const file of origins.keys()) options.onProgress(progressOf(file, file.size, done, totalBytes));
     for (const file of missing) {
       downloadedBytes += await fetchFile(options, { ...turn, file, done });
       fresh.push(file);
       done += file.size;
     }
+    // Nobody wants it any more: it is not shown then.
+    if (signal.aborted) throw cancelled(repo);
   } catch (error) {
-    await tidy(options, repo, fresh);
+    // Whole shards stay for the next try, where there will be one.
+    if (!(await keeps(options, signal))) await discardBlobs(cacheDir, repo, fresh.map(blobName), self);
+    await removeEmptyFolders(cacheDir, repo);
     throw error;
   }
-  return { downloadedBytes, resumedBytes };
+  const found = (file: HubFile): { found?: true } => (origins.get(file) === "found" ? { found: true } : {});
+  return {
+    files: files.map((file) => ({ path: file.path, blob: blobName(file), size: file.size, ...found(file) })),
+    downloadedBytes,
+    resumedBytes,
+  };
 }
 
 interface FileTurn {
   readonly repo: string;
   readonly commit: string;
+  readonly self: Owner;
   readonly file: HubFile;
   /** Bytes of the model that were there before this file. */
   readonly done: number;
@@ -104,14 +114,13 @@ async function fetchFile(options: FetchOptions, { file, done, totalBytes, pace, 
     const progress = progressOf(file, completed, done + completed, totalBytes);
     options.onProgress({ ...progress, phase, bytesPerSecond, secondsLeft: rest });
   };
-  const blob = partialPath(options.cacheDir, turn.repo, blobName(file));
-  tell(await partialBytes(blob, file.size), steadyNow());
+  const partial = partialPath(options.cacheDir, turn.repo, blobName(file));
+  tell((await partialBytes(partial, file.size, turn.self)).there, steadyNow());
   await downloadBlob({
     ...options,
     ...turn,
     file,
     model: modelName(options),
-    keepPartial: options.keepPartial === true,
     onBytes(received, completed) {
       const now = steadyNow();
       pace.add(received, now);
@@ -125,41 +134,6 @@ async function fetchFile(options: FetchOptions, { file, done, totalBytes, pace, 
     },
   });
   return total;
-}
-
-/** Whether the blob is there and, where that is asked for, has the content that its name says. */
-export async function isGood(
-  { cacheDir, verify, signal }: FetchOptions,
-  repo: string,
-  file: HubFile,
-): Promise<boolean> {
-  if (!(await hasBlob(cacheDir, repo, file))) return false;
-  return verify !== true || digestsMatch(file, await hashFile(blobPath(cacheDir, repo, blobName(file)), signal));
-}
-
-/**
- * After a failure: shards that are whole stay for the next try, where there will be one. Else they would lie there
- * unseen, as nothing links them.
- */
-async function tidy(
-  { cacheDir, signal, keepPartial }: FetchOptions,
-  repo: string,
-  fresh: readonly HubFile[],
-): Promise<void> {
-  if (!keepPartial || (signal.aborted && !isStopping(signal))) {
-    for (const file of fresh) {
-      await rm(blobPath(cacheDir, repo, blobName(file)), { force: true });
-      await removePartial(partialPath(cacheDir, repo, blobName(file)));
-    }
-  }
-  // An unfinished first pull leaves no folders; where something stays, all of them do.
-  if (await isEmptied(blobsFolder(cacheDir, repo)))
-    for (const folder of [snapshotsFolder(cacheDir, repo), repoFolder(cacheDir, repo)]) await isEmptied(folder);
-}
-
-/** A folder that cannot be removed is no reason to hide why the pull failed. */
-function isEmptied(folder: string): Promise<boolean> {
-  return removeIfEmpty(folder).catch(() => false);
 }
 
 /** By which journals say whose a partial is. */

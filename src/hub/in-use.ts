@@ -1,4 +1,4 @@
-// Which unfinished files of the cache this process is writing, so that cleaning leaves them alone.
+// Which unfinished files of the cache this process is writing or counts on, so that cleaning leaves them alone.
 
 const held = new Map<string, number>();
 
@@ -15,6 +15,19 @@ export function holdPath(path: string): () => void {
   };
 }
 
+/** The same for several paths, each once. */
+export function holdPaths(paths: readonly string[]): () => void {
+  const releases = [...new Set(paths)].map(holdPath);
+  return () => {
+    for (const release of releases) release();
+  };
+}
+
 export function isHeld(path: string): boolean {
   return held.has(path);
+}
+
+/** For one who holds it: whether somebody else does too. */
+export function isHeldTwice(path: string): boolean {
+  return (held.get(path) ?? 0) > 1;
 }

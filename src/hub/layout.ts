@@ -7,7 +7,7 @@ import { isCommit, isRepo } from "../core/ids.ts";
 export const partialSuffix = ".gw.incomplete";
 
 /** The ending of their journals. */
-export const journalSuffix = `.journal${partialSuffix}`;
+const journalSuffix = `.journal${partialSuffix}`;
 
 /** sha256 of a large file, or git's sha1 of a small one: both are what the hub's own tools name blobs by. */
 const digestPattern = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
@@ -20,6 +20,8 @@ export interface CachedFile {
   readonly blob: string;
   /** Bytes. */
   readonly size: number;
+  /** Its blob was there before, stored by another program: it was checked, and is not this gateway's to delete. */
+  readonly found?: true;
 }
 
 /** Whether a path from outside stays inside the folder that it is joined to, on every platform. */
@@ -79,13 +81,33 @@ export function blobPath(cacheDir: string, repo: string, digest: string): string
   return `${blobsFolder(cacheDir, repo)}/${checkDigest(digest)}`;
 }
 
+/** What stands for all partials of a blob where one is held; each writer has a file of its own beside it. */
 export function partialPath(cacheDir: string, repo: string, digest: string): string {
   return `${blobPath(cacheDir, repo, digest)}${partialSuffix}`;
 }
 
-/** Beside a partial: which of its bytes are there. It ends as partials do, so that other tools leave it alone too. */
-export function journalPathOf(partial: string): string {
-  return `${partial.slice(0, -partialSuffix.length)}${journalSuffix}`;
+export interface PartialName {
+  readonly digest: string;
+  /** Of the one that writes it; empty in a name without. */
+  readonly writer: string;
+  readonly isJournal: boolean;
+}
+
+const partialPattern = /^([0-9a-f]{40}|[0-9a-f]{64})(?:\.([0-9a-f]{8}-\d+-[0-9a-f]{8}))?(\.journal)?\.gw\.incomplete$/;
+
+/** What a name in `blobs/` says of a partial; null for any other. */
+export function readPartialName(name: string): PartialName | null {
+  const [, digest, writer = "", journal] = partialPattern.exec(name) ?? [];
+  return digest === undefined ? null : { digest, writer, isJournal: journal !== undefined };
+}
+
+/**
+ * The names of one writer's partial and of its journal, which says which bytes are there. Both end as partials do, so that
+ * other tools leave them alone.
+ */
+export function partialNames(digest: string, writer: string): { readonly data: string; readonly journal: string } {
+  const stem = `${checkDigest(digest)}.${writer}`;
+  return { data: `${stem}${partialSuffix}`, journal: `${stem}${journalSuffix}` };
 }
 
 /** A place for a link or ref before it is renamed to its final name; not in `refs/` or `snapshots/`, which others list. */

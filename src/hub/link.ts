@@ -1,6 +1,5 @@
 // Snapshot links and refs of the hub's cache layout: what makes verified blobs visible to the router and to other tools.
 // Downloads nothing. A ref is written last and at once, as a reader takes it for "all of this is there".
-import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import {
   copyFile,
@@ -33,6 +32,8 @@ import {
   snapshotPath,
   temporaryPath,
 } from "./layout.ts";
+import { fileAt } from "./partial-entries.ts";
+import { writerName } from "./partial-owner.ts";
 import { blobName, type HubFile } from "./select.ts";
 
 /** How a snapshot's file may be made, the first that works: not every file system has links. */
@@ -50,8 +51,7 @@ export interface SnapshotLinks {
 /** Links verified blobs into a commit's snapshot. A blob that is not there, whole, is refused before anything is linked. */
 export async function linkSnapshot({ cacheDir, repo, commit, files, ways }: SnapshotLinks): Promise<void> {
   for (const file of files) {
-    const blob = await stat(blobPath(cacheDir, repo, file.blob)).catch(() => undefined);
-    if (blob?.size !== file.size)
+    if ((await fileAt(blobPath(cacheDir, repo, file.blob)))?.size !== file.size)
       throw new GatewayError("checksum_mismatch", `The blob of ${file.path} is not there, or not whole.`);
   }
   for (const file of files) {
@@ -210,7 +210,7 @@ async function replace(
   repo: string,
   make: (temporary: string) => Promise<void>,
 ): Promise<void> {
-  const temporary = temporaryPath(cacheDir, repo, randomUUID());
+  const temporary = temporaryPath(cacheDir, repo, writerName());
   const release = holdPath(temporary);
   try {
     await makeFolder(dirname(place));

@@ -1,11 +1,11 @@
 // What a partial's journal says: which bytes of the partial are there, for whom, and who writes it. Names no place.
 // Two slots, written in turns and each with a checksum: one that was torn by a kill or a power cut is no record.
 import { createHash } from "node:crypto";
-import { readFileSync, readlinkSync } from "node:fs";
+import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { uptime } from "node:os";
 import { systemCode } from "../core/errors.ts";
 import { type Extents, readExtents } from "./extents.ts";
+import type { Owner } from "./partial-owner.ts";
 
 export interface JournalRecord {
   /** `owner/name:tag` of the model that the file is for. */
@@ -17,15 +17,15 @@ export interface JournalRecord {
   /** On the disk: there after a power cut too. */
   readonly synced: Extents;
   readonly owner: Owner;
+  /** The file that was found to have the right digest: it gets the blob's name. */
+  readonly checked?: FileMark;
 }
 
-/** A process, as far as one can be told from another. */
-export interface Owner {
-  /** The start of the system that it runs on. */
-  readonly boot: string;
-  /** Where its process id means something: containers have their own. */
-  readonly space: string;
-  readonly pid: number;
+/** Tells a file from another one under its name, and from itself after a change. */
+export interface FileMark {
+  readonly inode: number;
+  /** ms */
+  readonly modifiedAt: number;
 }
 
 export interface JournalWriter {
@@ -38,10 +38,10 @@ const slotBytes = 8192;
 /** Fewer extents than there are only cost bytes that are fetched again; a record that does not fit costs all. */
 const mostExtents = 64;
 
-/** Starts a journal, or goes on with one: `sequence` is that of the last record read. */
-export async function openJournal(path: string, sequence: number): Promise<JournalWriter> {
-  const handle = await open(path, sequence > 0 ? "r+" : "w");
-  let next = sequence + 1;
+/** Starts a journal. There must be none of that name: two writers of one would each take the other's record for its own. */
+export async function openJournal(path: string): Promise<JournalWriter> {
+  const handle = await open(path, "wx");
+  let next = 1;
   return {
     async write(record) {
       await writeAll(handle, slot(record, next), (next % 2) * slotBytes);
@@ -59,19 +59,21 @@ async function writeAll(handle: FileHandle, bytes: Buffer, position: number): Pr
 }
 
 /** The last whole record, or null where there is none. Other errors than absence are thrown as they come. */
-export async function readJournal(path: string): Promise<{ record: JournalRecord; sequence: number } | null> {
+export async function readJournal(path: string): Promise<JournalRecord | null> {
   try {
-    const handle = await open(path, "r");
+    // What is no plain file is none of ours: a link may lead anywhere, and a pipe would be waited for.
+    const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const bytes = Buffer.alloc(2 * slotBytes);
       const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0);
       const found = [0, 1].map((index) => readSlot(bytes.subarray(0, bytesRead), index));
-      return found.reduce((last, one) => (one && one.sequence > (last?.sequence ?? 0) ? one : last), null);
+      const last = found.reduce((best, one) => (one && one.sequence > (best?.sequence ?? 0) ? one : best), null);
+      return last?.record ?? null;
     } finally {
       await handle.close();
     }
   } catch (error) {
-    if (systemCode(error) === "ENOENT") return null;
+    if (["ENOENT", "ELOOP"].includes(systemCode(error) ?? "")) return null;
     throw error;
   }
 }
@@ -99,7 +101,18 @@ function readSlot(bytes: Buffer, index: number): { record: JournalRecord; sequen
   if (!written || !synced || typeof model !== "string" || typeof size !== "number") return null;
   if (typeof sequence !== "number" || typeof boot !== "string" || typeof space !== "string") return null;
   if (typeof pid !== "number") return null;
-  return { record: { model, size, written, synced, owner: { boot, space, pid } }, sequence };
+  const gateway = member(owner, "gateway");
+  const record = {
+    model,
+    size,
+    written,
+    synced,
+    owner: { boot, space, pid, gateway: typeof gateway === "string" ? gateway : "" },
+  };
+  const checked = member(value, "checked");
+  const [inode, modifiedAt] = ["inode", "modifiedAt"].map((name) => member(checked, name));
+  const isMark = typeof inode === "number" && typeof modifiedAt === "number";
+  return { record: isMark ? { ...record, checked: { inode, modifiedAt } } : record, sequence };
 }
 
 function checksum(text: string): string {
@@ -109,35 +122,4 @@ function checksum(text: string): string {
 function member(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   return Object.getOwnPropertyDescriptor(value, name)?.value;
-}
-
-/** This process. */
-export function thisOwner(): Owner {
-  // Where the system does not name its start, the time of it does; a change of the clock only makes it look later.
-  const boot = systemText(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")) ?? bootTime();
-  return { boot, space: systemText(() => readlinkSync("/proc/self/ns/pid")) ?? "", pid: process.pid };
-}
-
-/** Whether another process than `self` is the owner and, as far as one can see from here, still runs. */
-export function isAnotherAlive(owner: Owner, self: Owner): boolean {
-  if (owner.boot !== self.boot || owner.space !== self.space || owner.pid === self.pid) return false;
-  try {
-    process.kill(owner.pid, 0);
-    return true;
-  } catch (error) {
-    return systemCode(error) === "EPERM";
-  }
-}
-
-function bootTime(): string {
-  return `at ${Math.round((Date.now() / 1000 - uptime()) / 30)}`;
-}
-
-function systemText(read: () => string): string | undefined {
-  try {
-    return read().trim();
-  } catch {
-    // Only Linux has these files.
-    return undefined;
-  }
 }

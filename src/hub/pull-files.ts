@@ -3,9 +3,10 @@
 import { GatewayError } from "../core/errors.ts";
 import { isCommit, type ModelId } from "../core/ids.ts";
 import { type FetchOptions, fetchFiles, modelName } from "./fetch.ts";
-import { holdPath } from "./in-use.ts";
+import { holdPaths } from "./in-use.ts";
 import { type CachedFile, partialPath, snapshotPath } from "./layout.ts";
 import { carryOver, linkSnapshot, readRef, writeRef } from "./link.ts";
+import { thisOwner } from "./partial-owner.ts";
 import { settleModel } from "./partials.ts";
 import { resolving } from "./progress.ts";
 import { blobName, type HubFile } from "./select.ts";
@@ -42,10 +43,9 @@ export async function pullFiles({ repo, name, revision = "main", paths, ...rest 
   // Names come from outside: each is checked before anything is written.
   const places = files.map((file) => snapshotPath(cacheDir, repo, commit, file.path));
   // Nothing links them yet: a cleaning must see that they are wanted.
-  const releases = files.map((file) => holdPath(partialPath(cacheDir, repo, blobName(file))));
+  const release = holdPaths(files.map((file) => partialPath(cacheDir, repo, blobName(file))));
   try {
-    const { downloadedBytes } = await fetchFiles(options, repo, commit, files);
-    const cached = files.map((file): CachedFile => ({ path: file.path, blob: blobName(file), size: file.size }));
+    const { files: cached, downloadedBytes } = await fetchFiles(options, repo, commit, files);
     await linkSnapshot({ cacheDir, repo, commit, files: cached });
     if (!isCommit(revision)) {
       const before = await readRef(cacheDir, repo, revision);
@@ -53,10 +53,11 @@ export async function pullFiles({ repo, name, revision = "main", paths, ...rest 
         await carryOver({ cacheDir, repo, from: before, to: commit, tree, signal });
       if (before !== commit) await writeRef(cacheDir, repo, revision, commit);
     }
-    await settleModel({ cacheDir, repo, model: modelName(options), blobs: cached.map(({ blob }) => blob) });
+    const self = thisOwner(options.gateway);
+    await settleModel({ cacheDir, repo, model: modelName(options), blobs: cached.map(({ blob }) => blob), self });
     return { commit, files: cached.map((file, index) => ({ ...file, place: places[index] ?? "" })), downloadedBytes };
   } finally {
-    for (const release of releases) release();
+    release();
   }
 }
 

@@ -2,11 +2,12 @@
 // Decides nothing about whether a model is wanted, and deletes no model.
 import { isCommit, repoOf } from "../core/ids.ts";
 import { cancelled } from "./errors.ts";
-import { type FetchOptions, fetchFiles, isGood, modelName } from "./fetch.ts";
-
-import { holdPath } from "./in-use.ts";
+import { type FetchOptions, fetchFiles, modelName } from "./fetch.ts";
+import { holdPaths } from "./in-use.ts";
 import { type CachedFile, partialPath, snapshotPath } from "./layout.ts";
 import { carryOver, isLinked, linkSnapshot, readRef, writeRef } from "./link.ts";
+import { type Origin, originOf } from "./origin.ts";
+import { thisOwner } from "./partial-owner.ts";
 import { settleModel } from "./partials.ts";
 import { bytesOf, progressOf, resolving } from "./progress.ts";
 import { blobName, type HubFile, selectFiles } from "./select.ts";
@@ -37,6 +38,11 @@ export interface PullOptions extends FetchOptions {
   readonly revision?: string;
   /** What an earlier pull left: where its blobs are all there, it is linked again without the network. */
   readonly known?: PulledModel;
+  /**
+   * Called when all blobs are whole, before anything shows them: whoever keeps an inventory writes it now, so that a kill
+   * leaves no model that nobody knows.
+   */
+  readonly beforeShown?: (model: PulledModel) => Promise<void>;
 }
 
 /** Throws `hub_*`, `quant_*`, `checksum_mismatch`, `disk_full`, `cache_unwritable`, `cancelled`. */
@@ -56,14 +62,14 @@ export async function pullModel(options: PullOptions): Promise<PullResult> {
   for (const file of files) snapshotPath(cacheDir, repo, commit, file.path);
 
   // Nothing links them yet: a cleaning must see that they are wanted.
-  const releases = files.map((file) => holdPath(partialPath(cacheDir, repo, blobName(file))));
+  const release = holdPaths(files.map((file) => partialPath(cacheDir, repo, blobName(file))));
   try {
     const fetched = await fetchFiles(options, repo, commit, files);
-    const model: PulledModel = { repo, tag: options.id.tag, commit, revision, files: files.map(cachedFile) };
+    const model: PulledModel = { repo, tag: options.id.tag, commit, revision, files: fetched.files };
     const leftBehind = await show(options, model, tree);
     return { ...model, ...fetched, leftBehind };
   } finally {
-    for (const release of releases) release();
+    release();
   }
 }
 
@@ -72,12 +78,19 @@ async function relinkKnown(options: PullOptions, repo: string, revision: string)
   const { known, cacheDir } = options;
   if (!known || known.repo !== repo || known.revision !== revision || known.tag !== options.id.tag) return null;
   if (known.files.length === 0) return null;
-  for (const file of known.files) if (!(await isGood(options, repo, hubFile(file)))) return null;
+  const vouched = (blob: string) => options.vouched?.(blob) ?? originIn(known, blob);
+  const totalBytes = bytesOf(known.files);
+  for (const file of known.files.map(hubFile)) {
+    const onHash = () => options.onProgress({ ...progressOf(file, file.size, 0, totalBytes), phase: "verifying" });
+    if (!(await originOf({ ...options, vouched }, repo, file, onHash))) return null;
+  }
   const shown = isCommit(revision) ? known.commit : await readRef(cacheDir, repo, revision);
   if (shown !== undefined && shown !== known.commit) {
     // The ref moved on. Only the hub can say whether these files belong to that commit too, unless they are linked there.
     for (const file of known.files) if (!(await isLinked(cacheDir, repo, shown, file))) return null;
-    return { ...known, commit: shown };
+    const moved = { ...known, commit: shown };
+    await options.beforeShown?.(moved);
+    return moved;
   }
   await show(options, known, []);
   return known;
@@ -88,12 +101,14 @@ async function show(options: PullOptions, model: PulledModel, tree: readonly Hub
   const { cacheDir, signal } = options;
   const { repo, commit, revision, files } = model;
   const totalBytes = bytesOf(files);
+  await options.beforeShown?.(model);
   const [first] = files;
   if (first)
     options.onProgress({ ...progressOf(hubFile(first), first.size, totalBytes, totalBytes), phase: "linking" });
   await linkSnapshot({ cacheDir, repo, commit, files });
   const leftBehind = isCommit(revision) ? [] : await moveRef(model, cacheDir, tree, signal);
-  await settleModel({ cacheDir, repo, model: modelName(options), blobs: files.map((file) => file.blob) });
+  const self = thisOwner(options.gateway);
+  await settleModel({ cacheDir, repo, model: modelName(options), blobs: files.map((file) => file.blob), self });
   return leftBehind;
 }
 
@@ -111,8 +126,9 @@ async function moveRef(
   return carried?.leftBehind ?? [];
 }
 
-function cachedFile(file: HubFile): CachedFile {
-  return { path: file.path, blob: blobName(file), size: file.size };
+function originIn({ files }: PulledModel, blob: string): Origin | undefined {
+  const file = files.find((other) => other.blob === blob);
+  return file && (file.found ? "found" : "stored");
 }
 
 function hubFile({ path, size, blob }: CachedFile): HubFile {

@@ -61,9 +61,11 @@ export async function removeStored(options: {
   readonly links: readonly StoredLink[];
 }): Promise<RemovedModel> {
   const { cacheDir, repo, links } = options;
-  const blobs = links.map(({ blob }) => blob);
+  const stored = new Set(links.flatMap(({ blob, found }) => (found ? [] : [blob])));
+  // Found here when it was pulled: the link to it is ours, and it is not.
+  const spared = links.flatMap(({ blob }) => (stored.has(blob) ? [] : [blob]));
   const commits = links.map(({ commit }) => commit);
-  return sweep({ cacheDir, repo, blobs, commits }, async (take, emptied) => {
+  return sweep({ cacheDir, repo, blobs: [...stored], commits, spared }, async (take, emptied) => {
     for (const { commit, path, blob, size } of links) {
       const place = { commit: snapshotFolder(cacheDir, repo, commit), inside: path.split("/").join(sep) };
       const link = snapshotPath(cacheDir, repo, commit, path);
@@ -88,6 +90,8 @@ async function sweep(
     readonly repo: string;
     readonly blobs: readonly string[];
     readonly commits: readonly string[];
+    /** Blobs that stay though nothing shows them any more. */
+    readonly spared?: readonly string[];
   },
   unlinkAll: (take: Take, emptied: (place: InSnapshot) => Promise<void>) => Promise<void>,
 ): Promise<RemovedModel> {
@@ -122,7 +126,7 @@ async function sweep(
     for (const blob of blobs) {
       const path = blobPath(cacheDir, repo, blob);
       // A pull under way has found it here, and links it when its other files have come.
-      if (shown.has(blob) || isHeld(partialPath(cacheDir, repo, blob))) continue;
+      if (shown.has(blob) || what.spared?.includes(blob) || isHeld(partialPath(cacheDir, repo, blob))) continue;
       const entry = await lstat(path).catch(() => undefined);
       if (entry === undefined) continue;
       if (entry.isSymbolicLink()) deletedFiles++;

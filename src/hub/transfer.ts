@@ -214,13 +214,13 @@ async function fromTheBeginning(options: Transfer): Promise<void> {
   const { client, repo, commit, file, partial, signal } = options;
   const tries = createTries(options.tuning);
   let gained = 0;
-  // Bytes that are written a second time must not be hashed before that.
-  partial.forgetIslands();
   while (frontOf(partial.extents()) < file.size) {
     try {
       const opened = await client.openFile(repo, commit, file.path, { from: 0, signal });
       try {
         checkAnnounced(file, opened);
+        // Bytes that are written a second time must not be hashed before that.
+        partial.forgetIslands();
         // What is there already is read past: that costs the same, and what is on disk stays there.
         const skip = frontOf(partial.extents());
         let at = skip;

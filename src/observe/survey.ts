@@ -6,8 +6,9 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { systemCode } from "../core/errors.ts";
 import { blobsShownIn } from "../hub/emptied.ts";
 import { isHeld } from "../hub/in-use.ts";
-import { isDigest, journalSuffix, partialSuffix, repoFolder, repoOfFolder } from "../hub/layout.ts";
-import { isAnotherAlive, readJournal, thisOwner } from "../hub/partial-journal.ts";
+import { isDigest, partialPath, partialSuffix, readPartialName, repoFolder, repoOfFolder } from "../hub/layout.ts";
+import { readJournal } from "../hub/partial-journal.ts";
+import { standingOf, thisOwner } from "../hub/partial-owner.ts";
 import {
   type CacheSurvey,
   linkedBlobs,
@@ -17,15 +18,18 @@ import {
   type RepoPartial,
 } from "../plan/repo-files.ts";
 
-/** Errors: what the system says where the cache's own folder cannot be read. One that is absent is empty. */
-export async function surveyCache(cacheDir: string): Promise<CacheSurvey> {
+/**
+ * `gateway`: the id of this one, by which unfinished files are known to be its own. Errors: what the system says where the
+ * cache's own folder cannot be read. One that is absent is empty.
+ */
+export async function surveyCache(cacheDir: string, gateway?: string): Promise<CacheSurvey> {
   const repos: RepoFiles[] = [];
   const unreadable: { repo: string; why: string }[] = [];
   for (const folder of (await namesIn(cacheDir)).sort()) {
     const repo = repoOfFolder(folder);
     if (repo === null) continue;
     try {
-      const found = await surveyRepo(cacheDir, repo);
+      const found = await surveyRepo(cacheDir, repo, gateway);
       if (found) repos.push(found);
     } catch (error) {
       const code = systemCode(error);
@@ -37,7 +41,7 @@ export async function surveyCache(cacheDir: string): Promise<CacheSurvey> {
 }
 
 /** One repository; null where it has no folder. Errors: what the system says. */
-export async function surveyRepo(cacheDir: string, repo: string): Promise<RepoFiles | null> {
+export async function surveyRepo(cacheDir: string, repo: string, gateway?: string): Promise<RepoFiles | null> {
   const root = repoFolder(cacheDir, repo);
   const entries = await entriesBelow(root);
   if (entries === null) return null;
@@ -66,7 +70,7 @@ export async function surveyRepo(cacheDir: string, repo: string): Promise<RepoFi
     blobs,
     shownElsewhere,
     partials: await partialsOf(
-      root,
+      { cacheDir, repo, gateway },
       files.map((entry) => placeOf(root, entry)),
       blobs,
       linked,
@@ -139,36 +143,53 @@ async function refsOf(root: string, entries: readonly Dirent[]): Promise<{ name:
   return refs;
 }
 
+interface PartialGroup {
+  readonly paths: readonly string[];
+  readonly journal: string | null;
+  /** The blob's; null for what stands beside `blobs/`: links and refs on their way. */
+  readonly digest: string | null;
+}
+
+/** By writer: each has a file and a journal of its own. */
+function partialGroups(places: readonly string[]): PartialGroup[] {
+  const groups = new Map<string, PartialGroup>();
+  for (const place of places) {
+    if (!place.endsWith(partialSuffix) || !/^(?:blobs\/)?[^/]+$/.test(place)) continue;
+    const name = place.startsWith("blobs/") ? readPartialName(place.slice("blobs/".length)) : null;
+    const key = name ? `blobs/${name.digest}.${name.writer}` : place;
+    const { paths, journal } = groups.get(key) ?? { paths: [], journal: null };
+    const digest = name?.digest ?? null;
+    groups.set(key, { paths: [...paths, place], journal: name?.isJournal ? place : journal, digest });
+  }
+  return [...groups.values()];
+}
+
 async function partialsOf(
-  root: string,
+  { cacheDir, repo, gateway }: { cacheDir: string; repo: string; gateway: string | undefined },
   places: readonly string[],
   blobs: readonly RepoBlob[],
   linked: ReadonlySet<string>,
 ): Promise<RepoPartial[]> {
-  const groups = new Map<string, string[]>();
-  for (const place of places) {
-    // Links and refs on their way stand beside `blobs/`, files in it.
-    if (!place.endsWith(partialSuffix) || !/^(?:blobs\/)?[^/]+$/.test(place)) continue;
-    const suffix = place.endsWith(journalSuffix) ? journalSuffix : partialSuffix;
-    const key = place.slice(0, -suffix.length);
-    groups.set(key, [...(groups.get(key) ?? []), place]);
-  }
+  const root = repoFolder(cacheDir, repo);
+  const self = thisOwner(gateway);
   const partials: RepoPartial[] = [];
-  for (const [key, own] of groups) {
-    const journal = own.find((place) => place.endsWith(journalSuffix));
-    const record = journal === undefined ? null : ((await readJournal(join(root, journal)))?.record ?? null);
-    const isShown = linked.has(key.slice("blobs/".length));
-    const isWhole = blobs.some(({ name }) => key === `blobs/${name}`);
-    const paths = [...own, ...(isWhole && !isShown ? [key] : [])].sort();
-    const found = (await Promise.all(paths.map((place) => ifPresent(stat(join(root, place)))))).filter(isThere);
+  for (const { paths: own, journal, digest } of partialGroups(places)) {
+    const record = journal === null ? null : await readJournal(join(root, journal));
+    const isShown = digest !== null && linked.has(digest);
+    // A journal alone is of a file that is whole; where its partial is there the blob is another's.
+    const isWhole = own.length === 1 && journal !== null && blobs.some(({ name }) => name === digest);
+    const paths = [...own, ...(isWhole && !isShown ? [`blobs/${digest}`] : [])].sort();
+    const found = (await Promise.all(paths.map((place) => ifPresent(lstat(join(root, place)))))).filter(isThere);
+    const standing = standingOf(record?.owner, self);
+    const isForeign = gateway !== undefined && record !== null && record.owner.gateway !== "" && standing !== "ours";
     partials.push({
       paths,
       bytes: found.reduce((sum, each) => sum + onDisk(each), 0),
       total: record?.size ?? null,
       model: record?.model ?? null,
       modifiedAt: Math.max(0, ...found.map(({ mtimeMs }) => mtimeMs)),
-      isHeld: isHeld(`${join(root, key)}${partialSuffix}`),
-      isAnothers: record !== null && isAnotherAlive(record.owner, thisOwner()),
+      isHeld: isHeld(digest === null ? join(root, own[0] ?? "") : partialPath(cacheDir, repo, digest)),
+      isAnothers: standing === "alive" || isForeign,
       isShown,
     });
   }

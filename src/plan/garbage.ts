@@ -67,7 +67,7 @@ export interface GarbageInput {
 
 const hourMs = 3_600_000;
 /** A pull of another gateway may wait for its hub for a while. */
-const anothersMs = 24 * hourMs;
+const anothersMs = 7 * 24 * hourMs;
 
 export function findGarbage(input: GarbageInput): Garbage {
   const repos: RepoGarbage[] = [];
@@ -181,7 +181,9 @@ function loseBlobs(
     ...all.flatMap(({ place, file }) => (going.has(place) ? [] : (file.blob ?? []))),
     ...shownElsewhere,
   ]);
-  const ours = new Set(entries.flatMap((entry) => storedFiles(entry).map(({ blob }) => blob)));
+  const ours = new Set(
+    entries.flatMap((entry) => storedFiles(entry).flatMap(({ blob, found }) => (found ? [] : [blob]))),
+  );
   // A pull links again what is there of a model that is wanted, and a removal under way takes its own.
   const wanted = new Set(desired.models.map(({ id }) => id.toLowerCase()));
   const needed = new Set([

@@ -94,8 +94,13 @@ export interface InventoryEntry {
   readonly tag: string;
   readonly revision: string;
   readonly commit: string;
-  /** Paths in the repository and names of their blobs. */
-  readonly files: readonly { readonly path: string; readonly blob: string; readonly size: number }[];
+  /** Paths in the repository and names of their blobs; `found`: another program stored the blob, so it is not ours to prune. */
+  readonly files: readonly {
+    readonly path: string;
+    readonly blob: string;
+    readonly size: number;
+    readonly found?: true;
+  }[];
   readonly addedAt: string;
   /** The document once said `keep`: never pruned. */
   readonly keep: boolean;

@@ -232,10 +232,10 @@ export function modelFindings(id: string, input: StatusInput): Finding[] {
 
 function verified({ inventory }: Observed, cached: CachedModel | undefined): Finding {
   if (!cached?.complete) return finding("Verified", "Unknown", "Absent", "there is nothing to verify");
-  const ours = inventory.state === "known" && inventory.value.some((entry) => holdsFilesOf(entry, cached));
-  return ours
-    ? finding("Verified", "True", "ChecksumMatched", "its SHA-256 was checked when this gateway stored it")
-    : finding("Verified", "Unknown", "NotOurs", "another program stored it; nobody checked it here");
+  const ours = inventory.state === "known" && inventory.value.find((entry) => holdsFilesOf(entry, cached));
+  if (!ours) return finding("Verified", "Unknown", "NotOurs", "another program stored it; nobody checked it here");
+  const done = ours.files.some(({ found }) => found) ? "found it in the cache" : "stored it";
+  return finding("Verified", "True", "ChecksumMatched", `its SHA-256 was checked when this gateway ${done}`);
 }
 
 function applied(id: string, { desired, observed, plan }: StatusInput, cached: CachedModel | undefined): Finding {

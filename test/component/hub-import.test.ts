@@ -3,19 +3,24 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
+import { GatewayError } from "../../src/core/errors.ts";
 import { parseModelId } from "../../src/core/ids.ts";
-import { importModel, resolveSource } from "../../src/hub/import.ts";
+import { type ImportOptions, importModel, resolveSource } from "../../src/hub/import.ts";
 import type { PulledModel } from "../../src/hub/pull.ts";
+import { reserveBytes } from "../../src/hub/room.ts";
 import { createCacheScanner } from "../../src/observe/cache.ts";
 import { type CachedModel, findCached } from "../../src/plan/observed.ts";
 import { cacheRepo, commitOf, modelHead, sha256 } from "../support/cache-folder.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
 
+/** Copied in several pieces. */
+const large = Buffer.concat([modelHead("large"), Buffer.alloc(5_000_000, "bytes ")]);
+
 interface Importing {
   readonly cacheDir: string;
   /** Writes a file outside the cache; answers with its path. */
   file(name: string, bytes?: Uint8Array): Promise<string>;
-  bring(id: string, source: string, signal?: AbortSignal): Promise<PulledModel>;
+  bring(id: string, source: string, more?: Partial<ImportOptions>): Promise<PulledModel>;
   /** What the cache then shows under a name. */
   shown(id: string): Promise<CachedModel | undefined>;
 }
@@ -32,10 +37,12 @@ async function importing(t: TestContext): Promise<Importing> {
       await writeFile(join(root, "files", name), bytes);
       return join(root, "files", name);
     },
-    bring: async (text, source, signal = new AbortController().signal) => {
+    bring: async (text, source, more = {}) => {
       const id = parseModelId(text);
       assert.ok(id, text);
-      return importModel({ cacheDir, id, source, signal, onProgress: () => undefined });
+      const { signal } = new AbortController();
+      const freeBytes = () => Promise.resolve(undefined);
+      return importModel({ cacheDir, id, source, signal, freeBytes, onProgress: () => undefined, ...more });
     },
     shown: async (id) => {
       const found = await scanner.scan();
@@ -130,7 +137,7 @@ describe("importing a model", () => {
     const { file, bring, shown } = await importing(t);
     const source = await file("a-Q8_0.gguf", modelHead("one", 100));
     const first = await bring("local/x:Q8_0", source);
-    assert.deepEqual(await bring("local/x:Q8_0", source), first);
+    assert.deepEqual(await bring("local/x:Q8_0", source, { vouched: () => "stored" }), first);
     await file("a-Q8_0.gguf", modelHead("two", 200));
     await bring("local/x:Q8_0", source);
     assert.equal((await shown("local/x:Q8_0"))?.nCtxTrain, 200);
@@ -161,9 +168,52 @@ describe("importing a model", () => {
 
   it("can be cancelled", async (t) => {
     const { cacheDir, file, bring } = await importing(t);
-    const error = await refusal(bring("local/x:Q8_0", await file("a.gguf"), AbortSignal.abort()));
+    const error = await refusal(bring("local/x:Q8_0", await file("a.gguf"), { signal: AbortSignal.abort() }));
     assert.equal(error.code, "cancelled");
     assert.deepEqual(await readdir(cacheDir), []);
+  });
+
+  it("is refused where it would fill the disk, with what it needs, and leaves nothing", async (t) => {
+    const { cacheDir, file, bring } = await importing(t);
+    const source = await file("a-Q8_0.gguf", large);
+    const error = await refusal(bring("local/x:Q8_0", source, { freeBytes: async () => reserveBytes + 1_000_000 }));
+    assert.deepEqual([error.code, error.neededBytes], ["disk_full", large.length]);
+    assert.deepEqual(await readdir(cacheDir), []);
+    await bring("local/x:Q8_0", source, { freeBytes: async () => reserveBytes + large.length });
+  });
+
+  it("shows nothing and leaves nothing where it is called off while it copies, and goes on after a stop", async (t) => {
+    const { cacheDir, file, bring, shown } = await importing(t);
+    const source = await file("a-Q8_0.gguf", large);
+    const broken = (reason?: GatewayError): Promise<GatewayError> => {
+      const abort = new AbortController();
+      const onProgress = (completed: number): void => (completed > 2_000_000 ? abort.abort(reason) : undefined);
+      return refusal(bring("local/x:Q8_0", source, { signal: abort.signal, onProgress }));
+    };
+    assert.equal((await broken()).code, "cancelled");
+    assert.deepEqual(await readdir(cacheDir), []);
+    assert.equal((await broken(new GatewayError("shutting_down", "bye"))).code, "cancelled");
+    assert.equal(await shown("local/x:Q8_0"), undefined);
+    const first: number[] = [];
+    await bring("local/x:Q8_0", source, { onProgress: (completed) => void first.push(completed) });
+    assert.ok((first.find((completed) => completed > 0) ?? 0) > 2_000_000);
+    assert.deepEqual(await readFile((await shown("local/x:Q8_0"))?.files[0] ?? ""), large);
+    const left = await readdir(cacheDir, { recursive: true });
+    assert.equal(
+      left.some((name) => name.includes("incomplete")),
+      false,
+    );
+  });
+
+  it("takes no wrong blob for the file, and tells one that it finds from one that it stores", async (t) => {
+    const { cacheDir, file, bring, shown } = await importing(t);
+    const source = await file("a-Q8_0.gguf", large);
+    const stored = await bring("local/x:Q8_0", source);
+    const blob = join(cacheDir, "models--local--x", "blobs", sha256(large));
+    await writeFile(blob, Buffer.alloc(large.length));
+    assert.deepEqual(await bring("local/x:Q8_0", source), stored);
+    assert.deepEqual(await readFile((await shown("local/x:Q8_0"))?.files[0] ?? ""), large);
+    assert.deepEqual((await bring("local/x:Q8_0", source)).files, [{ ...stored.files[0], found: true }]);
   });
 
   it("finds its source beside gateway.yaml, unless it is absolute", () => {

@@ -1,7 +1,7 @@
 // Pulls that succeed: what stands in the cache afterwards.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { link, mkdir, readFile, rm, stat, symlink, unlink, writeFile } from "node:fs/promises";
+import { link, lstat, mkdir, readFile, rm, stat, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { linkSnapshot } from "../../src/hub/link.ts";
@@ -171,13 +171,74 @@ describe("a pull", () => {
     assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), bytes("eight"));
   });
 
-  it("trusts a blob by its name, and looks into it when told to verify", async (t) => {
-    const { hub, pull, shown, cacheDir } = await startPulling(t);
+  it("hashes a blob that it finds, trusts one that is vouched for, and looks into that too when told to verify", async (t) => {
+    const { hub, pull, shown, cacheDir, progress } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": bytes("eight") } });
+    const id = "acme/demo-GGUF:Q8_0";
+    assert.equal((await pull(id)).files[0]?.found, undefined);
+    const blob = join(cacheDir, folder, "blobs", sha256(bytes("eight")));
+    progress.length = 0;
+    const again = await pull(id);
+    assert.deepEqual([again.downloadedBytes, again.files[0]?.found], [0, true]);
+    assert.ok(progress.some(({ phase }) => phase === "verifying"));
+    // As another tool leaves it where the power was cut: of the right size.
+    await writeFile(blob, bytes("rotten"));
+    assert.equal((await pull(id, { vouched: () => "stored" })).downloadedBytes, 0);
+    const mended = await pull(id);
+    assert.deepEqual([mended.downloadedBytes, mended.files[0]?.found], [300_000, undefined]);
+    assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), bytes("eight"));
+    await writeFile(blob, bytes("rotten"));
+    assert.equal((await pull(id, { vouched: () => "stored", verify: true })).downloadedBytes, 300_000);
+  });
+
+  it("can be cancelled while it hashes what it found", async (t) => {
+    const { hub, pull, refusal, world } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": bytes("eight", 30_000_000) } });
     await pull("acme/demo-GGUF:Q8_0");
-    await writeFile(join(cacheDir, folder, "blobs", sha256(bytes("eight"))), bytes("rotten"));
-    assert.equal((await pull("acme/demo-GGUF:Q8_0")).downloadedBytes, 0);
-    assert.equal((await pull("acme/demo-GGUF:Q8_0", { verify: true })).downloadedBytes, 300_000);
+    const before = await world();
+    const abort = new AbortController();
+    const onProgress = ({ phase }: { phase: string }) => (phase === "verifying" ? abort.abort() : undefined);
+    const error = await refusal("acme/demo-GGUF:Q8_0", { signal: abort.signal, onProgress });
+    assert.equal(error.code, "cancelled");
+    assert.deepEqual(await world(), before);
+  });
+
+  it("is noted before anything shows it, so that a kill leaves no model that nobody knows", async (t) => {
+    const { hub, pull, world } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": bytes("eight") } });
+    const noted: string[][] = [];
+    const known = await pull("acme/demo-GGUF:Q8_0", {
+      beforeShown: async () => void noted.push((await world()).filter((line) => !line.includes("/blobs/"))),
+    });
+    assert.deepEqual(noted, [[]]);
+    await pull("acme/demo-GGUF:Q8_0", { known, beforeShown: async () => void noted.push([]) });
+    assert.equal(noted.length, 2);
+  });
+
+  it("neither writes nor reads through a link that lies where its own files do", async (t) => {
+    const { hub, pull, shown, cacheDir, world } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": bytes("eight") } });
+    const victim = join(cacheDir, "somebodys.txt");
+    await writeFile(victim, "precious");
+    const blobs = join(cacheDir, folder, "blobs");
+    await mkdir(blobs, { recursive: true });
+    const blob = join(blobs, sha256(bytes("eight")));
+    const links = [
+      `${blob}.gw.incomplete`,
+      `${blob}.journal.gw.incomplete`,
+      `${blob}.0123abcd-1-0123abcd.gw.incomplete`,
+    ];
+    for (const link of links) await symlink(victim, link);
+    await pull("acme/demo-GGUF:Q8_0");
+    assert.equal(await readFile(victim, "utf8"), "precious");
+    assert.equal((await world()).filter((line) => line.endsWith(` -> ${victim}`)).length, links.length);
+    // A blob that is a link to a file of the right size, and even of the right content, is none.
+    await writeFile(victim, bytes("eight"));
+    await rm(blob);
+    await symlink(victim, blob);
+    assert.equal((await pull("acme/demo-GGUF:Q8_0")).downloadedBytes, 300_000);
+    assert.equal((await lstat(blob)).isFile(), true);
+    await writeFile(victim, "precious");
     assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), bytes("eight"));
   });
 

@@ -165,6 +165,33 @@ describe("a pull that goes on with an earlier one", () => {
     assert.deepEqual(await world(), before);
   });
 
+  for (const [what, failure, code] of [
+    [
+      "a page of a captive portal",
+      { status: 200, body: "<html>", headers: { "Content-Length": "6" }, times: 2 },
+      "checksum_mismatch",
+    ],
+    ["one that says that the file is not there", { status: 404 }, "hub_not_found"],
+    [
+      "one of another file",
+      { status: 206, body: "x", headers: { "X-Linked-Etag": `"${"0".repeat(64)}"` } },
+      "checksum_mismatch",
+    ],
+  ] as const) {
+    it(`keeps what was there where an odd answer comes: ${what}`, async (t) => {
+      const { hub, pull, refusal, shown } = await startPulling(t);
+      hub.addRepo("acme/demo-GGUF", { files });
+      hub.dropAfter(path, 2_000_000, 1);
+      const kept = { keepPartial: true, tuning: { tries: 1 } };
+      await refusal(id, kept);
+      hub.failNext({ ...failure, match: (seen) => seen.path.includes("/resolve/") });
+      assert.equal((await refusal(id, kept)).code, code);
+      assert.equal((await pull(id)).resumedBytes, 2_000_000);
+      assert.equal(hub.sentBytes(path), size);
+      assert.deepEqual(await shown("acme/demo-GGUF", path), files[path]);
+    });
+  }
+
   for (const lie of ["whole", "shifted", "refused", "other total"] as const) {
     it(`reads from the beginning where a range is answered with: ${lie}`, async (t) => {
       const { hub, pull, refusal, shown } = await startPulling(t);

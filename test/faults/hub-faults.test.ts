@@ -99,7 +99,7 @@ async function faultyRun({ hub, client, folder, pool }: World, seed: number): Pr
       await checkVisible(cacheDir, repo, files);
     }
     // As the gateway does when it starts again.
-    await cleanPartials(cacheDir, new Set([order.id]));
+    await cleanPartials(cacheDir, () => [order.id]);
     const id = parseModelId(order.id);
     assert.ok(id);
     const signal = new AbortController().signal;

@@ -11,8 +11,8 @@ const dates: Readonly<Record<string, string>> = {
   "src/gateway/core.ts": "dates in the journal, the conditions and the inventory; ages of files",
   "src/gateway/kept.ts": "who changed the document when; when models were used",
   "src/hub/http.ts": "Retry-After may be a date",
-  "src/hub/partial-file.ts": "the age of a file",
-  "src/hub/partial-journal.ts": "when the machine was started",
+  "src/hub/partial-owner.ts": "when the machine was started",
+  "src/hub/partial-takeover.ts": "the age of a file",
   "src/hub/partials.ts": "the age of a file",
 };
 
