@@ -21,6 +21,7 @@ import { createIdleUnload } from "./http/idle.ts";
 import { keyFileName } from "./http/keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
 import { listen, requireKeys } from "./http/listen.ts";
+import { createVoiceFetch } from "./http/speech/fetch-voice.ts";
 import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { cleanPartials } from "./hub/partials.ts";
@@ -142,6 +143,8 @@ async function run(
     engines: core.speech,
     lists: core.speech.lists,
     cachedVoices: core.speech.cachedVoices,
+    speakersOf: core.speech.speakersOf,
+    fetchVoice: createVoiceFetch(core.executor),
   });
   const idle = createIdleUnload({ admission, keepAliveMs: settings.keepAliveMs, now: Date.now, warn });
   const abandon = (id: string): void => {
@@ -196,6 +199,9 @@ async function run(
       cachedVoices: core.speech.cachedVoices,
       cachedModels: core.speech.cachedModels,
       uploadLimit: settings.uploadLimit,
+      uploadStallMs: settings.uploadStallMs,
+      stopping: stopping.signal,
+      cutOff: cutOff.signal,
     },
     families: {
       catalogue,

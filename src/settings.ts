@@ -54,6 +54,7 @@ export interface Settings {
   /** A Python, or a `piper` command. */
   readonly piper: string | undefined;
   readonly speechIdleMs: number;
+  readonly uploadStallMs: number;
   /** Bytes. */
   readonly uploadLimit: number;
   /** ms between two looks at an RPC worker. */
@@ -199,6 +200,7 @@ function build(text: (flag: Flag) => string | undefined, environment: Environmen
     speechEngine: oneOf("speech-engine", ["auto", "piper", "embedded"]) as SpeechEngineChoice,
     piper: text("piper"),
     speechIdleMs: ms("speech-idle"),
+    uploadStallMs: Math.max(100, ms("upload-stall")),
     uploadLimit: whole("upload-limit", 1024),
     workerIntervalMs: Math.max(50, ms("worker-interval")),
     workerStableMs: ms("worker-stable"),

@@ -6,9 +6,16 @@ import type { SpeechEngine } from "../engines/speech-engine.ts";
 import { createSynthesisEngine, type SynthesisEngine } from "../engines/synthesis-engine.ts";
 import { createTranscriptionEngine, type TranscriptionEngine } from "../engines/transcription-engine.ts";
 import type { HubClient } from "../hub/client.ts";
-import { cachedTranscriptionModels, cachedVoices, createSpeechLists, type SpeechLists } from "../hub/speech-files.ts";
+import {
+  cachedTranscriptionModels,
+  cachedVoices,
+  createSpeechLists,
+  type SpeechLists,
+  voiceConfigOf,
+} from "../hub/speech-files.ts";
 import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
 import type { Settings } from "../settings.ts";
+import type { Speakers } from "../speech/voice-config.ts";
 import type { SpeechReport } from "../status/speech.ts";
 
 /** How old the official lists of voices and transcription models may be. */
@@ -23,6 +30,8 @@ export interface Speech {
   /** What is on disk. */
   cachedVoices(): Promise<readonly string[]>;
   cachedModels(): Promise<readonly string[]>;
+  /** Of a voice on disk. Throws `engine_failed` where its description is damaged. */
+  speakersOf(voice: string): Promise<Speakers>;
   observe(): Promise<SpeechObserved>;
   report(): SpeechReport;
   /** Resolves when no answer is under way, or the signal aborts. */
@@ -47,17 +56,24 @@ export function createSpeech(options: {
   const voicesDir = join(stateDir, "voices");
   const common = (
     engine: string,
-  ): Omit<ServerChildOptions, "what"> & { onFound(): void; idleMs: number; drainMs: number } => ({
+  ): Omit<ServerChildOptions, "what"> & {
+    onFound(): void;
+    idleMs: number;
+    drainMs: number;
+    warn(message: string, fields: object): void;
+  } => ({
     stateDir,
     environment,
     startTimeoutMs: settings.loadTimeoutMs,
     stopGraceMs: settings.stopGraceMs,
+    silenceLimitMs: settings.silenceLimitMs,
     idleMs: settings.speechIdleMs,
     drainMs: settings.drainMs,
     now,
     onOutput: (text) => options.onOutput(engine, text),
     onChange,
     onFound,
+    warn,
   });
   const transcription = createTranscriptionEngine({
     ...common("whisper-server"),
@@ -71,7 +87,6 @@ export function createSpeech(options: {
     explicit: settings.piper,
     enginesDir,
     voicesDir,
-    warn,
   });
   const engines: readonly SpeechEngine[] = [transcription, synthesis];
 
@@ -88,6 +103,7 @@ export function createSpeech(options: {
     transcription,
     synthesis,
     cachedVoices: () => cachedVoices(voicesDir),
+    speakersOf: (voice) => voiceConfigOf(voicesDir, voice),
     cachedModels: async () => (await cachedTranscriptionModels(cacheDir)).map(({ name }) => name),
     observe: async () => {
       const { speech } = document();

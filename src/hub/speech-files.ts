@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
 import { parseJson, writeAtomic } from "../desired/atomic-file.ts";
 import { isModelFileName, type ModelFile, transcriptionRepo } from "../speech/transcription-models.ts";
+import { parseVoiceConfig, type VoiceConfig } from "../speech/voice-config.ts";
 import { isVoiceId, parseManifest, type Voice } from "../speech/voices.ts";
 import type { HubClient } from "./client.ts";
 import { cacheError } from "./errors.ts";
@@ -164,6 +165,12 @@ export async function cachedVoices(voicesDir: string): Promise<string[]> {
     if ((await sizeOf(join(voicesDir, name))) > 0 && (await sizeOf(join(voicesDir, `${name}.json`))) > 0) ids.push(id);
   }
   return ids.toSorted();
+}
+
+/** What a voice in the folder says about itself. Throws `engine_failed` where that is damaged or gone. */
+export async function voiceConfigOf(voicesDir: string, voice: string): Promise<VoiceConfig> {
+  const text = await readFile(join(voicesDir, `${voice}.onnx.json`), "utf8").catch(() => "");
+  return parseVoiceConfig(parseJson(text), voice);
 }
 
 /** A link where the system has them, in one step over what was there. */
