@@ -25,11 +25,11 @@ import { createVoiceFetch } from "./http/speech/fetch-voice.ts";
 import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { cleanPartials } from "./hub/partials.ts";
-import { voiceRepo } from "./hub/speech-files.ts";
 import { lockState } from "./lifecycle.ts";
 import { plan } from "./plan/plan.ts";
 import { packageRoot, type Settings } from "./settings.ts";
 import { transcriptionRepo } from "./speech/transcription-models.ts";
+import { voiceRepo } from "./speech/voices.ts";
 import type { Journal } from "./status/journal.ts";
 import type { StatusReport } from "./status/report.ts";
 
@@ -133,6 +133,7 @@ async function run(
     catalogue,
     executor: core.executor,
     hub: core.hub,
+    speechFiles: core.speechFiles,
     status,
     waitTimeoutMs: settings.waitTimeoutMs,
     now: Date.now,
@@ -178,6 +179,7 @@ async function run(
       hub: core.hub,
       executor: core.executor,
       collector: core.collector,
+      speechFiles: core.speechFiles,
       inventory: core.inventory,
       lastUsed: core.lastUsed,
       planFor: (change) => {

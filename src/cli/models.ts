@@ -13,7 +13,7 @@ export async function modelsCommand({ settings, json, operands }: CommandLine): 
   return 0;
 }
 
-function printReport({ models, totals, unreadable }: DiskBody): void {
+function printReport({ models, speech, totals, unreadable }: DiskBody): void {
   const rows = models.map((model) => [
     model.id,
     model.present ? bytesText(model.bytes) : "-",
@@ -22,6 +22,15 @@ function printReport({ models, totals, unreadable }: DiskBody): void {
   ]);
   if (rows.length > 0) printTable([["MODEL", "SIZE", "LAST USED", "NOTES"], ...rows]);
   else console.log("No models.");
+  const spoken = speech.map((each) => [
+    each.name,
+    each.present ? bytesText(each.bytes) : "-",
+    speechNotesOf(each).join(", "),
+  ]);
+  if (spoken.length > 0) {
+    console.log("");
+    printTable([["SPEECH", "SIZE", "NOTES"], ...spoken]);
+  }
   for (const repo of unreadable) console.log(`${repo}: its folder cannot be read`);
   const { bytes, freeBytes, staleBytes, orphanBytes, partialBytes, collectableBytes } = totals;
   const parts = [
@@ -47,6 +56,16 @@ function notesOf(model: DiskBody["models"][number]): string[] {
     ...(partial
       ? [`${bytesText(partial.bytes)}${partial.total === null ? "" : ` of ${bytesText(partial.total)}`} pulled so far`]
       : []),
+  ];
+}
+
+function speechNotesOf({ kind, desired, present, ours, running, copyBytes }: DiskBody["speech"][number]): string[] {
+  return [
+    kind === "synthesis" ? "voice" : "transcription model",
+    desired ? "in the document" : "not in the document",
+    ...(present ? [ours ? "pulled by this gateway" : "not pulled by this gateway"] : []),
+    ...(running ? ["in use"] : []),
+    ...(copyBytes > 0 ? [`${bytesText(copyBytes)} more for the engine's copy`] : []),
   ];
 }
 

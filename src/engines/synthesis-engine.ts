@@ -6,8 +6,8 @@ import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { cachedVoices } from "../hub/speech-files.ts";
 import type { PieceSpeaker } from "../speech/piper-http.ts";
 import { locateSherpa, type SherpaInstallation } from "./install/sherpa.ts";
-import { findPiper, type PiperInstallation, piperCommand } from "./piper.ts";
 import { startOrMend } from "./mend-start.ts";
+import { findPiper, type PiperInstallation, piperCommand } from "./piper.ts";
 import type { ServerChildOptions } from "./server-child.ts";
 import { discardPrepared, type PreparedVoice, prepareVoice, sherpaCommand } from "./sherpa.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
@@ -37,10 +37,12 @@ export function createSynthesisEngine(
       readonly explicit: string | undefined;
       readonly enginesDir: string;
       readonly voicesDir: string;
+      /** For the embedded engine's own form of a voice. */
+      readonly copiesDir: string;
       readonly warn: (message: string, fields: object) => void;
     },
 ): SynthesisEngine {
-  const { enginesDir, voicesDir } = options;
+  const { enginesDir, voicesDir, copiesDir } = options;
   const server = createVoiceServer({ ...options, recycle });
   const piper = rememberPiper(options);
 
@@ -69,9 +71,8 @@ export function createSynthesisEngine(
     try {
       await startOrMend({ what: voice, links: [model, `${model}.json`], signal, warn: options.warn }, async () => {
         const found = await find();
-        if (found.kind === "piper")
-          return server.start(voice, piperCommand(found.piper, { model, voicesDir }), signal);
-        copy = await prepareVoice(voice, model, join(enginesDir, "sherpa-voices"));
+        if (found.kind === "piper") return server.start(voice, piperCommand(found.piper, { model, voicesDir }), signal);
+        copy = await prepareVoice(voice, model, copiesDir);
         const threads = Math.max(1, Math.min(4, availableParallelism() - 1));
         return server.start(voice, sherpaCommand(found.sherpa, copy, threads), signal);
       });

@@ -147,8 +147,7 @@ export function refusalOf({ status, body }: Answer, hasFile: boolean, converts: 
 
 /** Some errors are told from answers by their body alone. */
 export function isAnswer({ status, contentType, body }: Answer): boolean {
-  const isError =
-    contentType.includes("json") && body.length < 1_000 && /^\s*\{\s*"error"/.test(body.toString("utf8"));
+  const isError = contentType.includes("json") && body.length < 1_000 && /^\s*\{\s*"error"/.test(body.toString("utf8"));
   return status === 200 && !isError;
 }
 

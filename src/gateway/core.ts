@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import type { FastifyBaseLogger } from "fastify";
 import { GatewayError } from "../core/errors.ts";
+import type { Desired } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import { type DesiredStore, openDesiredStore } from "../desired/store.ts";
 import { createEngineSource, type EngineSource } from "../engines/engine-source.ts";
@@ -16,7 +17,7 @@ import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
 import { createRepoTurns } from "../execute/repo-turns.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
-import { speechHandlers } from "../execute/speech-actions.ts";
+import type { SpeechStore } from "../execute/speech-files.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
@@ -31,7 +32,7 @@ import { actionBody, type StatusReport, statusReport } from "../status/report.ts
 import { createStatusTracker } from "../status/tracker.ts";
 import { noteKept, tellOutcome } from "./outcomes.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
-import { createSpeech, type Speech } from "./speech.ts";
+import { createSpeech, openSpeechStorage, type Speech } from "./speech.ts";
 
 export interface Core {
   readonly presetPath: string;
@@ -46,6 +47,7 @@ export interface Core {
   readonly speech: Speech;
   readonly inventory: Inventory;
   readonly collector: Collector;
+  readonly speechFiles: SpeechStore;
   readonly lastUsed: LastUsed;
   readonly rpc: Rpc;
   /** The file source found something. */
@@ -152,15 +154,11 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
   });
   const turns = createRepoTurns();
   const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow()).models;
-  const collector = createCollector({
-    cacheDir,
-    inventory,
-    desired: () => store.current().document,
-    router: router.snapshot,
-    turns,
-    now,
-    cachedModels,
-  });
+  const desired = (): Desired => store.current().document;
+  const speechStorage = await openSpeechStorage({ settings, speech, hub, turns, desired, now, warn });
+  const collector = speechStorage.files.collecting(
+    createCollector({ cacheDir, inventory, desired, router: router.snapshot, turns, now, cachedModels }),
+  );
   const executor = createExecutor({
     handlers: {
       ...modelHandlers({
@@ -194,7 +192,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
           return { preset: preset.value.text, cache: (await cacheNow()).signature };
         },
       }),
-      ...speechHandlers({ cacheDir, voicesDir: speech.voicesDir, hub, lists: speech.lists, engines: speech, turns }),
+      ...speechStorage.handlers,
     },
     transfers: settings.transfers,
     now,
@@ -281,6 +279,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     speech,
     inventory,
     collector,
+    speechFiles: speechStorage.files,
     lastUsed,
     rpc,
     noteSource: (next) => {

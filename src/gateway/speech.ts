@@ -5,6 +5,10 @@ import type { ServerChildOptions } from "../engines/server-child.ts";
 import type { SpeechEngine } from "../engines/speech-engine.ts";
 import { createSynthesisEngine, type SynthesisEngine } from "../engines/synthesis-engine.ts";
 import { createTranscriptionEngine, type TranscriptionEngine } from "../engines/transcription-engine.ts";
+import type { RepoTurns } from "../execute/repo-turns.ts";
+import { speechHandlers } from "../execute/speech-actions.ts";
+import { createSpeechStore, type SpeechStore } from "../execute/speech-files.ts";
+import { openSpeechInventory } from "../execute/speech-inventory.ts";
 import type { HubClient } from "../hub/client.ts";
 import {
   cachedTranscriptionModels,
@@ -23,6 +27,8 @@ const listsFreshMs = 3_600_000;
 
 export interface Speech {
   readonly voicesDir: string;
+  /** Where the embedded engine's copies of voices lie. */
+  readonly copiesDir: string;
   /** The official voices and transcription models. */
   readonly lists: SpeechLists;
   readonly transcription: TranscriptionEngine;
@@ -32,6 +38,8 @@ export interface Speech {
   cachedModels(): Promise<readonly string[]>;
   /** Of a voice on disk. Throws `engine_failed` where its description is damaged. */
   speakersOf(voice: string): Promise<Speakers>;
+  /** What each engine runs with. */
+  running(): Readonly<Record<SpeechKind, string | null>>;
   observe(): Promise<SpeechObserved>;
   report(): SpeechReport;
   /** Resolves when no answer is under way, or the signal aborts. */
@@ -54,6 +62,7 @@ export function createSpeech(options: {
   const { stateDir, cacheDir, environment } = settings;
   const enginesDir = join(stateDir, "engines");
   const voicesDir = join(stateDir, "voices");
+  const copiesDir = join(enginesDir, "sherpa-voices");
   const common = (
     engine: string,
   ): Omit<ServerChildOptions, "what"> & {
@@ -87,6 +96,7 @@ export function createSpeech(options: {
     explicit: settings.piper,
     enginesDir,
     voicesDir,
+    copiesDir,
   });
   const engines: readonly SpeechEngine[] = [transcription, synthesis];
 
@@ -99,12 +109,17 @@ export function createSpeech(options: {
 
   return {
     voicesDir,
+    copiesDir,
     lists: createSpeechLists({ client: options.hub, stateDir, freshMs: listsFreshMs, now }),
     transcription,
     synthesis,
     cachedVoices: () => cachedVoices(voicesDir),
     speakersOf: (voice) => voiceConfigOf(voicesDir, voice),
     cachedModels: async () => (await cachedTranscriptionModels(cacheDir)).map(({ name }) => name),
+    running: () => ({
+      transcription: transcription.snapshot().choice,
+      synthesis: synthesis.snapshot().choice,
+    }),
     observe: async () => {
       const { speech } = document();
       const [first, second] = await Promise.all([
@@ -120,5 +135,25 @@ export function createSpeech(options: {
     close: async () => {
       await Promise.all(engines.map((engine) => engine.close()));
     },
+  };
+}
+
+/** What speech has on the disk, and the actions that change it. */
+export async function openSpeechStorage(options: {
+  readonly settings: Settings;
+  readonly speech: Speech;
+  readonly hub: HubClient;
+  readonly turns: RepoTurns;
+  readonly desired: () => Desired;
+  readonly now: () => number;
+  readonly warn: (message: string, fields: object) => void;
+}): Promise<{ readonly files: SpeechStore; readonly handlers: ReturnType<typeof speechHandlers> }> {
+  const { speech, hub, turns, settings } = options;
+  const { cacheDir, stateDir } = settings;
+  const { voicesDir, copiesDir, lists, running } = speech;
+  const inventory = await openSpeechInventory(stateDir, options.warn);
+  return {
+    files: createSpeechStore({ ...options, cacheDir, voicesDir, copiesDir, inventory, running }),
+    handlers: speechHandlers({ cacheDir, voicesDir, hub, lists, engines: speech, turns, inventory }),
   };
 }

@@ -100,7 +100,10 @@ export function createFormWatch(boundary: string): FormWatch {
       place = part.isFile ? "file" : "field";
       hasFile ||= part.isFile;
     };
-    if (!none) return through(blankLine, headersLimit, "what a part of the form says of itself", (text) => use(text.toString("latin1")));
+    if (!none)
+      return through(blankLine, headersLimit, "what a part of the form says of itself", (text) =>
+        use(text.toString("latin1")),
+      );
     use("");
     return true;
   }
@@ -127,7 +130,10 @@ export function createFormWatch(boundary: string): FormWatch {
     fields,
     hasFile: () => hasFile,
     see: (chunk) => {
-      rest = rest.length === 0 ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength) : Buffer.concat([rest, chunk]);
+      rest =
+        rest.length === 0
+          ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+          : Buffer.concat([rest, chunk]);
       while (step());
     },
   };

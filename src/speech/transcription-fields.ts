@@ -19,10 +19,9 @@ const numbers: ReadonlyMap<string, Range> = new Map([
   ["best_of", { least: -1, most: 8, whole: true }],
   ["audio_ctx", { least: 0, most: 1500, whole: true }],
   ...["offset_t", "offset_n", "duration", "max_context", "max_len"].map((name): [string, Range] => [name, anyCount]),
-  ...["word_thold", "entropy_thold", "logprob_thold", "no_speech_thold", "vad_threshold"].map((name): [string, Range] => [
-    name,
-    anyNumber,
-  ]),
+  ...["word_thold", "entropy_thold", "logprob_thold", "no_speech_thold", "vad_threshold"].map(
+    (name): [string, Range] => [name, anyNumber],
+  ),
 ]);
 
 /** A smaller one would be millions of tries. */

@@ -39,7 +39,8 @@ describe("an upload on its way", { concurrency: true }, () => {
     const source = sourceOf(stream);
     const work = textOf(source);
     const chunk = "x".repeat(64 * 1024);
-    for (let sent = 0; sent < 3e6; sent += chunk.length) if (!stream.write(chunk)) await until("taken", () => !stream.writableNeedDrain);
+    for (let sent = 0; sent < 3e6; sent += chunk.length)
+      if (!stream.write(chunk)) await until("taken", () => !stream.writableNeedDrain);
     stream.end("end");
     const text = await work;
     assert.equal(text.length, Math.ceil(3e6 / chunk.length) * chunk.length + 3);

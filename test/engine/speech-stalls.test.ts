@@ -20,7 +20,10 @@ function beginUpload(gateway: SpeechGateway, bytes: number): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const call = request(`${gateway.url}/v1/audio/transcriptions`, {
       method: "POST",
-      headers: { "content-type": "multipart/form-data; boundary=----speech-test-boundary", "content-length": body.length },
+      headers: {
+        "content-type": "multipart/form-data; boundary=----speech-test-boundary",
+        "content-length": body.length,
+      },
     });
     call.on("response", (response) => {
       let text = "";
@@ -63,10 +66,7 @@ test("a prompt that would jam the engine is refused on its way, and fields that 
   const gateway = await startSpeechGateway(t);
   assert.equal(await heard(gateway), spokenWords);
   const pid = pidOf(gateway, "transcription");
-  const jam = await gateway.json(
-    "/v1/audio/transcriptions",
-    soundForm(someSound(), { prompt: "x".repeat(3_000_000) }),
-  );
+  const jam = await gateway.json("/v1/audio/transcriptions", soundForm(someSound(), { prompt: "x".repeat(3_000_000) }));
   assert.deepEqual([jam.status, codeOf(jam)], [400, "invalid_request"]);
   assert.match(messageOf(jam), /"prompt" has more than 4096 bytes/);
   for (const [name, value] of [
@@ -119,9 +119,7 @@ test("an engine that hangs is noticed, said and replaced, and whoever waits is a
       const pid = pidOf(gateway, kind);
       hang(t, pid);
       const answered =
-        kind === "transcription"
-          ? heard(gateway)
-          : gateway.say(lowVoice).then(({ sampleRate }) => String(sampleRate));
+        kind === "transcription" ? heard(gateway) : gateway.say(lowVoice).then(({ sampleRate }) => String(sampleRate));
       await gateway.until("it is said", ({ conditions }) =>
         conditions.some(
           ({ type, status, reason }) => type === "SpeechReady" && status === "False" && reason === "NotAnswering",

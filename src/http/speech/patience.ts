@@ -1,7 +1,8 @@
 // Connections whose request may be longer on its way than the server's time for receiving one: an upload that waits in line
 // is not read meanwhile. Whoever asks for that has a rule of his own against silence.
-import type { FastifyInstance } from "fastify";
+
 import type { Socket } from "node:net";
+import type { FastifyInstance } from "fastify";
 import { systemCode } from "../../core/errors.ts";
 
 const patient = new WeakSet<Socket>();

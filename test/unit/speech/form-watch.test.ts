@@ -76,7 +76,12 @@ describe("a form that goes by", () => {
   it("tells its boundary in any case, and is announced to the engine in the one that it reads", () => {
     assert.equal(boundaryOf("multipart/form-data; boundary=abc"), "abc");
     assert.equal(boundaryOf('MULTIPART/Form-Data; charset=utf-8; BOUNDARY="a b:c"'), "a b:c");
-    for (const type of ["multipart/form-data", "text/plain; boundary=a", "multipart/form-data; boundary=", "a;boundary=b"])
+    for (const type of [
+      "multipart/form-data",
+      "text/plain; boundary=a",
+      "multipart/form-data; boundary=",
+      "a;boundary=b",
+    ])
       assert.equal(boundaryOf(type), null, type);
     assert.equal(formType("----a1"), "multipart/form-data; boundary=----a1");
     assert.equal(formType("a b:c"), 'multipart/form-data; boundary="a b:c"');

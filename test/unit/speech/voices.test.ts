@@ -7,7 +7,7 @@ import {
   modelFileName,
   searchModels,
 } from "../../../src/speech/transcription-models.ts";
-import { parseVoiceConfig, splitVoiceName, speakerNumber } from "../../../src/speech/voice-config.ts";
+import { parseVoiceConfig, speakerNumber, splitVoiceName } from "../../../src/speech/voice-config.ts";
 import { findVoice, isVoiceId, nearestVoices, parseManifest, searchVoices } from "../../../src/speech/voices.ts";
 import { manifestEntry, voiceManifest } from "../../support/voices.ts";
 
