@@ -69,21 +69,50 @@ const diskModelSchema = {
   },
 } as const;
 
-export const diskSchema = {
-  title: "Disk",
-  description: "Every model of the cache and of the document, and the sums.",
+const diskSpeechSchema = {
+  title: "DiskSpeech",
   type: "object",
   additionalProperties: false,
-  required: ["models", "totals", "unreadable"],
+  required: ["kind", "name", "repo", "present", "desired", "ours", "running", "bytes", "copyBytes"],
+  properties: {
+    kind: { enum: ["transcription", "synthesis"] },
+    name: { type: "string", description: "A voice's id, or a transcription model's file name." },
+    repo: { type: ["string", "null"], description: "OWNER/NAME; null: a voice that was put into its folder by hand." },
+    present: { type: "boolean" },
+    desired: { type: "boolean", description: "The document names it." },
+    ours: { type: "boolean", description: "This gateway pulled it." },
+    running: { type: "boolean", description: "An engine runs with it." },
+    bytes: { ...bytes, description: "Of its files." },
+    copyBytes: { ...bytes, description: "Of the copy in the state folder that the embedded engine reads." },
+  },
+} as const;
+
+export const diskSchema = {
+  title: "Disk",
+  description: "Every model of the cache and of the document, what speech has there, and the sums.",
+  type: "object",
+  additionalProperties: false,
+  required: ["models", "speech", "totals", "unreadable"],
   properties: {
     models: { type: "array", items: diskModelSchema },
+    speech: { type: "array", items: diskSpeechSchema, description: "Voices and transcription models." },
     totals: {
       type: "object",
       additionalProperties: false,
-      required: ["bytes", "modelBytes", "staleBytes", "orphanBytes", "partialBytes", "collectableBytes", "freeBytes"],
+      required: [
+        "bytes",
+        "modelBytes",
+        "speechBytes",
+        "staleBytes",
+        "orphanBytes",
+        "partialBytes",
+        "collectableBytes",
+        "freeBytes",
+      ],
       properties: {
         bytes: { ...bytes, description: "Everything in the cache, each file once." },
         modelBytes: bytes,
+        speechBytes: { ...bytes, description: "Of what speech has in the cache." },
         staleBytes: bytes,
         orphanBytes: { ...bytes, description: "Blobs that nothing links." },
         partialBytes: bytes,
@@ -112,9 +141,23 @@ export const diskSchema = {
           partial: null,
         },
       ],
+      speech: [
+        {
+          kind: "synthesis",
+          name: "en_US-lessac-medium",
+          repo: "rhasspy/piper-voices",
+          present: true,
+          desired: true,
+          ours: true,
+          running: false,
+          bytes: 63_206_530,
+          copyBytes: 63_201_540,
+        },
+      ],
       totals: {
-        bytes: 291_545_088,
+        bytes: 354_751_618,
         modelBytes: 291_545_088,
+        speechBytes: 63_206_530,
         staleBytes: 0,
         orphanBytes: 0,
         partialBytes: 0,
@@ -160,7 +203,7 @@ export const collectedSchema = {
         required: ["repo", "kind", "path", "files", "bytes", "reason", "message"],
         properties: {
           repo: { type: "string", description: "OWNER/NAME" },
-          kind: { enum: ["revision", "blob", "partial", "folder"] },
+          kind: { enum: ["revision", "blob", "partial", "folder", "speech"] },
           path: { type: "string", description: "Inside the model cache." },
           files: { type: "integer", minimum: 0, description: "Links and blobs." },
           bytes: { ...bytes, description: "What becomes free." },

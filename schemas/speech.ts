@@ -9,14 +9,17 @@ export const speechRequestSchema = {
     input: { type: "string", minLength: 1, maxLength: 100_000, description: "What to say." },
     voice: {
       type: "string",
-      description: "A voice's id: `en_US-lessac-medium`. OpenAI's own names (`alloy`) mean the voice of the document.",
+      description:
+        "A voice's id: `en_US-lessac-medium`, or one of its speakers: `en_GB-vctk-medium:p239`. OpenAI's own names (`alloy`) mean the voice of the document.",
     },
     model: { type: "string", description: "Taken and left alone." },
     speed: { type: "number", minimum: 0.25, maximum: 4, description: "1 is the voice's own pace, 2 twice as fast." },
     response_format: {
       enum: ["wav", "pcm"],
-      description: "wav where it is left out; pcm is the same sound without a header, 16 bits, little endian.",
+      description:
+        "wav where it is left out; pcm is the same sound without a header, 16 bits, little endian, at the rate that the answer's Content-Type names.",
     },
+    stream_format: { enum: ["audio"], description: "Sound is sent while it is being made, as it is; not as events." },
   },
   examples: [{ input: "Hello", voice: "en_US-lessac-medium" }],
 } as const;

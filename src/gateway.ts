@@ -3,13 +3,12 @@ import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { GatewayError } from "./core/errors.ts";
-import { matchName, normaliseName } from "./core/ids.ts";
 import { steadyNow } from "./core/steady.ts";
 import { removeTemporaries } from "./desired/atomic-file.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
-import type { DesiredStore } from "./desired/store.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
+import { absentReason, takenOut } from "./gateway/absent.ts";
 import { type Core, createCore } from "./gateway/core.ts";
 import { writeFirstDocument } from "./gateway/first-start.ts";
 import { shutDown } from "./gateway/shut-down.ts";
@@ -23,16 +22,17 @@ import { keyFileName } from "./http/keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
 import { listen, requireKeys } from "./http/listen.ts";
 import { createOpenAnswers } from "./http/open-answers.ts";
+import { createVoiceFetch } from "./http/speech/fetch-voice.ts";
 import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
 import { cleanPartials } from "./hub/partials.ts";
-import { voiceRepo } from "./hub/speech-files.ts";
 import { lockState } from "./lifecycle.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
 import { packageRoot, type Settings } from "./settings.ts";
 import { transcriptionRepo } from "./speech/transcription-models.ts";
+import { voiceRepo } from "./speech/voices.ts";
 import type { Journal } from "./status/journal.ts";
 import type { StatusReport } from "./status/report.ts";
 
@@ -160,6 +160,7 @@ async function run({
     catalogue,
     executor: core.executor,
     hub: core.hub,
+    speechFiles: core.speechFiles,
     status,
     waitTimeoutMs: settings.waitTimeoutMs,
     now: Date.now,
@@ -170,6 +171,8 @@ async function run({
     engines: core.speech,
     lists: core.speech.lists,
     cachedVoices: core.speech.cachedVoices,
+    speakersOf: core.speech.speakersOf,
+    fetchVoice: createVoiceFetch(core.executor),
   });
   const idle = createIdleUnload({
     admission,
@@ -211,6 +214,7 @@ async function run({
       hub: core.hub,
       executor: core.executor,
       collector: core.collector,
+      speechFiles: core.speechFiles,
       inventory: core.inventory,
       lastUsed: core.lastUsed,
       retry: core.retry,
@@ -236,6 +240,9 @@ async function run({
       cachedVoices: core.speech.cachedVoices,
       cachedModels: core.speech.cachedModels,
       uploadLimit: settings.uploadLimit,
+      uploadStallMs: settings.uploadStallMs,
+      stopping: stopping.signal,
+      cutOff: cutOff.signal,
     },
     families: {
       catalogue,
@@ -301,28 +308,4 @@ async function run({
     await stop();
     throw error;
   }
-}
-
-/** What is the matter with a model that the document names and the cache lacks; null for one that it does not name. */
-function absentReason({ models }: StatusReport, name: string): string | null {
-  const desired = models.filter((model) => model.desired);
-  const match = matchName(
-    name,
-    desired.map(({ id }) => ({ id, aliases: [] })),
-  );
-  if (match.kind !== "found") return null;
-  const present = desired
-    .find((model) => model.id === match.id)
-    ?.conditions.find((condition) => condition.type === "Present");
-  return present && present.status !== "True" ? `is in the document but not here yet: ${present.message}` : null;
-}
-
-/** That a call took a model out which the file still names: an edit of the file elsewhere does not bring it back. */
-function takenOut(store: DesiredStore, name: string): string | null {
-  const id = normaliseName(name);
-  const named = store.current().document.models.some((model) => model.id === id);
-  if (named || store.inFile(id) === undefined) return null;
-  const difference = store.differencesFromFile().find(({ path, desired }) => desired === null && path.includes(id));
-  const by = difference?.setBy ?? "a call of the API";
-  return `is in gateway.yaml, but was taken out of the document by ${by}: pull it, and it comes back as the file has it`;
 }

@@ -212,6 +212,13 @@ export const settingRows = [
     meaning: "Bytes that an upload to be transcribed may have.",
   },
   {
+    flag: "upload-stall",
+    variable: "GATEWAY_UPLOAD_STALL",
+    fallback: "15",
+    meaning:
+      "Seconds in which an upload whose turn has begun must bring 16 KiB more; else it is ended, as others wait behind it.",
+  },
+  {
     flag: "worker-interval",
     variable: "GATEWAY_WORKER_INTERVAL",
     fallback: "5",

@@ -54,6 +54,7 @@ export interface Settings extends LimitSettings {
   /** A Python, or a `piper` command. */
   readonly piper: string | undefined;
   readonly speechIdleMs: number;
+  readonly uploadStallMs: number;
   /** ms between two looks at an RPC worker. */
   readonly workerIntervalMs: number;
   /** ms that a lost RPC worker has to answer before it is used again. */
@@ -171,6 +172,7 @@ function build(text: SettingText, environment: Environment): Settings {
     speechEngine: oneOf("speech-engine", ["auto", "piper", "embedded"]) as SpeechEngineChoice,
     piper: text("piper"),
     speechIdleMs: ms("speech-idle"),
+    uploadStallMs: Math.max(100, ms("upload-stall")),
     workerIntervalMs: Math.max(50, ms("worker-interval")),
     workerStableMs: ms("worker-stable"),
     workerStallMs: Math.max(100, ms("worker-stall")),

@@ -1,6 +1,6 @@
 // `models` and `gc`: what lies in the model cache, and deleting what of it serves nobody.
+import type { DiskBody } from "../../schemas/disk.ts";
 import { GatewayError } from "../core/errors.ts";
-import type { DiskReport } from "../plan/disk-report.ts";
 import type { Collected } from "../plan/garbage.ts";
 import type { CommandLine } from "../settings.ts";
 import { bytesText } from "./amounts.ts";
@@ -9,7 +9,7 @@ import { offlineCollection, offlineReport } from "./offline-disk.ts";
 
 export async function modelsCommand({ settings, json, operands }: CommandLine): Promise<number> {
   if (operands.length > 0) throw new GatewayError("invalid_request", "use `model-gateway models [--json]`");
-  const report = await withGateway<DiskReport>(
+  const report = await withGateway<DiskBody>(
     settings,
     (client) => client.disk.report(),
     () => offlineReport(settings),
@@ -19,7 +19,7 @@ export async function modelsCommand({ settings, json, operands }: CommandLine): 
   return 0;
 }
 
-function printReport({ models, totals, unreadable }: DiskReport): void {
+function printReport({ models, speech, totals, unreadable }: DiskBody): void {
   const rows = models.map((model) => [
     model.id,
     model.present ? bytesText(model.bytes) : "-",
@@ -28,6 +28,15 @@ function printReport({ models, totals, unreadable }: DiskReport): void {
   ]);
   if (rows.length > 0) printTable([["MODEL", "SIZE", "LAST USED", "NOTES"], ...rows]);
   else console.log("No models.");
+  const spoken = speech.map((each) => [
+    each.name,
+    each.present ? bytesText(each.bytes) : "-",
+    speechNotesOf(each).join(", "),
+  ]);
+  if (spoken.length > 0) {
+    console.log("");
+    printTable([["SPEECH", "SIZE", "NOTES"], ...spoken]);
+  }
   for (const repo of unreadable) console.log(`${repo}: its folder cannot be read`);
   const { bytes, freeBytes, staleBytes, orphanBytes, partialBytes, collectableBytes } = totals;
   const parts = [
@@ -42,7 +51,7 @@ function printReport({ models, totals, unreadable }: DiskReport): void {
   if (collectableBytes > 0) console.log(`\`model-gateway gc\` would free ${bytesText(collectableBytes)}.`);
 }
 
-function notesOf(model: DiskReport["models"][number]): string[] {
+function notesOf(model: DiskBody["models"][number]): string[] {
   const { partial, documentName } = model;
   const isAlso = documentName !== null && documentName.toLowerCase() !== model.id.toLowerCase();
   return [
@@ -54,6 +63,16 @@ function notesOf(model: DiskReport["models"][number]): string[] {
     ...(partial
       ? [`${bytesText(partial.bytes)}${partial.total === null ? "" : ` of ${bytesText(partial.total)}`} pulled so far`]
       : []),
+  ];
+}
+
+function speechNotesOf({ kind, desired, present, ours, running, copyBytes }: DiskBody["speech"][number]): string[] {
+  return [
+    kind === "synthesis" ? "voice" : "transcription model",
+    desired ? "in the document" : "not in the document",
+    ...(present ? [ours ? "pulled by this gateway" : "not pulled by this gateway"] : []),
+    ...(running ? ["in use"] : []),
+    ...(copyBytes > 0 ? [`${bytesText(copyBytes)} more for the engine's copy`] : []),
   ];
 }
 

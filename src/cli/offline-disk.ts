@@ -1,23 +1,28 @@
 // What lies in the model cache, where no gateway runs that could be asked. Changes nothing.
+import type { DiskBody } from "../../schemas/disk.ts";
 import type { Desired } from "../desired/document.ts";
 import { createCollector, type Look } from "../execute/cache-gc.ts";
 import { type Inventory, openInventory } from "../execute/inventory.ts";
 import { openLastUsed } from "../execute/last-used.ts";
 import { freeBytes } from "../execute/model-actions.ts";
 import { createRepoTurns } from "../execute/repo-turns.ts";
+import { createSpeechStore, type SpeechStore } from "../execute/speech-files.ts";
+import { openSpeechInventory } from "../execute/speech-inventory.ts";
 import { openCache } from "../gateway/kept.ts";
+import { speechFolders } from "../gateway/speech.ts";
 import { cacheNow } from "../observe/cache.ts";
-import { type DiskReport, diskReport } from "../plan/disk-report.ts";
+import { diskReport } from "../plan/disk-report.ts";
 import { type Collected, previewOf } from "../plan/garbage.ts";
 import type { Settings } from "../settings.ts";
 import { offlineDocument } from "./offline-document.ts";
 
 /** Errors: `cache_unwritable` where the cache cannot be read, `invalid_document`. */
-export async function offlineReport(settings: Settings): Promise<DiskReport> {
-  const { look, desired, inventory } = await offlineLook(settings);
+export async function offlineReport(settings: Settings): Promise<DiskBody> {
+  const { look, desired, inventory, speechFiles } = await offlineLook(settings);
   const lastUsed = await openLastUsed({ stateDir: settings.stateDir, now: Date.now, warn: () => undefined });
   const free = await freeBytes(settings.cacheDir);
-  return diskReport({
+  const { speech, bytes: speechBytes } = await speechFiles.report(look.survey);
+  const report = diskReport({
     ...look,
     inventory: inventory.entries(),
     desired,
@@ -26,6 +31,7 @@ export async function offlineReport(settings: Settings): Promise<DiskReport> {
     totals: new Map(),
     freeBytes: free === undefined ? { state: "unknown", why: "" } : { state: "known", value: free },
   });
+  return { ...report, speech, totals: { ...report.totals, speechBytes } } as DiskBody;
 }
 
 /** Errors: as {@link offlineReport}. */
@@ -33,22 +39,35 @@ export async function offlineCollection(settings: Settings): Promise<Collected> 
   return previewOf((await offlineLook(settings)).look.garbage);
 }
 
-async function offlineLook(
-  settings: Settings,
-): Promise<{ readonly look: Look; readonly desired: Desired; readonly inventory: Inventory }> {
+async function offlineLook(settings: Settings): Promise<{
+  readonly look: Look;
+  readonly desired: Desired;
+  readonly inventory: Inventory;
+  readonly speechFiles: SpeechStore;
+}> {
   const { cacheDir, stateDir } = settings;
   const desired = await offlineDocument(settings);
   const inventory = await openInventory(stateDir, () => undefined);
   const scanner = openCache(cacheDir, inventory).scanner;
+  const turns = createRepoTurns();
+  const speechFiles = createSpeechStore({
+    ...speechFolders(stateDir),
+    cacheDir,
+    inventory: await openSpeechInventory(stateDir, () => undefined),
+    desired: () => desired,
+    running: () => ({ transcription: null, synthesis: null }),
+    turns,
+    now: Date.now,
+  });
   const collector = createCollector({
     cacheDir,
     inventory,
     desired: () => desired,
     // Nothing is loaded where no gateway runs.
     router: () => ({ phase: "stopped", models: { state: "unknown", why: "" } }),
-    turns: createRepoTurns(),
+    turns,
     now: Date.now,
     cachedModels: async () => (await cacheNow(scanner)).models,
   });
-  return { look: await collector.look(), desired, inventory };
+  return { look: await speechFiles.collecting(collector).look(), desired, inventory, speechFiles };
 }

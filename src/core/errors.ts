@@ -79,6 +79,12 @@ export const errorCatalogue = {
     reason: "PreconditionFailed",
     hint: "The document changed since it was read: read it again and repeat the change.",
   },
+  upload_stalled: {
+    status: 408,
+    reaction: "retry",
+    reason: "UploadStalled",
+    hint: "The engine does one upload at a time, so each has to keep coming once its turn has begun. Send it again.",
+  },
   body_too_large: {
     status: 413,
     reaction: "stall",

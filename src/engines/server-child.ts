@@ -11,8 +11,10 @@ export interface ServerSnapshot {
   readonly pid: number | null;
   /** When it ended by itself after it had been ready, ms; the latest last. */
   readonly crashes: readonly number[];
-  /** How it ended by itself the last time, and what it said. */
+  /** How it ended by itself the last time, and what it said; empty after an end that was asked for. */
   readonly lastWords: string;
+  /** Since when (ms) a ready one has not answered; null while it does. */
+  readonly silentSince: number | null;
 }
 
 /** What is started, and how. */
@@ -23,7 +25,7 @@ export interface ServerCommand {
   readonly workingDir: string;
   /** Beside what every engine gets. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Whether the server at `http://127.0.0.1:PORT` can be used; false or an error: not yet. */
+  /** Whether the server at `http://127.0.0.1:PORT` can be used; an error: it does not answer. Asked as long as it runs. */
   isReady(origin: string, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -31,7 +33,12 @@ export interface ServerChild {
   snapshot(): ServerSnapshot;
   /** Resolves when it is ready. Throws `engine_missing`, `engine_failed` with its last words, `shutting_down`. */
   start(command: ServerCommand, signal: AbortSignal): Promise<void>;
-  stop(): Promise<void>;
+  /** TERM, and KILL after the grace. */
+  stop(graceMs?: number): Promise<void>;
+  /** KILL to one that hangs: it counts as a crash, with `why` as its last words. */
+  giveUp(why: string): Promise<void>;
+  /** Resolves when its end has been noticed, or after so many ms: a connection breaks off a moment before. */
+  ended(withinMs: number): Promise<void>;
   /** Where it listens. Throws `engine_failed` while it is not ready. */
   origin(): string;
   /** What it wrote last, while it runs. */
@@ -45,6 +52,8 @@ export interface ServerChildOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly startTimeoutMs: number;
   readonly stopGraceMs: number;
+  /** ms without an answer after which a ready one counts as hanging and is ended. */
+  readonly silenceLimitMs: number;
   readonly now: () => number;
   readonly onOutput: (text: string) => void;
   /** Called at every change of its state. */
@@ -54,9 +63,12 @@ export interface ServerChildOptions {
 interface Running {
   readonly process: ManagedProcess;
   readonly origin: string;
+  /** Why we ended it; null: it ended by itself, or is to end. */
+  givenUp: string | null;
 }
 
 const lookAgainMs = 20;
+const shortestPingMs = 100;
 
 export function createServerChild(options: ServerChildOptions): ServerChild {
   const { what } = options;
@@ -64,6 +76,7 @@ export function createServerChild(options: ServerChildOptions): ServerChild {
   let running: Running | null = null;
   let crashes: readonly number[] = [];
   let lastWords = "";
+  let silentSince: number | null = null;
 
   function becomes(next: ServerSnapshot["phase"]): void {
     phase = next;
@@ -73,9 +86,39 @@ export function createServerChild(options: ServerChildOptions): ServerChild {
   function onExit(ended: Running, exit: ProcessExit): void {
     if (running !== ended) return;
     running = null;
+    silentSince = null;
     if (phase === "ready") crashes = [...crashes.slice(-20), options.now()];
-    if (phase !== "stopping") lastWords = `${exitText(exit)}: ${ended.process.lastWords()}`;
+    lastWords = phase === "stopping" ? "" : (ended.givenUp ?? `${exitText(exit)}: ${ended.process.lastWords()}`);
     becomes("stopped");
+  }
+
+  /** A server that hangs says nothing about it: connections to it are taken, and nothing comes back. */
+  function startPinging(current: Running, command: ServerCommand): void {
+    const everyMs = Math.max(shortestPingMs, options.silenceLimitMs / 4);
+    const timer = setInterval(() => void ping(current, command, everyMs), everyMs);
+    timer.unref();
+    void current.process.exited.then(() => clearInterval(timer));
+  }
+
+  async function ping(current: Running, command: ServerCommand, timeoutMs: number): Promise<void> {
+    const isWatched = (): boolean => running === current && phase === "ready";
+    if (!isWatched()) return;
+    const askedAt = options.now();
+    const answers = await command.isReady(current.origin, AbortSignal.timeout(timeoutMs)).then(
+      () => true,
+      () => false,
+    );
+    if (!isWatched() || (answers && silentSince === null)) return;
+    const isNews = answers || silentSince === null;
+    silentSince = answers ? null : (silentSince ?? askedAt);
+    if (isNews) options.onChange();
+    if (silentSince !== null && options.now() - silentSince >= options.silenceLimitMs)
+      await giveUp(current, `it did not answer for ${Math.round(options.silenceLimitMs / 1000)} s and was ended`);
+  }
+
+  async function giveUp(current: Running, why: string): Promise<void> {
+    current.givenUp ??= why;
+    onExit(current, await current.process.stop(0));
   }
 
   async function untilReady(current: Running, command: ServerCommand, signal: AbortSignal): Promise<void> {
@@ -97,7 +140,7 @@ export function createServerChild(options: ServerChildOptions): ServerChild {
   }
 
   return {
-    snapshot: () => ({ phase, pid: running?.process.pid ?? null, crashes, lastWords }),
+    snapshot: () => ({ phase, pid: running?.process.pid ?? null, crashes, lastWords, silentSince }),
     words: () => running?.process.lastWords() ?? lastWords,
     origin: () => {
       if (running && phase === "ready") return running.origin;
@@ -119,7 +162,7 @@ export function createServerChild(options: ServerChildOptions): ServerChild {
           workingDir: command.workingDir,
           onOutput: options.onOutput,
         });
-        current = { process, origin: `http://127.0.0.1:${port}` };
+        current = { process, origin: `http://127.0.0.1:${port}`, givenUp: null };
       } catch (error) {
         becomes("stopped");
         throw error;
@@ -134,13 +177,26 @@ export function createServerChild(options: ServerChildOptions): ServerChild {
         throw error;
       }
       if (running !== current) throw new GatewayError("engine_failed", `${what} ended while starting: ${lastWords}`);
+      startPinging(current, command);
       becomes("ready");
     },
-    stop: async () => {
+    stop: async (graceMs = options.stopGraceMs) => {
       const current = running;
       if (!current) return;
       becomes("stopping");
-      onExit(current, await current.process.stop(options.stopGraceMs));
+      onExit(current, await current.process.stop(graceMs));
+    },
+    giveUp: async (why) => {
+      if (running && phase === "ready") await giveUp(running, why);
+    },
+    ended: async (withinMs) => {
+      if (!running) return;
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise((resolve) => {
+        timer = setTimeout(resolve, withinMs);
+      });
+      await Promise.race([running.process.exited, late]);
+      clearTimeout(timer);
     },
   };
 }

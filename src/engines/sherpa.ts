@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { appendFile, copyFile, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { makeFolder } from "../desired/folder.ts";
@@ -58,8 +58,8 @@ export function sherpaCommand(
 
 /**
  * The voice in `model` (absolute path of the `.onnx` file, its description beside it), copied below `preparedDir` in the form
- * that sherpa-onnx takes; no work where that was done before. The file itself stays as it was downloaded and verified.
- * Throws `invalid_request`, `engine_failed`, `not_supported`, `source_missing`, `disk_full`, `state_unwritable`.
+ * that sherpa-onnx takes; no work where that was done before. The file itself stays as it was downloaded and verified;
+ * of other voices no copy is kept, as one engine speaks with one voice. Throws `invalid_request`, `engine_failed`, `not_supported`, `source_missing`, `disk_full`, `state_unwritable`.
  */
 export async function prepareVoice(voice: string, model: string, preparedDir: string): Promise<PreparedVoice> {
   if (!isVoiceId(voice)) throw new GatewayError("invalid_request", `${JSON.stringify(voice)} is no voice`);
@@ -70,10 +70,9 @@ export async function prepareVoice(voice: string, model: string, preparedDir: st
     const key = createHash("sha256").update(`${formVersion} ${size} ${mtimeMs} ${tokens}`).update(metadata);
     const home = join(preparedDir, `${voice}-${key.digest("hex").slice(0, 12)}`);
     const prepared = { voice, config, model: join(home, "voice.onnx"), tokens: join(home, "tokens.txt") };
+    await removeOthers(home);
     if (await isThere(prepared.tokens)) return prepared;
     const filling = `${home}.part`;
-    await rm(filling, { recursive: true, force: true });
-    await removeOlder(voice, preparedDir);
     await makeFolder(filling);
     const copy = join(filling, "voice.onnx");
     // Where the filesystem can, the copy shares the original's room.
@@ -88,12 +87,18 @@ export async function prepareVoice(voice: string, model: string, preparedDir: st
   }
 }
 
-/** Earlier forms of the same voice, and what an interrupted preparation left. */
-async function removeOlder(voice: string, preparedDir: string): Promise<void> {
+/** Other voices, earlier forms of this one, and what an interrupted preparation left. */
+async function removeOthers(home: string): Promise<void> {
+  const preparedDir = dirname(home);
   for (const name of await readdir(preparedDir).catch(() => [])) {
-    if (name.startsWith(`${voice}-`) && /^[0-9a-f]{12}(\.part)?$/.test(name.slice(voice.length + 1)))
+    if (name !== basename(home) && /-[0-9a-f]{12}(\.part)?$/.test(name))
       await rm(join(preparedDir, name), { recursive: true, force: true });
   }
+}
+
+/** A copy that does not work, though the voice itself is as it should be: the next start makes another. */
+export async function discardPrepared({ model }: PreparedVoice): Promise<void> {
+  await rm(dirname(model), { recursive: true, force: true });
 }
 
 async function readJson(path: string): Promise<unknown> {

@@ -9,7 +9,11 @@ export interface SpeechEngine {
   /** As the planner sees it, for a document that names `wanted`; what is off (null) is not looked for. Never throws. */
   observe(wanted: string | null): Promise<SpeechState>;
   /** As far as it can be told without looking. */
-  snapshot(): Pick<SpeechState, "phase" | "pid" | "choice" | "crashes" | "lastWords"> & { readonly users: number };
+  snapshot(): Pick<SpeechState, "phase" | "pid" | "choice" | "crashes" | "lastWords" | "silentSince"> & {
+    readonly users: number;
+  };
+  /** Whether a stop waits for those who use it. */
+  isAwaited(): boolean;
   /** Whether requests for this choice can be sent to it now. */
   runs(choice: string): boolean;
   /** From now until the result is called somebody waits for it. Throws `busy`. */
@@ -61,7 +65,7 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
   let timer: NodeJS.Timeout | null = null;
 
   function snapshot(): ReturnType<SpeechEngine["snapshot"]> {
-    const { phase, pid, crashes, lastWords } = parts.snapshot();
+    const { phase, pid, crashes, lastWords, silentSince } = parts.snapshot();
     const isRunning = phase === "ready" && choice !== null;
     const seen = phase === "ready" && choice === null ? "starting" : phase;
     return {
@@ -70,6 +74,7 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
       choice: isRunning ? choice : null,
       crashes,
       lastWords,
+      silentSince,
       users: leases.users(),
     };
   }
@@ -103,6 +108,7 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
       const idle = users === 0 && waiting === 0 && now() - usedAt >= options.idleMs;
       return { ...seen, problem, cached, wanted: waiting > 0, idle };
     },
+    isAwaited: () => going && leases.users() > 0,
     runs: (wanted) => snapshot().choice === wanted && !going,
     want: () => {
       if (waiting + leases.users() >= options.atMost) {

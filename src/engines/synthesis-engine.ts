@@ -6,9 +6,10 @@ import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { cachedVoices } from "../hub/speech-files.ts";
 import type { PieceSpeaker } from "../speech/piper-http.ts";
 import { locateSherpa, type SherpaInstallation } from "./install/sherpa.ts";
+import { startOrMend } from "./mend-start.ts";
 import { findPiper, type PiperInstallation, piperCommand } from "./piper.ts";
-import type { ServerChildOptions, ServerCommand } from "./server-child.ts";
-import { prepareVoice, sherpaCommand } from "./sherpa.ts";
+import type { ServerChildOptions } from "./server-child.ts";
+import { discardPrepared, type PreparedVoice, prepareVoice, sherpaCommand } from "./sherpa.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
 import { createVoiceServer } from "./voice-server.ts";
 
@@ -36,10 +37,12 @@ export function createSynthesisEngine(
       readonly explicit: string | undefined;
       readonly enginesDir: string;
       readonly voicesDir: string;
+      /** For the embedded engine's own form of a voice. */
+      readonly copiesDir: string;
       readonly warn: (message: string, fields: object) => void;
     },
 ): SynthesisEngine {
-  const { enginesDir, voicesDir } = options;
+  const { enginesDir, voicesDir, copiesDir } = options;
   const server = createVoiceServer({ ...options, recycle });
   const piper = rememberPiper(options);
 
@@ -62,12 +65,22 @@ export function createSynthesisEngine(
     }
   }
 
-  async function commandFor(voice: string): Promise<Omit<ServerCommand, "isReady">> {
-    const found = await find();
+  async function start(voice: string, signal: AbortSignal): Promise<void> {
     const model = join(voicesDir, `${voice}.onnx`);
-    if (found.kind === "piper") return piperCommand(found.piper, { model, voicesDir });
-    const prepared = await prepareVoice(voice, model, join(enginesDir, "sherpa-voices"));
-    return sherpaCommand(found.sherpa, prepared, Math.max(1, Math.min(4, availableParallelism() - 1)));
+    let copy: PreparedVoice | null = null;
+    try {
+      await startOrMend({ what: voice, links: [model, `${model}.json`], signal, warn: options.warn }, async () => {
+        const found = await find();
+        if (found.kind === "piper") return server.start(voice, piperCommand(found.piper, { model, voicesDir }), signal);
+        copy = await prepareVoice(voice, model, copiesDir);
+        const threads = Math.max(1, Math.min(4, availableParallelism() - 1));
+        return server.start(voice, sherpaCommand(found.sherpa, copy, threads), signal);
+      });
+    } catch (error) {
+      // The copy itself may be damaged: the next try makes another.
+      if (copy !== null && toGatewayError(error).code === "engine_failed") await discardPrepared(copy);
+      throw error;
+    }
   }
 
   const engine = createSpeechEngine(
@@ -75,7 +88,7 @@ export function createSynthesisEngine(
       snapshot: server.snapshot,
       find,
       has: async (voice) => (await cachedVoices(voicesDir)).includes(voice),
-      start: async (voice, signal) => server.start(voice, await commandFor(voice), signal),
+      start,
       stop: server.stop,
     },
     { ...options, what: "texts to speak", atMost: answersAtMost },

@@ -2,10 +2,13 @@
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { cachedTranscriptionModel } from "../hub/speech-files.ts";
+import { transcriptionRepo } from "../speech/transcription-models.ts";
 import { locateEngine } from "./locate.ts";
+import { startOrMend } from "./mend-start.ts";
 import type { ServerChildOptions } from "./server-child.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
-import { createWhisper, type Transcription, type Upload } from "./whisper.ts";
+import { createWhisper, type Transcription } from "./whisper.ts";
+import type { Upload } from "./whisper-wire.ts";
 
 export interface TranscriptionEngine extends SpeechEngine {
   /** Throws as {@link Whisper.transcribe}. */
@@ -22,6 +25,7 @@ export function createTranscriptionEngine(
       readonly explicit: string | undefined;
       readonly enginesDir: string;
       readonly cacheDir: string;
+      readonly warn: (message: string, fields: object) => void;
     },
 ): TranscriptionEngine {
   const { cacheDir } = options;
@@ -49,7 +53,10 @@ export function createTranscriptionEngine(
       start: async (name, signal) => {
         const model = await cachedTranscriptionModel(cacheDir, name);
         if (!model) throw new GatewayError("engine_failed", `${name} is not in the model cache any more`);
-        await whisper.start(await find(), model.path, signal);
+        const links = model.repo === transcriptionRepo ? [model.path] : [];
+        await startOrMend({ what: name, links, signal, warn: options.warn }, async () =>
+          whisper.start(await find(), model.path, signal),
+        );
       },
       stop: whisper.stop,
     },

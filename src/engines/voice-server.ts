@@ -41,6 +41,8 @@ interface Unit {
 const pieceTimeoutMs = 120_000;
 /** Two at once take twice as long each, and keep the other's listener from waiting for a whole piece. */
 const piecesAtOnce = 2;
+/** For the end of a process to be noticed, once it broke off. */
+const endedWithinMs = 500;
 
 export function createVoiceServer(
   options: Omit<ServerChildOptions, "what"> & {
@@ -73,7 +75,13 @@ export function createVoiceServer(
       );
       const origin = child.origin();
       const generation = await detectPiper(origin, signal);
-      unit.client = createPiperClient({ origin, generation, concurrency: piecesAtOnce, timeoutMs: pieceTimeoutMs });
+      unit.client = createPiperClient({
+        origin,
+        generation,
+        concurrency: piecesAtOnce,
+        timeoutMs: pieceTimeoutMs,
+        onOverdue: (why) => void child.giveUp(why),
+      });
       return unit;
     } catch (error) {
       await end(unit);
@@ -126,6 +134,7 @@ export function createVoiceServer(
       pid: now?.pid ?? null,
       crashes: [...past.crashes, ...(now?.crashes ?? [])].slice(-20),
       lastWords: now?.lastWords || past.lastWords,
+      silentSince: now?.silentSince ?? null,
     };
   }
 
@@ -143,6 +152,7 @@ export function createVoiceServer(
       begin = null;
       const ending = [...units];
       await Promise.all(ending.map(end));
+      past = { ...past, lastWords: "" };
     },
     speak: async (piece, signal) => {
       const unit = current;
@@ -153,6 +163,11 @@ export function createVoiceServer(
       try {
         // It has one voice and is not told which: asked for one that it does not know it would take another.
         return await unit.client.speak({ ...piece, voice: null }, signal);
+      } catch (error) {
+        // What broke off has a cause. Whoever asks again at once must find that it has ended.
+        if (error instanceof GatewayError && error.code === "upstream_failed" && error.cause !== undefined)
+          await unit.child.ended(endedWithinMs);
+        throw error;
       } finally {
         unit.speaking--;
         if (unit.retired && unit.speaking === 0) void end(unit);

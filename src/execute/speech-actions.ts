@@ -3,13 +3,14 @@ import { GatewayError } from "../core/errors.ts";
 import type { SpeechEngine } from "../engines/speech-engine.ts";
 import type { HubClient } from "../hub/client.ts";
 import type { PullProgress } from "../hub/progress.ts";
-import { pullTranscriptionModel, pullVoice, type SpeechLists, voiceRepo } from "../hub/speech-files.ts";
+import { pullTranscriptionModel, pullVoice, type SpeechLists } from "../hub/speech-files.ts";
 import type { SpeechKind } from "../plan/observed.ts";
 import { transcriptionRepo } from "../speech/transcription-models.ts";
-import { requireVoice } from "../speech/voices.ts";
+import { requireVoice, voiceRepo } from "../speech/voices.ts";
 import type { ActionRun, Handlers } from "./executor.ts";
 import { freeBytes } from "./model-actions.ts";
 import type { RepoTurns } from "./repo-turns.ts";
+import type { SpeechInventory } from "./speech-inventory.ts";
 
 export function speechHandlers(options: {
   readonly cacheDir: string;
@@ -19,11 +20,12 @@ export function speechHandlers(options: {
   readonly hub: HubClient;
   readonly lists: SpeechLists;
   readonly turns: Pick<RepoTurns, "take">;
+  readonly inventory: Pick<SpeechInventory, "add">;
   readonly engines: Readonly<Record<SpeechKind, SpeechEngine>>;
   /** Whether the document names it, or does again in a moment. */
   readonly comesBack: (kind: SpeechKind, choice: string) => Promise<boolean>;
 }): Pick<Handlers, "voice.pull" | "transcription.pull" | "speech.start" | "speech.stop"> {
-  const { cacheDir, voicesDir, hub, lists, engines, turns } = options;
+  const { cacheDir, voicesDir, hub, lists, engines, turns, inventory } = options;
   const pulling = ({ signal, report }: ActionRun, kind: SpeechKind, choice: string) => ({
     client: hub,
     cacheDir,
@@ -41,11 +43,14 @@ export function speechHandlers(options: {
       // The document is to say how it is called: by another name it would be fetched for ever.
       if (found.key !== voice) throw new GatewayError("voice_not_found", `${voice} is called ${found.key}`);
       const release = await turns.take(voiceRepo, run.signal);
-      await pullVoice(found, { ...pulling(run, "synthesis", voice), voicesDir }).finally(release);
+      const pulled = await pullVoice(found, { ...pulling(run, "synthesis", voice), voicesDir }).finally(release);
+      // What was there already is another program's.
+      if (pulled.downloadedBytes > 0) await inventory.add("synthesis", voice);
     },
     "transcription.pull": async ({ file }, run) => {
       const release = await turns.take(transcriptionRepo, run.signal);
-      await pullTranscriptionModel(file, pulling(run, "transcription", file)).finally(release);
+      const pulled = await pullTranscriptionModel(file, pulling(run, "transcription", file)).finally(release);
+      if (pulled.downloadedBytes > 0) await inventory.add("transcription", file);
     },
     "speech.start": ({ engine, choice }, { signal }) => engines[engine].start(choice, signal),
     "speech.stop": ({ engine }, { signal }) => engines[engine].stop(signal),

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { FastifyBaseLogger } from "fastify";
 import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
+import type { Desired } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import { createEngineSource, type EngineSource } from "../engines/engine-source.ts";
 import type { InstallProgress } from "../engines/install/install.ts";
@@ -15,7 +16,7 @@ import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
 import { createRepoTurns } from "../execute/repo-turns.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
-import { speechHandlers } from "../execute/speech-actions.ts";
+import type { SpeechStore } from "../execute/speech-files.ts";
 import type { Admission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
@@ -34,7 +35,7 @@ import { noteSeen, tellOutcome } from "./outcomes.ts";
 import { createRequests } from "./requests.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import { createSecondThoughts } from "./second-thoughts.ts";
-import { createSpeech, type Speech } from "./speech.ts";
+import { createSpeech, openSpeechStorage, type Speech } from "./speech.ts";
 
 export interface Core extends Kept {
   readonly presetPath: string;
@@ -50,6 +51,7 @@ export interface Core extends Kept {
   /** Tells it from others that share its model cache. */
   readonly gatewayId: string;
   readonly collector: Collector;
+  readonly speechFiles: SpeechStore;
   readonly rpc: Rpc;
   /** Somebody asks to try again what was given up, and to believe what was doubted. */
   retry(): void;
@@ -157,7 +159,17 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow(scanner)).models;
   const transfers = { cacheDir, gateway: gatewayId, hub, turns };
   const stored = { ...transfers, inventory, now: Date.now, cachedModels };
-  const collector = createCollector({ ...stored, desired: () => store.current().document, router: router.snapshot });
+  const desired = (): Desired => store.current().document;
+  const speechStorage = await openSpeechStorage({
+    ...transfers,
+    settings,
+    speech,
+    desired,
+    comesBack: second.speech,
+    now: Date.now,
+    warn,
+  });
+  const collector = speechStorage.files.collecting(createCollector({ ...stored, desired, router: router.snapshot }));
   const executor = createExecutor({
     handlers: {
       ...modelHandlers({
@@ -187,7 +199,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
           return { preset: preset.value.text, cache: (await cacheNow(scanner)).signature };
         },
       }),
-      ...speechHandlers({ ...transfers, ...speech, engines: speech, comesBack: second.speech }),
+      ...speechStorage.handlers,
     },
     transfers: settings.transfers,
     now,
@@ -274,6 +286,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     speech,
     gatewayId,
     collector,
+    speechFiles: speechStorage.files,
     rpc,
     retry: () => {
       presence.believe();

@@ -5,10 +5,21 @@ import type { ServerChildOptions } from "../engines/server-child.ts";
 import type { SpeechEngine } from "../engines/speech-engine.ts";
 import { createSynthesisEngine, type SynthesisEngine } from "../engines/synthesis-engine.ts";
 import { createTranscriptionEngine, type TranscriptionEngine } from "../engines/transcription-engine.ts";
+import type { RepoTurns } from "../execute/repo-turns.ts";
+import { speechHandlers } from "../execute/speech-actions.ts";
+import { createSpeechStore, type SpeechStore } from "../execute/speech-files.ts";
+import { openSpeechInventory } from "../execute/speech-inventory.ts";
 import type { HubClient } from "../hub/client.ts";
-import { cachedTranscriptionModels, cachedVoices, createSpeechLists, type SpeechLists } from "../hub/speech-files.ts";
+import {
+  cachedTranscriptionModels,
+  cachedVoices,
+  createSpeechLists,
+  type SpeechLists,
+  voiceConfigOf,
+} from "../hub/speech-files.ts";
 import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
 import type { Settings } from "../settings.ts";
+import type { Speakers } from "../speech/voice-config.ts";
 import type { SpeechReport } from "../status/speech.ts";
 
 /** How old the official lists of voices and transcription models may be. */
@@ -16,6 +27,8 @@ const listsFreshMs = 3_600_000;
 
 export interface Speech {
   readonly voicesDir: string;
+  /** Where the embedded engine's copies of voices lie. */
+  readonly copiesDir: string;
   /** The official voices and transcription models. */
   readonly lists: SpeechLists;
   readonly transcription: TranscriptionEngine;
@@ -23,11 +36,20 @@ export interface Speech {
   /** What is on disk. */
   cachedVoices(): Promise<readonly string[]>;
   cachedModels(): Promise<readonly string[]>;
+  /** Of a voice on disk. Throws `engine_failed` where its description is damaged. */
+  speakersOf(voice: string): Promise<Speakers>;
+  /** What each engine runs with. */
+  running(): Readonly<Record<SpeechKind, string | null>>;
   observe(): Promise<SpeechObserved>;
   report(): SpeechReport;
   /** Resolves when no answer is under way, or the signal aborts. */
   settled(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Where voices lie for Piper, and where the embedded engine's copies of them. */
+export function speechFolders(stateDir: string): { readonly voicesDir: string; readonly copiesDir: string } {
+  return { voicesDir: join(stateDir, "voices"), copiesDir: join(stateDir, "engines", "sherpa-voices") };
 }
 
 export function createSpeech(options: {
@@ -44,20 +66,27 @@ export function createSpeech(options: {
   const { settings, document, now, onChange, onFound, warn } = options;
   const { stateDir, cacheDir, environment } = settings;
   const enginesDir = join(stateDir, "engines");
-  const voicesDir = join(stateDir, "voices");
+  const { voicesDir, copiesDir } = speechFolders(stateDir);
   const common = (
     engine: string,
-  ): Omit<ServerChildOptions, "what"> & { onFound(): void; idleMs: number; drainMs: number } => ({
+  ): Omit<ServerChildOptions, "what"> & {
+    onFound(): void;
+    idleMs: number;
+    drainMs: number;
+    warn(message: string, fields: object): void;
+  } => ({
     stateDir,
     environment,
     startTimeoutMs: settings.loadTimeoutMs,
     stopGraceMs: settings.stopGraceMs,
+    silenceLimitMs: settings.silenceLimitMs,
     idleMs: settings.speechIdleMs,
     drainMs: settings.drainMs,
     now,
     onOutput: (text) => options.onOutput(engine, text),
     onChange,
     onFound,
+    warn,
   });
   const transcription = createTranscriptionEngine({
     ...common("whisper-server"),
@@ -71,7 +100,7 @@ export function createSpeech(options: {
     explicit: settings.piper,
     enginesDir,
     voicesDir,
-    warn,
+    copiesDir,
   });
   const engines: readonly SpeechEngine[] = [transcription, synthesis];
 
@@ -84,11 +113,17 @@ export function createSpeech(options: {
 
   return {
     voicesDir,
+    copiesDir,
     lists: createSpeechLists({ client: options.hub, stateDir, freshMs: listsFreshMs, now }),
     transcription,
     synthesis,
     cachedVoices: () => cachedVoices(voicesDir),
+    speakersOf: (voice) => voiceConfigOf(voicesDir, voice),
     cachedModels: async () => (await cachedTranscriptionModels(cacheDir)).map(({ name }) => name),
+    running: () => ({
+      transcription: transcription.snapshot().choice,
+      synthesis: synthesis.snapshot().choice,
+    }),
     observe: async () => {
       const { speech } = document();
       const [first, second] = await Promise.all([
@@ -104,5 +139,28 @@ export function createSpeech(options: {
     close: async () => {
       await Promise.all(engines.map((engine) => engine.close()));
     },
+  };
+}
+
+/** What speech has on the disk, and the actions that change it. */
+export async function openSpeechStorage(options: {
+  readonly settings: Settings;
+  readonly speech: Speech;
+  readonly hub: HubClient;
+  readonly turns: RepoTurns;
+  /** Of this gateway, among others that share the cache. */
+  readonly gateway: string;
+  readonly comesBack: (kind: SpeechKind, choice: string) => Promise<boolean>;
+  readonly desired: () => Desired;
+  readonly now: () => number;
+  readonly warn: (message: string, fields: object) => void;
+}): Promise<{ readonly files: SpeechStore; readonly handlers: ReturnType<typeof speechHandlers> }> {
+  const { speech, hub, turns, settings } = options;
+  const { cacheDir, stateDir } = settings;
+  const { voicesDir, copiesDir, lists, running } = speech;
+  const inventory = await openSpeechInventory(stateDir, options.warn);
+  return {
+    files: createSpeechStore({ ...options, cacheDir, voicesDir, copiesDir, inventory, running }),
+    handlers: speechHandlers({ ...options, cacheDir, voicesDir, hub, lists, engines: speech, turns, inventory }),
   };
 }

@@ -24,12 +24,16 @@ export function renderError(family: Family | Dialect, thrown: unknown): Rendered
   const message = error.code === "internal" ? "internal error" : error.message;
   if (family === "gateway")
     return { status: error.status, body: { error: { code: error.code, message, hint: error.hint } } };
+  const told = hinted.has(error.code) ? `${message}. ${error.hint}` : message;
   const type = error.status < 500 ? "invalid_request_error" : "server_error";
   return {
     status: error.status,
-    body: shape(family, error.status, { message, type, param: paramOf(error), code: error.code }),
+    body: shape(family, error.status, { message: told, type, param: paramOf(error), code: error.code }),
   };
 }
+
+/** Of these the message says what is the matter and not what to do; other families have no place for a hint. */
+const hinted: ReadonlySet<string> = new Set(["speech_off", "voice_not_found"]);
 
 function paramOf(error: GatewayError): string | null {
   return error.param ?? (error.code === "model_not_found" ? "model" : null);

@@ -1,19 +1,18 @@
 // Voices and transcription models from the hub: the official lists, what is on disk, and bringing what is missing.
 // Voices also get a flat folder of their own, as Piper wants them; the bytes stay in the cache and are linked from there.
-import { copyFile, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
+import { copyFile, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
 import { parseJson, writeAtomic } from "../desired/atomic-file.ts";
 import { makeFolder } from "../desired/folder.ts";
 import { isModelFileName, type ModelFile, transcriptionRepo } from "../speech/transcription-models.ts";
-import { isVoiceId, parseManifest, type Voice } from "../speech/voices.ts";
+import { parseVoiceConfig, type VoiceConfig } from "../speech/voice-config.ts";
+import { isVoiceId, parseManifest, type Voice, voiceRepo } from "../speech/voices.ts";
 import type { HubClient } from "./client.ts";
 import { cacheError } from "./errors.ts";
 import { repoOfFolder } from "./layout.ts";
 import { type FilesPull, type PulledFiles, pullFiles } from "./pull-files.ts";
 
-/** The official repository of Piper's voices. */
-export const voiceRepo = "rhasspy/piper-voices";
 const manifestPath = "voices.json";
 /** 173 voices are 250 kB. */
 const manifestLimit = 16 * 1024 * 1024;
@@ -165,6 +164,34 @@ export async function cachedVoices(voicesDir: string): Promise<string[]> {
     if ((await sizeOf(join(voicesDir, name))) > 0 && (await sizeOf(join(voicesDir, `${name}.json`))) > 0) ids.push(id);
   }
   return ids.toSorted();
+}
+
+/** Of the voices in the folder those that are files of their own, put there by hand, with their bytes. */
+export async function plainVoices(voicesDir: string): Promise<Map<string, number>> {
+  const found = new Map<string, number>();
+  for (const id of await cachedVoices(voicesDir)) {
+    const entry = await lstat(join(voicesDir, `${id}.onnx`)).catch(() => null);
+    if (entry?.isFile() === true) found.set(id, entry.size + (await sizeOf(join(voicesDir, `${id}.onnx.json`))));
+  }
+  return found;
+}
+
+/** Takes a voice out of the folder; what it links to stays. Answers with how many names went. Throws `cache_unwritable`. */
+export async function forgetVoice(voicesDir: string, voice: string): Promise<number> {
+  const own = [`${voice}.onnx`, `${voice}.onnx.json`, `${voice}.MODEL_CARD`];
+  const there = (await namesIn(voicesDir)).filter((name) => own.includes(name.normalize("NFC")));
+  try {
+    for (const name of there) await rm(join(voicesDir, name), { force: true });
+  } catch (error) {
+    throw cacheError(error, voice);
+  }
+  return there.length;
+}
+
+/** What a voice in the folder says about itself. Throws `engine_failed` where that is damaged or gone. */
+export async function voiceConfigOf(voicesDir: string, voice: string): Promise<VoiceConfig> {
+  const text = await readFile(join(voicesDir, `${voice}.onnx.json`), "utf8").catch(() => "");
+  return parseVoiceConfig(parseJson(text), voice);
 }
 
 /** A link where the system has them, in one step over what was there. */

@@ -45,7 +45,8 @@ export type Action = ActionBase &
     /** `changes`: every model, loaded or not, whose settings or files are others now; none of them may be loaded meanwhile. */
     | { readonly kind: "router.reload"; readonly changes: readonly string[] }
     | { readonly kind: "router.restart" }
-    | { readonly kind: "voice.pull"; readonly voice: string }
+    /** `requested`: by somebody, whatever the document names. */
+    | { readonly kind: "voice.pull"; readonly voice: string; readonly requested?: true }
     | { readonly kind: "transcription.pull"; readonly file: string }
     /** `choice`: the model's file or the voice. */
     | { readonly kind: "speech.start"; readonly engine: SpeechKind; readonly choice: string }

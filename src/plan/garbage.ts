@@ -9,7 +9,7 @@ import { storedFiles } from "./stored.ts";
 
 export interface GarbageItem {
   readonly repo: string;
-  readonly kind: "revision" | "blob" | "partial" | "folder";
+  readonly kind: "revision" | "blob" | "partial" | "folder" | "speech";
   /** Relative to the model cache. */
   readonly path: string;
   /** Links and blobs that go. */

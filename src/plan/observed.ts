@@ -153,7 +153,10 @@ export interface SpeechState {
   readonly cached: readonly string[];
   /** Times (ms) of exits nobody asked for. */
   readonly crashes: readonly number[];
+  /** Of the exit before, if nobody asked for that; else empty. */
   readonly lastWords: string;
+  /** Since when (ms) a ready one has not answered; null while it does. */
+  readonly silentSince: number | null;
   /** Somebody waits for it. */
   readonly wanted: boolean;
   /** Nobody has used it for as long as an engine stays without use. */
@@ -171,6 +174,7 @@ export const restingSpeech: SpeechState = {
   cached: [],
   crashes: [],
   lastWords: "",
+  silentSince: null,
   wanted: false,
   idle: false,
 };

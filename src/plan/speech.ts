@@ -66,7 +66,7 @@ function planEngine(
     key: speechKey(kind),
     engine: kind,
     choice: wanted,
-    reason: state.crashes.length > 0 ? "EngineCrashed" : "EngineStopped",
+    reason: state.lastWords === "" ? "EngineStopped" : "EngineCrashed",
     message: `start ${kind} with ${wanted}`,
     disrupts: [],
   };

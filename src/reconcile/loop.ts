@@ -170,7 +170,8 @@ export function createLoop(options: {
       [...found.held.map((held) => held.action), ...found.actions].map((action) => [action.key, action]),
     );
     for (const { action, lane } of options.executor().running()) {
-      if (lane === "transfer" && !("model" in action) && !speech.includes(action.key))
+      const isAsked = action.kind === "voice.pull" && action.requested === true;
+      if (lane === "transfer" && !("model" in action) && !speech.includes(action.key) && !isAsked)
         options.executor().cancel(action.key);
       if (lane !== "transfer" || !("model" in action)) continue;
       const instead = planned.get(action.key);

@@ -64,6 +64,8 @@ export function createPiperClient(options: {
   readonly generation: PiperGeneration;
   readonly concurrency: number;
   readonly timeoutMs: number;
+  /** A piece took longer than that. */
+  readonly onOverdue?: (why: string) => void;
 }): PiperClient {
   const { generation } = options;
   // It closes the connection after each answer.
@@ -88,7 +90,10 @@ export function createPiperClient(options: {
       return { status: answer.statusCode, body: await readAtMost(answer.body, soundLimit, () => endless(soundLimit)) };
     } catch (error) {
       if (signal.aborted) throw new GatewayError("cancelled", "the client left", { cause: error });
-      if (limit.aborted) throw failed(`did not answer within ${options.timeoutMs} ms`, error);
+      if (limit.aborted) {
+        options.onOverdue?.(`it did not speak a piece of text within ${options.timeoutMs / 1000} s and was ended`);
+        throw failed(`did not answer within ${options.timeoutMs} ms`, error);
+      }
       throw error instanceof GatewayError ? error : failed(`broke off (${reasonOf(error)})`, error);
     }
   }
@@ -131,7 +136,11 @@ function check(piece: PieceRequest, generation: PiperGeneration): void {
   if (speaker !== null && !(Number.isSafeInteger(speaker) && speaker >= 0)) throw invalid(`${speaker} is no speaker`);
   if (lengthScale !== null && !(lengthScale >= 0.1 && lengthScale <= 10)) throw invalid(`${lengthScale} is no pace`);
   if (generation === "text" && (speaker !== null || lengthScale !== null)) {
-    throw new GatewayError("not_supported", "this version of Piper takes speaker and pace only when it is started");
+    const param = lengthScale !== null ? "speed" : "voice";
+    const what = lengthScale !== null ? "at another speed" : "as another speaker";
+    throw new GatewayError("invalid_request", `the installed version of Piper cannot speak ${what}: a newer one can`, {
+      param,
+    });
   }
 }
 

@@ -1,7 +1,7 @@
 // What a voice says about itself in its `.onnx.json`: the rate of its sound, its speakers, what its sounds are called.
 // Pure. Piper's server answers an unknown speaker with the wrong voice instead of an error, so we look here first.
 import { GatewayError } from "../core/errors.ts";
-import { count, isRecord, isVoiceId, speakerMap } from "./voices.ts";
+import { count, isRecord, speakerMap } from "./voices.ts";
 
 export interface VoiceConfig {
   /** Samples per second. */
@@ -18,6 +18,9 @@ export interface VoiceConfig {
   readonly lengthScale: number;
   readonly noiseW: number;
 }
+
+/** What a voice's own description and the manifest both say. */
+export type Speakers = Pick<VoiceConfig, "numSpeakers" | "speakers">;
 
 /** Throws `engine_failed` that names what is missing: Piper would end over it. */
 export function parseVoiceConfig(value: unknown, voice: string): VoiceConfig {
@@ -50,26 +53,20 @@ export function parseVoiceConfig(value: unknown, voice: string): VoiceConfig {
   };
 }
 
-/** A client's `voice`: an id, or an id and a speaker (`en_GB-vctk-medium:p239`). Throws `invalid_request`. */
-export function parseVoiceName(name: string): { readonly voice: string; readonly speaker: string | null } {
+/** A client's `voice`: an id, or an id and a speaker (`en_GB-vctk-medium:p239`). Whether there is such a voice is not checked. */
+export function splitVoiceName(name: string): { readonly voice: string; readonly speaker: string | null } {
   const trimmed = name.trim().normalize("NFC");
   const colon = trimmed.indexOf(":");
-  const voice = colon < 0 ? trimmed : trimmed.slice(0, colon);
-  const speaker = colon < 0 ? null : trimmed.slice(colon + 1);
-  if (!isVoiceId(voice) || speaker === "") {
-    throw new GatewayError(
-      "invalid_request",
-      `${JSON.stringify(name.slice(0, 120))} is no voice: ids look like en_US-lessac-medium`,
-    );
-  }
-  return { voice, speaker };
+  return colon < 0
+    ? { voice: trimmed, speaker: null }
+    : { voice: trimmed.slice(0, colon), speaker: trimmed.slice(colon + 1) };
 }
 
 /**
  * The number of a speaker, by name or number; null for the voice's only or first one. Throws `invalid_request` for one that
  * the voice does not have, with some that it has.
  */
-export function speakerNumber(config: VoiceConfig, speaker: string | null, voice: string): number | null {
+export function speakerNumber(config: Speakers, speaker: string | null, voice: string): number | null {
   if (speaker === null) return null;
   const named = config.speakers.get(speaker);
   // Piper checks a number with `>` where `>=` is right, so the one after the last would reach the model.
@@ -79,6 +76,7 @@ export function speakerNumber(config: VoiceConfig, speaker: string | null, voice
   throw new GatewayError(
     "invalid_request",
     `${voice} has no speaker ${JSON.stringify(speaker.slice(0, 60))}; it has ${config.numSpeakers}${some === "" ? "" : `: ${some}`}`,
+    { param: "voice" },
   );
 }
 

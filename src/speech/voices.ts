@@ -42,6 +42,9 @@ export interface VoiceManifest {
   readonly skipped: readonly string[];
 }
 
+/** The official repository. */
+export const voiceRepo = "rhasspy/piper-voices";
+
 const searchLimit = 50;
 
 /**

@@ -43,10 +43,10 @@ export function speechFindings(input: SpeechInput): SpeechFinding[] {
     return wanted === null ? [] : [engineFinding(kind, wanted, input.observed.speech[kind], input)];
   });
   // What does not work before what does, what serves before what waits to be asked.
-  const first =
-    said.find(({ status }) => status !== "True") ?? said.find(({ reason }) => reason === "Serving") ?? said[0];
+  const wrong = said.filter(({ status }) => status !== "True");
+  const [first] = wrong.length > 0 ? wrong : [...said.filter(({ reason }) => reason === "Serving"), ...said];
   if (!first) return [];
-  const message = first.status === "True" ? said.map((each) => each.message).join("; ") : first.message;
+  const message = (wrong.length > 0 ? wrong : said).map((each) => each.message).join("; ");
   return [{ ...first, type: "SpeechReady", message }];
 }
 
@@ -62,11 +62,13 @@ function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { b
     return no(isThere ? failure.reason : missing(kind), why);
   }
   if (!isThere) return no(missing(kind), `${wanted} is not here yet: it is being pulled`);
+  if (state.silentSince !== null)
+    return no("NotAnswering", `${kind} does not answer; it is ended and started again if it stays silent`);
   if (state.phase === "ready" && state.choice === wanted)
     return yes("Serving", `${kind} runs with ${wanted} as process ${state.pid ?? 0}`);
   if (state.phase === "ready") return no("Changing", `${kind} still runs with ${state.choice ?? "another"}`);
   if (state.phase === "starting") return no("Starting", `${kind} is starting with ${wanted}`);
-  if (state.crashes.length > 0 && state.lastWords !== "")
+  if (state.lastWords !== "")
     return yes("Idle", `${kind} starts again with the next request; it ended by itself: ${state.lastWords}`);
   return yes("Idle", `${kind} starts with the first request`);
 }

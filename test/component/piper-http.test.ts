@@ -59,7 +59,13 @@ describe("a Piper server", { concurrency: true }, () => {
     assert.ok(Math.abs(pitch(slow.samples, slow.sampleRate) - 600) < 10);
     assert.ok(Math.abs(slow.samples.length / slow.sampleRate - 10 * secondsPerCharacter) < 0.001);
     const old = await talking(t, "text");
-    assert.equal((await refusal(old.client.speak({ ...plain, text: "a", speaker: 1 }, never))).code, "not_supported");
+    for (const [wanted, param] of [
+      [{ speaker: 1 }, "voice"],
+      [{ lengthScale: 2 }, "speed"],
+    ] as const) {
+      const error = await refusal(old.client.speak({ ...plain, text: "a", ...wanted }, never));
+      assert.deepEqual([error.code, error.param], ["invalid_request", param]);
+    }
   });
 
   it("never gets a path for a voice, nor numbers that make no sense", async (t) => {

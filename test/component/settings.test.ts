@@ -67,6 +67,7 @@ describe("settings", () => {
       speechEngine: "auto",
       piper: undefined,
       speechIdleMs: 600_000,
+      uploadStallMs: 15_000,
       uploadLimit: 536_870_912,
       workerIntervalMs: 5_000,
       workerStableMs: 10_000,

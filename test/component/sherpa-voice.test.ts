@@ -1,7 +1,7 @@
 // A Piper voice made ready for sherpa-onnx: what is written, when it is written again, and what cannot be.
 import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { prepareVoice } from "../../src/engines/sherpa.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
@@ -36,6 +36,9 @@ describe("a voice for sherpa-onnx", { concurrency: true }, () => {
     const second = await prepareVoice("en_US-a-low", model, target);
     assert.notEqual(second.model, first.model);
     assert.equal((await readdir(target)).length, 2);
+    // Of the voice before nothing is kept, also where this one is made already.
+    const other = await prepareVoice("en_US-b-low", await writeVoice(folder, "en_US-b-low"), target);
+    assert.deepEqual((await readdir(target)).toSorted(), ["en_US-a-low-b-low", basename(dirname(other.model))]);
   });
 
   it("is refused where something else than espeak-ng has to read the text, or a part of it is missing", async (t) => {

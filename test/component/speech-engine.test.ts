@@ -31,7 +31,7 @@ function world(options: { readonly drainMs?: number; readonly idleMs?: number; r
   };
   const engine = createSpeechEngine(
     {
-      snapshot: () => ({ phase, pid: phase === "stopped" ? null : 1, crashes: [], lastWords: "" }),
+      snapshot: () => ({ phase, pid: phase === "stopped" ? null : 1, crashes: [], lastWords: "", silentSince: null }),
       find: () =>
         made.isInstalled ? Promise.resolve() : Promise.reject(new GatewayError("engine_missing", "there is none")),
       has: () => Promise.resolve(true),

@@ -44,6 +44,7 @@ async function world(t: TestContext, kind = "synthesize", recycle = { requests: 
     environment: {},
     startTimeoutMs: 10_000,
     stopGraceMs: 2_000,
+    silenceLimitMs: 20_000,
     now: Date.now,
     onOutput: () => undefined,
     onChange: () => undefined,

@@ -30,6 +30,7 @@ async function world(t: TestContext): Promise<World> {
     environment: { PATH: process.env["PATH"] },
     startTimeoutMs: 20_000,
     stopGraceMs: 2_000,
+    silenceLimitMs: 20_000,
     now: Date.now,
     onOutput: () => undefined,
     onChange: () => undefined,

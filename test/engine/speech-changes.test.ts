@@ -1,6 +1,6 @@
 // Speech while the world changes: voices under load, engines that are killed, missing or idle, a hub that is away.
 import assert from "node:assert/strict";
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, realpath, stat, symlink, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { basename, join } from "node:path";
 import { test } from "node:test";
@@ -80,7 +80,7 @@ test("another transcription model by the file, and engines that are killed", asy
   await gateway.until("the other one", ({ speech }) => speech.transcription?.choice === "ggml-base.en.bin");
   assert.equal(await text(), otherWords);
 
-  await t.test("killed while it hears: an error, and the next request works", async () => {
+  await t.test("killed while it hears: what has come of the upload is sent to the next one", async () => {
     const body = form({ file: someSound() });
     const upload = request(`${gateway.url}/v1/audio/transcriptions`, {
       method: "POST",
@@ -101,7 +101,7 @@ test("another transcription model by the file, and engines that are killed", asy
     kill(gateway.engine("transcription").pid);
     await gateway.until("its end is noticed", ({ speech }) => speech.transcription?.phase === "stopped");
     upload.end(body.subarray(1_000));
-    assert.ok([502, 503].includes(await answered));
+    assert.equal(await answered, 200);
     assert.equal(await text(), otherWords);
     assert.equal(gateway.gateway.status().speech.transcription?.crashes, 1);
   });
@@ -224,4 +224,24 @@ test("Piper as a Python package, where a setting names it", async (t) => {
   const second = await gateway.say(highVoice);
   assert.ok(second.samples.length > 0);
   assert.notEqual(gateway.engine("synthesis").pid, pid);
+});
+
+test("a voice and a model that are damaged on the disk are fetched again, and whoever asks is answered", async (t) => {
+  const gateway = await startSpeechGateway(t, { flags: ["--speech-idle", "0.2"] });
+  const heard = async (): Promise<unknown> =>
+    (await gateway.json("/v1/audio/transcriptions", soundForm(someSound()))).body["text"];
+  await gateway.say(lowVoice);
+  assert.equal(((await heard()) as string).trim(), spokenWords);
+  await gateway.until(
+    "both ended",
+    ({ speech }) => speech.synthesis?.phase === "stopped" && speech.transcription?.phase === "stopped",
+  );
+  const voice = await realpath(join(gateway.stateDir, "voices", `${lowVoice}.onnx`));
+  await writeFile(voice, Buffer.alloc((await stat(voice)).size));
+  assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
+  const models = join(gateway.cacheDir, "models--ggerganov--whisper.cpp", "snapshots");
+  const [commit = ""] = await readdir(models);
+  const model = await realpath(join(models, commit, "ggml-said.en.bin"));
+  await writeFile(model, Buffer.alloc((await stat(model)).size));
+  assert.equal(((await heard()) as string).trim(), spokenWords);
 });

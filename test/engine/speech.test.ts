@@ -203,7 +203,8 @@ test("interface 4, Speech is off: unless it is asked for; then nothing is starte
     await gateway.until("on", ({ speech }) => speech.synthesis !== null);
     assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
     const other = await gateway.json("/v1/audio/transcriptions", soundForm(someSound()));
-    assert.deepEqual([other.status, codeOf(other), messageOf(other)], [503, "speech_off", "transcription is off"]);
+    assert.deepEqual([other.status, codeOf(other)], [503, "speech_off"]);
+    assert.match(messageOf(other), /^transcription is off\. Add `speech: .*` to gateway\.yaml\.$/);
   });
   await t.test("off again: the engine ends", async () => {
     const { pid } = gateway.engine("synthesis");

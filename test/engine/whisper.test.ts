@@ -48,16 +48,14 @@ describe("whisper-server", { concurrency: true }, () => {
     const { whisper, folder } = await whisperFor(t, { path: "/nowhere" });
     await whisper.start(await whisperServer(), await writeWhisperModel(folder, "x"), never);
     assert.equal(whisper.snapshot().converts, false);
-    const unreadable: readonly Parameters<typeof form>[0][] = [
-      { file: Buffer.from("no sound") },
-      { sound: someSound() },
-      { file: someSound().subarray(0, 44) },
-    ];
-    for (const parts of unreadable) {
-      const error = await refusal(heard(whisper, parts));
+    for (const file of [Buffer.from("no sound"), someSound().subarray(0, 44)]) {
+      const error = await refusal(heard(whisper, { file }));
       assert.equal(error.code, "invalid_request");
       assert.match(error.message, /field `file` that holds sound as WAV, FLAC or MP3; other forms need ffmpeg/);
     }
+    const none = await refusal(heard(whisper, { sound: "here" }));
+    assert.deepEqual([none.code, none.param], ["invalid_request", "file"]);
+    assert.match(none.message, /the form has no field `file`/);
     const json = { ...upload(Buffer.from("{}")), contentType: "application/json" };
     assert.equal((await refusal(whisper.transcribe(json))).code, "invalid_request");
     assert.equal(await heard(whisper), '{"text":" x\\n"}');

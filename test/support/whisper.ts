@@ -5,7 +5,8 @@ import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { installEngine } from "../../src/engines/install/install.ts";
 import { locateEngine } from "../../src/engines/locate.ts";
-import { createWhisper, type Upload, type Whisper } from "../../src/engines/whisper.ts";
+import { createWhisper, type Whisper } from "../../src/engines/whisper.ts";
+import type { Upload } from "../../src/engines/whisper-wire.ts";
 import { packageRoot } from "../../src/settings.ts";
 import { wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "./clean-up.ts";
@@ -57,7 +58,7 @@ export async function writeWhisperModel(
 /** Not started; what is left of it ends with the test. */
 export async function whisperFor(
   t: TestContext,
-  options: { readonly path?: string; readonly queueDepth?: number } = {},
+  options: { readonly path?: string; readonly queueDepth?: number; readonly freeWithinMs?: number } = {},
 ): Promise<{ readonly whisper: Whisper; readonly folder: string }> {
   const folder = await scratchFolder(t);
   const whisper = createWhisper({
@@ -66,7 +67,9 @@ export async function whisperFor(
     environment: { PATH: options.path ?? process.env["PATH"] },
     startTimeoutMs: 20_000,
     stopGraceMs: 5_000,
+    silenceLimitMs: 20_000,
     queueDepth: options.queueDepth ?? 4,
+    freeWithinMs: options.freeWithinMs ?? 5_000,
     now: Date.now,
     onOutput: () => undefined,
     onChange: () => undefined,
@@ -80,8 +83,9 @@ export async function startedWhisper(
   t: TestContext,
   words = "hello from the ear",
   queueDepth = 4,
+  freeWithinMs = 5_000,
 ): Promise<{ readonly whisper: Whisper; readonly folder: string }> {
-  const { whisper, folder } = await whisperFor(t, { queueDepth });
+  const { whisper, folder } = await whisperFor(t, { queueDepth, freeWithinMs });
   await whisper.start(await whisperServer(), await writeWhisperModel(folder, words), new AbortController().signal);
   return { whisper, folder };
 }
@@ -118,7 +122,8 @@ export function upload(body: Buffer | Readable, signal: AbortSignal = new AbortC
   return {
     contentType: `multipart/form-data; boundary=${boundary}`,
     contentLength: Buffer.isBuffer(body) ? body.length : null,
-    body: Buffer.isBuffer(body) ? Readable.from([body]) : body,
+    body: () => (Buffer.isBuffer(body) ? Readable.from([body]) : body.iterator({ destroyOnReturn: false })),
+    waiting: signal,
     signal,
   };
 }

@@ -1,6 +1,7 @@
 // The edits, wired to the document and the loop.
 import type { DesiredStore } from "../../desired/store.ts";
 import type { Executor } from "../../execute/executor.ts";
+import type { SpeechStore } from "../../execute/speech-files.ts";
 import type { HubClient } from "../../hub/client.ts";
 import type { Loop } from "../../reconcile/loop.ts";
 import type { StatusReport } from "../../status/report.ts";
@@ -11,6 +12,7 @@ import type { Edits } from "./edits.ts";
 import { ejectEdit } from "./eject.ts";
 import { pullEdit } from "./pull-model.ts";
 import { removeEdit } from "./remove-model.ts";
+import { withSpeechRemoval } from "./remove-speech.ts";
 import { rosterEdits } from "./roster.ts";
 import { contextSizeEdit } from "./set-context-size.ts";
 
@@ -21,6 +23,7 @@ export interface EditsDeps {
   readonly catalogue: Catalogue;
   readonly executor: Executor;
   readonly hub: HubClient;
+  readonly speechFiles: Pick<SpeechStore, "has" | "remove">;
   readonly status: () => StatusReport;
   readonly waitTimeoutMs: number;
   /** ms */
@@ -31,7 +34,7 @@ export function createEdits(deps: EditsDeps): Edits {
   return {
     setContextSize: contextSizeEdit(deps),
     eject: ejectEdit(deps),
-    remove: removeEdit(deps),
+    remove: withSpeechRemoval(deps, removeEdit(deps)),
     pull: pullEdit(deps),
     addAlias: addAliasEdit(deps),
     removeAlias: removeAliasEdit(deps),

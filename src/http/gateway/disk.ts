@@ -7,6 +7,7 @@ import type { DesiredStore } from "../../desired/store.ts";
 import type { Collector } from "../../execute/cache-gc.ts";
 import type { Inventory } from "../../execute/inventory.ts";
 import type { LastUsed } from "../../execute/last-used.ts";
+import type { SpeechStore } from "../../execute/speech-files.ts";
 import { diskReport } from "../../plan/disk-report.ts";
 import type { Loop } from "../../reconcile/loop.ts";
 import { callOf } from "../call.ts";
@@ -17,6 +18,7 @@ export interface DiskRoutesDeps extends CollectDeps {
   readonly store: DesiredStore;
   readonly loop: Pick<Loop, "last" | "sizes">;
   readonly collector: Collector;
+  readonly speechFiles: Pick<SpeechStore, "report">;
   readonly inventory: Pick<Inventory, "entries">;
   readonly lastUsed: Pick<LastUsed, "entries">;
 }
@@ -45,7 +47,8 @@ export function diskRoutes(app: FastifyInstance, deps: DiskRoutesDeps): void {
     if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
     const { router, freeBytes } = pass.observed;
     const listed = router.models.state === "known" ? router.models.value : [];
-    return diskReport({
+    const { speech, bytes: speechBytes } = await deps.speechFiles.report(look.survey);
+    const report = diskReport({
       ...look,
       inventory: deps.inventory.entries(),
       desired: deps.store.current().document,
@@ -54,6 +57,7 @@ export function diskRoutes(app: FastifyInstance, deps: DiskRoutesDeps): void {
       totals: new Map([...deps.loop.sizes.totals()].map(([key, total]) => [modelOf(key), total])),
       freeBytes,
     });
+    return { ...report, speech, totals: { ...report.totals, speechBytes } };
   });
 
   app.post("/api/models/gc", { config: { query: ["dryRun"] } }, async (request, reply) => {

@@ -1,5 +1,5 @@
 // The six speech routes: two belong to the compatible family, four are the gateway's own. None needs a license key.
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { noQuerySchema, type SpeechSearchQuery, speechSearchQuerySchema } from "../../../schemas/own.ts";
 import { type SpeechRequest, speechRequestSchema } from "../../../schemas/speech.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -10,6 +10,7 @@ import { clientLeft } from "../client-left.ts";
 import { installFamily } from "../family.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { bodyCheck, queryCheck } from "../validate.ts";
+import { installPatience } from "./patience.ts";
 import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";
 
@@ -30,36 +31,32 @@ const noQuery = queryCheck<object>(noQuerySchema);
 /** Below the compatible family's prefix. */
 export function audioRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void {
   installFamily(app, "compat");
-  // An upload may be large: it is left where it is until the engine takes it.
-  app.addContentTypeParser("multipart/form-data", (_request, _payload, done) => done(null));
-  app.post(
-    "/audio/transcriptions",
-    {
-      config,
-      // Before the body is read.
-      onRequest: (request, _reply, done) => {
-        const type = request.headers["content-type"] ?? "";
-        const isForm = /^multipart\/form-data\s*(;|$)/i.test(type);
-        done(
-          isForm ? undefined : new GatewayError("unsupported_media_type", "a transcription takes multipart/form-data"),
-        );
-      },
-    },
-    async (request, reply) => {
+  void app.register((forms, _options, done) => {
+    // An upload may be large: it is left where it is until the engine takes it.
+    forms.addContentTypeParser("multipart/form-data", (_request, _payload, parsed) => parsed(null));
+    forms.post("/audio/transcriptions", { config, onRequest: requireForm }, async (request, reply) => {
       await transcribe(deps, request, reply);
       return reply;
-    },
-  );
+    });
+    done();
+  });
   app.post<{ Body: Buffer }>("/audio/speech", { config }, async (request, reply) => {
     await speak(deps, speechRequest(parseJsonBody(request.body)), request, reply);
     return reply;
   });
 }
 
+/** Before the body is read. */
+function requireForm({ headers }: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
+  const isForm = /^multipart\/form-data\s*(;|$)/i.test(headers["content-type"] ?? "");
+  done(isForm ? undefined : new GatewayError("unsupported_media_type", "a transcription takes multipart/form-data"));
+}
+
 /** Voices and transcription models. */
 export function speechRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void {
   const { use, lists } = deps;
   installFamily(app, "gateway");
+  installPatience(app);
   app.get("/api/tts/voices/cached", { config }, async (request) => {
     noQuery(request.query);
     use.requireOn();

@@ -1,10 +1,17 @@
-// An upload's way to the transcription engine: as it comes, no byte of it kept, and not more of it than is allowed.
+// An upload's way to the transcription engine: as it comes, and once more from its beginning where the engine has ended.
+// Answers what the engine answers, whatever form of it the request asked for.
 import type { IncomingMessage } from "node:http";
-import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { toGatewayError } from "../../core/errors.ts";
 import type { TranscriptionEngine } from "../../engines/transcription-engine.ts";
+import type { Transcription } from "../../engines/whisper.ts";
+import { isOn } from "../../speech/transcription-fields.ts";
 import { callOf } from "../call.ts";
+import type { Call } from "../edits/edits.ts";
+import { grantTime } from "./patience.ts";
+import { transcriptEvents } from "./transcript-events.ts";
+import { isEnd, until } from "./until.ts";
+import { createUploadSource, tooLarge, type UploadSource } from "./upload-source.ts";
 import type { SpeechUse } from "./use.ts";
 
 export interface TranscribeDeps {
@@ -12,62 +19,81 @@ export interface TranscribeDeps {
   readonly engines: { readonly transcription: TranscriptionEngine };
   /** Bytes. */
   readonly uploadLimit: number;
+  /** ms that an upload may bring next to nothing while the engine waits for it, and all others behind it. */
+  readonly uploadStallMs: number;
+  /** No new work is taken, and what has not begun is given up. */
+  readonly stopping: AbortSignal;
+  /** What is under way is given up. */
+  readonly cutOff: AbortSignal;
 }
 
-/** Answers with what the engine answers, whatever form of it the request asked for. */
+const attempts = 3;
+/** ms for the rest of an upload that nobody wants. */
+const restMs = 30_000;
+
 export async function transcribe(deps: TranscribeDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { raw } = request;
-  const contentLength = lengthOf(raw);
+  const over = grantTime(raw.socket);
+  const source = createUploadSource(raw.iterator({ destroyOnReturn: false }), {
+    limit: deps.uploadLimit,
+    stallMs: deps.uploadStallMs,
+  });
   try {
-    deps.use.requireOn("transcription");
-    if (contentLength !== null && contentLength > deps.uploadLimit) throw tooLarge(deps.uploadLimit);
-    const call = callOf(request, reply);
-    const release = await deps.use.transcription(call);
+    const { contentType, body, fields } = await heard(deps, request, callOf(request, reply), source);
+    const events = isOn(fields.get("stream")) ? transcriptEvents(contentType, body) : null;
+    if (events === null) void reply.type(contentType).send(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+    else void reply.type("text/event-stream").header("cache-control", "no-cache").send(events);
+  } catch (error) {
+    const failure = toGatewayError(error);
+    // Most clients read an answer only when they have sent everything; what is too much, or never comes, is not read.
+    if (["body_too_large", "upload_stalled"].includes(failure.code)) void reply.header("connection", "close");
+    else dropRest(raw, source);
+    throw failure;
+  } finally {
+    over();
+  }
+}
+
+async function heard(
+  { use, engines, stopping, cutOff, uploadLimit }: TranscribeDeps,
+  { raw }: FastifyRequest,
+  call: Call,
+  source: UploadSource,
+): Promise<Transcription> {
+  use.requireOn("transcription");
+  const length = raw.headers["content-length"];
+  const contentLength = length === undefined ? null : Number(length);
+  if (contentLength !== null && contentLength > uploadLimit) throw tooLarge(uploadLimit);
+  let isRepeated = false;
+  for (let attempt = 1; ; attempt++) {
+    const release = await until(stopping, call.signal, (signal) => use.transcription({ ...call, signal }));
     try {
-      const { contentType, body } = await deps.engines.transcription.transcribe({
-        contentType: raw.headers["content-type"] ?? "",
-        contentLength,
-        body: limited(raw, deps.uploadLimit),
-        signal: call.signal,
-      });
-      void reply.type(contentType).send(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+      return await until(cutOff, call.signal, (signal) =>
+        until(stopping, signal, (waiting) =>
+          engines.transcription.transcribe({
+            contentType: raw.headers["content-type"] ?? "",
+            contentLength,
+            body: source.open,
+            waiting,
+            signal,
+          }),
+        ),
+      );
+    } catch (error) {
+      // An upload over which the engine ends would end it again and again.
+      if (attempt === attempts || isRepeated || !source.canRepeat() || !isEnd(error)) throw error;
+      isRepeated = source.hasBegun();
     } finally {
       release();
     }
-  } catch (error) {
-    const failure = causeOf(error);
-    // Most clients read an answer only when they have sent everything; what is too much is not read.
-    if (failure.code === "body_too_large") void reply.header("connection", "close");
-    else raw.resume();
-    throw failure;
   }
 }
 
-function lengthOf({ headers }: IncomingMessage): number | null {
-  const text = headers["content-length"];
-  return text === undefined ? null : Number(text);
-}
-
-/** The same bytes. The request itself stays open at the end, however it ends: the answer goes over its connection. */
-function limited(raw: IncomingMessage, limit: number): Readable {
-  async function* bytes(): AsyncGenerator<Buffer> {
-    let length = 0;
-    for await (const chunk of raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > limit) throw tooLarge(limit);
-      yield chunk;
-    }
-  }
-  return Readable.from(bytes(), { objectMode: false });
-}
-
-/** That the upload was too large comes back as the engine's connection breaking off. */
-function causeOf(error: unknown): GatewayError {
-  for (let each: unknown = error; each instanceof Error; each = each.cause)
-    if (each instanceof GatewayError && each.code === "body_too_large") return each;
-  return toGatewayError(error);
-}
-
-function tooLarge(limit: number): GatewayError {
-  return new GatewayError("body_too_large", `the upload is larger than the ${limit} bytes that --upload-limit allows`);
+function dropRest(raw: IncomingMessage, source: UploadSource): void {
+  if (raw.readableEnded || raw.destroyed) return;
+  const timer = setTimeout(() => raw.destroy(), restMs);
+  timer.unref();
+  raw.once("close", () => clearTimeout(timer));
+  const drop = (): void => void raw.resume();
+  source.close().then(drop, drop);
 }

@@ -6,12 +6,14 @@ import type { DesiredStore } from "../../desired/store.ts";
 import type { SpeechEngine } from "../../engines/speech-engine.ts";
 import type { SpeechLists } from "../../hub/speech-files.ts";
 import { backoffKey, type HeldAction } from "../../plan/actions.ts";
-import type { SpeechKind } from "../../plan/observed.ts";
+import type { SpeechKind, SpeechState } from "../../plan/observed.ts";
 import { choiceKey, speechKey } from "../../plan/speech.ts";
 import type { Loop, Pass } from "../../reconcile/loop.ts";
 import { createTurns } from "../../speech/turns.ts";
+import { type Speakers, speakerNumber, splitVoiceName } from "../../speech/voice-config.ts";
 import { isVoiceId, requireVoice } from "../../speech/voices.ts";
 import type { Call } from "../edits/edits.ts";
+import type { FetchVoice } from "./fetch-voice.ts";
 
 export interface SpeechUse {
   /** Throws `speech_off` where the document does not turn it on. */
@@ -21,8 +23,18 @@ export interface SpeechUse {
    * Throws `speech_off`, `engine_missing`, `busy`, `suspended`, `cancelled`, and what the action that failed said.
    */
   transcription(call: Call): Promise<() => void>;
-  /** The same for a voice, which becomes the document's. Throws `voice_not_found` besides. */
-  voice(name: string, call: Call): Promise<() => void>;
+  /**
+   * The same for a voice (`en_US-lessac-medium`) or one of its speakers (`en_GB-vctk-medium:p239`); the voice becomes the
+   * document's. Throws `voice_not_found` besides, `invalid_request` for a speaker that it does not have.
+   */
+  voice(name: string, call: Call): Promise<VoiceUse>;
+}
+
+export interface VoiceUse {
+  /** Null: the voice's only or first one. */
+  readonly speaker: number | null;
+  /** Call it when the answer is through. */
+  release(): void;
 }
 
 export interface SpeechUseDeps {
@@ -31,6 +43,9 @@ export interface SpeechUseDeps {
   readonly engines: Readonly<Record<SpeechKind, SpeechEngine>>;
   readonly lists: SpeechLists;
   readonly cachedVoices: () => Promise<readonly string[]>;
+  /** Of a voice on disk. */
+  readonly speakersOf: (voice: string) => Promise<Speakers>;
+  readonly fetchVoice: FetchVoice;
 }
 
 /** Clients whose makers know no other voices send one of these. */
@@ -95,14 +110,37 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     }
   }
 
-  /** The id of the voice that is meant. */
-  async function idOf(name: string, signal: AbortSignal): Promise<string> {
+  /** The voice that is meant, and whether it is here. */
+  async function meaningOf(name: string, signal: AbortSignal): Promise<Meaning> {
     const current = choiceOf("synthesis");
-    const wanted = name.trim().normalize("NFC");
-    if (openAiVoices.has(wanted.toLowerCase())) return engines.synthesis.snapshot().choice ?? current;
-    if (wanted === current) return current;
-    if (isVoiceId(wanted) && (await deps.cachedVoices()).includes(wanted)) return wanted;
-    return requireVoice(await deps.lists.voices(signal), wanted).key;
+    const { voice, speaker } = splitVoiceName(name);
+    if (openAiVoices.has(voice.toLowerCase()) && speaker === null)
+      return { voice: engines.synthesis.snapshot().choice ?? current, speaker: null, isHere: true };
+    const isHere = isVoiceId(voice) && (await deps.cachedVoices()).includes(voice);
+    if (isHere && speaker === null) return { voice, speaker, isHere };
+    if (isHere) return { voice, speaker: speakerNumber(await deps.speakersOf(voice), speaker, voice), isHere };
+    // The loop is at it, or says why not.
+    if (voice === current && speaker === null) return { voice, speaker, isHere: true };
+    const official = requireVoice(await deps.lists.voices(signal), voice);
+    return {
+      voice: official.key,
+      speaker: speakerNumber(official, speaker, official.key),
+      isHere: official.key === current || (await deps.cachedVoices()).includes(official.key),
+    };
+  }
+
+  /** Not while the document says suspend, nor for an engine that is missing: that is said before anything is fetched. */
+  async function fetch(voice: string, call: Call): Promise<void> {
+    const { desired } = await deps.loop.waitFor({
+      generation: 0,
+      timeoutMs: Number.MAX_SAFE_INTEGER,
+      signal: call.signal,
+      test: ({ observed }) => {
+        throwIfMissing(observed.speech.synthesis);
+        return true;
+      },
+    });
+    if (!desired.document.suspend) await deps.fetchVoice(voice, call.signal);
   }
 
   async function changeTo(voice: string, call: Call): Promise<(() => void) | null> {
@@ -142,20 +180,29 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
       }
     },
     voice: async (name, call) => {
-      const voice = await idOf(name, call.signal);
+      const { voice, speaker, isHere } = await meaningOf(name, call.signal);
       // The loaded voice serves, also while another one that the document names is still being fetched.
       const unwant = engines.synthesis.want();
       const loaded = await leaseOf("synthesis", voice, call).finally(unwant);
-      if (loaded) return loaded;
+      if (loaded) return { speaker, release: loaded };
+      if (!isHere) await fetch(voice, call);
       for (let attempt = 1; attempt <= attempts; attempt++) {
         const isSame = choiceOf("synthesis") === voice;
         const release = isSame ? await whenRunning("synthesis", voice, call) : await changeTo(voice, call);
-        if (release) return release;
+        if (release) return { speaker, release };
       }
       const message = `others change the voice all the time: ${voice} could not be kept`;
       throw new GatewayError("busy", message, { retryAfterMs: 5_000 });
     },
   };
+}
+
+interface Meaning {
+  /** An id. */
+  readonly voice: string;
+  readonly speaker: number | null;
+  /** Nothing has to be fetched for it. */
+  readonly isHere: boolean;
 }
 
 function patchOf(voice: string): { readonly speech: { readonly synthesis: { readonly voice: string } } } {
@@ -164,8 +211,7 @@ function patchOf(voice: string): { readonly speech: { readonly synthesis: { read
 
 /** Throws where the choice will not run by itself soon. */
 function throwIfStuck(loop: Loop, { plan, observed }: Pass, kind: SpeechKind, choice: string): void {
-  const { problem, phase } = observed.speech[kind];
-  if (problem !== null && phase === "stopped") throw new GatewayError("engine_missing", problem);
+  throwIfMissing(observed.speech[kind]);
   const keys = [speechKey(kind), choiceKey(kind, choice)];
   for (const { action, why } of plan.held.filter((held) => keys.includes(held.action.key))) {
     if (why === "suspended")
@@ -173,6 +219,10 @@ function throwIfStuck(loop: Loop, { plan, observed }: Pass, kind: SpeechKind, ch
     const entry = loop.backoff().get(backoffKey(action));
     if (entry) throw new GatewayError(entry.code, entry.message, retryOf(entry, why));
   }
+}
+
+function throwIfMissing({ problem, phase }: SpeechState): void {
+  if (problem !== null && phase === "stopped") throw new GatewayError("engine_missing", problem);
 }
 
 function retryOf(

@@ -18,6 +18,7 @@ const cases: readonly (readonly [
   ["waits to be asked", here, "True Idle"],
   ["ended by itself", { ...here, crashes: [1], lastWords: "killed" }, "True Idle"],
   ["runs", { ...here, phase: "ready", choice: voice, pid: 5 }, "True Serving"],
+  ["does not answer", { ...here, phase: "ready", choice: voice, silentSince: 1 }, "False NotAnswering"],
   ["starts", { ...here, phase: "starting" }, "False Starting"],
   ["runs with another", { ...here, phase: "ready", choice: "de_DE-x-low" }, "False Changing"],
   ["no engine", { ...here, problem: "none" }, "False EngineMissing"],
@@ -47,4 +48,11 @@ test("SpeechReady: off, there is none; of two halves the one that does not work 
     statusInput({ document: both, machine: { synthesis: { ...here, phase: "ready", choice: voice } } }),
   );
   assert.equal(conditionOf("SpeechReady", findings), "False ModelMissing");
+  const neither = gatewayFindings(
+    statusInput({
+      document: both,
+      machine: { transcription: { problem: "no whisper" }, synthesis: { problem: "no voice" } },
+    }),
+  );
+  assert.equal(neither.find(({ type }) => type === "SpeechReady")?.message, "no whisper; no voice");
 });

@@ -1,0 +1,30 @@
+// A start that fails over a file which is not what was downloaded any more: the file is thrown away, to be fetched again.
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { dropDamaged } from "../hub/mend.ts";
+
+/**
+ * Runs `start`. Where it fails with `engine_failed`, looks at `links`, names of files in the model cache. Throws `cancelled`
+ * once one of them is gone: there is nothing to start with now, and nothing to wait for but the file. Else what `start` throws.
+ */
+export async function startOrMend(
+  { what, links, signal, warn }: MendOptions,
+  start: () => Promise<void>,
+): Promise<void> {
+  try {
+    await start();
+  } catch (error) {
+    if (toGatewayError(error).code !== "engine_failed" || signal.aborted) throw error;
+    const dropped = await dropDamaged(links, signal);
+    if (dropped.length === 0) throw error;
+    warn(`${what} was damaged on the disk and is fetched again`, { files: dropped });
+    throw new GatewayError("cancelled", `${what} was damaged on the disk and is fetched again`, { cause: error });
+  }
+}
+
+export interface MendOptions {
+  readonly what: string;
+  /** Absolute paths. */
+  readonly links: readonly string[];
+  readonly signal: AbortSignal;
+  readonly warn: (message: string, fields: object) => void;
+}

@@ -1,0 +1,176 @@
+// What holds an engine of speech up: a form that jams it, a client that stops sending, an engine that hangs or has ended, and
+// the gateway's own end. The next one always gets in, and everybody is answered.
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { test } from "node:test";
+import { cleanUp } from "../support/clean-up.ts";
+import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { until } from "../support/scratch.ts";
+import { lowVoice, rates, type SpeechGateway, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
+import { form, someSound, startedWhisper, upload } from "../support/whisper.ts";
+
+interface Answer {
+  readonly status: number;
+  readonly code: string | undefined;
+}
+
+/** An upload of which only so many bytes come. */
+function beginUpload(gateway: SpeechGateway, bytes: number): Promise<Answer> {
+  const body = form({ file: someSound() });
+  return new Promise((resolve, reject) => {
+    const call = request(`${gateway.url}/v1/audio/transcriptions`, {
+      method: "POST",
+      headers: {
+        "content-type": "multipart/form-data; boundary=----speech-test-boundary",
+        "content-length": body.length,
+      },
+    });
+    call.on("response", (response) => {
+      let text = "";
+      response.on("data", (chunk: Buffer) => (text += chunk.toString()));
+      response.on("end", () => {
+        call.destroy();
+        const { error } = JSON.parse(text) as { error?: { code: string } };
+        resolve({ status: response.statusCode ?? 0, code: error?.code });
+      });
+    });
+    call.on("error", reject);
+    call.write(body.subarray(0, bytes));
+  });
+}
+
+async function heard(gateway: SpeechGateway): Promise<string> {
+  const answer = await gateway.json("/v1/audio/transcriptions", soundForm(someSound()));
+  return answer.status === 200 ? (answer.body["text"] as string).trim() : `${answer.status} ${codeOf(answer)}`;
+}
+
+function pidOf(gateway: SpeechGateway, kind: "transcription" | "synthesis"): number {
+  const { pid } = gateway.engine(kind);
+  assert.ok(pid !== null);
+  return pid;
+}
+
+/** Ends with the test, also where nobody ended it. */
+function hang(t: Parameters<typeof cleanUp>[0], pid: number): void {
+  process.kill(pid, "SIGSTOP");
+  cleanUp(t, () => {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It was ended.
+    }
+  });
+}
+
+test("a prompt that would jam the engine is refused on its way, and fields that it cannot read are named", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  assert.equal(await heard(gateway), spokenWords);
+  const pid = pidOf(gateway, "transcription");
+  const jam = await gateway.json("/v1/audio/transcriptions", soundForm(someSound(), { prompt: "x".repeat(3_000_000) }));
+  assert.deepEqual([jam.status, codeOf(jam)], [400, "invalid_request"]);
+  assert.match(messageOf(jam), /"prompt" has more than 4096 bytes/);
+  for (const [name, value] of [
+    ["temperature", ""],
+    ["max_len", "abc"],
+    ["beam_size", "999999"],
+    ["vad", "true"],
+  ] as const) {
+    const refused = await gateway.json("/v1/audio/transcriptions", soundForm(someSound(), { [name]: value }));
+    assert.deepEqual([refused.status, (refused.body["error"] as { param: string }).param], [400, name]);
+  }
+  assert.equal(await heard(gateway), spokenWords);
+  assert.equal(pidOf(gateway, "transcription"), pid);
+
+  await t.test("a form in capitals is read, and one without a file is told so", async () => {
+    const body = form({ file: someSound() });
+    const loud = { "content-type": "MULTIPART/FORM-DATA; BOUNDARY=----speech-test-boundary" };
+    const answer = await gateway.json("/v1/audio/transcriptions", { method: "POST", headers: loud, body });
+    assert.equal((answer.body["text"] as string).trim(), spokenWords);
+    const none = await gateway.json("/v1/audio/transcriptions", {
+      method: "POST",
+      headers: loud,
+      body: form({ model: "x" }),
+    });
+    assert.deepEqual([none.status, messageOf(none)], [400, "the form has no field `file` with the sound in it"]);
+  });
+});
+
+test("an engine that goes on with work nobody waits for is ended, so that the next one gets in", async (t) => {
+  const { whisper } = await startedWhisper(t, "here", 4, 300);
+  const pid = whisper.snapshot().pid ?? 0;
+  const leaving = new AbortController();
+  hang(t, pid);
+  const left = assert.rejects(whisper.transcribe(upload(form({ file: someSound() }), leaving.signal)));
+  const next = assert.rejects(whisper.transcribe(upload(form({ file: someSound() }))), /is (?:not running|stopping)/);
+  leaving.abort();
+  await left;
+  await next;
+  const { phase, crashes, lastWords } = whisper.snapshot();
+  assert.notEqual(phase, "ready");
+  assert.deepEqual([crashes, lastWords], [[], ""]);
+});
+
+test("an engine that hangs is noticed, said and replaced, and whoever waits is answered by the next one", async (t) => {
+  const gateway = await startSpeechGateway(t, { flags: ["--silence-limit", "2"] });
+  assert.equal(await heard(gateway), spokenWords);
+  await gateway.say(lowVoice);
+  for (const kind of ["transcription", "synthesis"] as const) {
+    await t.test(kind, async () => {
+      const pid = pidOf(gateway, kind);
+      hang(t, pid);
+      const answered =
+        kind === "transcription" ? heard(gateway) : gateway.say(lowVoice).then(({ sampleRate }) => String(sampleRate));
+      await gateway.until("it is said", ({ conditions }) =>
+        conditions.some(
+          ({ type, status, reason }) => type === "SpeechReady" && status === "False" && reason === "NotAnswering",
+        ),
+      );
+      assert.equal(await answered, kind === "transcription" ? spokenWords : String(rates[lowVoice]));
+      assert.notEqual(pidOf(gateway, kind), pid);
+      assert.equal(gateway.gateway.status().speech[kind]?.crashes, 1);
+    });
+  }
+});
+
+test("an engine that has just ended costs nobody his answer", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  assert.equal(await heard(gateway), spokenWords);
+  await gateway.say(lowVoice);
+  process.kill(pidOf(gateway, "transcription"), "SIGKILL");
+  assert.equal(await heard(gateway), spokenWords);
+  process.kill(pidOf(gateway, "synthesis"), "SIGKILL");
+  assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
+});
+
+test("an upload that stops coming once its turn has begun is ended, and the next one gets in", async (t) => {
+  const gateway = await startSpeechGateway(t, { flags: ["--upload-stall", "0.5"] });
+  assert.equal(await heard(gateway), spokenWords);
+  const stalled = beginUpload(gateway, 5_000);
+  await gateway.until("it has its turn", ({ speech }) => speech.transcription?.inFlight === 1);
+  assert.equal(await heard(gateway), spokenWords);
+  assert.deepEqual(await stalled, { status: 408, code: "upload_stalled" });
+});
+
+test("a stop answers those who wait at once, and those who are heard when their time is up", async (t) => {
+  const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "2"] });
+  assert.equal(await heard(gateway), spokenWords);
+  hang(t, pidOf(gateway, "transcription"));
+  const began = performance.now();
+  let firstAt = 0;
+  const body = form({ file: someSound() });
+  const running = beginUpload(gateway, body.length).then((answer) => {
+    firstAt = performance.now() - began;
+    return answer;
+  });
+  await gateway.until("it has its turn", ({ speech }) => speech.transcription?.inFlight === 1);
+  const waiting = beginUpload(gateway, body.length);
+  await gateway.until("it waits", ({ speech }) => speech.transcription?.inFlight === 2);
+  const speaking = fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice: lowVoice, input: "Hello." }));
+  await until("it has begun", () => gateway.engine("synthesis").phase !== "stopped");
+  const stopped = gateway.gateway.stop();
+  assert.deepEqual(await waiting, { status: 503, code: "shutting_down" });
+  assert.equal(firstAt, 0);
+  assert.deepEqual(await running, { status: 503, code: "shutting_down" });
+  assert.ok([200, 503].includes((await speaking).status));
+  await stopped;
+});

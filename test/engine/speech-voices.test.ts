@@ -1,0 +1,81 @@
+// Voices that a request asks for: speakers, texts without a sound, and one that is fetched while others change theirs.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { toneHertz } from "../support/piper-voice.ts";
+import { writeVoice } from "../support/sherpa.ts";
+import { pitch } from "../support/sound.ts";
+import { highVoice, lowVoice, rates, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
+import { someSound } from "../support/whisper.ts";
+
+const three = "en_US-three-low";
+
+test("a voice's speakers, by number; a speaker or a text that cannot be spoken changes nobody's voice", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await writeVoice(join(gateway.stateDir, "voices"), three, { speakers: 3 });
+  const first = await gateway.say(three);
+  assert.ok(Math.abs(pitch(first.samples, first.sampleRate) - toneHertz) < 5);
+  const { pid } = gateway.engine("synthesis");
+  const third = await gateway.say(`${three}:2`);
+  assert.ok(Math.abs(pitch(third.samples, third.sampleRate) - 3 * toneHertz) < 5);
+  assert.equal(gateway.engine("synthesis").pid, pid);
+  assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
+  const { body } = await gateway.json("/api/desired");
+  for (const [voice, input] of [
+    [`${three}:3`, "Hello."],
+    [`${three}:nobody`, "Hello."],
+    [`${highVoice}:5`, "Hello."],
+    [three, "..."],
+    [highVoice, "— …"],
+  ] as const) {
+    const answer = await gateway.json("/v1/audio/speech", postWith({ voice, input }));
+    assert.deepEqual([answer.status, codeOf(answer)], [400, "invalid_request"], voice);
+  }
+  const refused = await gateway.json("/v1/audio/speech", postWith({ voice: `${three}:3`, input: "Hello." }));
+  assert.match(messageOf(refused), /has no speaker "3"; it has 3/);
+  assert.deepEqual((await gateway.json("/api/desired")).body, body);
+});
+
+test("a voice that is being fetched keeps nobody from the voices that are here", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await writeVoice(join(gateway.stateDir, "voices"), three, { sampleRate: 8_000 });
+  await gateway.say(lowVoice);
+  const hold = gateway.hub.throttle(`en/en_US/high/low/${highVoice}.onnx`, 100);
+  const leave = new AbortController();
+  const asked = fetch(`${gateway.url}/v1/audio/speech`, {
+    ...postWith({ voice: highVoice, input: "Hello" }),
+    signal: leave.signal,
+  });
+  await hold.reached;
+  assert.equal((await gateway.say(three)).sampleRate, 8_000);
+  assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
+  assert.equal(gateway.gateway.status().running.length, 1, "it is still being fetched");
+  leave.abort();
+  await assert.rejects(asked);
+  await gateway.until("it is called off", ({ running }) => running.length === 0);
+  await hold.left;
+});
+
+test("what streams and what does not: a transcription as events, speech never", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  const response = await fetch(
+    `${gateway.url}/v1/audio/transcriptions`,
+    soundForm(someSound(), { stream: "true", response_format: "json" }),
+  );
+  assert.equal(response.headers.get("content-type"), "text/event-stream");
+  const events = (await response.text())
+    .split("\n\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line.replace(/^data: /, "")) as { type: string; text?: string });
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ["transcript.text.delta", "transcript.text.done"],
+  );
+  assert.equal(events.at(-1)?.text?.trim(), spokenWords);
+  const sse = await gateway.json("/v1/audio/speech", postWith({ voice: lowVoice, input: "Hi", stream_format: "sse" }));
+  assert.deepEqual([sse.status, (sse.body["error"] as { param: string }).param], [400, "stream_format"]);
+  const form = await gateway.json("/v1/audio/speech", soundForm(someSound()));
+  assert.deepEqual([form.status, codeOf(form)], [415, "unsupported_media_type"]);
+  assert.match(messageOf(form), /: application\/json is expected$/);
+});
