@@ -16,6 +16,8 @@ export function routerHandlers(options: {
   readonly binary: () => string | null;
   /** What the router is about to read, as it is now. */
   readonly inputs: () => Promise<RouterInputs>;
+  /** Whether any answer is under way. */
+  readonly isAnswering: () => boolean;
 }): Pick<Handlers, "router.start" | "router.reload" | "router.restart"> {
   const { router, drainer } = options;
 
@@ -27,7 +29,9 @@ export function routerHandlers(options: {
 
   return {
     "router.start": (_action, { signal }) => start(signal),
-    "router.reload": async ({ changes }, { signal }) => {
+    "router.reload": async ({ changes, yields }, { signal }) => {
+      // It began after the plan was made; the next plan waits for its end.
+      if (yields && options.isAnswering()) throw new GatewayError("cancelled", "an answer is under way, and goes first");
       // Not the loaded ones alone: a model that is just being loaded would be killed in the middle of it.
       const letIn = changes.length > 0 ? await drainer.drain(changes, signal) : () => undefined;
       try {

@@ -113,6 +113,8 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     router,
     changes,
     pass: () => loop.last(),
+    isAnswering: () => admission.inFlight().size > 0,
+    binary: engine.path,
     isUnderWay: (key) => executor.running().some(({ action }) => action.key === key),
     onChange: () => loop.wake("workers"),
     now,
@@ -138,7 +140,13 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     },
     now,
   });
-  admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
+  admission.onUse({
+    begun: ({ id }) => lastUsed.note(id),
+    over: (id) => {
+      lastUsed.note(id);
+      rpc.workers.settled();
+    },
+  });
   const scanner = createCacheScanner(cacheDir);
   const speech = createSpeech({
     settings,
@@ -193,6 +201,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
           if (preset.state === "unknown") throw new GatewayError("preset_unwritable", preset.why);
           return { preset: preset.value.text, cache: (await cacheNow()).signature };
         },
+        isAnswering: () => admission.inFlight().size > 0,
       }),
       ...speechHandlers({ cacheDir, voicesDir: speech.voicesDir, hub, lists: speech.lists, engines: speech, turns }),
     },

@@ -1,12 +1,14 @@
 // What RPC mode adds to the parts of a gateway: the watch over its workers, the gate before a load, and what is told of them.
+import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Router } from "../engines/router.ts";
+import { createWorkerDialect } from "../engines/worker-dialect.ts";
 import type { Changes } from "../http/changes.ts";
 import { createLoadGate, type LoadGate } from "../http/load-gate.ts";
 import { createWorkers, type Workers } from "../observe/workers.ts";
 import { verdictRules } from "../plan/worker-verdict.ts";
-import { endpointsOf } from "../plan/workers.ts";
+import { endpointsOf, workersByAddress } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import type { Settings } from "../settings.ts";
 import type { Condition } from "../status/finding.ts";
@@ -28,11 +30,17 @@ export interface Rpc {
 }
 
 export function createRpc(options: {
-  readonly settings: Pick<Settings, "workerIntervalMs" | "workerStableMs" | "workerStallMs">;
+  readonly settings: Pick<
+    Settings,
+    "workerIntervalMs" | "workerStableMs" | "workerStallMs" | "stateDir" | "environment"
+  >;
   readonly store: Pick<DesiredStore, "current">;
   readonly router: Router;
   readonly changes: Changes;
   readonly pass: () => Pass | null;
+  readonly isAnswering: () => boolean;
+  /** The engine's path; null while there is none. */
+  readonly binary: () => string | null;
   readonly isUnderWay: (key: string) => boolean;
   readonly onChange: () => void;
   readonly now: () => number;
@@ -46,6 +54,12 @@ export function createRpc(options: {
     rpc,
     router: router.snapshot,
     detachedUsers: router.instances.detachedUsers,
+    isAnswering: options.isAnswering,
+    takes: createWorkerDialect({
+      binary: options.binary,
+      environment: settings.environment,
+      stateDir: settings.stateDir,
+    }).takes,
     intervalMs: settings.workerIntervalMs,
     rules: verdictRules(settings.workerStableMs),
     now,
@@ -84,9 +98,9 @@ export function createRpc(options: {
       isWarned = isOn;
     },
     statuses: (conditions) => {
-      const seen = workers.snapshot().workers;
+      const seen = workersByAddress(workers.snapshot().workers);
       return rpc().workers.map((address) => {
-        const worker = seen.find((entry) => entry.address === address);
+        const worker = seen.get(foldWorker(address));
         const { endpoint = null, latencyMs = null, version = null, devices = null } = worker ?? {};
         return { address, endpoint, latencyMs, version, devices, conditions: conditions.get(address) ?? [] };
       });

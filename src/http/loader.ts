@@ -120,7 +120,7 @@ export function createLoader(options: {
           throw new GatewayError("model_not_found", `${id} was removed while it was being loaded`);
         if (await begun.isToBeRepeated()) return;
         const why = router.complaints() || "the engine ended while loading it";
-        throw new GatewayError("model_load_failed", `${id} could not be loaded: ${why}`);
+        throw new GatewayError("model_load_failed", `${id} could not be loaded: ${why}${begun.described()}`);
       }
       if (now() > deadline) {
         throw new GatewayError("model_load_failed", `${id} was not loaded within ${options.loadTimeoutMs} ms`);
