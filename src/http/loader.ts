@@ -108,10 +108,14 @@ export function createLoader(options: {
 
   async function untilLoaded(id: string, deadline: number, begun: BegunLoad): Promise<void> {
     const startedAt = now();
+    let ended: string | null = null;
     await router.client().load(id);
     for (;;) {
       await router.refresh();
-      if (now() - Math.max(startedAt, options.progressAt(id)) > begun.stallMs) await endStalled(id, begun.stallMs);
+      if (now() - Math.max(startedAt, options.progressAt(id)) > begun.stallMs) {
+        ended = `it got on no further for ${begun.stallMs / 1000} s`;
+        await endStalled(id, begun.stallMs);
+      }
       if (router.instances.get(id) || !router.isReady()) return;
       const model = listed(id);
       if (!model) throw new GatewayError("model_not_found", `${id} went away while it was being loaded`);
@@ -119,7 +123,7 @@ export function createLoader(options: {
         if (!options.isCached(id))
           throw new GatewayError("model_not_found", `${id} was removed while it was being loaded`);
         if (await begun.isToBeRepeated()) return;
-        const why = router.complaints() || "the engine ended while loading it";
+        const why = ended ?? (router.complaints() || "the engine ended while loading it");
         throw new GatewayError("model_load_failed", `${id} could not be loaded: ${why}${begun.described()}`);
       }
       if (now() > deadline) {
