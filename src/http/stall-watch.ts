@@ -1,6 +1,6 @@
-// Finds out that a loaded model hangs on one of its RPC workers: nothing comes from it, and it does not say how its slots are
-// doing, which it does between two steps of computing. Of a whole process, not of one answer: an answer that is sent at its
-// end, a long prompt and a request in the queue are silent for as long as they take.
+// Finds out that a loaded model hangs on one of its RPC workers: nothing comes from it, and it computes nothing either. Of a
+// whole process, not of one answer: an answer that is sent at its end, a long prompt and a request in the queue are silent
+// for as long as they take.
 import type { Instance } from "../engines/instances.ts";
 
 export interface StallWatch {
@@ -10,9 +10,9 @@ export interface StallWatch {
   sign(instance: Instance): void;
 }
 
-/** Into so many parts its patience is cut; after the first two it is asked. */
+/** Into so many parts its patience is cut; after the first two it is looked at, in each. */
 const parts = 8;
-const partsBeforeAsking = 2;
+const partsBeforeLooking = 2;
 
 interface Watched {
   awaited: number;
@@ -21,15 +21,17 @@ interface Watched {
    * nobody's silence.
    */
   silentParts: number;
-  isAsking: boolean;
+  /** How far it had computed when it was looked at last. */
+  mark: string | null;
+  isLooking: boolean;
   hangs: boolean;
   timer: NodeJS.Timeout | null;
 }
 
-/** `asks` resolves with whether the process said how its slots are doing; it may take as long as the process takes. */
 export function createStallWatch(options: {
   readonly stallMs: number;
-  readonly asks: (instance: Instance) => Promise<boolean>;
+  /** How far a process has computed, as a text that is another one with every step; null: that cannot be known. */
+  readonly look: (instance: Instance) => Promise<string | null>;
   /** Told once of each process. */
   readonly onStall: (instance: Instance) => void;
 }): StallWatch {
@@ -38,42 +40,38 @@ export function createStallWatch(options: {
   function of(instance: Instance): Watched {
     const known = watched.get(instance);
     if (known) return known;
-    const fresh: Watched = { awaited: 0, silentParts: 0, isAsking: false, hangs: false, timer: null };
+    const fresh: Watched = { awaited: 0, silentParts: 0, mark: null, isLooking: false, hangs: false, timer: null };
     watched.set(instance, fresh);
     return fresh;
   }
 
   function tick(instance: Instance, state: Watched): void {
     state.silentParts++;
-    if (state.silentParts >= parts && state.isAsking && !state.hangs) {
+    if (state.silentParts >= parts && !state.hangs) {
       state.hangs = true;
       options.onStall(instance);
-    } else if (state.silentParts >= partsBeforeAsking && !state.isAsking) void ask(instance, state);
+    } else if (state.silentParts >= partsBeforeLooking && !state.isLooking) void look(instance, state);
   }
 
-  async function ask(instance: Instance, state: Watched): Promise<void> {
-    state.isAsking = true;
-    // One that refuses the question is gone, which others notice; it does not hang.
-    await options.asks(instance).then(
-      (answered) => answered && sign(instance),
-      () => undefined,
-    );
-    state.isAsking = false;
-  }
-
-  function sign(instance: Instance): void {
-    if (instance.workers.length > 0) of(instance).silentParts = 0;
+  async function look(instance: Instance, state: Watched): Promise<void> {
+    state.isLooking = true;
+    const before = state.mark;
+    state.mark = await options.look(instance).catch(() => null);
+    state.isLooking = false;
+    // Of what cannot be looked into, silence says nothing.
+    if (state.mark === null || (before !== null && state.mark !== before)) state.silentParts = 0;
   }
 
   return {
-    sign,
+    sign: (instance) => {
+      if (instance.workers.length > 0) of(instance).silentParts = 0;
+    },
     begin: (instance) => {
       if (instance.workers.length === 0) return () => undefined;
       const state = of(instance);
       state.awaited++;
       // Its silence so far stays: whoever gives up and asks again would keep a hang from ever being seen.
-      state.timer ??= setInterval(() => tick(instance, state), options.stallMs / parts);
-      state.timer.unref();
+      state.timer ??= setInterval(() => tick(instance, state), options.stallMs / parts).unref();
       let isOver = false;
       return () => {
         if (isOver) return;

@@ -2,6 +2,7 @@
 // Knows HTTP, but no family's wire format.
 import { Agent, type Dispatcher } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { readProgress } from "../engines/computing.ts";
 import type { Instance } from "../engines/instances.ts";
 import { createStallWatch } from "./stall-watch.ts";
 
@@ -55,7 +56,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const agent = new Agent({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
   const stalls = createStallWatch({
     stallMs,
-    asks: (instance) => answers(agent, instance, "/slots", null),
+    look: (instance) => readProgress(agent, instance),
     onStall: (instance) => {
       // First: whoever asks again at once must not get the same process.
       options.onStall(instance);
@@ -83,7 +84,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       cuts.add(cutThis);
 
       async function probe(): Promise<void> {
-        if (over || Date.now() - lastByte < probeAfterMs || (await answers(agent, instance, "/health", probeAfterMs)))
+        if (over || Date.now() - lastByte < probeAfterMs || (await isHealthy(agent, instance, probeAfterMs)))
           return;
         if (!over && Date.now() - lastByte >= probeAfterMs)
           controller?.abort(new GatewayError("upstream_failed", silentMessage));
@@ -162,19 +163,18 @@ function isStaleConnection(error: Error): boolean {
 const lostCause = "worker lost";
 const silentMessage = "the engine does not answer any more";
 
-/** Whether it answers at all; an engine that was told to have no slots says so at once. */
-async function answers(agent: Agent, instance: Instance, path: string, withinMs: number | null): Promise<boolean> {
+async function isHealthy(agent: Agent, instance: Instance, withinMs: number): Promise<boolean> {
   try {
     const answer = await agent.request({
       origin: instance.origin,
-      path,
+      path: "/health",
       method: "GET",
       headers: { authorization: `Bearer ${instance.key}` },
       reset: true,
-      signal: withinMs === null ? null : AbortSignal.timeout(withinMs),
+      signal: AbortSignal.timeout(withinMs),
     });
     await answer.body.dump();
-    return path !== "/health" || answer.statusCode === 200;
+    return answer.statusCode === 200;
   } catch {
     return false;
   }

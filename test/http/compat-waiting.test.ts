@@ -29,6 +29,7 @@ async function start(t: TestContext): Promise<Setting> {
     key: "",
     ctxSize: null,
     nCtx: null,
+    pid: null,
     workers: [],
     retain: () => () => undefined,
   };
