@@ -29,7 +29,7 @@ import type { StatusInput } from "../status/conditions.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
 import { actionBody, type StatusReport, statusReport } from "../status/report.ts";
 import { createStatusTracker } from "../status/tracker.ts";
-import { noteKept, tellOutcome } from "./outcomes.ts";
+import { noteKept, tellDisabled, tellOutcome } from "./outcomes.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import { createSpeech, type Speech } from "./speech.ts";
 
@@ -140,13 +140,8 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
     },
     now,
   });
-  admission.onUse({
-    begun: ({ id }) => lastUsed.note(id),
-    over: (id) => {
-      lastUsed.note(id);
-      rpc.workers.settled();
-    },
-  });
+  admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
+  admission.onUse({ begun: () => undefined, over: rpc.workers.settled });
   const scanner = createCacheScanner(cacheDir);
   const speech = createSpeech({
     settings,
@@ -188,10 +183,7 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
         cachedModels,
       }),
       "cache.gc": collector.handler,
-      ...presetHandlers(presetPath, (lines) => {
-        warn("lines of router.preset.ini that the router cannot read are comments now", { lines });
-        journal.record("preset", { disabled: lines });
-      }),
+      ...presetHandlers(presetPath, (lines) => tellDisabled(lines, warn, journal)),
       ...routerHandlers({
         router,
         drainer: admission,
@@ -201,7 +193,6 @@ export async function createCore({ settings, logger, onInstallProgress }: CoreOp
           if (preset.state === "unknown") throw new GatewayError("preset_unwritable", preset.why);
           return { preset: preset.value.text, cache: (await cacheNow()).signature };
         },
-        isAnswering: () => admission.inFlight().size > 0,
       }),
       ...speechHandlers({ cacheDir, voicesDir: speech.voicesDir, hub, lists: speech.lists, engines: speech, turns }),
     },

@@ -65,7 +65,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   });
 
   function cutWhere(isMeant: (instance: Instance) => boolean, message: string): void {
-    for (const cut of [...cuts]) cut(isMeant, message);
+    for (const cut of cuts) cut(isMeant, message);
   }
 
   return {
@@ -84,8 +84,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       cuts.add(cutThis);
 
       async function probe(): Promise<void> {
-        if (over || Date.now() - lastByte < probeAfterMs || (await isHealthy(agent, instance, probeAfterMs)))
-          return;
+        if (over || Date.now() - lastByte < probeAfterMs || (await isHealthy(agent, instance, probeAfterMs))) return;
         if (!over && Date.now() - lastByte >= probeAfterMs)
           controller?.abort(new GatewayError("upstream_failed", silentMessage));
       }

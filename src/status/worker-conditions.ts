@@ -37,11 +37,7 @@ export function workersReady(desired: Pick<Desired, "rpc">, observed: Seen): Fin
   const { workers, router } = observed;
   if (mode === "single") return finding(type, "True", "NotUsed", "models run on this machine alone");
   if (workers.state === "unknown") return finding(type, "Unknown", "NotObserved", workers.why);
-  const { up, unprobed, waiting } = wantedWorkers(
-    desired,
-    workers.value,
-    presetEndpoints(router.loadedPreset ?? ""),
-  );
+  const { up, unprobed, waiting } = wantedWorkers(desired, workers.value, presetEndpoints(router.loadedPreset ?? ""));
   const byAddress = workersByAddress(workers.value.workers);
   const away = named.filter((address) => byAddress.get(foldWorker(address))?.verdict === "down");
   if (up + unprobed < minWorkers) {

@@ -2,6 +2,7 @@
 // with the rest.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { speak } from "../../src/observe/worker-wire.ts";
 import { answersOf } from "../support/models.ts";
 import { postWith } from "../support/own-calls.ts";
 import { reachable, startRpcGateway } from "../support/rpc-gateway.ts";
@@ -28,7 +29,10 @@ test("they are left out, and each is told what is the matter with it", async (t)
     "False Duplicate",
   ]);
   const [first] = gateway.gateway.status().rpc.workers;
-  assert.match(JSON.stringify(first?.conditions), /speaks version 99\.1\.1 of the protocol.*same version of llama\.cpp/);
+  assert.match(
+    JSON.stringify(first?.conditions),
+    /speaks version 99\.1\.1 of the protocol.*same version of llama\.cpp/,
+  );
   assert.deepEqual(await gateway.inPreset(), [worker.address]);
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
 
@@ -89,4 +93,25 @@ test("a roster call answers when everybody was looked at, and says who cannot be
     postWith({ workers: [stranger.address, "no-such-host.invalid:50061"] }),
   );
   assert.deepEqual([left.body["workers"], left.body["notInUse"]], [[worker.address], []]);
+});
+
+test("a load that fails although all answer names the workers", async (t) => {
+  // It greets like a worker of the engine's own version, and can do nothing else.
+  const [worker] = await startWorkers(t, 1);
+  assert.ok(worker);
+  const heard = await speak({ host: "127.0.0.1", port: Number(worker.address.split(":")[1]) }, 10_000);
+  assert.ok(heard.kind === "answered");
+  const version = heard.facts.version.split(".").map(Number);
+  const pretender = await startPolitePeer(t, { version });
+  const gateway = await startRpcGateway(t, [pretender], { flags: ["--worker-stall", "2"] });
+  assert.deepEqual(reachable(gateway.gateway.status()), ["True Answering"]);
+  const { status, body } = await gateway.json(
+    "/beta/v1/chat/completions",
+    postWith({ model: gateway.model, messages: [{ role: "user", content: "hi" }] }),
+  );
+  assert.equal(status, 500);
+  assert.match(
+    JSON.stringify(body),
+    new RegExp(`could not be loaded.*RPC workers: ${pretender.address} \\(version ${heard.facts.version}\\)`),
+  );
 });

@@ -5,7 +5,7 @@ import type { StatusReport } from "../../src/status/report.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { chatWith, patchWith } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
-import { reachable, reloads, type RpcGateway, since, startRpcGateway } from "../support/rpc-gateway.ts";
+import { type RpcGateway, reachable, reloads, since, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers, type TestWorker } from "../support/rpc-worker.ts";
 
 interface Stream {

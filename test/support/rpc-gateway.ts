@@ -12,11 +12,7 @@ import type { TestWorker } from "./rpc-worker.ts";
 const quickFlags = ["--worker-interval", "0.2", "--worker-stable", "1"] as const;
 
 /** One thread for the model, as two that spin while they wait for each other crawl as soon as another test runs. */
-export function rpcDocument(
-  workers: readonly Pick<TestWorker, "address">[],
-  rest = "",
-  preset = "",
-): string {
+export function rpcDocument(workers: readonly Pick<TestWorker, "address">[], rest = "", preset = ""): string {
   const roster = workers.map(({ address }) => `"${address}"`).join(", ");
   const model = `{ id: "acme/talker:Q8_0", preset: { threads: 1${preset} } }`;
   return `version: 1\nmodels: [${model}]\nrpc: { mode: rpc, workers: [${roster}]${rest} }\n`;

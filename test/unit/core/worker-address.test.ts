@@ -1,7 +1,13 @@
 // Which addresses of workers are one, and which belong to strangers.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { foldWorker, isPublicLiteral, isTrustedAddress, parseWorker, workerProblem } from "../../../src/core/worker-address.ts";
+import {
+  foldWorker,
+  isPublicLiteral,
+  isTrustedAddress,
+  parseWorker,
+  workerProblem,
+} from "../../../src/core/worker-address.ts";
 
 test("an address is taken apart", () => {
   assert.deepEqual(parseWorker("gpu-1.local:50052"), { host: "gpu-1.local", port: 50_052 });

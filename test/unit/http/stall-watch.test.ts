@@ -8,7 +8,16 @@ const seconds = 1_000;
 
 function instanceWith(workers: readonly string[]): Instance {
   const id = "acme/x:Q8_0";
-  return { id, origin: "http://127.0.0.1:1", key: "", ctxSize: null, nCtx: null, pid: null, workers, retain: () => () => undefined };
+  return {
+    id,
+    origin: "http://127.0.0.1:1",
+    key: "",
+    ctxSize: null,
+    nCtx: null,
+    pid: null,
+    workers,
+    retain: () => () => undefined,
+  };
 }
 
 interface Scene {
