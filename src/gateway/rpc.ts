@@ -15,6 +15,9 @@ import type { Condition } from "../status/finding.ts";
 import type { WorkerStatus } from "../status/report.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
 
+/** ms after the start in which an engine that is there has been found. */
+const engineMs = 3_000;
+
 type LossListener = (models: readonly string[], message: string) => void;
 
 export interface Rpc {
@@ -47,6 +50,12 @@ export function createRpc(options: {
   readonly warn: (message: string, fields: object) => void;
 }): Rpc {
   const { settings, store, router, changes, now, warn } = options;
+  const startedAt = now();
+  const dialect = createWorkerDialect({
+    binary: options.binary,
+    environment: settings.environment,
+    stateDir: settings.stateDir,
+  });
   const listeners: LossListener[] = [];
   let isWarned = false;
   const rpc = (): Desired["rpc"] => store.current().document.rpc;
@@ -55,11 +64,11 @@ export function createRpc(options: {
     router: router.snapshot,
     detachedUsers: router.instances.detachedUsers,
     isAnswering: options.isAnswering,
-    takes: createWorkerDialect({
-      binary: options.binary,
-      environment: settings.environment,
-      stateDir: settings.stateDir,
-    }).takes,
+    takes: async (greeting) => {
+      // The workers are looked at while the engine is still being looked for.
+      while (options.binary() === null && now() - startedAt < engineMs) await changes.next();
+      return dialect.takes(greeting);
+    },
     intervalMs: settings.workerIntervalMs,
     rules: verdictRules(settings.workerStableMs),
     now,
