@@ -66,7 +66,8 @@ export const rpcSchema = {
     workers: {
       type: "array",
       uniqueItems: true,
-      items: { type: "string", pattern: "^([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5}$" },
+      maxItems: 64,
+      items: { type: "string", pattern: "^[A-Za-z0-9.-]+:[0-9]{1,5}$" },
       description: "HOST:PORT of each ggml-rpc-server. The protocol is neither authenticated nor encrypted.",
     },
     minWorkers: {

@@ -117,7 +117,7 @@ export const rpcWorkersRequestSchema = {
   additionalProperties: false,
   minProperties: 1,
   maxProperties: 1,
-  properties: { workers: { type: "array", minItems: 1, maxItems: 100, items: worker }, worker },
+  properties: { workers: { type: "array", minItems: 1, maxItems: 64, items: worker }, worker },
   examples: [{ workers: ["192.168.1.20:50052"] }],
 } as const;
 
@@ -127,13 +127,36 @@ export const rpcRosterSchema = {
   title: "RpcRoster",
   type: "object",
   additionalProperties: false,
-  required: ["ok", "mode", "workers"],
+  required: ["ok", "mode", "workers", "notInUse"],
   properties: {
     ok: { const: true },
     mode: { enum: ["single", "rpc"] },
     workers: { type: "array", items: worker },
+    notInUse: {
+      type: "array",
+      description: "Workers that cannot be used as things are, and why: the rest is in force without them.",
+      items: {
+        type: "object",
+        additionalProperties: false,
+        required: ["address", "reason", "message"],
+        properties: {
+          address: worker,
+          reason: { type: "string", description: "That of the worker's condition.", examples: ["Refused"] },
+          message: { type: "string" },
+        },
+      },
+    },
   },
-  examples: [{ ok: true, mode: "rpc", workers: ["192.168.1.20:50052"] }],
+  examples: [
+    {
+      ok: true,
+      mode: "rpc",
+      workers: ["192.168.1.20:50052", "192.168.1.21:50052"],
+      notInUse: [
+        { address: "192.168.1.21:50052", reason: "Refused", message: "nothing listens on 192.168.1.21:50052" },
+      ],
+    },
+  ],
 } as const;
 
 export const hubSearchQuerySchema = {

@@ -2,7 +2,7 @@
 // The command line: picks the command, turns its outcome into an exit code. Does no work itself.
 import { planCommand, statusCommand } from "./cli/ask.ts";
 import { engineCommand } from "./cli/engine.ts";
-import { helpText } from "./cli/help.ts";
+import { helpText, workerHelpText } from "./cli/help.ts";
 import { keyCommand } from "./cli/key.ts";
 import { gcCommand, modelsCommand } from "./cli/models.ts";
 import { pullCommand } from "./cli/pull.ts";
@@ -15,6 +15,10 @@ import { type CommandLine, readSettings, version } from "./settings.ts";
 
 /** Resolves with the exit code; `serve` resolves when it listens and goes on. */
 async function run(line: CommandLine): Promise<number | null> {
+  if (line.help && line.command === "worker") {
+    console.log(workerHelpText());
+    return 0;
+  }
   if (line.help || line.command === "help") {
     console.log(helpText());
     return 0;

@@ -185,7 +185,7 @@ async function run({
     admission.abandon(id).catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
   };
   const upstream = createUpstream({
-    probeAfterMs: Math.min(5_000, settings.silenceLimitMs, settings.workerStallMs),
+    probeAfterMs: Math.min(5_000, settings.silenceLimitMs),
     stallMs: settings.workerStallMs,
     onStall: (instance) => {
       logger.warn({ model: instance.id, workers: instance.workers }, "a model hangs on one of its RPC workers");

@@ -1,10 +1,34 @@
 // The help text, from the same table that the settings are read by.
 import { settingRows, sharedVariables } from "../settings-table.ts";
 
+const told = (row: (typeof settingRows)[number]): string =>
+  `  --${row.flag} (${row.variable}, default ${row.fallback || "none"})\n      ${row.meaning}`;
+
+/** Of a machine that lends itself, most settings are somebody else's. */
+export function workerHelpText(): string {
+  const own: readonly string[] = ["state", "rpc-server", "install-engine", "stop-grace"];
+  return `Usage: model-gateway worker [--host 127.0.0.1] [--port 50052] [--threads N]
+
+Lends this machine to a gateway elsewhere: runs a ggml-rpc-server and starts it
+again when it dies. Ctrl+C ends it.
+
+  --host ADDRESS   the IPv4 address of this machine on which it is reached;
+                   127.0.0.1: from here only, 0.0.0.0: on every address
+  --port PORT      50052
+  --threads N      as many as the engine thinks fit
+
+Whoever reaches the port can use the worker and read along: keep it in a network
+that you trust.
+
+Settings:
+${settingRows
+  .filter(({ flag }) => own.includes(flag))
+  .map(told)
+  .join("\n")}`;
+}
+
 export function helpText(): string {
-  const settings = settingRows.map(
-    (row) => `  --${row.flag} (${row.variable}, default ${row.fallback || "none"})\n      ${row.meaning}`,
-  );
+  const settings = settingRows.map(told);
   const shared = sharedVariables.map((row) => `  ${row.variable} (default ${row.fallback})\n      ${row.meaning}`);
   return `Usage: model-gateway [COMMAND] [SETTINGS]
 

@@ -1,32 +1,39 @@
 // `worker`: lends this machine to a gateway elsewhere, as a ggml-rpc-server that is kept running.
+import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { GatewayError } from "../core/errors.ts";
+import { GatewayError, systemCode } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
-import { isTrustedAddress } from "../core/worker-address.ts";
+import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
 import { freePort } from "../engines/free-port.ts";
 import { installEngine } from "../engines/install/install.ts";
 import { endLeftovers } from "../engines/leftovers.ts";
 import { locateEngine } from "../engines/locate.ts";
 import { runRpcWorker } from "../engines/rpc-worker.ts";
-import { openDoor } from "../engines/worker-door.ts";
+import { openDoor, tryDoor } from "../engines/worker-door.ts";
 import { stopOnSignals, withLock } from "../lifecycle.ts";
 import type { CommandLine, Settings } from "../settings.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
 import { installProgress } from "./progress.ts";
 
-/** A line or two each time that somebody looks at it. */
-const routine = /^(?:Accepted client connection|Client connection closed|recv returned 0 .*)\n/gm;
+/** A line or two each time that somebody looks at it, and folders that the engine looks into in vain before the right one. */
+const routine =
+  /^(?:Accepted client connection|Client connection closed|recv returned 0 |ggml_backend_load_best: failed to enumerate )/;
 
+const longLine = 4096;
 const defaultPort = 50_052;
+const unknownAddress = "ADDRESS";
 
 /** Runs until a signal ends it. */
 export async function workerCommand({ operands, settings, worker }: CommandLine): Promise<number> {
   if (operands.length > 0)
     throw new GatewayError("invalid_request", "use `model-gateway worker [--host HOST] [--port PORT] [--threads N]`");
-  const host = worker.host ?? "127.0.0.1";
   const port = wholeNumber("--port", worker.port ?? String(defaultPort), 65_535);
   const threads = worker.threads === undefined ? null : wholeNumber("--threads", worker.threads, 4096);
+  const asked = worker.host ?? "127.0.0.1";
+  const host = await ownAddress(asked);
+  // Before anything is waited for or downloaded.
+  await tryDoor(host, port);
   const name = `worker-${port}.lock`;
   await withLock(settings.stateDir, name, async () => {
     const stop = new AbortController();
@@ -43,7 +50,8 @@ export async function workerCommand({ operands, settings, worker }: CommandLine)
     await endLeftovers(owner);
     const innerPort = await freePort();
     const door = await openDoor(host, port, () => innerPort);
-    tell(host, port);
+    // A name stays one, as the address behind it may change.
+    tell(parseWorker(`${asked}:${port}`) ? asked : host, port);
     over = runRpcWorker(
       {
         binary,
@@ -53,7 +61,9 @@ export async function workerCommand({ operands, settings, worker }: CommandLine)
         workingDir: settings.stateDir,
         owner,
         stopGraceMs: settings.stopGraceMs,
-        onOutput: (text) => process.stderr.write(text.replace(routine, "")),
+        onOutput: byLine((line) => {
+          if (!routine.test(line)) process.stderr.write(`${line}\n`);
+        }),
         onStart: (pid) => console.log(`The worker runs as process ${pid}.`),
         onExit: ({ code, signal }, againAt) => {
           const seconds = Math.round((againAt - steadyNow()) / 1000);
@@ -93,6 +103,38 @@ async function findBinary(
   throw new GatewayError("engine_missing", "the installed llama.cpp has no ggml-rpc-server");
 }
 
+/** Where to listen: the engine reaches workers by IPv4 only. */
+async function ownAddress(host: string): Promise<string> {
+  if (host.trim() === "") throw new GatewayError("invalid_request", "--host is empty; 0.0.0.0 means every address");
+  if (host.includes(":"))
+    throw new GatewayError(
+      "invalid_request",
+      `--host ${host}: gateways reach workers by IPv4 only; give an IPv4 address`,
+    );
+  try {
+    return (await lookup(host, { family: 4 })).address;
+  } catch (error) {
+    const why = systemCode(error) ?? String(error);
+    throw new GatewayError("invalid_request", `--host ${host} is no address of this machine (${why})`, {
+      cause: error,
+    });
+  }
+}
+
+/** Whole lines of what comes in pieces; one without an end is passed on once it is long. */
+function byLine(tell: (line: string) => void): (text: string) => void {
+  let rest = "";
+  return (text) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > longLine) {
+      lines.push(rest);
+      rest = "";
+    }
+    for (const line of lines) tell(line);
+  };
+}
+
 /** What goes into the gateway's document, for each address under which this machine may be known. */
 function tell(host: string, port: number): void {
   const isEverywhere = host === "0.0.0.0";
@@ -100,6 +142,8 @@ function tell(host: string, port: number): void {
   console.log("Put this into the document (gateway.yaml) of the gateway that is to use it:\n");
   for (const address of hosts) console.log(`  rpc: { mode: rpc, workers: ["${address}:${port}"] }`);
   if (hosts.length > 1) console.log("\n(one of them: all are this machine)");
+  if (hosts.includes(unknownAddress))
+    console.log(`\nPut this machine's address in place of ${unknownAddress}, as the gateway's machine reaches it.`);
   console.log("");
   if (hosts.every((address) => address.startsWith("127.") || address === "localhost"))
     console.log("Only this machine reaches it; --host ADDRESS binds it to one that others reach.\n");
@@ -111,7 +155,7 @@ function ownAddresses(): string[] {
   const others = all.filter(
     ({ family, internal, address }) => family === "IPv4" && !internal && isTrustedAddress(address),
   );
-  return others.length > 0 ? others.map(({ address }) => address) : ["ADDRESS"];
+  return others.length > 0 ? others.map(({ address }) => address) : [unknownAddress];
 }
 
 function wholeNumber(flag: string, text: string, most: number): number {

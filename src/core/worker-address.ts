@@ -2,34 +2,68 @@
 // The protocol has no password and no encryption, so a worker belongs into a network that one trusts.
 
 export interface WorkerAddress {
-  /** A name or an address, without brackets. */
+  /** A name or an IPv4 address. */
   readonly host: string;
   readonly port: number;
 }
 
-/** `HOST:PORT` taken apart; null where it is none. */
+/** `HOST:PORT` taken apart; null where it is none, see {@link workerProblem}. */
 export function parseWorker(text: string): WorkerAddress | null {
-  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text.trim());
-  const host = match?.[1] ?? match?.[2];
-  const port = Number(match?.[3]);
-  return host === undefined || port < 1 || port > 65_535 ? null : { host, port };
+  const parts = workerProblem(text) === null ? split(text) : null;
+  return parts && { host: parts.host, port: parts.port };
 }
 
-/** By this two spellings of one worker are the same: names ignore case, `050052` and `50052` are one port. */
+/** Why a text is no worker's address, in a sentence; null where it is one. */
+export function workerProblem(text: string): string | null {
+  const quoted = JSON.stringify(text);
+  const parts = split(text);
+  if (!parts) {
+    return isIpv6(text)
+      ? `${quoted}: the engine reaches workers by IPv4 only, so name an IPv4 address or a host that has one`
+      : `${quoted} is not of the form HOST:PORT`;
+  }
+  const { host, port, digits } = parts;
+  if (port < 1 || port > 65_535) return `${quoted}: ${digits} is no port`;
+  if (digits.startsWith("0")) return `${quoted}: the port is written ${port}, without zeros before it`;
+  // The system's resolver takes 127.1, 0x7f.1 and 2130706433 for addresses too: one machine would have many names.
+  const isNumeric = /^(?:\d+|0x[0-9a-f]*)$/i.test(host.slice(host.lastIndexOf(".") + 1));
+  if (isNumeric && !isDottedQuad(host)) return `${quoted}: ${host} is no IPv4 address`;
+  if (isNumeric) return isNoMachine(host) ? `${quoted}: ${host} is no address of a single machine` : null;
+  const isName = host.length <= 253 && host.split(".").every((label) => labelPattern.test(label));
+  return isName ? null : `${quoted}: ${host} is no host's name`;
+}
+
+const labelPattern = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+
+function split(text: string): (WorkerAddress & { readonly digits: string }) | null {
+  const match = /^([^:]+):(\d{1,8})$/.exec(text.trim());
+  const [, host = "", digits = ""] = match ?? [];
+  return match && { host, port: Number(digits), digits };
+}
+
+export function isDottedQuad(host: string): boolean {
+  const numbers = host.split(".");
+  return numbers.length === 4 && numbers.every((number) => /^(?:0|[1-9]\d{0,2})$/.test(number) && Number(number) < 256);
+}
+
+/** 0.0.0.0 means all of a machine's own, and from 224 on nobody has one. */
+export function isNoMachine(address: string): boolean {
+  const first = Number(address.split(".")[0]);
+  return first === 0 || first >= 224;
+}
+
+function isIpv6(text: string): boolean {
+  return text.split(":").length > 2;
+}
+
+/** By this two spellings of one worker are the same: names ignore case. */
 export function foldWorker(text: string): string {
   const colon = text.lastIndexOf(":");
   return `${text.slice(0, colon).toLowerCase()}:${Number(text.slice(colon + 1))}`;
 }
 
-export function isIpv6(host: string): boolean {
-  return host.includes(":");
-}
-
-/** Loopback, private, link-local, unique local, and the shared range of carriers and overlay networks (100.64.0.0/10). */
+/** Loopback, private, link-local, and the shared range of carriers and overlay networks (100.64.0.0/10). */
 export function isTrustedAddress(address: string): boolean {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return isTrustedAddress(mapped);
-  if (isIpv6(address)) return /^(::1$|fe[89ab][0-9a-f]:|f[cd][0-9a-f]{2}:)/i.test(address);
   const [a = -1, b = -1] = address.split(".").map(Number);
   return (
     a === 10 ||
@@ -44,6 +78,5 @@ export function isTrustedAddress(address: string): boolean {
 /** Whether a worker is written as an address that strangers may have. What a name means is known only once it is resolved. */
 export function isPublicLiteral(text: string): boolean {
   const host = parseWorker(text)?.host;
-  if (host === undefined || !(isIpv6(host) || /^\d+\.\d+\.\d+\.\d+$/.test(host))) return false;
-  return !isTrustedAddress(host);
+  return host !== undefined && isDottedQuad(host) && !isTrustedAddress(host);
 }

@@ -3,7 +3,7 @@ import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../schemas/document.ts";
 import { normaliseName, parseModelId } from "../core/ids.ts";
 import { presetProblem } from "../core/preset-keys.ts";
-import { isPublicLiteral } from "../core/worker-address.ts";
+import { isPublicLiteral, workerProblem } from "../core/worker-address.ts";
 import { modelFileName } from "../speech/transcription-models.ts";
 import { isVoiceId } from "../speech/voices.ts";
 import { type DocumentTree, toTree } from "./document.ts";
@@ -28,7 +28,6 @@ const matchesSchema = ajv.compile<DocumentInput>(documentSchema);
 const forms: ReadonlyMap<string, string> = new Map([
   [modelSchema.properties.id.pattern, "OWNER/NAME:TAG"],
   [modelSchema.properties.revision.pattern, "a branch, tag or commit"],
-  [rpcSchema.properties.workers.items.pattern, "HOST:PORT"],
   [speechSchema.properties.transcription.properties.model.pattern, "ggml-NAME.bin or NAME"],
   [speechSchema.properties.synthesis.properties.voice.pattern, "a voice's id, such as en_US-lessac-medium"],
   [modelSchema.properties.aliases.items.pattern, "a name of letters, digits and _ . / : + @ -"],
@@ -74,6 +73,9 @@ function toProblem(error: ErrorObject): Problem {
           message: "not the long form of a llama-server option, without dashes",
           atKey: true,
         };
+      // Its own check says more, see below.
+      if (parameters["pattern"] === rpcSchema.properties.workers.items.pattern)
+        return { path, message: workerProblem(String(error.data)) ?? "not of the form HOST:PORT" };
       return {
         path,
         message: `${JSON.stringify(error.data)} is not of the form ${forms.get(String(parameters["pattern"])) ?? String(parameters["pattern"])}`,
@@ -183,10 +185,10 @@ function workerProblems(value: unknown): Problem[] {
   const workers = isObject(rpc) && Array.isArray(rpc["workers"]) ? (rpc["workers"] as unknown[]) : [];
   const allowsPublic = isObject(rpc) && rpc["allowPublicWorkers"] === true;
   return workers.flatMap((worker, index): Problem[] => {
-    const port = typeof worker === "string" ? /:(\d+)$/.exec(worker)?.[1] : undefined;
-    if (typeof worker !== "string" || port === undefined) return [];
+    if (typeof worker !== "string") return [];
     const path = ["rpc", "workers", index];
-    if (Number(port) < 1 || Number(port) > 65_535) return [{ path, message: `${port} is no port` }];
+    const problem = workerProblem(worker);
+    if (problem !== null) return [{ path, message: problem }];
     if (allowsPublic || !isPublicLiteral(worker)) return [];
     return [
       {

@@ -19,6 +19,8 @@ export interface Instance {
   readonly ctxSize: number | null;
   /** The context that the process says it has; null where it does not. */
   readonly nCtx: number | null;
+  /** Of its process, where it is known (Linux). */
+  readonly pid: number | null;
   /** The RPC workers that it computes with; a hang of one of them is its own. */
   readonly workers: readonly string[];
   /** Counts an answer in flight; call the result when it is through. */
@@ -33,8 +35,6 @@ interface Entry {
   detached: boolean;
   /** The held end of its standard input. */
   pipe: number | null;
-  /** Null where the system does not tell. */
-  pid: number | null;
 }
 
 export interface Instances {
@@ -58,19 +58,19 @@ export function createInstances(warn: (message: string, fields: object) => void)
   /** Counts routers gone. */
   let epoch = 0;
 
-  function create(model: RouterModel, port: string, key: string, routerPid: number): Entry {
+  function create(model: RouterModel, port: string, key: string, routerPid: number, input: Input | null): Entry {
     const entry: Entry = {
       routerPid,
       users: 0,
       detached: false,
-      pipe: null,
-      pid: null,
+      pipe: input?.pipe ?? null,
       instance: {
         id: model.id,
         origin: originOf(port),
         key,
         ctxSize: registeredCtxSize(model),
         nCtx: model.nCtx,
+        pid: input?.pid ?? null,
         workers: endpointsOf(model),
         retain: () => {
           entry.users++;
@@ -123,28 +123,25 @@ export function createInstances(warn: (message: string, fields: object) => void)
       const added = [...loaded].filter(([id]) => !current.has(id));
       if (added.length === 0) return;
       const asked = epoch;
-      const pipes = await openInputs(
+      const inputs = await openInputs(
         routerPid,
         added.map(([, { port }]) => port),
       );
       if (epoch !== asked) {
         // The router went meanwhile: what is entered now would never be taken out.
-        for (const { pipe } of pipes.values()) closeInput(pipe);
+        for (const { pipe } of inputs.values()) closeInput(pipe);
         return;
       }
       for (const [id, { model, port }] of added) {
-        const { pipe, pid } = pipes.get(port) ?? { pipe: null, pid: null };
+        const input = inputs.get(port) ?? null;
         const double = current.get(id);
         // Two looks at once enter the same process once: whoever compares instances must not see two of it.
         if (double?.routerPid === routerPid && double.instance.origin === originOf(port)) {
-          if (pipe !== null) closeInput(pipe);
+          if (input) closeInput(input.pipe);
           continue;
         }
         if (double) detach(id, double);
-        const entry = create(model, port, key, routerPid);
-        entry.pipe = pipe;
-        entry.pid = pid;
-        current.set(id, entry);
+        current.set(id, create(model, port, key, routerPid, input));
       }
     },
     detachAll: () => {
@@ -153,7 +150,11 @@ export function createInstances(warn: (message: string, fields: object) => void)
     },
     get: (id) => current.get(id)?.instance ?? null,
     usedPids: () =>
-      new Set([...current.values(), ...detached].flatMap(({ users, pid }) => (users > 0 && pid !== null ? [pid] : []))),
+      new Set(
+        [...current.values(), ...detached].flatMap(({ users, instance: { pid } }) =>
+          users > 0 && pid !== null ? [pid] : [],
+        ),
+      ),
     detachedUsers: () => [...detached].reduce((sum, entry) => sum + entry.users, 0),
   };
 }
@@ -175,21 +176,21 @@ interface Input {
 
 /** Write ends of the standard inputs of the router's children, by the port in their arguments. */
 async function openInputs(routerPid: number, ports: readonly string[]): Promise<Map<string, Input>> {
-  const pipes = new Map<string, Input>();
-  if (process.platform !== "linux") return pipes;
+  const inputs = new Map<string, Input>();
+  if (process.platform !== "linux") return inputs;
   for (const pid of await childrenOf(routerPid)) {
     try {
       const args = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
       const port = args[args.indexOf("--port") + 1] ?? "";
       if (!ports.includes(port)) continue;
       const pipe = await openFile(`/proc/${pid}/fd/0`, constants.O_WRONLY | constants.O_NONBLOCK);
-      pipes.set(port, { pid: Number(pid), pipe });
+      inputs.set(port, { pid: Number(pid), pipe });
     } catch (error) {
       // It ended meanwhile, or its input is no pipe: then there is nothing to hold.
       if (systemCode(error) === undefined) throw error;
     }
   }
-  return pipes;
+  return inputs;
 }
 
 async function childrenOf(pid: number): Promise<string[]> {

@@ -43,6 +43,13 @@ export async function openDoor(host: string, port: number, innerPort: () => numb
   };
 }
 
+/** Whether it could be opened there. Errors: as {@link openDoor}. */
+export async function tryDoor(host: string, port: number): Promise<void> {
+  const server = createServer();
+  await listening(server, host, port);
+  await new Promise((resolve) => server.close(resolve));
+}
+
 function listening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error) =>

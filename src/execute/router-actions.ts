@@ -11,7 +11,7 @@ export interface Drainer {
 
 export function routerHandlers(options: {
   readonly router: Router;
-  readonly drainer: Drainer;
+  readonly drainer: Drainer & { inFlight(): ReadonlyMap<string, number> };
   /** The engine's path; null while there is none. */
   readonly binary: () => string | null;
   /** What the router is about to read, as it is now. */
@@ -27,7 +27,10 @@ export function routerHandlers(options: {
 
   return {
     "router.start": (_action, { signal }) => start(signal),
-    "router.reload": async ({ changes }, { signal }) => {
+    "router.reload": async ({ changes, yields }, { signal }) => {
+      // It began after the plan was made; the next plan waits for its end.
+      if (yields && drainer.inFlight().size > 0)
+        throw new GatewayError("cancelled", "an answer is under way, and goes first");
       // Not the loaded ones alone: a model that is just being loaded would be killed in the middle of it.
       const letIn = changes.length > 0 ? await drainer.drain(changes, signal) : () => undefined;
       try {

@@ -11,7 +11,6 @@ import type { InstallProgress } from "../engines/install/install.ts";
 import { createRouter, isProgress, type Router } from "../engines/router.ts";
 import { type Collector, createCollector } from "../execute/cache-gc.ts";
 import { createExecutor, type Executor } from "../execute/executor.ts";
-import { openGatewayId } from "../execute/gateway-id.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
 import { createRepoTurns } from "../execute/repo-turns.ts";
@@ -31,7 +30,7 @@ import { actionBody, type StatusReport, statusReport } from "../status/report.ts
 import { createStatusTracker } from "../status/tracker.ts";
 import type { CachedFacts } from "./cached-facts.ts";
 import { type Kept, openCache, openKept } from "./kept.ts";
-import { noteSeen, tellOutcome } from "./outcomes.ts";
+import { noteSeen, tellDisabled, tellOutcome } from "./outcomes.ts";
 import { createRequests } from "./requests.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import { createSecondThoughts } from "./second-thoughts.ts";
@@ -48,8 +47,6 @@ export interface Core extends Kept {
   readonly executor: Executor;
   readonly loop: Loop;
   readonly speech: Speech;
-  /** Tells it from others that share its model cache. */
-  readonly gatewayId: string;
   readonly collector: Collector;
   readonly speechFiles: SpeechStore;
   readonly rpc: Rpc;
@@ -80,13 +77,8 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
 
   const journal = createJournal(Date.now);
   const kept = await openKept({ stateDir, renewLock, logger, onChange: () => loop.wake("state folder") });
-  const { stateFolder, store, inventory, lastUsed } = kept;
-  const gatewayId = await openGatewayId(stateDir);
-  const hub = createHubClient({
-    endpoint: settings.hubEndpoint,
-    token: settings.hubToken,
-    environment: settings.environment,
-  });
+  const { stateFolder, store, inventory, lastUsed, gatewayId } = kept;
+  const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
   const router = createRouter({
     presetPath,
     stateDir,
@@ -123,6 +115,8 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     router,
     changes,
     pass: () => loop.last(),
+    isAnswering: () => admission.inFlight().size > 0,
+    binary: engine.path,
     isUnderWay: (key) => executor.running().some(({ action }) => action.key === key),
     onChange: () => loop.wake("workers"),
     now,
@@ -143,6 +137,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   });
   const { admission } = requests;
   admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
+  admission.onUse({ begun: () => undefined, over: rpc.workers.settled });
   const { scanner, presence } = openCache(cacheDir, inventory);
   const speech = createSpeech({
     settings,
@@ -185,10 +180,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
         comesBack: second.model,
       }),
       "cache.gc": collector.handler,
-      ...presetHandlers(presetPath, (lines) => {
-        warn("lines of router.preset.ini that the router cannot read are comments now", { lines });
-        journal.record("preset", { disabled: lines });
-      }),
+      ...presetHandlers(presetPath, (lines) => tellDisabled(lines, warn, journal)),
       ...routerHandlers({
         router,
         drainer: admission,
@@ -284,7 +276,6 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     executor,
     loop,
     speech,
-    gatewayId,
     collector,
     speechFiles: speechStorage.files,
     rpc,

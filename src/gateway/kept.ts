@@ -2,6 +2,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import { createStateFolder, type StateFolder } from "../desired/state-folder.ts";
 import { type DesiredStore, openDesiredStore } from "../desired/store.ts";
+import { openGatewayId } from "../execute/gateway-id.ts";
 import { type Inventory, openInventory } from "../execute/inventory.ts";
 import { type LastUsed, openLastUsed } from "../execute/last-used.ts";
 import { type CacheScanner, createCacheScanner } from "../observe/cache.ts";
@@ -12,6 +13,8 @@ export interface Kept {
   readonly store: DesiredStore;
   readonly inventory: Inventory;
   readonly lastUsed: LastUsed;
+  /** Tells it from others that share its model cache. */
+  readonly gatewayId: string;
 }
 
 /** Errors: `state_unwritable` for a file that can neither be read nor set aside. */
@@ -38,6 +41,7 @@ export async function openKept(options: {
     store: await openDesiredStore({ stateDir, now: Date.now, warn, files }),
     inventory: await openInventory(stateDir, warn, files),
     lastUsed: await openLastUsed({ stateDir, now: Date.now, warn, files }),
+    gatewayId: await openGatewayId(stateDir),
   };
 }
 

@@ -20,6 +20,16 @@ export function tellOutcome({ action, ms, error }: Outcome, logger: FastifyBaseL
   }
 }
 
+/** Lines of the preset file that the router would have ended at. */
+export function tellDisabled(
+  lines: readonly string[],
+  warn: (message: string, fields: object) => void,
+  journal: Journal,
+): void {
+  warn("lines of router.preset.ini that the router cannot read are comments now", { lines });
+  journal.record("preset", { disabled: lines });
+}
+
 /** What the document once marked `keep` stays when it leaves the list; and where the models are that were put there. */
 export async function noteSeen(
   inventory: Inventory,

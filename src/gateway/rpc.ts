@@ -1,17 +1,22 @@
 // What RPC mode adds to the parts of a gateway: the watch over its workers, the gate before a load, and what is told of them.
+import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Router } from "../engines/router.ts";
+import { createWorkerDialect } from "../engines/worker-dialect.ts";
 import type { Changes } from "../http/changes.ts";
 import { createLoadGate, type LoadGate } from "../http/load-gate.ts";
 import { createWorkers, type Workers } from "../observe/workers.ts";
 import { verdictRules } from "../plan/worker-verdict.ts";
-import { endpointsOf } from "../plan/workers.ts";
+import { endpointsOf, workersByAddress } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import type { Settings } from "../settings.ts";
 import type { Condition } from "../status/finding.ts";
 import type { WorkerStatus } from "../status/report.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
+
+/** ms after the start in which an engine that is there has been found. */
+const engineMs = 3_000;
 
 type LossListener = (models: readonly string[], message: string) => void;
 
@@ -28,17 +33,29 @@ export interface Rpc {
 }
 
 export function createRpc(options: {
-  readonly settings: Pick<Settings, "workerIntervalMs" | "workerStableMs" | "workerStallMs">;
+  readonly settings: Pick<
+    Settings,
+    "workerIntervalMs" | "workerStableMs" | "workerStallMs" | "stateDir" | "environment"
+  >;
   readonly store: Pick<DesiredStore, "current">;
   readonly router: Router;
   readonly changes: Changes;
   readonly pass: () => Pass | null;
+  readonly isAnswering: () => boolean;
+  /** The engine's path; null while there is none. */
+  readonly binary: () => string | null;
   readonly isUnderWay: (key: string) => boolean;
   readonly onChange: () => void;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
 }): Rpc {
   const { settings, store, router, changes, now, warn } = options;
+  const startedAt = now();
+  const dialect = createWorkerDialect({
+    binary: options.binary,
+    environment: settings.environment,
+    stateDir: settings.stateDir,
+  });
   const listeners: LossListener[] = [];
   let isWarned = false;
   const rpc = (): Desired["rpc"] => store.current().document.rpc;
@@ -46,6 +63,12 @@ export function createRpc(options: {
     rpc,
     router: router.snapshot,
     detachedUsers: router.instances.detachedUsers,
+    isAnswering: options.isAnswering,
+    takes: async (greeting) => {
+      // The workers are looked at while the engine is still being looked for.
+      while (options.binary() === null && now() - startedAt < engineMs) await changes.next();
+      return dialect.takes(greeting);
+    },
     intervalMs: settings.workerIntervalMs,
     rules: verdictRules(settings.workerStableMs),
     now,
@@ -84,9 +107,9 @@ export function createRpc(options: {
       isWarned = isOn;
     },
     statuses: (conditions) => {
-      const seen = workers.snapshot().workers;
+      const seen = workersByAddress(workers.snapshot().workers);
       return rpc().workers.map((address) => {
-        const worker = seen.find((entry) => entry.address === address);
+        const worker = seen.get(foldWorker(address));
         const { endpoint = null, latencyMs = null, version = null, devices = null } = worker ?? {};
         return { address, endpoint, latencyMs, version, devices, conditions: conditions.get(address) ?? [] };
       });

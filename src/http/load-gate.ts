@@ -13,6 +13,8 @@ export interface BegunLoad {
   readonly stallMs: number;
   /** Of a load that failed: a worker is lost, so the same may work without it. */
   isToBeRepeated(): Promise<boolean>;
+  /** With which workers, for the message where it failed all the same; empty where there are none. */
+  described(): string;
   /** To be called when the load is through, whichever way. */
   end(): void;
 }
@@ -35,6 +37,7 @@ const isSoonDone: ReadonlySet<string> = new Set(["waiting", "backoff", "settling
 const unhindered: BegunLoad = {
   stallMs: Number.POSITIVE_INFINITY,
   isToBeRepeated: async () => false,
+  described: () => "",
   end: () => undefined,
 };
 
@@ -51,7 +54,11 @@ export function createLoadGate(options: {
   const { router, workers, changes, now } = options;
 
   function wanted(): WantedWorkers {
-    return wantedWorkers(options.desired().document, workers.snapshot().workers);
+    return wantedWorkers(options.desired().document, workers.snapshot(), inForce());
+  }
+
+  function inForce(): readonly string[] {
+    return presetEndpoints(router.snapshot().loadedPreset ?? "");
   }
 
   function registered(id: string): readonly string[] {
@@ -70,11 +77,17 @@ export function createLoadGate(options: {
     );
   }
 
+  function described(endpoints: readonly string[]): string {
+    const seen = new Map(workers.snapshot().workers.map((worker) => [worker.endpoint, worker]));
+    const list = endpoints.map((endpoint) => `${endpoint} (version ${seen.get(endpoint)?.version ?? "unknown"})`);
+    return `; RPC workers: ${list.join(", ")}`;
+  }
+
   /** The router is about to be given other workers than it has. */
   function isAboutToChange(): boolean {
     const { endpoints, unprobed } = wanted();
     if (unprobed > 0) return true;
-    const current = presetEndpoints(router.snapshot().loadedPreset ?? "");
+    const current = inForce();
     if (current.length === endpoints.length && current.every((endpoint, at) => endpoint === endpoints[at]))
       return false;
     const pass = options.pass();
@@ -104,7 +117,12 @@ export function createLoadGate(options: {
         if (mayGoOn && endpoints.length === 0) return unhindered;
         if (mayGoOn && (await workers.enter(endpoints))) {
           if (isWanted()) {
-            return { stallMs: options.stallMs, isToBeRepeated: () => workers.hasLost(endpoints), end: workers.leave };
+            return {
+              stallMs: options.stallMs,
+              isToBeRepeated: () => workers.hasLost(endpoints),
+              described: () => described(endpoints),
+              end: workers.leave,
+            };
           }
           workers.leave();
           return null;

@@ -122,11 +122,15 @@ export function createLoader(options: LoaderOptions): Loader {
 
   async function untilLoaded(id: string, begun: BegunLoad): Promise<void> {
     const startedAt = now();
+    let ended: string | null = null;
     await router.client().load(id);
     brokenOff = 0;
     for (;;) {
       await router.refresh();
-      if (now() - Math.max(startedAt, options.progressAt(id)) > begun.stallMs) await endStalled(id, begun.stallMs);
+      if (now() - Math.max(startedAt, options.progressAt(id)) > begun.stallMs) {
+        ended = `it got on no further for ${begun.stallMs / 1000} s`;
+        await endStalled(id, begun.stallMs);
+      }
       if (router.instances.get(id)) {
         turns.set(id, turnAfter(now() - startedAt, now()));
         return options.coolDowns.succeeded(id);
@@ -139,7 +143,8 @@ export function createLoader(options: LoaderOptions): Loader {
           throw new GatewayError("model_not_found", `${id} was removed while it was being loaded`);
         // Somebody unloads it: that is no failing of the model's.
         if (options.isHeld(id) || (await begun.isToBeRepeated())) return;
-        throw failure(id, router.complaints() || "the engine ended while loading it");
+        const why = ended ?? (router.complaints() || "the engine ended while loading it");
+        throw failure(id, `${why}${begun.described()}`);
       }
       if (now() - startedAt > options.loadTimeoutMs) {
         await unload(id);

@@ -3,7 +3,9 @@
 import { Agent, type Dispatcher } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
+import { readProgress } from "../engines/computing.ts";
 import type { Instance } from "../engines/instances.ts";
+import { createStallWatch } from "./stall-watch.ts";
 
 /** Receives an answer. Exactly one of `end` and `fail` comes last. */
 export interface AnswerSink {
@@ -38,10 +40,7 @@ export interface Upstream {
 
 export interface UpstreamOptions {
   readonly probeAfterMs: number;
-  /**
-   * A model on RPC workers that computes on nothing new for so long (ms) hangs on one of them: its process is well, and
-   * answers for its health, but not when asked for its slots, which it does between two steps of computing.
-   */
+  /** ms without a sign of life after which a model on RPC workers hangs on one of them: its process still answers for its health. */
   readonly stallMs: number;
   readonly onStall: (instance: Instance) => void;
 }
@@ -52,10 +51,24 @@ export interface UpstreamOptions {
  */
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { probeAfterMs, stallMs } = options;
-  const cuts = new Set<(ids: readonly string[], message: string) => void>();
+  /** Ends one request, where it is one of those that the test means. */
+  const cuts = new Set<(isMeant: (instance: Instance) => boolean, message: string) => void>();
   // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.
   const agent = new Agent({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
-  const isHealthy = sharedHealth((instance) => answers(agent, instance, "/health", probeAfterMs), probeAfterMs / 2);
+  const isHealthy = sharedHealth((instance) => isHealthyNow(agent, instance, probeAfterMs), probeAfterMs / 2);
+  const stalls = createStallWatch({
+    stallMs,
+    look: (instance) => readProgress(agent, instance),
+    onStall: (instance) => {
+      // First: whoever asks again at once must not get the same process.
+      options.onStall(instance);
+      cutWhere((other) => other.origin === instance.origin, "the model hangs on one of its RPC workers");
+    },
+  });
+
+  function cutWhere(isMeant: (instance: Instance) => boolean, message: string): void {
+    for (const cut of cuts) cut(isMeant, message);
+  }
 
   return {
     send: (instance, { path, body, stream }, sink) => {
@@ -66,30 +79,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       let lastByte = steadyNow();
       const watchdog = setInterval(() => void probe(), probeAfterMs);
       watchdog.unref();
-      let askedAt: number | null = null;
-      const cutThis = (ids: readonly string[], message: string): void => {
-        if (ids.includes(instance.id)) giveUp(message);
+      const noLongerAwaited = stalls.begin(instance);
+      const cutThis = (isMeant: (instance: Instance) => boolean, message: string): void => {
+        if (isMeant(instance)) controller?.abort(new GatewayError("upstream_failed", message, { cause: lostCause }));
       };
       cuts.add(cutThis);
 
-      function giveUp(message: string): void {
-        controller?.abort(new GatewayError("upstream_failed", message, { cause: lostCause }));
-      }
-
-      /** Asks for the slots once, and gives up when that too stays unanswered. */
-      async function probeStall(): Promise<void> {
-        const silentFor = steadyNow() - lastByte;
-        if (over || instance.workers.length === 0 || silentFor < probeAfterMs || askedAt !== null) return;
-        const asked = (askedAt = lastByte);
-        const computes = await answers(agent, instance, "/slots", Math.max(1, stallMs - silentFor));
-        askedAt = null;
-        if (computes || over || lastByte !== asked) return;
-        options.onStall(instance);
-        giveUp("the model hangs on one of its RPC workers");
-      }
-
       async function probe(): Promise<void> {
-        void probeStall();
         if (over || steadyNow() - lastByte < probeAfterMs || (await isHealthy(instance))) return;
         if (!over && steadyNow() - lastByte >= probeAfterMs)
           controller?.abort(new GatewayError("upstream_failed", silentMessage));
@@ -98,6 +94,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       function finish(tell: () => void): void {
         over = true;
         clearInterval(watchdog);
+        noLongerAwaited();
         cuts.delete(cutThis);
         tell();
       }
@@ -128,6 +125,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             },
             onResponseData: (current, chunk) => {
               lastByte = steadyNow();
+              stalls.sign(instance);
               if (!sink.data(chunk)) current.pause();
             },
             onResponseEnd: () => finish(sink.end),
@@ -153,9 +151,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         },
       };
     },
-    cut: (ids, message) => {
-      for (const cutOne of cuts) cutOne(ids, message);
-    },
+    cut: (ids, message) => cutWhere((instance) => ids.includes(instance.id), message),
     close: () => agent.destroy(),
   };
 }
@@ -189,19 +185,18 @@ function sharedHealth(ask: (instance: Instance) => Promise<boolean>, freshMs: nu
   };
 }
 
-/** Whether it answers at all; an engine that was told to have no slots says so at once. */
-async function answers(agent: Agent, instance: Instance, path: string, withinMs: number): Promise<boolean> {
+async function isHealthyNow(agent: Agent, instance: Instance, withinMs: number): Promise<boolean> {
   try {
     const answer = await agent.request({
       origin: instance.origin,
-      path,
+      path: "/health",
       method: "GET",
       headers: { authorization: `Bearer ${instance.key}` },
       reset: true,
       signal: AbortSignal.timeout(withinMs),
     });
     await answer.body.dump();
-    return path !== "/health" || answer.statusCode === 200;
+    return answer.statusCode === 200;
   } catch {
     return false;
   }

@@ -1,13 +1,11 @@
 // Watches one RPC worker. A worker serves one client at a time and keeps room for two more that wait, so while a model uses it
 // nothing may be asked of it, and each connection that is opened and closed would fill that room: one connection stays
 // open instead, silent, and its end tells. While nothing uses it, it is asked for its version and memory.
-import { lookup } from "node:dns/promises";
 import type { Socket } from "node:net";
-import { systemCode } from "../core/errors.ts";
-import { isIpv6, isTrustedAddress, parseWorker } from "../core/worker-address.ts";
 import type { WorkerSnapshot } from "../plan/observed.ts";
 import { type Sighting, sighted, unprobed, type VerdictRules, type WorkerRecord } from "../plan/worker-verdict.ts";
-import { dial, type Spoken, speak, type Target, type WorkerFacts } from "./worker-wire.ts";
+import { type Resolver, Unusable } from "./worker-target.ts";
+import { dial, holdSilent, type Spoken, speak, type Target, type WorkerFacts } from "./worker-wire.ts";
 
 /**
  * What goes on at a worker: `idle`: nothing of ours uses it; `loaded`: a model does; `closed`: hands off, as a model is being
@@ -16,8 +14,13 @@ import { dial, type Spoken, speak, type Target, type WorkerFacts } from "./worke
 export type Use = "idle" | "loaded" | "closed";
 
 export interface WatchOptions {
+  readonly resolve: Resolver;
   readonly allowPublic: () => boolean;
   readonly use: (endpoint: string) => Use;
+  /** Takes an endpoint for this address; says which other address of the document has it already, null: none. */
+  readonly claim: (endpoint: string) => string | null;
+  /** Whether the engine takes a worker with this hello; null: nobody knows. */
+  readonly takes: (greeting: Uint8Array) => Promise<boolean | null>;
   readonly intervalMs: number;
   readonly rules: VerdictRules;
   readonly now: () => number;
@@ -33,6 +36,8 @@ export interface WorkerWatch {
   review(): void;
   /** Lets go of the silent connection; resolves when nothing is being asked any more. */
   clear(): Promise<void>;
+  /** Somebody has changed the roster: a worker that has come back is used as if it had always been there. */
+  accept(): void;
   /** Asks it now, whatever the interval; false where it does not answer, which then counts as certain. */
   check(): Promise<boolean>;
   stop(): void;
@@ -42,16 +47,6 @@ export interface WorkerWatch {
 const answerMs = 2_000;
 /** After a first failure, the second look. */
 const againMs = 250;
-/** The system gives up a silent connection after this and ten more seconds without a sign of the other side. */
-const keepAliveMs = 1_000;
-
-class Unusable extends Error {
-  readonly reason: string;
-  constructor(reason: string, message: string) {
-    super(message);
-    this.reason = reason;
-  }
-}
 
 export function watchWorker(address: string, options: WatchOptions): WorkerWatch {
   const { now } = options;
@@ -62,11 +57,15 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   let silent: Socket | null = null;
   /** A question that it took and has not answered yet. */
   let open: Extract<Spoken, { kind: "silent" }> | null = null;
+  /** Of the document's other spellings of this worker, the one that is used. */
+  let double: string | null = null;
+  let returned = false;
   let looking: Promise<void> | null = null;
+  let speaking: Promise<unknown> | null = null;
   let timer: NodeJS.Timeout | null = null;
-  let stopped = false;
+  const stopping = new AbortController();
 
-  const endpoint = (): string | null => target && `${target.host}:${target.port}`;
+  const endpoint = (): string | null => (target && double === null ? `${target.host}:${target.port}` : null);
   const use = (): Use => {
     const where = endpoint();
     return where === null ? "idle" : options.use(where);
@@ -75,6 +74,8 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   function note(sighting: Sighting): void {
     const before = record;
     record = sighted(record, sighting, options.rules);
+    if (record.verdict === "down") returned = false;
+    else if (before.verdict === "down") returned = true;
     if (before.verdict !== record.verdict || before.reason !== record.reason) options.onChange();
   }
 
@@ -83,30 +84,13 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   }
 
   async function resolve(): Promise<void> {
-    const parsed = parseWorker(address);
-    if (!parsed) throw new Unusable("Invalid", `${address} is not of the form HOST:PORT`);
-    const { host, port } = parsed;
-    if (isIpv6(host)) throw new Unusable("Unsupported", "the engine reaches workers by IPv4 only");
-    let found: readonly string[];
-    try {
-      found = (await lookup(host, { all: true, family: 4 })).map((entry) => entry.address);
-    } catch (error) {
-      throw new Error(`${host} cannot be resolved (${systemCode(error) ?? String(error)})`, { cause: error });
-    }
-    const strange = options.allowPublic() ? undefined : found.find((candidate) => !isTrustedAddress(candidate));
-    if (strange !== undefined) {
-      const what = strange === host ? `${host} is` : `${host} is ${strange},`;
-      throw new Unusable(
-        "PublicAddress",
-        `${what} a public address, and the protocol has neither password nor encryption; rpc.allowPublicWorkers permits it`,
-      );
-    }
-    // A name with several addresses keeps the one in use: another order is no news.
-    const host4 = found.find((candidate) => candidate === target?.host) ?? found[0];
-    if (host4 === undefined) throw new Error(`${host} has no IPv4 address`);
-    if (target?.host === host4 && target.port === port) return;
-    target = { host: host4, port };
-    options.onChange();
+    const found = await options.resolve(address, { held: target, allowPublic: options.allowPublic() });
+    if (stopping.signal.aborted) return;
+    const before = endpoint();
+    target = found;
+    double = options.claim(`${found.host}:${found.port}`);
+    if (endpoint() !== before) options.onChange();
+    if (double !== null) throw new Unusable("Duplicate", `it is the worker that the document also names as ${double}`);
   }
 
   async function look(): Promise<void> {
@@ -115,17 +99,25 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     try {
       await resolve();
     } catch (error) {
+      if (stopping.signal.aborted) return;
       const message = error instanceof Error ? error.message : String(error);
       if (error instanceof Unusable) noteFailure(error.reason, message, true);
       else noteFailure("Unresolvable", message);
       return;
     }
-    if (stopped || !target) return;
+    if (stopping.signal.aborted || !target) return;
     const doing = use();
     if (doing !== "loaded") letGo();
     // One that is lost already is left alone until the model that used it is gone.
-    if (doing === "loaded" && record.verdict !== "down") await stayConnected(target);
-    else if (doing === "idle") await ask(target, false);
+    if (doing === "loaded" && record.verdict !== "down") await during(stayConnected(target));
+    else if (doing === "idle") await during(ask(target, false));
+  }
+
+  function during<T>(words: Promise<T>): Promise<T> {
+    speaking = words;
+    return words.finally(() => {
+      if (speaking === words) speaking = null;
+    });
   }
 
   async function ask(where: Target, certain: boolean): Promise<boolean> {
@@ -133,23 +125,36 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
       noteFailure("NotAnswering", notAnswering(where), certain);
       return false;
     }
-    const spoken = await speak(where, answerMs);
-    if (spoken.kind !== "failed") latencyMs = spoken.latencyMs;
-    if (spoken.kind === "answered") {
-      facts = spoken.facts;
-      note({ kind: "answered", at: now() });
-      return true;
-    }
-    if (spoken.kind === "failed") noteFailure(spoken.reason, spoken.message, certain);
+    const heard = await speak(where, answerMs);
+    if (heard.kind !== "failed") latencyMs = heard.latencyMs;
+    if (heard.kind === "answered") return judge(where, heard.facts);
+    if (heard.kind === "failed") noteFailure(heard.reason, heard.message, certain);
     else {
-      open = spoken;
-      void spoken.over.then(() => {
+      open = heard;
+      if (stopping.signal.aborted) heard.leave();
+      void heard.over.then(() => {
         open = null;
         plan(0);
       });
       noteFailure("NotAnswering", notAnswering(where), certain);
     }
     return false;
+  }
+
+  /** One that answers may still break every load. */
+  async function judge({ host, port }: Target, told: WorkerFacts): Promise<boolean> {
+    facts = told;
+    if (told.devices.length === 0) {
+      noteFailure("NoDevices", `${host}:${port} offers no device to compute with`, true);
+      return false;
+    }
+    if ((await options.takes(told.greeting)) === false) {
+      const what = `${host}:${port} speaks version ${told.version} of the protocol, which the llama-server here refuses`;
+      noteFailure("OtherVersion", `${what}: use the same version of llama.cpp on both machines`, true);
+      return false;
+    }
+    note({ kind: "answered", at: now() });
+    return true;
   }
 
   async function stayConnected(where: Target): Promise<void> {
@@ -162,14 +167,9 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     }
     const { socket } = dialled;
     latencyMs = dialled.latencyMs;
-    if (stopped || use() !== "loaded") return void socket.destroy();
+    if (stopping.signal.aborted || use() !== "loaded") return void socket.destroy();
     silent = socket;
-    socket.setKeepAlive(true, keepAliveMs);
-    socket.unref();
-    socket.resume();
-    let why = "it closed the connection";
-    socket.on("error", (error) => (why = systemCode(error) ?? error.message));
-    socket.on("close", () => {
+    holdSilent(socket, (why) => {
       if (silent === socket) lost(`the RPC worker ${where.host}:${where.port} was lost while a model used it (${why})`);
     });
     note({ kind: "answered", at: now() });
@@ -200,7 +200,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   function plan(ms: number): void {
     if (timer) clearTimeout(timer);
     timer = null;
-    if (stopped) return;
+    if (stopping.signal.aborted) return;
     timer = setTimeout(() => void lookNow(), ms);
     timer.unref();
   }
@@ -216,6 +216,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
       latencyMs,
       version: facts?.version ?? null,
       devices: facts?.devices ?? null,
+      returned,
     }),
     review: () => {
       const doing = use();
@@ -224,14 +225,18 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     },
     clear: async () => {
       letGo();
-      await looking;
+      // The name service may take as long as it likes: afterwards nothing is asked, as a model is being loaded.
+      await speaking?.catch(() => undefined);
+    },
+    accept: () => {
+      returned = false;
     },
     check: async () => {
       if (record.verdict === "down" || !target) return false;
       return ask(target, true);
     },
     stop: () => {
-      stopped = true;
+      stopping.abort();
       if (timer) clearTimeout(timer);
       letGo();
       open?.leave();

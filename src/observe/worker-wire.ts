@@ -7,6 +7,8 @@ import type { WorkerDevice } from "../plan/observed.ts";
 export interface WorkerFacts {
   /** Of the protocol: `8.0.0` */
   readonly version: string;
+  /** Its hello, as it came: the engine is asked with it whether it takes such a worker. */
+  readonly greeting: Uint8Array;
   readonly devices: readonly WorkerDevice[];
 }
 
@@ -28,6 +30,11 @@ const capabilityBytes = 24;
 const maxDevices = 64;
 /** No answer here is longer. */
 const maxAnswerBytes = 4096;
+const lengthBytes = 8;
+/** What a peer gets to end its side of the connection in. */
+const partingMs = 1_000;
+/** The system gives up a silent connection after this and ten more seconds without a sign of the other side. */
+const keepAliveMs = 1_000;
 
 export interface Target {
   readonly host: string;
@@ -54,6 +61,20 @@ export function dial(
       resolve({ socket, latencyMs: Math.round((performance.now() - startedAt) * 10) / 10 });
     });
   });
+}
+
+/** Keeps a connection on which nothing is said, and tells of its end. */
+export function holdSilent(socket: Socket, onEnd: (why: string) => void): void {
+  let why = "it closed the connection";
+  socket.setKeepAlive(true, keepAliveMs);
+  socket.unref();
+  // A worker says nothing unasked.
+  socket.on("data", () => {
+    why = "it says more than it was asked";
+    socket.destroy();
+  });
+  socket.on("error", (error) => (why = systemCode(error) ?? error.message));
+  socket.on("close", () => onEnd(why));
 }
 
 interface Failure {
@@ -84,7 +105,7 @@ export async function speak(target: Target, withinMs: number): Promise<Spoken> {
   });
   try {
     const facts = await Promise.race([talk, late]);
-    if (facts === "late") return { kind: "silent", latencyMs, over, leave: () => void socket.end() };
+    if (facts === "late") return { kind: "silent", latencyMs, over, leave: () => part(socket) };
     return { kind: "answered", facts, latencyMs };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
@@ -99,13 +120,13 @@ export async function speak(target: Target, withinMs: number): Promise<Spoken> {
 }
 
 async function converse(socket: Socket): Promise<WorkerFacts> {
-  const read = reader(socket);
+  const answers = listen(socket);
   const ask = (command: number, content: Buffer): Promise<Buffer> => {
-    const head = Buffer.alloc(9);
+    const head = Buffer.alloc(1 + lengthBytes);
     head[0] = command;
     head.writeBigUInt64LE(BigInt(content.length), 1);
     socket.write(Buffer.concat([head, content]));
-    return read();
+    return answers.next();
   };
   try {
     const greeting = await ask(hello, Buffer.alloc(capabilityBytes));
@@ -124,46 +145,72 @@ async function converse(socket: Socket): Promise<WorkerFacts> {
         totalBytes: Number(memory.readBigUInt64LE(8)),
       });
     }
-    return { version: [...greeting.subarray(0, 3)].join("."), devices };
-  } finally {
+    answers.stop();
     // Nothing is on its way any more, so the worker meets the end of its input and takes the next client.
-    socket.end();
-    socket.once("end", () => socket.destroy());
-    socket.resume();
+    part(socket);
+    return { version: [...greeting.subarray(0, 3)].join("."), greeting, devices };
+  } catch (error) {
+    // A peer that answers nonsense may go on with it for ever.
+    socket.destroy();
+    throw error;
   }
 }
 
-/** Reads one answer after another. */
-function reader(socket: Socket): () => Promise<Buffer> {
+/** Ends our side; the other side gets a moment to end its own, and nothing more to say. */
+function part(socket: Socket): void {
+  const timer = setTimeout(() => socket.destroy(), partingMs);
+  timer.unref();
+  socket.once("close", () => clearTimeout(timer));
+  socket.once("end", () => socket.destroy());
+  socket.on("data", () => socket.destroy());
+  socket.end();
+  socket.resume();
+}
+
+interface Answers {
+  next(): Promise<Buffer>;
+  stop(): void;
+}
+
+/** Reads one answer after another, and holds no more than one of the longest. */
+function listen(socket: Socket): Answers {
   let buffered = Buffer.alloc(0);
   let ended: Error | null = null;
   let wake: () => void = () => undefined;
-  socket.on("data", (chunk: Buffer) => {
-    buffered = Buffer.concat([buffered, chunk]);
-    wake();
-  });
   const end = (why: string): void => {
     ended ??= new Error(why);
     wake();
   };
+  const take = (chunk: Buffer): void => {
+    if (buffered.length + chunk.length > lengthBytes + maxAnswerBytes) {
+      socket.destroy();
+      return end("it says more than it was asked");
+    }
+    buffered = Buffer.concat([buffered, chunk]);
+    wake();
+  };
+  socket.on("data", take);
   socket.on("error", (error) => end(systemCode(error) ?? error.message));
   socket.on("close", () => end("it closed the connection"));
   socket.on("end", () => end("it closed the connection"));
-  return async () => {
-    for (;;) {
-      if (buffered.length >= 8) {
-        const size = Number(buffered.readBigUInt64LE(0));
-        if (size > maxAnswerBytes) throw new Error("its answer is too long");
-        if (buffered.length >= 8 + size) {
-          const content = buffered.subarray(8, 8 + size);
-          buffered = buffered.subarray(8 + size);
-          return content;
+  return {
+    stop: () => void socket.off("data", take),
+    next: async () => {
+      for (;;) {
+        if (buffered.length >= lengthBytes) {
+          const size = Number(buffered.readBigUInt64LE(0));
+          if (size > maxAnswerBytes) throw new Error("its answer is too long");
+          if (buffered.length >= lengthBytes + size) {
+            const content = buffered.subarray(lengthBytes, lengthBytes + size);
+            buffered = buffered.subarray(lengthBytes + size);
+            return content;
+          }
         }
+        if (ended) throw ended;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
       }
-      if (ended) throw ended;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
+    },
   };
 }

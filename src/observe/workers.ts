@@ -5,6 +5,7 @@ import type { Desired } from "../desired/document.ts";
 import type { RouterModel, RouterSnapshot, WorkerSnapshot, WorkersSnapshot } from "../plan/observed.ts";
 import type { VerdictRules } from "../plan/worker-verdict.ts";
 import { endpointsOf } from "../plan/workers.ts";
+import { createResolver } from "./worker-target.ts";
 import { type Use, type WorkerWatch, watchWorker } from "./worker-watch.ts";
 
 export interface Workers {
@@ -14,6 +15,8 @@ export interface Workers {
   usedBy(endpoint: string | null): string | null;
   /** The router's list may be another now. */
   review(): void;
+  /** The last answer in flight is through: workers that came back meanwhile may be used. */
+  settled(): void;
   /**
    * Before a model is loaded onto these endpoints: ends every question under way, keeps new ones back, and makes sure that
    * each answers. True: go on, and call {@link leave} when the load is through. False: one of them is lost, look anew.
@@ -30,6 +33,10 @@ export function createWorkers(options: {
   readonly router: () => Pick<RouterSnapshot, "phase" | "models">;
   /** Answers in flight on models that outlived their router. */
   readonly detachedUsers: () => number;
+  /** Whether any answer is in flight. */
+  readonly isAnswering: () => boolean;
+  /** Whether the engine takes a worker with this hello; null: nobody knows. */
+  readonly takes: (greeting: Uint8Array) => Promise<boolean | null>;
   readonly intervalMs: number;
   readonly rules: VerdictRules;
   readonly now: () => number;
@@ -38,6 +45,11 @@ export function createWorkers(options: {
   readonly onLost: (models: readonly string[], message: string) => void;
 }): Workers {
   const watches = new Map<string, WorkerWatch>();
+  /** Addresses by the endpoint that each of them means: two spellings of one worker are one. */
+  const claims = new Map<string, string>();
+  const resolve = createResolver();
+  /** The part of the document that was looked at last. */
+  let roster = "";
   let epoch = 0;
   let loads = 0;
   let stopped = false;
@@ -62,21 +74,44 @@ export function createWorkers(options: {
     options.onChange();
   }
 
+  function claim(endpoint: string, address: string): string | null {
+    const other = claims.get(endpoint);
+    if (other === address) return null;
+    release(address);
+    if (other === undefined) claims.set(endpoint, address);
+    return other ?? null;
+  }
+
+  function release(address: string): void {
+    for (const [endpoint, owner] of claims) if (owner === address) claims.delete(endpoint);
+  }
+
   function follow(): void {
     if (stopped) return;
-    const named = new Map(options.rpc().workers.map((address) => [foldWorker(address), address]));
+    const rpc = options.rpc();
+    const text = JSON.stringify(rpc);
+    if (text === roster) return;
+    roster = text;
+    const named = new Map(rpc.workers.map((address) => [foldWorker(address), address]));
     for (const [key, watch] of watches) {
-      if (named.has(key)) continue;
+      if (named.get(key) === watch.snapshot().address) {
+        watch.accept();
+        continue;
+      }
       watch.stop();
       watches.delete(key);
+      release(watch.snapshot().address);
     }
     for (const [key, address] of named) {
       if (watches.has(key)) continue;
       watches.set(
         key,
         watchWorker(address, {
+          resolve,
           allowPublic: () => options.rpc().allowPublicWorkers,
           use: useOf,
+          claim: (endpoint) => claim(endpoint, address),
+          takes: options.takes,
           intervalMs: options.intervalMs,
           rules: options.rules,
           now: options.now,
@@ -89,6 +124,8 @@ export function createWorkers(options: {
         }),
       );
     }
+    // One that was a second name of another may be the only one now.
+    review();
   }
 
   function list(): WorkerSnapshot[] {
@@ -116,7 +153,11 @@ export function createWorkers(options: {
   return {
     snapshot: () => {
       follow();
-      return { epoch, workers: list() };
+      return { epoch, workers: list(), answering: options.isAnswering() };
+    },
+    settled: () => {
+      if (options.isAnswering() || !list().some(({ returned }) => returned)) return;
+      changed();
     },
     usedBy: (endpoint) => (endpoint === null ? null : (users(endpoint)[0]?.id ?? null)),
     review,

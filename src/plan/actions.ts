@@ -42,8 +42,11 @@ export type Action = ActionBase &
     /** `replaces`: the text that it was made from. */
     | { readonly kind: "preset.write"; readonly text: string; readonly replaces: string }
     | { readonly kind: "router.start" }
-    /** `changes`: every model, loaded or not, whose settings or files are others now; none of them may be loaded meanwhile. */
-    | { readonly kind: "router.reload"; readonly changes: readonly string[] }
+    /**
+     * `changes`: every model, loaded or not, whose settings or files are others now; none of them may be loaded meanwhile.
+     * `yields`: nobody has asked for it, so it is given up where an answer is under way.
+     */
+    | { readonly kind: "router.reload"; readonly changes: readonly string[]; readonly yields?: boolean }
     | { readonly kind: "router.restart" }
     /** `requested`: by somebody, whatever the document names. */
     | { readonly kind: "voice.pull"; readonly voice: string; readonly requested?: true }

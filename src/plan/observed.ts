@@ -130,9 +130,13 @@ export interface WorkerSnapshot {
   readonly version: string | null;
   /** As they were when nothing used it last. */
   readonly devices: readonly WorkerDevice[] | null;
+  /** It was down and is up again, and nobody has changed the roster since. */
+  readonly returned: boolean;
 }
 
 export interface WorkersSnapshot {
+  /** Answers are under way: a roster that changes by itself waits for their end. */
+  readonly answering: boolean;
   /** Changes with every verdict and every endpoint. */
   readonly epoch: number;
   readonly workers: readonly WorkerSnapshot[];
@@ -187,6 +191,11 @@ export interface Observed {
   readonly freeBytes: Knowable<number>;
   readonly speech: SpeechObserved;
   readonly workers: Knowable<WorkersSnapshot>;
+}
+
+/** Ids of the models that have a process, or are about to. */
+export function loadedModels(models: readonly RouterModel[]): string[] {
+  return models.filter(({ value }) => value !== "unloaded" && value !== "downloading").map(({ id }) => id);
 }
 
 /** The cached model that a desired id means: its own id, or another name of it, or the end of one, ignoring case. */

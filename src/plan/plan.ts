@@ -4,14 +4,14 @@ import { restartAfterCrash } from "../core/backoff.ts";
 import { isCommit } from "../core/ids.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type Action, type BackoffEntry, backoffKey, type HeldAction, type Plan } from "./actions.ts";
-import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, type Observed } from "./observed.ts";
+import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, loadedModels, type Observed } from "./observed.ts";
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
 import { type Goings, isMarked, isPresent, modelsToGo, planPruned, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
 import { createRoomCheck, type Needs, noNeeds } from "./room.ts";
 import { planSpeech } from "./speech.ts";
 import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
-import { wantedWorkers } from "./workers.ts";
+import { onlyTakesBack, presetEndpoints, wantedWorkers } from "./workers.ts";
 
 export interface PlanContext {
   /** ms since the epoch. */
@@ -137,10 +137,8 @@ function planEngine(
   if (cache.state === "unknown" || preset.state === "unknown") return [];
   const leaving = new Set([...going.requested, ...going.pruned].map(({ cached }) => cached));
   const kept = cache.value.models.filter((model) => !leaving.has(model));
-  const { endpoints, unprobed } = wantedWorkers(
-    desired,
-    observed.workers.state === "known" ? observed.workers.value.workers : [],
-  );
+  const workers = observed.workers.state === "known" ? observed.workers.value : { workers: [], answering: false };
+  const { endpoints, unprobed } = wantedWorkers(desired, workers, presetEndpoints(router.loadedPreset ?? ""));
   const wanted = wantedSections(desired, kept, endpoints, router.knownOptions, findings);
   const text = renderPreset(preset.value, wanted, router.knownOptions, (name) =>
     isOfRepo(name, cache.value.unreadable),
@@ -190,7 +188,7 @@ function planRouter(
       key: "router",
       reason: "RouterHung",
       message: "restart the router, which does not answer",
-      disrupts: loadedModels(observed),
+      disrupts: loadedNow(observed),
     };
     return context.now - router.silentSince >= context.silenceLimitMs ? [now(action)] : [];
   }
@@ -212,7 +210,7 @@ function planRouter(
         key: "router",
         reason: "ReloadHadNoEffect",
         message,
-        disrupts: loadedModels(observed),
+        disrupts: loadedNow(observed),
       }),
     ];
   }
@@ -231,13 +229,15 @@ function reloadAction(observed: Observed, preset: PresetFile, cache: CacheSnapsh
       !sameValues(effectiveValues(before, id), effectiveValues(preset, id)),
   );
   const presetChanged = router.loadedPreset !== preset.text;
+  const workers = observed.workers.state === "known" ? observed.workers.value.workers : [];
   return {
     kind: "router.reload",
     key: "router",
+    yields: onlyTakesBack(router.loadedPreset ?? "", preset.text, workers),
     reason: presetChanged ? "PresetChanged" : "CacheChanged",
     message: `have the router read its ${presetChanged ? "preset" : "model cache"} again`,
     changes,
-    disrupts: loadedModels(observed).filter((id) => changes.includes(id)),
+    disrupts: loadedNow(observed).filter((id) => changes.includes(id)),
   };
 }
 
@@ -245,11 +245,8 @@ function sameValues(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, strin
   return a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);
 }
 
-function loadedModels({ router }: Observed): string[] {
-  if (router.models.state === "unknown") return [];
-  return router.models.value
-    .filter((model) => model.value !== "unloaded" && model.value !== "downloading")
-    .map((model) => model.id);
+function loadedNow({ router }: Observed): string[] {
+  return router.models.state === "known" ? loadedModels(router.models.value) : [];
 }
 
 function unmanagedModels(desired: Desired, observed: Observed): string[] {

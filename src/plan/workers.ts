@@ -1,7 +1,7 @@
 // The RPC workers as they were found, and which of them the preset should name. Pure.
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document.ts";
-import type { RouterModel, WorkerSnapshot } from "./observed.ts";
+import type { RouterModel, WorkerSnapshot, WorkersSnapshot } from "./observed.ts";
 import { effectiveValues, parsePreset } from "./preset-file.ts";
 
 export interface WantedWorkers {
@@ -11,22 +11,53 @@ export interface WantedWorkers {
   readonly up: number;
   /** How many were not looked at yet: what the preset should name is not known for certain. */
   readonly unprobed: number;
+  /** Addresses of those that have come back and are left out until no answer is under way: taking them in would cut it. */
+  readonly waiting: readonly string[];
 }
 
-/** What RPC mode should use; nothing in single mode. */
-export function wantedWorkers({ rpc }: Pick<Desired, "rpc">, seen: readonly WorkerSnapshot[]): WantedWorkers {
-  const byAddress = new Map(seen.map((worker) => [foldWorker(worker.address), worker]));
+/** What RPC mode should use; nothing in single mode. `inForce`: the endpoints that the router has now. */
+export function wantedWorkers(
+  { rpc }: Pick<Desired, "rpc">,
+  { workers, answering }: Pick<WorkersSnapshot, "workers" | "answering">,
+  inForce: readonly string[],
+): WantedWorkers {
+  const byAddress = workersByAddress(workers);
   const endpoints = new Set<string>();
-  let up = 0;
-  let waiting = 0;
+  const up = new Set<string>();
+  const waiting: string[] = [];
+  let unprobed = 0;
   for (const address of rpc.mode === "rpc" ? rpc.workers : []) {
     const worker = byAddress.get(foldWorker(address));
     if (worker?.verdict === "down") continue;
-    if (worker?.verdict === "up") up++;
-    else waiting++;
-    endpoints.add(worker?.endpoint ?? address);
+    const endpoint = worker?.endpoint ?? address;
+    if (worker?.verdict === "up") up.add(endpoint);
+    else unprobed++;
+    if (answering && worker?.returned && !inForce.includes(endpoint)) waiting.push(address);
+    else endpoints.add(endpoint);
   }
-  return { endpoints: [...endpoints], up, unprobed: waiting };
+  return { endpoints: [...endpoints], up: up.size, unprobed, waiting };
+}
+
+/** By the folded address. */
+export function workersByAddress(workers: readonly WorkerSnapshot[]): ReadonlyMap<string, WorkerSnapshot> {
+  return new Map(workers.map((worker) => [foldWorker(worker.address), worker]));
+}
+
+/** Whether two presets differ in nothing but workers that have come back by themselves: that is worth nobody's answer. */
+export function onlyTakesBack(before: string, after: string, workers: readonly WorkerSnapshot[]): boolean {
+  const [had, has] = [presetEndpoints(before), presetEndpoints(after)];
+  const back = new Set(workers.filter(({ returned }) => returned).map(({ endpoint }) => endpoint));
+  const added = has.filter((endpoint) => !had.includes(endpoint));
+  return (
+    added.length > 0 &&
+    had.every((endpoint) => has.includes(endpoint)) &&
+    added.every((endpoint) => back.has(endpoint)) &&
+    withoutEndpoints(before) === withoutEndpoints(after)
+  );
+}
+
+function withoutEndpoints(text: string): string {
+  return text.replaceAll(/^\s*(?:rpc|LLAMA_ARG_RPC)\s*=.*\n?/gm, "");
 }
 
 /** The endpoints with which the router would start, or has started, a model. */

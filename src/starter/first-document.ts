@@ -30,6 +30,9 @@ models:
 #   transcription: { model: base.en }
 #   synthesis: { voice: en_US-lessac-medium }
 
+# Share a model that is too big for this machine with others, on which \`model-gateway worker --host THEIR-ADDRESS\` runs:
+# rpc: { mode: rpc, workers: ["192.168.1.20:50052"] }
+
 # prune: true            # also delete models that this gateway pulled and that are no longer listed
 # suspend: true          # look and plan, but change nothing
 `;

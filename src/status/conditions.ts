@@ -47,7 +47,7 @@ export function gatewayFindings(input: StatusInput): Finding[] {
     routerReady(input),
     diskRoom(input),
     hubReachable(input),
-    workersReady(input.desired, input.observed.workers),
+    workersReady(input.desired, input.observed),
     ...speechFindings(input),
   ];
   return [ready(parts), ...parts];

@@ -1,8 +1,10 @@
 // Keeps the conditions from pass to pass, so that each knows since when it holds, and tells when one changes.
+import { foldWorker } from "../core/worker-address.ts";
+import { workersByAddress } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import { type Condition, gatewayFindings, modelFindings, type StatusInput, toConditions } from "./conditions.ts";
 import { type ModelStatus, modelIds } from "./report.ts";
-import { workerFindings } from "./worker-conditions.ts";
+import { waitingWorkers, workerFindings } from "./worker-conditions.ts";
 
 export interface StatusTracker {
   update(pass: Pass, input: StatusInput): void;
@@ -37,11 +39,15 @@ export function createStatusTracker(options: {
         desired,
         conditions: toConditions(modelFindings(id, input), since(id), generation, options.now()),
       }));
-      const seen = input.observed.workers.state === "known" ? input.observed.workers.value.workers : [];
+      const seen = workersByAddress(
+        input.observed.workers.state === "known" ? input.observed.workers.value.workers : [],
+      );
+      const waiting = new Set(waitingWorkers(input.desired, input.observed));
       workers = new Map(
         input.desired.rpc.workers.map((address) => {
-          const worker = seen.find((entry) => entry.address === address);
-          const findings = workerFindings(worker, options.usedBy(worker?.endpoint ?? null));
+          const worker = seen.get(foldWorker(address));
+          const usedBy = options.usedBy(worker?.endpoint ?? null);
+          const findings = workerFindings(worker, usedBy, waiting.has(address));
           return [address, toConditions(findings, since(`worker/${address}`), generation, options.now())];
         }),
       );

@@ -56,6 +56,7 @@ async function world(t: TestContext, writeStallMs: number): Promise<World> {
     key: "none",
     ctxSize: null,
     nCtx: null,
+    pid: null,
     workers: [],
     retain: () => () => undefined,
   };

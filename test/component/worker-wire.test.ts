@@ -1,33 +1,11 @@
 // What is asked of a worker, and what becomes of peers that are none: nothing they answer may harm or hang the asker.
 import assert from "node:assert/strict";
-import { createServer, type Socket } from "node:net";
-import { type TestContext, test } from "node:test";
+import type { Socket } from "node:net";
+import { test } from "node:test";
 import { freePort } from "../../src/engines/free-port.ts";
 import { speak } from "../../src/observe/worker-wire.ts";
-import { cleanUp } from "../support/clean-up.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
-
-async function peer(t: TestContext, onClient: (socket: Socket) => void): Promise<{ host: string; port: number }> {
-  const port = await freePort();
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on("error", () => undefined);
-    onClient(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-  cleanUp(t, () => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return { host: "127.0.0.1", port };
-}
-
-function answer(content: Uint8Array): Buffer {
-  const size = Buffer.alloc(8);
-  size.writeBigUInt64LE(BigInt(content.length));
-  return Buffer.concat([size, content]);
-}
+import { framed, startPeer, startPolitePeer } from "../support/worker-peer.ts";
 
 test("a real worker tells its version and memory, over and over", async (t) => {
   const [worker] = await startWorkers(t, 1);
@@ -45,27 +23,66 @@ const strangers: readonly (readonly [string, (socket: Socket) => void])[] = [
   ["hangs up", (socket) => socket.end()],
   ["speaks HTTP", (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n")],
   ["announces more than there is memory", (socket) => socket.write(Buffer.alloc(64, 0xff))],
-  ["says too little", (socket) => socket.write(answer(Buffer.from([8])))],
+  ["says too little", (socket) => socket.write(framed(Buffer.from([8])))],
   [
     "claims a million devices",
-    (socket) => socket.write(Buffer.concat([answer(Buffer.alloc(28)), answer(Buffer.from([0x40, 0x42, 0x0f, 0]))])),
+    (socket) => socket.write(Buffer.concat([framed(Buffer.alloc(28)), framed(Buffer.from([0x40, 0x42, 0x0f, 0]))])),
   ],
 ];
 
+/** Without end: as soon as there is room, the next one. */
+function pour(socket: Socket, frame: Buffer): void {
+  while (!socket.destroyed && socket.write(frame));
+  socket.once("drain", () => pour(socket, frame));
+}
+
+const endless: readonly (readonly [string, (socket: Socket) => void])[] = [
+  ["answers on and on", (socket) => pour(socket, framed(Buffer.alloc(4000, 7)))],
+  ["announces more than there is memory and stays", (socket) => socket.write(Buffer.alloc(64, 0xff))],
+  [
+    "announces an answer that never ends",
+    (socket) => pour(socket, Buffer.concat([Buffer.from([0, 16, 0, 0, 0, 0, 0, 0]), Buffer.alloc(8192)])),
+  ],
+  [
+    "answers like a worker and then on and on",
+    (socket) => {
+      const facts = [Buffer.from([8, 0, 1]), Buffer.from([1, 0, 0, 0]), Buffer.alloc(16, 1)];
+      socket.write(Buffer.concat(facts.map(framed)));
+      socket.on("data", () => setImmediate(() => pour(socket, framed(Buffer.alloc(4000)))));
+    },
+  ],
+];
+
+for (const [what, onClient] of endless) {
+  test(`a peer that ${what} is let go of, every time`, async (t) => {
+    const peer = await startPeer(t, onClient);
+    for (let round = 0; round < 5; round++) await speak(peer, 2_000);
+    while (peer.open() > 0) await new Promise(setImmediate);
+  });
+}
+
+test("a peer that answers as it should is let go of too", async (t) => {
+  const peer = await startPolitePeer(t);
+  const spoken = await speak(peer, 2_000);
+  assert.ok(spoken.kind === "answered");
+  assert.deepEqual([spoken.facts.version, spoken.facts.devices.length], ["8.0.0", 1]);
+  while (peer.open() > 0) await new Promise(setImmediate);
+});
+
 for (const [what, onClient] of strangers) {
   test(`a peer that ${what} is no worker`, async (t) => {
-    const spoken = await speak(await peer(t, onClient), 2_000);
+    const spoken = await speak(await startPeer(t, onClient), 2_000);
     assert.deepEqual([spoken.kind, "reason" in spoken && spoken.reason], ["failed", "NotAWorker"]);
   });
 }
 
 test("an answer in single bytes is an answer", async (t) => {
   const bytes = Buffer.concat([
-    answer(Buffer.from([8, 0, 1])),
-    answer(Buffer.from([1, 0, 0, 0])),
-    answer(Buffer.alloc(16, 1)),
+    framed(Buffer.from([8, 0, 1])),
+    framed(Buffer.from([1, 0, 0, 0])),
+    framed(Buffer.alloc(16, 1)),
   ]);
-  const target = await peer(t, (socket) => {
+  const target = await startPeer(t, (socket) => {
     socket.setNoDelay(true);
     for (const byte of bytes) socket.write(Buffer.from([byte]));
   });
@@ -76,7 +93,7 @@ test("an answer in single bytes is an answer", async (t) => {
 
 test("one that says nothing is left with the question open until it answers", async (t) => {
   let asked: Socket | null = null;
-  const target = await peer(t, (socket) => {
+  const target = await startPeer(t, (socket) => {
     asked = socket;
   });
   const spoken = await speak(target, 50);

@@ -100,6 +100,7 @@ async function startSlow(t: TestContext): Promise<SlowModel> {
     key: "",
     ctxSize: null,
     nCtx: null,
+    pid: null,
     workers: [],
     retain: () => () => undefined,
   };

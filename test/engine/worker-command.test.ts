@@ -44,7 +44,9 @@ test("it says what to put into the document, serves a gateway, is started again 
   await gateway.until("back", (status) => reachable(status)[0] === "True Answering");
 
   worker.process.kill("SIGTERM");
-  assert.equal((await worker.exited).code, 0);
+  const { code, stderr } = await worker.exited;
+  assert.equal(code, 0);
+  assert.doesNotMatch(stderr, /failed to enumerate|Accepted client/);
   assert.equal(await isRunning(Number(second)), false);
 });
 
@@ -85,6 +87,26 @@ test("a port that is taken and flags that are none end it with a reason", async 
   const second = await runCommand(t, elsewhere, ["worker", "--port", port], environment);
   assert.equal(second.code, 1);
   assert.match(second.stderr, /cannot be listened on \(EADDRINUSE\)/);
+  // Before the lock, which waits for a while, and before an engine would be fetched.
+  const same = await runCommand(t, folders, ["worker", "--port", port], environment);
+  assert.match(same.stderr, /cannot be listened on \(EADDRINUSE\)/);
+  const hosts: readonly (readonly [string, RegExp])[] = [
+    ["", /--host is empty; 0\.0\.0\.0 means every address/],
+    ["::1", /--host ::1: gateways reach workers by IPv4 only/],
+    ["203.0.113.9", /203\.0\.113\.9:\d+ cannot be listened on \(EADDRNOTAVAIL\)/],
+    ["nobody.invalid", /nobody\.invalid is no address of this machine/],
+  ];
+  const nowhere = { GGML_RPC_SERVER: "/nonexistent" };
+  await Promise.all(
+    hosts.map(async ([host, why]) => {
+      const { code, stderr } = await runCommand(t, elsewhere, ["worker", "--host", host], nowhere);
+      assert.equal(code, 1, host);
+      assert.match(stderr, why);
+    }),
+  );
+  const help = await runCommand(t, elsewhere, ["worker", "--help"]);
+  assert.match(help.stdout, /^Usage: model-gateway worker/);
+  assert.doesNotMatch(help.stdout, /--models-max/);
   const wrong = await runCommand(t, folders, ["worker", "--port", "0"], environment);
   assert.match(wrong.stderr, /--port must be a whole number/);
   assert.match((await runCommand(t, folders, ["plan", "--threads", "2"])).stderr, /belongs to/);

@@ -32,6 +32,7 @@ async function start(t: TestContext, tickMs: number | undefined = 5): Promise<Se
     key: "",
     ctxSize: null,
     nCtx: null,
+    pid: null,
     workers: [],
     retain: () => () => undefined,
   };

@@ -74,6 +74,7 @@ test("its conditions and reasons are those of the source, both ways", () => {
     "src/status/worker-conditions.ts",
     "src/plan/worker-verdict.ts",
     "src/observe/worker-watch.ts",
+    "src/observe/worker-target.ts",
     "src/observe/worker-wire.ts",
   ]
     .map(readProjectFile)

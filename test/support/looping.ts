@@ -68,7 +68,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
       value: { models: [...cached].map(cachedModel), signature: [...cached].join(), unreadable: world.unreadable },
     };
     return {
-      workers: { state: "known", value: { epoch: 0, workers: [] } },
+      workers: { state: "known", value: { epoch: 0, workers: [], answering: false } },
       cache: world.cacheState === "known" ? cache : { state: "unknown", why: "the test says so" },
       preset: { state: "known", value: preset === "" ? emptyPreset : parsePreset(preset) },
       router: {

@@ -12,9 +12,9 @@ import type { TestWorker } from "./rpc-worker.ts";
 const quickFlags = ["--worker-interval", "0.2", "--worker-stable", "1"] as const;
 
 /** One thread for the model, as two that spin while they wait for each other crawl as soon as another test runs. */
-export function rpcDocument(workers: readonly Pick<TestWorker, "address">[], rest = ""): string {
+export function rpcDocument(workers: readonly Pick<TestWorker, "address">[], rest = "", preset = ""): string {
   const roster = workers.map(({ address }) => `"${address}"`).join(", ");
-  const model = '{ id: "acme/talker:Q8_0", preset: { threads: 1 } }';
+  const model = `{ id: "acme/talker:Q8_0", preset: { threads: 1${preset} } }`;
   return `version: 1\nmodels: [${model}]\nrpc: { mode: rpc, workers: [${roster}]${rest} }\n`;
 }
 
@@ -28,13 +28,19 @@ export interface RpcGateway extends TestGateway {
 export async function startRpcGateway(
   t: TestContext,
   workers: readonly Pick<TestWorker, "address">[],
-  options: { readonly rest?: string; readonly flags?: readonly string[]; readonly folders?: GatewayFolders } = {},
+  options: {
+    /** Further keys of `rpc`, and of the model's preset: `, key: value`. */
+    readonly rest?: string;
+    readonly preset?: string;
+    readonly flags?: readonly string[];
+    readonly folders?: GatewayFolders;
+  } = {},
 ): Promise<RpcGateway> {
   const folders = options.folders ?? (await makeFolders(t));
   await cacheModel(folders, "acme/talker", "model-Q8_0.gguf", modelBytes(slowModel("acme/talker")));
   const gateway = await startTestGateway(t, {
     folders,
-    yaml: rpcDocument(workers, options.rest),
+    yaml: rpcDocument(workers, options.rest, options.preset),
     flags: [...quickFlags, ...(options.flags ?? [])],
   });
   await gateway.converged();

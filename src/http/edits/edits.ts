@@ -35,6 +35,8 @@ export type PullNews =
 export interface RpcRoster {
   readonly mode: "single" | "rpc";
   readonly workers: readonly string[];
+  /** Workers that cannot be used as things are, and why. */
+  readonly notInUse: readonly { readonly address: string; readonly reason: string; readonly message: string }[];
 }
 
 /**

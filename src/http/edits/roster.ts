@@ -1,11 +1,15 @@
 // The RPC mode and its workers: fields of the document, in force on the router when the call answers.
-import { rpcSchema } from "../../../schemas/document.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { foldWorker } from "../../core/worker-address.ts";
+import { foldWorker, workerProblem } from "../../core/worker-address.ts";
 import type { Desired } from "../../desired/document.ts";
 import type { DesiredStore } from "../../desired/store.ts";
+import { workersByAddress } from "../../plan/workers.ts";
+import type { Pass } from "../../reconcile/loop.ts";
 import type { Call, Edits, RpcRoster } from "./edits.ts";
-import { untilInForce, type WaitDeps } from "./in-force.ts";
+import { untilInForce, type WaitDeps, waitFor } from "./in-force.ts";
+
+/** A look takes 4 s where nothing answers; a name service may take longer. */
+const firstLookMs = 6_000;
 
 type Roster = Pick<Desired["rpc"], "mode" | "workers">;
 
@@ -17,11 +21,12 @@ export function rosterEdits(
       const next = make(rpc);
       return isSame(rpc, next) ? null : { patch: { rpc: { mode: next.mode, workers: [...next.workers] } } };
     }, call.by);
-    const { plan, desired } = await untilInForce(deps, { generation, call });
+    const inForce = await untilInForce(deps, { generation, call });
+    const { plan, desired, observed } = await untilLookedAt(deps, inForce, call);
     const problem = plan.findings.get("rpc");
     const { mode, workers } = desired.document.rpc;
     if (problem !== undefined && mode === "rpc") throw new GatewayError("not_supported", problem);
-    return { mode, workers };
+    return { mode, workers, notInUse: unusable({ desired, observed }) };
   }
 
   return {
@@ -46,23 +51,46 @@ export function rosterEdits(
   };
 }
 
-const workerPattern = new RegExp(rpcSchema.properties.workers.items.pattern);
-
 function checkedWorker(text: string): string {
   const worker = text.trim();
-  const port = Number(/:(\d+)$/.exec(worker)?.[1]);
-  if (!workerPattern.test(worker))
-    throw new GatewayError(
-      "invalid_request",
-      `${JSON.stringify(text)} is no worker: HOST:PORT is expected, an IPv6 address in brackets`,
-    );
-  if (port < 1 || port > 65_535) throw new GatewayError("invalid_request", `${worker}: ${port} is no port`);
+  const problem = workerProblem(worker);
+  if (problem !== null) throw new GatewayError("invalid_request", problem);
   return worker;
 }
 
 function withoutRepeats(workers: readonly string[]): string[] {
-  return workers.filter((worker, at) => workers.findIndex((other) => foldWorker(other) === foldWorker(worker)) === at);
+  // Of several spellings the first counts, at its place.
+  const first = new Map<string, string>();
+  for (const worker of workers) if (!first.has(foldWorker(worker))) first.set(foldWorker(worker), worker);
+  return [...first.values()];
 }
+
+/** Waits for the first look at each worker, but not for long: of one that takes longer that is said. */
+async function untilLookedAt(deps: WaitDeps, inForce: Pass, call: Call): Promise<Pass> {
+  try {
+    return await waitFor(deps, {
+      generation: inForce.desired.generation,
+      call,
+      timeoutMs: firstLookMs,
+      test: ({ observed: { workers } }) =>
+        workers.state === "known" && workers.value.workers.every(({ verdict }) => verdict !== "unprobed"),
+    });
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== "wait_timeout") throw error;
+    return deps.loop.last() ?? inForce;
+  }
+}
+
+function unusable({ desired, observed }: Pick<Pass, "desired" | "observed">): RpcRoster["notInUse"] {
+  if (observed.workers.state === "unknown") return [];
+  const seen = workersByAddress(observed.workers.value.workers);
+  return desired.document.rpc.workers.flatMap((address) => {
+    const { verdict, reason, message } = seen.get(foldWorker(address)) ?? notSeen;
+    return verdict === "up" ? [] : [{ address, reason, message }];
+  });
+}
+
+const notSeen = { verdict: "unprobed", reason: "NotProbed", message: "it was not looked at yet" } as const;
 
 function isSame(a: Roster, b: Roster): boolean {
   return (

@@ -33,6 +33,6 @@ function workersOf(value: unknown): readonly string[] {
   return workers ?? (worker === undefined ? [] : [worker]);
 }
 
-function body({ mode, workers }: RpcRoster): object {
-  return { ok: true, mode, workers };
+function body({ mode, workers, notInUse }: RpcRoster): object {
+  return { ok: true, mode, workers, notInUse };
 }

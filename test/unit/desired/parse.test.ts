@@ -148,7 +148,7 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
   [
     "a worker's port out of range",
     'version: 1\nrpc: { workers: ["h:1", "h:70000", "h:0"] }\n',
-    [at(2, 25, "rpc.workers[1]", "70000 is no port"), at(2, 36, "rpc.workers[2]", "0 is no port")],
+    [at(2, 25, "rpc.workers[1]", '"h:70000": 70000 is no port'), at(2, 36, "rpc.workers[2]", '"h:0": 0 is no port')],
   ],
   [
     "a worker twice",
@@ -202,7 +202,7 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
       at(7, 5, "models[2]", `"bad" ${noId}`),
       at(9, 21, "models[3].preset.port", "preset key port cannot be set here: the router owns it"),
       at(9, 28, "models[3].preset.xy", "must be string or number or boolean"),
-      at(11, 13, "rpc.workers[0]", "0 is no port"),
+      at(11, 13, "rpc.workers[0]", '"h:0": 0 is no port'),
       at(11, 20, "rpc.workers[1]", "must be string"),
     ],
   ],

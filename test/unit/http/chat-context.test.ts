@@ -68,6 +68,7 @@ function world(mode: ChatContextMode = "apply", first = 8192): World {
               key: "",
               ctxSize: size,
               nCtx: size,
+              pid: null,
               workers: [],
               retain: () => () => undefined,
             };

@@ -243,9 +243,10 @@ export function workersOf(
       latencyMs: 1,
       version: "8.0.0",
       devices: null,
+      returned: false,
     }),
   );
-  return { state: "known", value: { epoch: 0, workers } };
+  return { state: "known", value: { epoch: 0, workers, answering: false } };
 }
 
 /** The preset file that the planner writes into an empty folder for this document, with nothing to prune. */

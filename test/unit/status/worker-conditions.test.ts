@@ -8,9 +8,11 @@ import { desiredFrom, workersOf } from "../plan/world.ts";
 
 const [a, b] = ["10.0.0.1:1", "10.0.0.2:1"];
 
+const router = { models: { state: "known", value: [] }, loadedPreset: null } as const;
+
 function said(rpc: object, verdicts: Readonly<Record<string, Verdict>>): string {
   const desired = desiredFrom({ rpc: { mode: "rpc", workers: [a, b], ...rpc } });
-  const { status, reason, message } = workersReady(desired, workersOf(desired, verdicts));
+  const { status, reason, message } = workersReady(desired, { workers: workersOf(desired, verdicts), router });
   return `${status} ${reason}: ${message}`;
 }
 
@@ -23,15 +25,15 @@ test("all together", () => {
   assert.match(said({ minWorkers: 2 }, { [a]: "down" }), /^False TooFewWorkers: 1 of 2 .* asks for 2.*10\.0\.0\.1:1/);
   // One that may still be up is no reason to refuse anything.
   assert.match(said({ minWorkers: 2 }, { [a]: "unprobed" }), /^Unknown NotProbed/);
-  assert.match(said({ minWorkers: 3 }, {}), /^False TooFewWorkers.*name more/);
+  assert.match(said({ minWorkers: 3 }, {}), /^False TooFewWorkers.*names only 2/);
 });
 
 test("each", () => {
   const [worker] = workersOf({ rpc: desiredFrom({ rpc: { workers: [a] } }).rpc }).value.workers;
-  const [reachable, inUse] = workerFindings(worker, "acme/x:Q8_0");
+  const [reachable, inUse] = workerFindings(worker, "acme/x:Q8_0", false);
   assert.deepEqual([reachable?.status, inUse?.status, inUse?.reason], ["True", "True", "ServesModel"]);
   assert.deepEqual(
-    workerFindings(undefined, null).map(({ status, reason }) => `${status} ${reason}`),
+    workerFindings(undefined, null, false).map(({ status, reason }) => `${status} ${reason}`),
     ["Unknown NotProbed", "False Idle"],
   );
 });
@@ -42,6 +44,8 @@ test("the endpoints are in the document's order, each once, and none in single m
   const seen = workers.map((worker) =>
     worker.address === b ? worker : { ...worker, address: worker.address.toLowerCase(), endpoint: a },
   );
-  assert.deepEqual(wantedWorkers(desired, seen), { endpoints: [a, b], up: 2, unprobed: 1 });
-  assert.deepEqual(wantedWorkers({ rpc: { ...desired.rpc, mode: "single" } }, seen).endpoints, []);
+  const roster = { workers: seen, answering: false };
+  // Two names of one endpoint are one worker.
+  assert.deepEqual(wantedWorkers(desired, roster, []), { endpoints: [a, b], up: 2, unprobed: 1, waiting: [] });
+  assert.deepEqual(wantedWorkers({ rpc: { ...desired.rpc, mode: "single" } }, roster, []).endpoints, []);
 });
