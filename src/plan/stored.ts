@@ -52,7 +52,8 @@ export function entryAfterRemoval(
   if (removed.some(({ id }) => id === entry.id)) {
     const linked = files ? linkedBlobs(files) : new Set();
     const left = storedFiles(entry).filter(
-      ({ blob }) => !linked.has(blob) && (files?.blobs.some(({ name }) => name === blob) ?? false),
+      // What another program stored is left to it.
+      ({ blob, found }) => !found && !linked.has(blob) && (files?.blobs.some(({ name }) => name === blob) ?? false),
     );
     const { former: _, ...rest } = entry;
     return left.length === 0 ? null : { ...rest, files: left };

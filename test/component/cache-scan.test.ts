@@ -72,6 +72,7 @@ describe("a repository's models", () => {
       projector: null,
       nCtxTrain: 8192,
       digest: sha256(eight),
+      blobs: [sha256(eight)],
       architecture: "llama",
       fileType: 7,
       sizeLabel: null,

@@ -101,8 +101,11 @@ test("interface 4, RPC: workers come and go, and the mode is in force when the c
   const call = async (path: string, body: object): Promise<unknown> => {
     const { status, body: answer } = await gateway.json(`/api/rpc/${path}`, postWith(body));
     assert.equal(status, 200, JSON.stringify(answer));
-    return answer;
+    const { notInUse, ...rest } = answer as { notInUse: { address: string }[] };
+    unused = notInUse.map(({ address }) => address);
+    return rest;
   };
+  let unused: string[] = [];
   const away = "worker.invalid:50052";
 
   assert.deepEqual(await call("workers", { worker }), { ok: true, mode: "single", workers: [worker] });
@@ -111,6 +114,7 @@ test("interface 4, RPC: workers come and go, and the mode is in force when the c
     mode: "single",
     workers: [worker, away],
   });
+  assert.deepEqual(unused, [away]);
   assert.doesNotMatch(await preset(), /rpc/);
   assert.deepEqual(await call("workers/remove", { workers: [away, "10.0.0.1:1"] }), {
     ok: true,

@@ -6,6 +6,7 @@ import { projectFiles, readProjectFile } from "../support/project-files.ts";
 /** Where the wall clock is meant: for dates that people read or files know. */
 const dates: Readonly<Record<string, string>> = {
   "src/cli/key.ts": "when a key was made and expires",
+  "src/cli/offline-disk.ts": "ages of files, and when models were used",
   "src/desired/atomic-file.ts": "a part of a file's name",
   "src/gateway.ts": "license keys' ends, and when a removal was asked for",
   "src/gateway/core.ts": "dates in the journal, the conditions and the inventory; ages of files",

@@ -13,11 +13,13 @@ for (const code of Object.keys(errorCatalogue) as ErrorCode[]) {
     const type = status < 500 ? "invalid_request_error" : "server_error";
     assert.deepEqual(renderError("gateway", error), { status, body: { error: { code, message, hint } } });
     const param = code === "model_not_found" ? "model" : null;
-    assert.deepEqual(renderError("compat", error), { status, body: { error: { message, type, param, code } } });
-    assert.deepEqual(renderError("native", error), { status, body: { error: message } });
+    // These families have no place for a hint, and some errors are of little use without.
+    const told = ["speech_off", "voice_not_found"].includes(code) ? `${message}. ${hint}` : message;
+    assert.deepEqual(renderError("compat", error), { status, body: { error: { message: told, type, param, code } } });
+    assert.deepEqual(renderError("native", error), { status, body: { error: told } });
     assert.deepEqual(renderError("messages", error), {
       status,
-      body: { type: "error", error: { message, type: anthropicTypeOf(status), param, code } },
+      body: { type: "error", error: { message: told, type: anthropicTypeOf(status), param, code } },
     });
   });
 }
