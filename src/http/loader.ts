@@ -26,7 +26,7 @@ export interface LoaderOptions {
   readonly router: Router;
   readonly changes: Changes;
   readonly gate: Pick<LoadGate, "enter">;
-  readonly coolDowns: Pick<CoolDowns, "failed" | "succeeded">;
+  readonly coolDowns: Pick<CoolDowns, "failed" | "succeeded" | "failing">;
   readonly modelsMax: () => number;
   readonly loadTimeoutMs: number;
   readonly now: () => number;
@@ -62,6 +62,8 @@ export function createLoader(options: LoaderOptions): Loader {
   let current: { readonly id: string; phase: "room" | "workers" | "load" } | null = null;
   let yielding: string | null = null;
   let isWorking = false;
+  /** Models whose last load ended early and is made again. */
+  const endedOnce = new Set<string>();
   /** Calls in a row that the router broke off. */
   let brokenOff = 0;
 
@@ -133,6 +135,7 @@ export function createLoader(options: LoaderOptions): Loader {
       }
       if (router.instances.get(id)) {
         turns.set(id, turnAfter(now() - startedAt, now()));
+        endedOnce.delete(id);
         return options.coolDowns.succeeded(id);
       }
       if (!router.isReady()) return;
@@ -143,6 +146,7 @@ export function createLoader(options: LoaderOptions): Loader {
           throw new GatewayError("model_not_found", `${id} was removed while it was being loaded`);
         // Somebody unloads it: that is no failing of the model's.
         if (options.isHeld(id) || (await begun.isToBeRepeated())) return;
+        if (ended === null && isFirstEnd(id)) return;
         const why = ended ?? (router.complaints() || "the engine ended while loading it");
         throw failure(id, `${why}${begun.described()}`);
       }
@@ -152,6 +156,16 @@ export function createLoader(options: LoaderOptions): Loader {
       }
       await changes.next();
     }
+  }
+
+  /**
+   * A process may end for what has nothing to do with its model: somebody kills it, the machine runs out of memory for a
+   * moment. So it is loaded once more before those who wait are told; one that is known to fail is not.
+   */
+  function isFirstEnd(id: string): boolean {
+    if (options.coolDowns.failing().has(id) || endedOnce.delete(id)) return false;
+    endedOnce.add(id);
+    return true;
   }
 
   function failure(id: string, why: string): GatewayError {

@@ -1,6 +1,7 @@
 // Models that end each time they are loaded: told fast and in words, not tried with every request, and nobody else waits.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { cleanUp } from "../support/clean-up.ts";
 import {
   cacheModel,
   cacheTalker,
@@ -14,6 +15,7 @@ import {
 } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { childrenOf } from "../support/processes.ts";
 
 const broken = "acme/broken:Q8_0";
 
@@ -40,7 +42,7 @@ async function start(t: TestContext, flags: readonly string[] = []): Promise<{ g
   return { gateway, other };
 }
 
-test("a truncated file: one load for many requests, then a fast refusal that says why and when, in each family", async (t) => {
+test("a truncated file: one load for many requests, and a second try, then a fast refusal that says why and when, in each family", async (t) => {
   const { gateway, other } = await start(t, ["--models-max", "1"]);
   const [first, ...rest] = await Promise.all(
     Array.from({ length: 20 }, () => gateway.json("/v1/chat/completions", chatWith(broken))),
@@ -49,7 +51,8 @@ test("a truncated file: one load for many requests, then a fast refusal that say
   for (const answer of [first, ...rest])
     assert.ok(["model_load_failed", "load_failing"].includes(codeOf(answer) ?? ""));
   assert.deepEqual([first.status, codeOf(first)], [500, "model_load_failed"]);
-  assert.equal(loads(gateway, broken), 1);
+  // Twice: a process may have ended for what has nothing to do with its model.
+  assert.equal(loads(gateway, broken), 2);
 
   const startedAt = performance.now();
   const compat = await gateway.json("/v1/chat/completions", chatWith(broken));
@@ -103,4 +106,27 @@ test("settings that the engine cannot run: refused while they stand, served as s
   const mend = patchWith({ models: { [id]: { preset: { "cache-type-k": "f16" } } } });
   assert.equal((await gateway.json("/api/desired?wait=true", mend)).status, 200);
   assert.equal(await gateway.ask(id), answersOf("acme/a").hello);
+});
+
+test("a model whose process is killed while it is loaded is loaded once more, and nobody is told", async (t) => {
+  const folders = await makeFolders(t);
+  const id = await cacheTalker(folders, "acme/killed");
+  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
+  await gateway.converged();
+  const router = gateway.gateway.status().router.pid;
+  assert.ok(router !== null);
+  let killed: Promise<void> | null = null;
+  const kill = async (): Promise<void> => {
+    for (const pid of await childrenOf(router)) process.kill(pid, "SIGKILL");
+  };
+  // The router says so as it starts the process.
+  const unfollow = gateway.gateway.journal.follow(({ type, data }) => {
+    if (type === "model" && JSON.stringify(data).includes('"loading"')) killed ??= kill();
+  });
+  cleanUp(t, unfollow);
+  assert.equal(await gateway.ask(id), answersOf("acme/killed").hello);
+  assert.ok(killed !== null);
+  await killed;
+  assert.equal(loads(gateway, id), 2);
+  assert.equal(loadedCondition(gateway, id)?.reason === "LoadFailing", false);
 });

@@ -179,8 +179,8 @@ async function repull(deps: ChaosDeps, name: string, ctx: number): Promise<boole
   deps.allow({ why: `${name} is removed and pulled again`, codes: ["model_not_found"], model: name });
   const isThere = await isListed(world, id);
   if (isThere && !(await call(deps, "/api/remove-model", { model: id }, { models: { [id]: null } }))) return false;
-  // Absent, or by an earlier try there again without its settings.
-  const fresh = book.wanted().models[id] ?? {};
+  // Absent, and then as the file has it; or by an earlier try there again without its settings.
+  const fresh = book.wanted().models[id] ?? book.file().models[id] ?? {};
   if (!(await call(deps, "/alpha/api/pull", { model: id }, { models: { [id]: fresh } }))) return false;
   const patch: BookPatch = { models: { [id]: { ctxSize: ctx, preset: { threads: 1 } } } };
   return edit(deps, patch, () => world.call("PATCH", "/api/desired?wait=true", patch));
