@@ -194,6 +194,11 @@ export function createRouter(options: {
     }
   }
 
+  async function endOf(current: Running): Promise<never> {
+    await current.process.exited;
+    throw new GatewayError("router_unavailable", "the router ended while it read its preset");
+  }
+
   async function refresh(): Promise<void> {
     const current = running;
     if (!current) return;
@@ -239,7 +244,8 @@ export function createRouter(options: {
     },
     reload: async (inputs) => {
       if (!running) throw new GatewayError("router_unavailable", "the router is not running");
-      await running.client.reload(options.reloadTimeoutMs);
+      // One that ends in the middle of it may leave the call without an answer.
+      await Promise.race([running.client.reload(options.reloadTimeoutMs), endOf(running)]);
       loaded = inputs;
       freshlyStarted = false;
       await refresh();

@@ -5,7 +5,10 @@ import type { Handlers } from "./executor.ts";
 
 /** Holds back new requests for models and waits for the answers in flight. */
 export interface Drainer {
-  /** Resolves when nothing uses the models, or when the time is up; call the result to let requests in again. */
+  /**
+   * Resolves when nothing uses the models, or when the time is up; call the result to let requests in again. Throws what the
+   * signal is aborted with: nothing is cut then.
+   */
   drain(models: readonly string[] | "all", signal: AbortSignal): Promise<() => void>;
 }
 

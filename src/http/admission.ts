@@ -91,6 +91,9 @@ export interface AdmissionOptions {
   readonly now: () => number;
 }
 
+/** A drain that is begun anew within so long, in ms, is the same one. */
+const resumedMs = 5_000;
+
 export function createAdmission(options: AdmissionOptions): Admission {
   const { router, changes, gate, now } = options;
   const leases = createLeases({ now, drainMs: options.drainMs, onRelease: changes.poke });
@@ -100,6 +103,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const lines = createLines(changes.poke);
   const atOnce = createAtOnce(router);
   const cuts = new Map<string, CutAnswers>();
+  /** Drains that were given up: when they began, and when that was. */
+  const givenUp = new Map<string, { readonly began: number; readonly at: number }>();
   const { isHeld, hold } = createHolds(changes.poke);
   let isServing = false;
   const loader = createLoader({
@@ -210,15 +215,31 @@ export function createAdmission(options: AdmissionOptions): Admission {
     );
   }
 
+  /** What was given up a moment ago and begins anew, for more models or for others, goes on where it was. */
+  function drainBegan(models: readonly string[] | "all"): number {
+    const before = models === "all" ? [] : models.map((id) => givenUp.get(id));
+    givenUp.clear();
+    return (
+      Math.max(...before.map((entry) => (entry && now() - entry.at < resumedMs ? entry.began : now())), 0) || now()
+    );
+  }
+
   async function drain(models: readonly string[] | "all", signal: AbortSignal): Promise<() => void> {
     const letIn = hold(models);
-    const deadline = now() + options.drainMs;
+    const began = drainBegan(models);
+    const deadline = began + options.drainMs;
     const busy = (): boolean =>
       models === "all"
         ? leases.counts().size > 0 || loader.isAnyLoading()
         : models.some((id) => inFlight(id) > 0 || loader.isLoading(id));
     const drained = models === "all" ? [...leases.counts().keys()] : models.filter((id) => inFlight(id) > 0);
     while (busy() && now() < deadline && !signal.aborted) await changes.next(signal, Math.max(1, deadline - now()));
+    if (signal.aborted) {
+      // Nobody wants the change any more, or the gateway stops: then the answers have a grace of their own.
+      if (models !== "all") for (const id of models) givenUp.set(id, { began, at: now() });
+      letIn();
+      throw signal.reason instanceof GatewayError ? signal.reason : new GatewayError("cancelled", "it was given up");
+    }
     const cut = leases.cut(models);
     for (const id of drained) {
       const count = cut.get(id) ?? 0;

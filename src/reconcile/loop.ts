@@ -2,6 +2,7 @@
 // many wakes make one pass, and a pass looks at everything.
 import { jittered } from "../core/backoff.ts";
 import { GatewayError } from "../core/errors.ts";
+import { equalJson } from "../core/merge-patch.ts";
 import type { DesiredState } from "../desired/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
@@ -170,6 +171,9 @@ export function createLoop(options: {
       [...found.held.map((held) => held.action), ...found.actions].map((action) => [action.key, action]),
     );
     for (const { action, lane } of options.executor().running()) {
+      // While it drains nothing has happened yet: what is wanted by now comes after it otherwise, up to a minute later.
+      if (action.kind === "router.reload" && !isSameReload(planned.get(action.key), action))
+        options.executor().cancel(action.key);
       const isAsked = action.kind === "voice.pull" && action.requested === true;
       if (lane === "transfer" && !("model" in action) && !speech.includes(action.key) && !isAsked)
         options.executor().cancel(action.key);
@@ -273,6 +277,10 @@ export function createLoop(options: {
       await passing;
     },
   };
+}
+
+function isSameReload(instead: Action | undefined, action: Action & { readonly kind: "router.reload" }): boolean {
+  return instead?.kind === "router.reload" && equalJson([...instead.changes], [...action.changes]);
 }
 
 function isSameTransfer(a: Action, b: Action): boolean {

@@ -1,0 +1,111 @@
+// Changes that wait for answers and are given up meanwhile: taken back, overtaken by the router's end or by another change, or
+// by the gateway's own stop. No answer is cut for what is not done.
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { cleanUp } from "../support/clean-up.ts";
+import {
+  cacheModel,
+  cacheTalker,
+  makeFolders,
+  patchWith,
+  startTestGateway,
+  streamChat,
+  type TestGateway,
+} from "../support/gateway.ts";
+import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { postWith } from "../support/own-calls.ts";
+
+const slow = "acme/slow:Q8_0";
+const second = "acme/second:Q8_0";
+
+interface Endless {
+  readonly gateway: TestGateway;
+  readonly other: string;
+  pieces(): number;
+  readonly stream: ReturnType<typeof streamChat>;
+}
+
+/** A gateway with a stream of the slow model that does not end. */
+async function answering(t: TestContext, flags: readonly string[]): Promise<Endless> {
+  const folders = await makeFolders(t);
+  for (const name of ["slow", "second"])
+    await cacheModel(folders, `acme/${name}`, `${name}-Q8_0.gguf`, modelBytes(slowModel(name)));
+  const other = await cacheTalker(folders, "acme/other");
+  const models = [slow, second].map((id) => `{ id: "${id}", ctxSize: 512, preset: { threads: 1 } }`).join(", ");
+  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [${models}]\n`, flags });
+  await gateway.converged();
+  let pieces = 0;
+  let begun: () => void = () => undefined;
+  const isBegun = new Promise<void>((resolve) => {
+    begun = resolve;
+  });
+  const stream = streamChat(gateway.url, slow, "forever", () => {
+    pieces++;
+    begun();
+  });
+  stream.catch(() => undefined);
+  cleanUp(t, () => stream.catch(() => null));
+  cleanUp(t, () => gateway.gateway.stop());
+  await isBegun;
+  return { gateway, other, stream, pieces: () => pieces };
+}
+
+function isDraining({ gateway }: TestGateway): boolean {
+  return gateway.status().running.some((action) => (action as { kind: string }).kind === "router.reload");
+}
+
+async function changeSize(gateway: TestGateway, ctxSize: number, id = slow): Promise<void> {
+  await gateway.json("/api/desired", patchWith({ models: { [id]: { ctxSize } } }));
+}
+
+async function untilMore(gateway: TestGateway, { pieces }: Pick<Endless, "pieces">): Promise<void> {
+  const before = pieces();
+  await gateway.until("the answer goes on", () => pieces() > before + 5);
+}
+
+test("a change that is taken back while it drains cuts nobody, and lets in who waits", async (t) => {
+  const { gateway, pieces } = await answering(t, ["--drain-timeout", "60"]);
+  await changeSize(gateway, 1024);
+  await gateway.until("it drains", () => isDraining(gateway));
+  const waits = gateway.ask(slow);
+  await changeSize(gateway, 512);
+  assert.equal(await waits, answersOf("slow").hello);
+  await gateway.until("nothing is left to do", ({ running, sync }) => running.length === 0 && sync === "Synced");
+  await untilMore(gateway, { pieces });
+  assert.equal(gateway.gateway.status().inFlight[slow], 1);
+});
+
+test("a router that is killed while a change drains is back at once, for everybody", async (t) => {
+  const { gateway, other, pieces } = await answering(t, ["--drain-timeout", "60"]);
+  await changeSize(gateway, 1024);
+  await gateway.until("it drains", () => isDraining(gateway));
+  const { pid } = gateway.gateway.status().router;
+  assert.ok(pid !== null);
+  process.kill(pid, "SIGKILL");
+  const began = performance.now();
+  assert.equal(await gateway.ask(other), answersOf("acme/other").hello);
+  assert.ok(performance.now() - began < 20_000, "it took no drain");
+  await untilMore(gateway, { pieces });
+});
+
+test("a change of another model joins a drain, and is in force as soon as that is through", async (t) => {
+  const { gateway, stream } = await answering(t, ["--drain-timeout", "2"]);
+  const began = performance.now();
+  const first = gateway.json("/api/set-ctx-size", postWith({ model: slow, ctx_size: 1024 }));
+  await gateway.until("it drains", () => isDraining(gateway));
+  const joined = await gateway.json("/api/set-ctx-size", postWith({ model: second, ctx_size: 1024 }));
+  assert.deepEqual([(await first).status, joined.status], [200, 200]);
+  assert.match((await stream).error ?? "", /--drain-timeout$/);
+  assert.ok(performance.now() - began < 20_000);
+});
+
+test("a gateway that stops while a change drains gives the answer its grace, and says why it ends", async (t) => {
+  const { gateway, stream, pieces } = await answering(t, ["--drain-timeout", "60", "--stop-grace", "1"]);
+  await changeSize(gateway, 1024);
+  await gateway.until("it drains", () => isDraining(gateway));
+  const before = pieces();
+  await gateway.gateway.stop();
+  const { done, error } = await stream;
+  assert.deepEqual([done, error], [false, "the gateway is stopping"]);
+  assert.ok(pieces() > before + 5, `${pieces() - before} pieces came in the second of grace`);
+});
