@@ -28,7 +28,15 @@ export const changeQuerySchema = {
 export const reconcileQuerySchema = {
   type: "object",
   additionalProperties: false,
-  properties: { wait: changeQuerySchema.properties.wait, timeout },
+  properties: {
+    wait: changeQuerySchema.properties.wait,
+    timeout,
+    cacheGone: {
+      ...yes,
+      description:
+        "`true`: the model cache is missing or empty on purpose; its models are fetched again. Else one that went is waited for.",
+    },
+  },
 } as const;
 
 export const eventsQuerySchema = {

@@ -28,6 +28,7 @@ import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
 import { cleanPartials } from "./hub/partials.ts";
 import { lockState } from "./lifecycle.ts";
+import { watchPlace } from "./observe/cache-place.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
 import { packageRoot, type Settings } from "./settings.ts";
@@ -58,7 +59,7 @@ export interface GatewayOptions {
 /** Filesystems without events: how often gateway.yaml is looked at anyway. */
 const filePollMs = 2_000;
 
-/** How often the state folder is looked after. */
+/** How often the state folder is looked after, and whether the model cache is in its place. */
 const stateLookMs = 2_000;
 
 /**
@@ -269,8 +270,10 @@ async function run({
   let stopped: Promise<void> | null = null;
 
   let preparing: Promise<void> = Promise.resolve();
-  const stop = (): Promise<void> =>
-    (stopped ??= shutDown({
+  let stopWatching: () => void = () => undefined;
+  const stop = (): Promise<void> => {
+    stopWatching();
+    return (stopped ??= shutDown({
       core,
       app,
       answers,
@@ -282,6 +285,7 @@ async function run({
       cutOff,
       unlock,
     }));
+  };
 
   try {
     const url = await listen(app, settings.host, settings.port);
@@ -297,6 +301,7 @@ async function run({
     await files.check();
     await core.stateFolder.look();
     core.stateFolder.start(stateLookMs);
+    stopWatching = watchPlace(settings.cacheDir, stateLookMs, () => loop.wake("model cache"));
     await removeLeftoverPartials(settings.cacheDir, core, logger);
     store.onChange(() => void removeLeftoverPartials(settings.cacheDir, core, logger));
     loop.start();

@@ -50,8 +50,8 @@ export interface Core extends Kept {
   readonly collector: Collector;
   readonly speechFiles: SpeechStore;
   readonly rpc: Rpc;
-  /** Somebody asks to try again what was given up, and to believe what was doubted. */
-  retry(): void;
+  /** Somebody asks to try again what was given up; and says that a model cache which is missing is gone for good. */
+  retry(cacheGone: boolean): void;
   /** The file source found something. */
   noteSource(status: SourceStatus): void;
   status(stopping: boolean): StatusReport;
@@ -279,8 +279,8 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     collector,
     speechFiles: speechStorage.files,
     rpc,
-    retry: () => {
-      presence.believe();
+    retry: (cacheGone) => {
+      if (cacheGone) presence.believe();
       loop.retry();
     },
     noteSource: (next) => {

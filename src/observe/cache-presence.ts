@@ -18,7 +18,7 @@ export interface CachePresence {
   believe(): void;
 }
 
-const wayOut = "; if its models were deleted on purpose, POST /api/reconcile has them fetched again";
+const wayOut = "; if its models were deleted on purpose, POST /api/reconcile?cacheGone=true has them fetched again";
 
 export function createCachePresence(cacheDir: string, stored: () => StoredModels): CachePresence {
   let seen: { readonly place: string; readonly repos: number } | null = null;

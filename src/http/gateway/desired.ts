@@ -14,11 +14,12 @@ interface ChangeQuery {
   readonly dryRun?: string;
   readonly wait?: string;
   readonly timeout?: string;
+  readonly cacheGone?: string;
 }
 
 export interface DesiredRoutesDeps extends WaitDeps {
-  /** Tries again what was given up, and believes what was doubted. */
-  readonly retry: () => void;
+  /** Tries again what was given up; with `cacheGone` a cache that is missing is believed to be gone for good. */
+  readonly retry: (cacheGone: boolean) => void;
   readonly store: DesiredStore;
   /** What would be done for another document, with the world as it was last seen. */
   readonly planFor: (change: DocumentChange) => Plan;
@@ -47,9 +48,9 @@ export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): vo
   });
   app.post<{ Querystring: ChangeQuery }>(
     "/api/reconcile",
-    { config: { query: ["wait", "timeout"] } },
+    { config: { query: ["wait", "timeout", "cacheGone"] } },
     async (request, reply) => {
-      deps.retry();
+      deps.retry(isYes(request.query.cacheGone));
       if (!isYes(request.query.wait)) return { ok: true, generation: store.current().generation };
       const pass = await settled(request, reply, store.current());
       return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass) };
