@@ -45,6 +45,8 @@ export function createStateFolder(options: {
 }): StateFolder {
   const { stateDir, renewLock } = options;
   const kept = new Map<string, string>();
+  /** When kept files were last found whole, by their time and size. */
+  const stamps = new Map<string, string>();
   let aside: string[] = [];
   let replaced = false;
   let report: StateFolderReport = { writable: true, reason: "Writable", message: `${stateDir} can be written` };
@@ -94,10 +96,15 @@ export function createStateFolder(options: {
     return false;
   }
 
+  /** What is gone, and what was damaged: after a kill the next start would begin without it. */
   async function putBack(): Promise<void> {
     for (const [path, text] of kept) {
       const entry = await stat(path).catch(() => null);
-      if (!entry?.isFile()) await writeState(path, text);
+      const stamp = entry?.isFile() ? `${entry.mtimeMs}:${entry.size}` : null;
+      if (stamp !== null && stamps.get(path) === stamp) continue;
+      const found = stamp === null ? null : await readIfPresent(path);
+      if (found === null || parseJson(found) === null) await writeState(path, text);
+      else stamps.set(path, stamp ?? "");
     }
   }
 

@@ -59,6 +59,11 @@ describe("the state folder", () => {
     await symlink(join(stateDir, "nowhere"), path);
     await folder.look();
     assert.ok((await stat(path)).isFile());
+    for (const damage of ["{bro", ""]) {
+      await writeFile(path, damage);
+      await folder.look();
+      assert.equal(await onDisk(), 1024);
+    }
     assert.deepEqual(told, []);
 
     await rm(path);
