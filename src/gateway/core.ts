@@ -238,6 +238,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     random: Math.random,
     onRetry: () => admission.forgive(),
     onPass: (pass) => {
+      requests.noteCache(pass.observed.cache.state);
       tracker.update(pass, statusInput(pass));
       rpc.notePass(pass);
       void noteSeen(inventory, pass, warn);

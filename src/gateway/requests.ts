@@ -16,6 +16,8 @@ import type { Rpc } from "./rpc.ts";
 export interface Requests {
   readonly admission: Admission;
   readonly facts: CachedFacts;
+  /** The model cache was looked at: what could not be loaded while it was away may be loaded once it is back. */
+  noteCache(state: "known" | "unknown"): void;
   /** For conditions. */
   met(): StatusInput["requests"];
   /** By the models' own ids. */
@@ -64,9 +66,14 @@ export function createRequests(options: {
     },
     now: options.now,
   });
+  let wasAway = false;
   return {
     admission,
     facts,
+    noteCache: (state) => {
+      if (wasAway && state === "known") admission.forgive();
+      wasAway = state === "unknown";
+    },
     met: () => ({ failing: admission.failing(), cuts: admission.cuts(), drainMs: settings.drainMs }),
     underWay: () => ({
       inFlight: new Map([...admission.inFlight()].map(([id, count]) => [facts.idOf(id), count])),

@@ -4,9 +4,18 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, rename, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { type GatewayFolders, loadedIds, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import {
+  chatWith,
+  type GatewayFolders,
+  loadedIds,
+  makeFolders,
+  startTestGateway,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+import { childrenOf } from "../support/processes.ts";
+import { until } from "../support/scratch.ts";
 
 const alpha = "acme/alpha:Q8_0";
 const yaml = `version: 1\nprune: true\nmodels: [${alpha}]\n`;
@@ -70,9 +79,18 @@ test("a cache that goes while the gateway runs is unknown, not empty; it comes b
   assert.equal(gateway.gateway.status().sync, "Unknown");
   assert.equal(await gateway.ask(alpha), answersOf("alpha").hello);
 
+  // Not loaded any more, and its file is away: its loads fail, and it rests.
+  assert.ok(router.pid !== null);
+  for (const pid of await childrenOf(router.pid)) process.kill(pid, "SIGKILL");
+  await until("its load fails", async () => {
+    const { status } = await gateway.json("/v1/chat/completions", chatWith(alpha));
+    return status >= 500;
+  });
+
   await rmdir(folders.cacheDir);
   await rename(`${folders.cacheDir}.away`, folders.cacheDir);
   await gateway.converged();
+  // At once: what kept it from being loaded is over.
   assert.equal(await gateway.ask(alpha), answersOf("alpha").hello);
   assert.deepEqual(await inventory(folders), before);
   assert.equal(hub.requests.length, requests);
