@@ -73,7 +73,7 @@ const diskSpeechSchema = {
   title: "DiskSpeech",
   type: "object",
   additionalProperties: false,
-  required: ["kind", "name", "repo", "present", "desired", "ours", "running", "bytes", "copyBytes"],
+  required: ["kind", "name", "repo", "present", "desired", "ours", "running", "bytes", "copyBytes", "license"],
   properties: {
     kind: { enum: ["transcription", "synthesis"] },
     name: { type: "string", description: "A voice's id, or a transcription model's file name." },
@@ -84,6 +84,7 @@ const diskSpeechSchema = {
     running: { type: "boolean", description: "An engine runs with it." },
     bytes: { ...bytes, description: "Of its files." },
     copyBytes: { ...bytes, description: "Of the copy in the state folder that the embedded engine reads." },
+    license: { type: ["string", "null"], description: "Of a voice, as its model card says it; null: nothing is said." },
   },
 } as const;
 
@@ -152,6 +153,7 @@ export const diskSchema = {
           running: false,
           bytes: 63_206_530,
           copyBytes: 63_201_540,
+          license: "https://www.cstr.ed.ac.uk/projects/blizzard/2013/lessac_blizzard2013/license.html",
         },
       ],
       totals: {

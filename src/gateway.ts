@@ -240,6 +240,7 @@ async function run({
       lists: core.speech.lists,
       cachedVoices: core.speech.cachedVoices,
       cachedModels: core.speech.cachedModels,
+      voiceCard: core.speech.voiceCard,
       uploadLimit: settings.uploadLimit,
       uploadStallMs: settings.uploadStallMs,
       stopping: stopping.signal,

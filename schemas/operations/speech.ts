@@ -1,4 +1,4 @@
-// The six operations of speech.
+// The operations of speech. The six of them that the interface names need no license key.
 import { speechSearchQuerySchema } from "../own.ts";
 import {
   cachedTranscriptionModelsSchema,
@@ -7,6 +7,8 @@ import {
   transcriptionFormSchema,
   transcriptionModelsSchema,
   transcriptionSchema,
+  voiceCardQuerySchema,
+  voiceCardSchema,
   voicesSchema,
 } from "../speech.ts";
 import { body, json, ok } from "./contents.ts";
@@ -79,6 +81,17 @@ export const speechOperations: readonly Operation[] = [
     query: speechSearchQuerySchema,
     responses: [ok("At most 50 that match by id, speaker or language.", json(voicesSchema))],
     errors: ["speech_off", ...hubErrors],
+  },
+  {
+    id: "voiceCard",
+    family: "own",
+    key: "required",
+    method: "GET",
+    path: "/api/tts/voices/card",
+    summary: "A voice's model card and licence",
+    query: voiceCardQuerySchema,
+    responses: [ok("Of a voice on the disk, else from the hub.", json(voiceCardSchema))],
+    errors: ["invalid_request", "speech_off", "voice_not_found", ...hubErrors],
   },
   {
     ...common,

@@ -5,6 +5,7 @@ import type {
   SpeechRequest,
   Transcription,
   TranscriptionModels,
+  VoiceCardBody,
   Voices,
 } from "../../schemas/speech.ts";
 import type { CallOptions, Transport } from "./transport.ts";
@@ -24,6 +25,8 @@ export interface SpeechCalls {
     cached(options?: CallOptions): Promise<CachedVoices["voices"]>;
     /** At most 50. */
     search(q: string, options?: CallOptions): Promise<Voices>;
+    /** Its licence, before it is downloaded. Fails with `voice_not_found`. */
+    card(voice: string, options?: CallOptions): Promise<VoiceCardBody>;
   };
   readonly transcriptionModels: {
     cached(options?: CallOptions): Promise<CachedTranscriptionModels["models"]>;
@@ -46,6 +49,7 @@ export function speechCalls(transport: Transport): SpeechCalls {
     voices: {
       cached: async (options = {}) => (await transport.json<CachedVoices>("/api/tts/voices/cached", options)).voices,
       search: (q, { signal } = {}) => transport.json("/api/tts/voices/search", { query: { q }, signal }),
+      card: (voice, { signal } = {}) => transport.json("/api/tts/voices/card", { query: { voice }, signal }),
     },
     transcriptionModels: {
       cached: async (options = {}) =>

@@ -6,6 +6,7 @@ import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { Desired } from "../desired/document.ts";
 import { collectRepo } from "../hub/collect.ts";
 import { forgetVoice, plainVoices } from "../hub/speech-files.ts";
+import { keptLicenses } from "../hub/voice-cards.ts";
 import { surveyRepo } from "../observe/survey.ts";
 import type { Collected, Garbage, SkippedRepo } from "../plan/garbage.ts";
 import type { SpeechKind } from "../plan/observed.ts";
@@ -67,6 +68,7 @@ export function createSpeechStore(options: {
       ours: inventory.names(),
       plainVoices: await plainVoices(voicesDir),
       copies: await copiesIn(copiesDir),
+      licenses: await keptLicenses(voicesDir),
     };
   }
 

@@ -17,6 +17,7 @@ import {
   type SpeechLists,
   voiceConfigOf,
 } from "../hub/speech-files.ts";
+import { createVoiceCards, type VoiceCard } from "../hub/voice-cards.ts";
 import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
 import type { Settings } from "../settings.ts";
 import type { Speakers } from "../speech/voice-config.ts";
@@ -36,6 +37,8 @@ export interface Speech {
   /** What is on disk. */
   cachedVoices(): Promise<readonly string[]>;
   cachedModels(): Promise<readonly string[]>;
+  /** See {@link createVoiceCards}. */
+  voiceCard(voice: string, signal: AbortSignal): Promise<VoiceCard>;
   /** Of a voice on disk. Throws `engine_failed` where its description is damaged. */
   speakersOf(voice: string): Promise<Speakers>;
   /** What each engine runs with. */
@@ -111,13 +114,16 @@ export function createSpeech(options: {
     return { choice, running, phase, pid, inFlight: users, crashes: crashes.length };
   }
 
+  const lists = createSpeechLists({ client: options.hub, stateDir, freshMs: listsFreshMs, now });
+  const here = (): Promise<readonly string[]> => cachedVoices(voicesDir);
   return {
     voicesDir,
     copiesDir,
-    lists: createSpeechLists({ client: options.hub, stateDir, freshMs: listsFreshMs, now }),
+    lists,
     transcription,
     synthesis,
-    cachedVoices: () => cachedVoices(voicesDir),
+    cachedVoices: here,
+    voiceCard: createVoiceCards({ client: options.hub, lists, voicesDir, cachedVoices: here }),
     speakersOf: (voice) => voiceConfigOf(voicesDir, voice),
     cachedModels: async () => (await cachedTranscriptionModels(cacheDir)).map(({ name }) => name),
     running: () => ({

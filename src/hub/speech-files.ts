@@ -12,6 +12,7 @@ import type { HubClient } from "./client.ts";
 import { cacheError } from "./errors.ts";
 import { repoOfFolder } from "./layout.ts";
 import { type FilesPull, type PulledFiles, pullFiles } from "./pull-files.ts";
+import { readText } from "./read-text.ts";
 
 const manifestPath = "voices.json";
 /** 173 voices are 250 kB. */
@@ -47,7 +48,9 @@ export function createSpeechLists(options: {
   const { client } = options;
   const voices = keptList(options, "voices.json", readVoices, async (signal) => {
     const { body } = await client.openFile(voiceRepo, "main", manifestPath, { from: 0, signal });
-    return readText(body);
+    const text = await readText(body, manifestLimit);
+    if (text === null) throw new GatewayError("hub_unreachable", "The hub's list of voices has no end.");
+    return text;
   });
   const modelFiles = keptList(options, "transcription-models.json", readModelFiles, async (signal) => {
     const files = await client.listTree(transcriptionRepo, "main", signal);
@@ -218,18 +221,6 @@ function readModelFiles(text: string): readonly ModelFile[] | null {
     (entry: Partial<ModelFile> | null): entry is ModelFile =>
       typeof entry?.path === "string" && typeof entry.size === "number",
   );
-}
-
-async function readText(body: AsyncIterable<unknown>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    if (!Buffer.isBuffer(chunk)) continue;
-    length += chunk.length;
-    if (length > manifestLimit) throw new GatewayError("hub_unreachable", "The hub's list of voices has no end.");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, length).toString("utf8");
 }
 
 async function namesIn(folder: string): Promise<string[]> {

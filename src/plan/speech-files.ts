@@ -36,6 +36,8 @@ export interface DiskSpeech {
   readonly bytes: number;
   /** Of the copy that the embedded engine reads, in the state folder. */
   readonly copyBytes: number;
+  /** Of a voice, as its model card says it; null where nothing is said. */
+  readonly license: string | null;
 }
 
 export interface SpeechFacts {
@@ -48,6 +50,8 @@ export interface SpeechFacts {
   readonly plainVoices: ReadonlyMap<string, number>;
   /** By voice. */
   readonly copies: ReadonlyMap<string, number>;
+  /** By voice. */
+  readonly licenses: ReadonlyMap<string, string>;
 }
 
 /** In the order of their names. */
@@ -118,13 +122,14 @@ export function diskSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): D
   return [...all, ...absent];
 }
 
-function said(kind: SpeechKind, name: string, { desired, running, copies }: SpeechFacts) {
+function said(kind: SpeechKind, name: string, { desired, running, copies, licenses }: SpeechFacts) {
   return {
     kind,
     name,
     desired: desired.speech?.[kind] === name,
     running: running[kind] === name,
     copyBytes: kind === "synthesis" ? (copies.get(name) ?? 0) : 0,
+    license: kind === "synthesis" ? (licenses.get(name) ?? null) : null,
   };
 }
 

@@ -1,8 +1,10 @@
 // The speech routes through the gateway on the real engines: what they answer, and what they refuse.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { createGatewayClient } from "model-gateway/client";
 import { parseWav } from "../../src/speech/wav.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 import { toneHertz } from "../support/piper-voice.ts";
@@ -12,6 +14,7 @@ import { pitch } from "../support/sound.ts";
 import {
   highVoice,
   lowVoice,
+  modelCard,
   rates,
   soundForm,
   speechDocument,
@@ -175,8 +178,39 @@ test("what there is to choose from, and what is here of it", async (t) => {
       ["ggml-base.en.bin"],
     );
   });
-  await t.test("the lists are kept for a time without the hub", async () => {
+  await t.test("a voice's licence: in what it takes on the disk, and before it is downloaded", async () => {
+    const client = createGatewayClient({ baseUrl: gateway.url });
+    const { speech } = await client.disk.report();
+    assert.deepEqual(
+      speech.map(({ name, license }) => [name, license]),
+      [
+        [lowVoice, "CC BY-NC-SA 4.0"],
+        ["ggml-said.en.bin", null],
+      ],
+    );
+    const card = await client.speech.voices.card(highVoice);
+    assert.deepEqual(card, {
+      voice: highVoice,
+      license: `see https://example.org/${highVoice}`,
+      card: modelCard(highVoice),
+    });
+    assert.deepEqual(await list("/api/tts/voices/cached"), { voices: [lowVoice] });
+    const unknown = await gateway.json("/api/tts/voices/card?voice=en_US-nobody-low");
+    assert.deepEqual([unknown.status, codeOf(unknown)], [404, "voice_not_found"]);
+    await writeFile(join(gateway.stateDir, "voices", "my-own.onnx"), "a voice put there by hand");
+    await writeFile(join(gateway.stateDir, "voices", "my-own.onnx.json"), "{}");
+    assert.deepEqual(await client.speech.voices.card("my-own"), { voice: "my-own", license: null, card: null });
+    await rm(join(gateway.stateDir, "voices", "my-own.onnx"));
+  });
+  await t.test("the lists are kept for a time without the hub, and the cards of voices that are here", async () => {
     await gateway.hub.close();
+    assert.deepEqual(await list(`/api/tts/voices/card?voice=${lowVoice}`), {
+      voice: lowVoice,
+      license: "CC BY-NC-SA 4.0",
+      card: modelCard(lowVoice),
+    });
+    const away = await gateway.json(`/api/tts/voices/card?voice=${highVoice}`);
+    assert.deepEqual([away.status, codeOf(away)], [502, "hub_unreachable"]);
     assert.equal(((await list("/api/tts/voices/search?q=high")) as object[]).length, 1);
   });
 });

@@ -77,7 +77,7 @@ function addSpeechRepos(hub: LoopbackHub): void {
     for (const path of Object.keys(entry["files"] as object)) {
       if (path.endsWith(".onnx")) own[path] = piperVoiceModel(rate);
       else if (path.endsWith(".json")) own[path] = Buffer.from(JSON.stringify(piperVoiceConfig(rate)));
-      else own[path] = Buffer.from("a licence");
+      else own[path] = Buffer.from(modelCard(voice));
     }
     Object.assign(files, own);
     const facts = Object.entries(own).map(([path, bytes]) => [
@@ -97,6 +97,15 @@ function addSpeechRepos(hub: LoopbackHub): void {
       "README.md": Buffer.from("read me"),
     },
   });
+}
+
+/** In the form of the official ones. */
+export function modelCard(voice: string): string {
+  const license = voice === lowVoice ? "CC BY-NC-SA 4.0" : "See URL";
+  return (
+    `# Model card for ${voice}\n\n* Language: en_US (English, United States)\n* Speakers: 1\n\n## Dataset\n\n` +
+    `* URL: https://example.org/${voice}\n* License: ${license}\n\n## Training\n\nTrained from scratch.\n`
+  );
 }
 
 /** A form with a sound, as clients send it. */

@@ -1,9 +1,15 @@
-// The six speech routes: two belong to the compatible family, four are the gateway's own. None needs a license key.
+// The speech routes: two belong to the compatible family, the others are the gateway's own. The interface's six need no license key.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { noQuerySchema, type SpeechSearchQuery, speechSearchQuerySchema } from "../../../schemas/own.ts";
-import { type SpeechRequest, speechRequestSchema } from "../../../schemas/speech.ts";
+import {
+  type SpeechRequest,
+  speechRequestSchema,
+  type VoiceCardQuery,
+  voiceCardQuerySchema,
+} from "../../../schemas/speech.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { SpeechLists } from "../../hub/speech-files.ts";
+import type { VoiceCard } from "../../hub/voice-cards.ts";
 import { searchModels } from "../../speech/transcription-models.ts";
 import { searchVoices } from "../../speech/voices.ts";
 import { clientLeft } from "../client-left.ts";
@@ -20,12 +26,14 @@ export interface SpeechRoutesDeps extends Omit<TranscribeDeps, "engines">, Omit<
   /** Ids and names of what is on disk. */
   readonly cachedVoices: () => Promise<readonly string[]>;
   readonly cachedModels: () => Promise<readonly string[]>;
+  readonly voiceCard: (voice: string, signal: AbortSignal) => Promise<VoiceCard>;
 }
 
 const config = { licenseKey: "none" } as const;
 
 const speechRequest = bodyCheck<SpeechRequest>(speechRequestSchema);
 const searchQuery = queryCheck<SpeechSearchQuery>(speechSearchQuerySchema);
+const cardQuery = queryCheck<VoiceCardQuery>(voiceCardQuerySchema);
 const noQuery = queryCheck<object>(noQuerySchema);
 
 /** Below the compatible family's prefix. */
@@ -71,6 +79,11 @@ export function speechRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void
     const { q = "" } = searchQuery(request.query);
     use.requireOn();
     return searchVoices(await lists.voices(clientLeft(reply)), q);
+  });
+  app.get("/api/tts/voices/card", async (request, reply) => {
+    const { voice } = cardQuery(request.query);
+    use.requireOn();
+    return deps.voiceCard(voice, clientLeft(reply));
   });
   app.get("/api/stt/models/search", { config }, async (request, reply) => {
     const { q = "" } = searchQuery(request.query);
