@@ -52,11 +52,5 @@ function spliceAll(body: Uint8Array, edits: readonly Edit[]): Uint8Array {
     read = end;
   }
   parts.push(body.subarray(read));
-  const result = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let write = 0;
-  for (const part of parts) {
-    result.set(part, write);
-    write += part.length;
-  }
-  return result;
+  return Buffer.concat(parts);
 }

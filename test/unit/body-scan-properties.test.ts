@@ -172,7 +172,7 @@ test("a splice changes that member and nothing else", () => {
         const after = decoder.decode(editBody(body, scan(text), { set: { [name]: replacement } }));
         assert.deepEqual(JSON.parse(after), { ...JSON.parse(text), [name]: JSON.parse(replacement) });
         const back = decoder.decode(body.subarray(span.start, span.end));
-        assert.deepEqual(editBody(encoder.encode(after), scan(after), { set: { [name]: back } }), body);
+        assert.deepEqual(editBody(encoder.encode(after), scan(after), { set: { [name]: back } }), Buffer.from(body));
       }
     }),
     { numRuns: 1000 },
