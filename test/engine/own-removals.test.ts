@@ -10,13 +10,13 @@ import {
   eventsOf,
   loadedIds,
   makeFolders,
+  makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
   type TestGateway,
-  talkerDocument,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
+import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { codeOf, contextLengths, postWith } from "../support/own-calls.ts";
 
 /** Every file and link below the model cache. */
@@ -107,9 +107,8 @@ test("interface 4, Remove: 404 where the cache does not hold it, and the documen
 });
 
 test("interface 4, Remove: an answer in flight is finished first, and nobody is let in after it", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+  const folders = await makeTalkerFolders(t);
+  const gateway = await startTestGateway(t, { folders });
   await gateway.converged();
   let removing: Promise<{ status: number }> | null = null;
   let late: Promise<{ status: number }> | null = null;

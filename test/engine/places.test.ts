@@ -2,22 +2,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  cacheModel,
   cacheTalker,
   chatWith,
   eventsOf,
   loadedIds,
   makeFolders,
+  makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
   type TestGateway,
-  talkerDocument,
+  talker,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { answersOf } from "../support/models.ts";
 import { codeOf } from "../support/own-calls.ts";
-
-const talker = "acme/talker:Q8_0";
 
 /** Ids of the models in the order in which the router began to load them. */
 function loads({ gateway }: TestGateway): string[] {
@@ -119,12 +117,10 @@ test("a pinned model is evicted for none, the least recently used of the others 
 });
 
 test("where every place is in use a request waits, is told that all are busy, and the stream in use stays whole", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const folders = await makeTalkerFolders(t);
   const other = await cacheTalker(folders, "acme/other");
   const gateway = await startTestGateway(t, {
     folders,
-    yaml: talkerDocument,
     flags: ["--models-max", "1", "--load-timeout", "2"],
   });
   await gateway.converged();

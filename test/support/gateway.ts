@@ -15,7 +15,7 @@ import type { JournalEvent } from "../../src/status/journal.ts";
 import type { StatusReport } from "../../src/status/report.ts";
 import { cleanUp, type Ending } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
-import { modelBytes, talkingModel } from "./models.ts";
+import { modelBytes, slowModel, talkingModel } from "./models.ts";
 
 export interface GatewayFolders {
   readonly root: string;
@@ -65,11 +65,23 @@ export async function cacheTalker(
   return `${repo}:${inferTag(file)}`;
 }
 
+/** The slow model of {@link makeTalkerFolders}. */
+export const talker = "acme/talker:Q8_0";
+
 /**
- * A document for a slow model at `acme/talker`. One thread: with two, which spin while they wait for each other, it falls to
- * a tenth of its speed as soon as another test keeps one core busy.
+ * One thread: with two, which spin while they wait for each other, it falls to a tenth of its speed as soon as another test
+ * keeps one core busy.
  */
-export const talkerDocument = 'version: 1\nmodels:\n  - { id: "acme/talker:Q8_0", preset: { threads: 1 } }\n';
+export const talkerDocument = `version: 1\nmodels:\n  - { id: "${talker}", preset: { threads: 1 } }\n`;
+
+/** Folders with a slow model, in the cache (`talkerFile`) and in the document. */
+export async function makeTalkerFolders(t: Ending): Promise<GatewayFolders & { readonly talkerFile: string }> {
+  const folders = await makeFolders(t);
+  const bytes = modelBytes(slowModel("talker"));
+  const talkerFile = await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", bytes);
+  await folders.writeConfig(talkerDocument);
+  return { ...folders, talkerFile };
+}
 
 export interface TestGateway extends GatewayFolders {
   readonly gateway: Gateway;
