@@ -5,6 +5,7 @@ import {
   cacheTalker,
   chatWith,
   loadedIds,
+  loadsBegun,
   makeFolders,
   makeTalkerFolders,
   startTestGateway,
@@ -64,15 +65,8 @@ test("many first requests for one model load it once", async (t) => {
   await gateway.converged();
   const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.ask(alpha)));
   assert.deepEqual(new Set(answers), new Set([answersOf("acme/alpha").hello]));
-  const loads = gateway.gateway.journal
-    .since(0)
-    .filter(
-      (event) =>
-        event.type === "model" &&
-        JSON.stringify(event.data).includes('"status":"loading"') &&
-        (event.data as { event: string }).event === "model_status",
-    );
-  assert.ok(loads.length <= 1, `${loads.length} loads`);
+  const { length } = loadsBegun(gateway);
+  assert.ok(length <= 1, `${length} loads`);
 });
 
 test("what the engine refuses comes in the family's shape", async (t) => {

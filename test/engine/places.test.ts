@@ -6,24 +6,16 @@ import {
   chatWith,
   eventsOf,
   loadedIds,
+  loadsBegun,
   makeFolders,
   makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
-  type TestGateway,
   talker,
 } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { codeOf } from "../support/own-calls.ts";
-
-/** Ids of the models in the order in which the router began to load them. */
-function loads({ gateway }: TestGateway): string[] {
-  return eventsOf(gateway, "model").flatMap(({ data }) => {
-    const { model, event, data: state } = data as { model: string; event: string; data?: { status?: string } };
-    return event === "model_status" && state?.status === "loading" ? [model] : [];
-  });
-}
 
 test("two models that are always asked for take turns in one place: both are answered, and loads are few", async (t) => {
   const folders = await makeFolders(t);
@@ -36,13 +28,13 @@ test("two models that are always asked for take turns in one place: both are ans
     while (!isOver) {
       assert.equal(await gateway.ask(id), answersOf(id.slice(0, id.indexOf(":"))).hello);
       answered.set(id, (answered.get(id) ?? 0) + 1);
-      isOver ||= loads(gateway).length >= 4;
+      isOver ||= loadsBegun(gateway).length >= 4;
     }
   };
   const startedAt = Date.now();
   await Promise.all([...ids, ...ids, ...ids].map(client));
   const took = Date.now() - startedAt;
-  const order = loads(gateway);
+  const order = loadsBegun(gateway);
   // In turn, and each turn at least a second long.
   for (const [index, id] of order.entries()) if (index > 0) assert.notEqual(id, order[index - 1], order.join(", "));
   assert.ok(took >= (order.length - 2) * 1_000, `${order.length} loads in ${took} ms`);
@@ -68,7 +60,7 @@ test("a steady crowd at one model does not keep a single request for another wai
   assert.equal(await gateway.ask(single), answersOf("acme/single").hello);
   isAnswered = true;
   await Promise.all(crowd);
-  const order = loads(gateway);
+  const order = loadsBegun(gateway);
   assert.deepEqual(order, [crowded, single, crowded]);
 });
 

@@ -229,6 +229,14 @@ export function eventsOf(gateway: Gateway, type: string): readonly JournalEvent[
   return gateway.journal.since(0).filter((event) => event.type === type);
 }
 
+/** Ids of the models in the order in which the router began to load them. */
+export function loadsBegun({ gateway }: TestGateway): string[] {
+  return eventsOf(gateway, "model").flatMap(({ data }) => {
+    const { model, event, data: state } = data as { model: string; event: string; data?: { status?: string } };
+    return event === "model_status" && state?.status === "loading" ? [model] : [];
+  });
+}
+
 /** Reads an SSE chat stream; `onText` sees each piece. Answers with the text, and whether it ended with its end mark. */
 export async function streamChat(
   url: string,
