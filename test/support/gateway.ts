@@ -181,11 +181,7 @@ export async function startTestGateway(t: TestContext, options: TestGatewayOptio
       };
     },
     ask: async (model, content = "hi") => {
-      const response = await fetch(`${gateway.url}/beta/v1/chat/completions`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ model, messages: [{ role: "user", content }] }),
-      });
+      const response = await fetch(`${gateway.url}/beta/v1/chat/completions`, chatWith(model, content));
       const body = (await response.json()) as { choices?: { message: { content: string } }[] };
       assert.equal(response.status, 200, JSON.stringify(body));
       return body.choices?.[0]?.message.content ?? "";
@@ -244,11 +240,7 @@ export async function streamChat(
   content: string,
   onText: (text: string) => void = () => undefined,
 ): Promise<{ text: string; done: boolean; error: string | null }> {
-  const response = await fetch(`${url}/beta/v1/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model, stream: true, messages: [{ role: "user", content }] }),
-  });
+  const response = await fetch(`${url}/beta/v1/chat/completions`, chatWith(model, content, { stream: true }));
   assert.equal(response.status, 200, response.status === 200 ? "" : await response.clone().text());
   let rest = "";
   let text = "";
