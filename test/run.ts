@@ -4,34 +4,10 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { installEngine } from "../src/engines/install/install.ts";
-import { locateEngine } from "../src/engines/locate.ts";
 import { packageRoot } from "../src/settings.ts";
+import { enginesDir, provideEngine } from "./support/engine.ts";
 import { leftoverProcesses } from "./support/leftover-processes.ts";
 import { provideSherpa } from "./support/sherpa.ts";
-import { provideWhisper } from "./support/whisper.ts";
-
-const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(packageRoot, "state", "engines");
-
-async function provideEngine(): Promise<void> {
-  const found = await locateEngine("llama-server", {
-    explicit: undefined,
-    pathVariable: process.env["PATH"] ?? "",
-    enginesDir,
-  });
-  if (found) return;
-  console.log("installing llama-server for the tests");
-  let last = "";
-  await installEngine("llama", {
-    enginesDir,
-    environment: process.env,
-    signal: new AbortController().signal,
-    onProgress: ({ phase, detail }) => {
-      if (phase !== last) console.log(`  ${phase}: ${detail}`);
-      last = phase;
-    },
-  });
-}
 
 function testFiles(names: readonly string[]): string[] {
   const root = join(packageRoot, "dist", "test");
@@ -58,8 +34,8 @@ function testFiles(names: readonly string[]): string[] {
 }
 
 async function run(): Promise<number> {
-  await provideEngine();
-  await provideWhisper(console.log);
+  await provideEngine("llama", console.log);
+  await provideEngine("whisper", console.log);
   await provideSherpa(console.log);
   const files = testFiles(process.argv.slice(2));
   // Everything that tests write goes here, so that nothing of it can stay.

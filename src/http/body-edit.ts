@@ -1,5 +1,5 @@
 // Changes top-level members of a JSON object in its raw bytes, as body-scan.ts found them; the rest stays to the byte.
-import { type BodyScan, type JsonSpan, skipSpace } from "./body-scan.ts";
+import { type BodyScan, skipSpace } from "./body-scan.ts";
 
 export interface BodyChange {
   /** JSON texts (a string with its quotes) by key: replaced where the scan found the key, else appended. */
@@ -12,11 +12,6 @@ type Edit = readonly [start: number, end: number, replacement: string];
 
 const comma = 0x2c;
 const encoder = new TextEncoder();
-
-/** A copy of `body` with the bytes of `span` replaced by `replacement`, which is JSON text. */
-export function spliceBody(body: Uint8Array, span: Omit<JsonSpan, "kind">, replacement: string): Uint8Array {
-  return spliceAll(body, [[span.start, span.end, replacement]]);
-}
 
 /** A changed copy of `body`, in one pass. What is appended wins over a duplicate that the scan was not asked for. */
 export function editBody(body: Uint8Array, scan: BodyScan, { set = {}, remove = [] }: BodyChange): Uint8Array {
@@ -57,11 +52,5 @@ function spliceAll(body: Uint8Array, edits: readonly Edit[]): Uint8Array {
     read = end;
   }
   parts.push(body.subarray(read));
-  const result = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let write = 0;
-  for (const part of parts) {
-    result.set(part, write);
-    write += part.length;
-  }
-  return result;
+  return Buffer.concat(parts);
 }

@@ -45,12 +45,7 @@ export function createSseParser(
   function release(last: Uint8Array): string {
     if (held.length === 0) return decoder.decode(last);
     held.push(last);
-    const whole = new Uint8Array(held.reduce((sum, part) => sum + part.length, 0));
-    let at = 0;
-    for (const part of held) {
-      whole.set(part, at);
-      at += part.length;
-    }
+    const whole = Buffer.concat(held);
     held = [];
     return decoder.decode(whole);
   }

@@ -3,12 +3,13 @@ import { GatewayError } from "../core/errors.ts";
 
 /**
  * Runs `wait` with a signal that aborts when the asker leaves and when the gateway stops.
- * Errors: `shutting_down`, and those of `wait`.
+ * Errors: `shutting_down`, and those of `wait`: after the stop only those that `isCut` does not take for its doing.
  */
 export async function whileOpen<T>(
   stopping: AbortSignal,
   left: AbortSignal,
   wait: (signal: AbortSignal) => Promise<T>,
+  isCut: (error: unknown) => boolean = () => true,
 ): Promise<T> {
   const refuse = (): GatewayError => new GatewayError("shutting_down", "the gateway is stopping");
   if (stopping.aborted) throw refuse();
@@ -21,7 +22,7 @@ export async function whileOpen<T>(
   try {
     return await wait(either.signal);
   } catch (error) {
-    if (stopping.aborted && !left.aborted) throw refuse();
+    if (stopping.aborted && !left.aborted && isCut(error)) throw refuse();
     throw error;
   } finally {
     left.removeEventListener("abort", give);

@@ -28,7 +28,7 @@ export function sherpaParts(config: VoiceConfig, voice: string): SherpaParts {
     sample_rate: String(config.sampleRate),
   };
   return {
-    metadata: join(Object.entries(facts).map(([key, value]) => metadataProperty(key, value))),
+    metadata: Buffer.concat(Object.entries(facts).map(([key, value]) => metadataProperty(key, value))),
     tokens: tokensOf(config),
   };
 }
@@ -44,25 +44,15 @@ function tokensOf(config: VoiceConfig): string {
 
 /** `ModelProto.metadata_props`, field 14: an entry of key (field 1) and value (field 2). */
 function metadataProperty(key: string, value: string): Uint8Array {
-  return bytesField(14, join([bytesField(1, encode(key)), bytesField(2, encode(value))]));
+  return bytesField(14, Buffer.concat([bytesField(1, encode(key)), bytesField(2, encode(value))]));
 }
 
 function bytesField(id: number, bytes: Uint8Array): Uint8Array {
   // Ids below 16 and lengths below 128 are one byte each; both hold for these facts, or it is a mistake here.
   if (id > 15 || bytes.length > 127) throw new RangeError(`field ${id} of ${bytes.length} bytes`);
-  return join([Uint8Array.of(id * 8 + 2, bytes.length), bytes]);
+  return Buffer.concat([Uint8Array.of(id * 8 + 2, bytes.length), bytes]);
 }
 
 function encode(text: string): Uint8Array {
   return new TextEncoder().encode(text);
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    joined.set(part, at);
-    at += part.length;
-  }
-  return joined;
 }

@@ -1,33 +1,9 @@
 // An edit that empties a list of models: what it took out is written down, so that prune leaves it.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { DocumentTree, Removal } from "../../src/desired/document.ts";
-import { parseSource } from "../../src/desired/parse.ts";
 import { type DesiredStore, openDesiredStore } from "../../src/desired/store.ts";
+import { patch, removal, yaml } from "../support/documents.ts";
 import { scratchFolder } from "../support/scratch.ts";
-
-function yaml(text: string): DocumentTree {
-  const parsed = parseSource(text);
-  assert.ok(parsed.ok, JSON.stringify(parsed));
-  return parsed.tree;
-}
-
-function patch(models: object): { kind: "patch"; patch: unknown } {
-  return { kind: "patch", patch: { models } };
-}
-
-const removal: Removal = {
-  id: "acme/a:Q8_0",
-  repo: "acme/a",
-  names: ["acme/a:Q8_0", "acme/a:a-Q8_0"],
-  commit: "a".repeat(40),
-  files: ["a-Q8_0.gguf"],
-  projector: null,
-  presetSection: true,
-  blobs: [],
-  requestedAt: "2026-01-02T03:04:05.000Z",
-  by: "api",
-};
 
 describe("a list of models that is emptied", () => {
   const full = yaml("version: 1\nprune: true\nmodels: [acme/a:Q8_0, acme/b:Q8_0]\n");

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import type { DesiredState, DocumentTree, Removal } from "../../src/desired/document.ts";
-import { parseSource } from "../../src/desired/parse.ts";
+import type { DesiredState, DocumentTree } from "../../src/desired/document.ts";
 import { type DesiredStore, openDesiredStore } from "../../src/desired/store.ts";
+import { patch, removal, yaml } from "../support/documents.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
 
 async function open(stateDir: string): Promise<DesiredStore> {
@@ -20,16 +20,6 @@ async function fresh(t: TestContext): Promise<{ stateDir: string; store: Desired
   const stateDir = join(await scratchFolder(t), "state");
   await mkdir(stateDir);
   return { stateDir, store: await open(stateDir) };
-}
-
-function yaml(text: string): DocumentTree {
-  const parsed = parseSource(text);
-  assert.ok(parsed.ok, JSON.stringify(parsed));
-  return parsed.tree;
-}
-
-function patch(models: object): { kind: "patch"; patch: unknown } {
-  return { kind: "patch", patch: { models } };
 }
 
 function sizes(state: DesiredState): Record<string, number | undefined> {
@@ -217,18 +207,6 @@ describe("edits", () => {
 });
 
 describe("removals", () => {
-  const removal: Removal = {
-    id: "acme/a:Q8_0",
-    repo: "acme/a",
-    names: ["acme/a:Q8_0", "acme/a:a-Q8_0"],
-    commit: "a".repeat(40),
-    files: ["a-Q8_0.gguf"],
-    projector: null,
-    presetSection: true,
-    blobs: [],
-    requestedAt: "2026-01-02T03:04:05.000Z",
-    by: "api",
-  };
   const mark = (store: DesiredStore): Promise<DesiredState> =>
     store.edit(() => ({ patch: { models: { "acme/a:Q8_0": null } }, removal }), "api");
 

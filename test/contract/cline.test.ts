@@ -5,11 +5,10 @@ import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
 import { type ChatResponse, Ollama } from "ollama";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { SizedLease } from "../../src/http/chat-context.ts";
-import { type NativeRoutesDeps, nativeRoutes } from "../../src/http/native/routes.ts";
-import type { AnswerSink } from "../../src/http/upstream.ts";
+import { nativeRoutes } from "../../src/http/native/routes.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { bearer, call, contractTest, finished, type Json, nativeBases } from "../support/contract.ts";
+import { type LoadingModel, loadingModel } from "../support/loading-model.ts";
 
 const trained = 8192;
 
@@ -82,52 +81,9 @@ const answer = [
   .map((data) => `data: ${data}\n\n`)
   .join("");
 
-interface SlowModel {
-  readonly host: string;
-  /** Ends the loading, which takes until then. */
-  loaded(outcome: "loaded" | GatewayError): void;
-}
-
-/** The family's routes with a model that is long in loading, and an engine that then answers at once. */
-async function startSlow(t: TestContext): Promise<SlowModel> {
-  let settle: (outcome: "loaded" | GatewayError) => void = () => undefined;
-  const loading = new Promise<"loaded" | GatewayError>((resolve) => {
-    settle = resolve;
-  });
-  const instance = {
-    id: "a",
-    origin: "",
-    key: "",
-    ctxSize: null,
-    nCtx: null,
-    pid: null,
-    workers: [],
-    retain: () => () => undefined,
-  };
-  const deps = {
-    catalogue: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
-    idle: { keep: () => undefined },
-    chatContext: {
-      acquire: async (): Promise<SizedLease> => {
-        const outcome = await loading;
-        if (outcome !== "loaded") throw outcome;
-        return { instance, contextSize: null, overdue: () => null, release: () => undefined };
-      },
-    },
-    upstream: {
-      send: (_instance: unknown, _request: unknown, sink: AnswerSink) => {
-        queueMicrotask(() => {
-          sink.start(200, { "content-type": "text/event-stream" });
-          sink.data(Buffer.from(answer));
-          sink.end();
-        });
-        return { resume: () => undefined, abort: () => undefined };
-      },
-    },
-    cutOff: new AbortController().signal,
-    onFailure: () => undefined,
-    tickMs: 5,
-  } as unknown as NativeRoutesDeps;
+/** The family's routes with a model that is long in loading. */
+async function startSlow(t: TestContext): Promise<{ readonly host: string } & Pick<LoadingModel, "loaded">> {
+  const { deps, loaded } = loadingModel(() => answer);
   const app = Fastify();
   void app.register(
     (inner, _options, done) => {
@@ -138,7 +94,7 @@ async function startSlow(t: TestContext): Promise<SlowModel> {
   );
   const host = await app.listen({ host: "127.0.0.1", port: 0 });
   cleanUp(t, () => app.close());
-  return { host, loaded: settle };
+  return { host, loaded };
 }
 
 test("interface 4, Native routes: Cline has its headers while a model loads, then the answer or the failure", async (t) => {

@@ -4,18 +4,18 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import {
-  cacheModel,
   cacheTalker,
   chatWith,
   eventsOf,
   makeFolders,
+  makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
   type TestGateway,
-  talkerDocument,
+  talker,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { answersOf } from "../support/models.ts";
 
 const alpha = "acme/alpha:Q8_0";
 const hello = answersOf("acme/alpha").hello;
@@ -118,10 +118,8 @@ test("many at once with one size make one change, and each is answered", async (
 });
 
 test("a stream under way ends whole before another client's size is in force", async (t) => {
-  const folders = await makeFolders(t);
-  const talker = "acme/talker:Q8_0";
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+  const folders = await makeTalkerFolders(t);
+  const gateway = await startTestGateway(t, { folders });
   await gateway.converged();
   const order: string[] = [];
   let other: Promise<void> | null = null;

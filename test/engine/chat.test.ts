@@ -2,22 +2,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  cacheModel,
   cacheTalker,
   chatWith,
   loadedIds,
+  loadsBegun,
   makeFolders,
+  makeTalkerFolders,
   startTestGateway,
   streamChat,
-  talkerDocument,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { answersOf } from "../support/models.ts";
 
 for (const stream of [true, false]) {
   test(`a client that leaves ends the generation (${stream ? "stream" : "no stream"})`, async (t) => {
-    const folders = await makeFolders(t);
-    await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-    const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+    const folders = await makeTalkerFolders(t);
+    const gateway = await startTestGateway(t, { folders });
     await gateway.converged();
     const leaving = new AbortController();
     const request = fetch(`${gateway.url}/beta/v1/chat/completions`, {
@@ -39,10 +38,9 @@ for (const stream of [true, false]) {
 }
 
 test("beyond the limit the least recently used idle model makes room, and one that is in use never does", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const folders = await makeTalkerFolders(t);
   const [first, second] = [await cacheTalker(folders, "acme/first"), await cacheTalker(folders, "acme/second")];
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument, flags: ["--models-max", "2"] });
+  const gateway = await startTestGateway(t, { folders, flags: ["--models-max", "2"] });
   await gateway.converged();
   await gateway.ask(first);
   let others: Promise<string[]> | null = null;
@@ -67,15 +65,8 @@ test("many first requests for one model load it once", async (t) => {
   await gateway.converged();
   const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.ask(alpha)));
   assert.deepEqual(new Set(answers), new Set([answersOf("acme/alpha").hello]));
-  const loads = gateway.gateway.journal
-    .since(0)
-    .filter(
-      (event) =>
-        event.type === "model" &&
-        JSON.stringify(event.data).includes('"status":"loading"') &&
-        (event.data as { event: string }).event === "model_status",
-    );
-  assert.ok(loads.length <= 1, `${loads.length} loads`);
+  const { length } = loadsBegun(gateway);
+  assert.ok(length <= 1, `${length} loads`);
 });
 
 test("what the engine refuses comes in the family's shape", async (t) => {

@@ -3,16 +3,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
 import {
-  cacheModel,
   cacheTalker,
   loadedIds,
-  makeFolders,
+  makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
-  talkerDocument,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { answersOf } from "../support/models.ts";
 
 const dayMs = 86_400_000;
 
@@ -23,11 +21,10 @@ test("streams, loads, changes and a crash of the router pass over jumps of the c
   cleanUp(t, () => {
     Date.now = wallNow;
   });
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const folders = await makeTalkerFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
   const beta = await cacheTalker(folders, "acme/beta");
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+  const gateway = await startTestGateway(t, { folders });
   await gateway.converged();
   assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
   let pieces = 0;

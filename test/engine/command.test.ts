@@ -11,8 +11,8 @@ import { findLeftovers } from "../../src/engines/leftovers.ts";
 import { starterSentence } from "../../src/starter/starter-model.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { runCommand, startCommand } from "../support/command.ts";
-import { cacheModel, cacheTalker, makeFolders, patchWith, streamChat, talkerDocument } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { cacheTalker, makeFolders, makeTalkerFolders, patchWith, streamChat } from "../support/gateway.ts";
+import { answersOf } from "../support/models.ts";
 import { isRunning } from "../support/processes.ts";
 
 test("a first start writes the starter and its document, and the curl line that it prints answers", async (t) => {
@@ -134,9 +134,7 @@ test("after kill -9 of the gateway the next start ends what is left, and only th
 });
 
 test("TERM lets answers in flight end; what is still running after the grace ends in an error frame", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  await folders.writeConfig(talkerDocument);
+  const folders = await makeTalkerFolders(t);
   const serve = await startCommand(t, folders, ["serve", "--stop-grace", "2"]);
   const [, url = ""] = await serve.output(/listens on (\S+);/);
   await serve.output(/curl/);

@@ -4,18 +4,17 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
-  cacheModel,
   cacheTalker,
   eventsOf,
   type GatewayFolders,
   makeFolders,
+  makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
   type TestGateway,
-  talkerDocument,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { answersOf } from "../support/models.ts";
 import { contextLengths, postWith } from "../support/own-calls.ts";
 
 /** What the engine itself says, once the model is loaded. */
@@ -104,10 +103,9 @@ test("interface 4, Context size on no command line: neither there nor in its env
 });
 
 test("a change to one model leaves the others loaded and their streams whole, and takes no restart", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const folders = await makeTalkerFolders(t);
   const [changed, idle] = [await cacheTalker(folders, "acme/changed"), await cacheTalker(folders, "acme/idle")];
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+  const gateway = await startTestGateway(t, { folders });
   await gateway.converged();
   await gateway.ask(changed);
   await gateway.ask(idle);
@@ -133,9 +131,8 @@ test("a change to one model leaves the others loaded and their streams whole, an
 });
 
 test("a change to a model waits for its own stream, and a request that comes meanwhile waits for the change", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+  const folders = await makeTalkerFolders(t);
+  const gateway = await startTestGateway(t, { folders });
   await gateway.converged();
   const order: string[] = [];
   let change: Promise<unknown> | null = null;

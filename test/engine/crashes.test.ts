@@ -8,17 +8,16 @@ import {
   cacheModel,
   cacheTalker,
   makeFolders,
+  makeTalkerFolders,
   startTestGateway,
   streamChat,
-  talkerDocument,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { answersOf } from "../support/models.ts";
 import { childrenOf } from "../support/processes.ts";
 
 test("a model's process that is killed in mid-answer ends the stream in an error frame, and the next request is served", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+  const folders = await makeTalkerFolders(t);
+  const gateway = await startTestGateway(t, { folders });
   const { router } = await gateway.converged();
   let pieces = 0;
   const stream = await streamChat(gateway.url, "acme/talker:Q8_0", "forever", () => {

@@ -6,8 +6,8 @@ import {
   cacheModel,
   cacheTalker,
   chatWith,
-  eventsOf,
   loadedIds,
+  loadsBegun,
   makeFolders,
   patchWith,
   startTestGateway,
@@ -18,13 +18,6 @@ import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 import { childrenOf } from "../support/processes.ts";
 
 const broken = "acme/broken:Q8_0";
-
-function loads({ gateway }: TestGateway, id: string): number {
-  return eventsOf(gateway, "model").filter(({ data }) => {
-    const { model, event, data: state } = data as { model: string; event: string; data?: { status?: string } };
-    return model === id && event === "model_status" && state?.status === "loading";
-  }).length;
-}
 
 function loadedCondition({ gateway }: TestGateway, id: string): { reason: string; message: string } | undefined {
   const model = gateway.status().models.find((entry) => entry.id === id);
@@ -52,7 +45,7 @@ test("a truncated file: one load for many requests, and a second try, then a fas
     assert.ok(["model_load_failed", "load_failing"].includes(codeOf(answer) ?? ""));
   assert.deepEqual([first.status, codeOf(first)], [500, "model_load_failed"]);
   // Twice: a process may have ended for what has nothing to do with its model.
-  assert.equal(loads(gateway, broken), 2);
+  assert.deepEqual(loadsBegun(gateway), [broken, broken]);
 
   const startedAt = performance.now();
   const compat = await gateway.json("/v1/chat/completions", chatWith(broken));
@@ -80,7 +73,7 @@ test("who asks for it has it tried at once; so has another file, and one that wo
   await gateway.json("/v1/chat/completions", chatWith(broken));
   assert.equal(await isRefused(), true);
   await gateway.json("/v1/models/load", postWith({ model: broken }));
-  await gateway.until("tried", () => loads(gateway, broken) === 2);
+  await gateway.until("tried", () => loadsBegun(gateway).length === 2);
   await gateway.until("failed", ({ inFlight, waiting }) => Object.keys(inFlight).length + waiting.length === 0);
   assert.equal(await isRefused(), true);
   await gateway.json("/api/reconcile?wait=true", { method: "POST" });
@@ -127,6 +120,6 @@ test("a model whose process is killed while it is loaded is loaded once more, an
   assert.equal(await gateway.ask(id), answersOf("acme/killed").hello);
   assert.ok(killed !== null);
   await killed;
-  assert.equal(loads(gateway, id), 2);
+  assert.deepEqual(loadsBegun(gateway), [id, id]);
   assert.equal(loadedCondition(gateway, id)?.reason === "LoadFailing", false);
 });

@@ -1,8 +1,7 @@
 // How far a load is, as the router tells it, for whoever follows the events.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheModel, chatWith, makeFolders, startTestGateway } from "../support/gateway.ts";
-import { modelBytes, slowModel } from "../support/models.ts";
+import { chatWith, makeTalkerFolders, startTestGateway } from "../support/gateway.ts";
 
 interface ModelEvent {
   readonly model: string;
@@ -10,8 +9,7 @@ interface ModelEvent {
 }
 
 test("each load's progress comes on the event stream, from its beginning to its end, and then that it is loaded", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const folders = await makeTalkerFolders(t);
   const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
   await gateway.converged();
   const following = new AbortController();

@@ -7,17 +7,16 @@ import {
   chatWith,
   loadedIds,
   makeFolders,
+  makeTalkerFolders,
   startTestGateway,
   streamChat,
-  talkerDocument,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
+import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
 test("a client that left while it waited for room ends nobody's model", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const folders = await makeTalkerFolders(t);
   const other = await cacheTalker(folders, "acme/other");
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument, flags: ["--models-max", "1"] });
+  const gateway = await startTestGateway(t, { folders, flags: ["--models-max", "1"] });
   await gateway.converged();
   const leaving = new AbortController();
   let left: Promise<unknown> | null = null;

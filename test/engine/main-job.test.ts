@@ -4,16 +4,15 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cacheModel, chatWith, makeFolders, startTestGateway, streamChat } from "../support/gateway.ts";
+import { cacheModel, chatWith, makeTalkerFolders, startTestGateway, streamChat } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
-import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
+import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
 test("an edit is carried out through a killed router, and a stream on another model stays whole", async (t) => {
   const hub = await startLoopbackHub(t);
   hub.addRepo("acme/added", { files: { "added-Q4_K_M.gguf": modelBytes(talkingModel("added")) } });
   hub.addRepo("acme/leaving", { files: { "leaving-Q8_0.gguf": modelBytes(talkingModel("leaving")) } });
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const folders = await makeTalkerFolders(t);
   await cacheModel(folders, "acme/resized", "resized-Q8_0.gguf", modelBytes(talkingModel("resized")));
   const gateway = await startTestGateway(t, {
     folders,

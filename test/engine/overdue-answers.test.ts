@@ -3,25 +3,21 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import {
-  cacheModel,
   chatWith,
   eventsOf,
-  makeFolders,
+  makeTalkerFolders,
   startTestGateway,
   streamChat,
   type TestGateway,
-  talkerDocument,
+  talker,
 } from "../support/gateway.ts";
-import { modelBytes, slowModel } from "../support/models.ts";
 import { postWith } from "../support/own-calls.ts";
 
-const talker = "acme/talker:Q8_0";
 const why = /^acme\/talker:Q8_0 was reloaded or unloaded for a change: .* than the 0\.5 s of --drain-timeout$/;
 
 async function start(t: TestContext): Promise<TestGateway> {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument, flags: ["--drain-timeout", "0.5"] });
+  const folders = await makeTalkerFolders(t);
+  const gateway = await startTestGateway(t, { folders, flags: ["--drain-timeout", "0.5"] });
   await gateway.converged();
   return gateway;
 }

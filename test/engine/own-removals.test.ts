@@ -10,24 +10,14 @@ import {
   eventsOf,
   loadedIds,
   makeFolders,
+  makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
-  type TestGateway,
-  talkerDocument,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
+import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { codeOf, contextLengths, postWith } from "../support/own-calls.ts";
-
-/** Every file and link below the model cache. */
-async function cacheFiles(cacheDir: string): Promise<string[]> {
-  const entries = await readdir(cacheDir, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
-}
-
-function documentModels(gateway: TestGateway): Promise<unknown> {
-  return gateway.json("/api/desired").then(({ body }) => (body["document"] as { models?: unknown }).models);
-}
+import { documentModels, leftovers } from "../support/own-pulls.ts";
 
 test("interface 4, Remove: files, section and the router's entry are gone when the call answers", async (t) => {
   const folders = await makeFolders(t);
@@ -87,9 +77,8 @@ test("interface 4, Remove: every shard and every revision goes; what something e
   assert.equal(status, 200, JSON.stringify(body));
   assert.equal(body["deleted_files"], 5);
   assert.equal(body["freed_bytes"], head.length + "an older first part".length);
-  const left = (await cacheFiles(folders.cacheDir)).map((path) => path.slice(folders.cacheDir.length));
   assert.deepEqual(
-    left.filter((path) => /big-Q8_0|c{64}/.test(path)),
+    (await leftovers(folders.cacheDir)).filter((name) => /big-Q8_0|c{64}/.test(name)),
     [],
   );
   assert.equal(await readFile(join(older, "notes.txt"), "utf8"), "the second part");
@@ -107,9 +96,8 @@ test("interface 4, Remove: 404 where the cache does not hold it, and the documen
 });
 
 test("interface 4, Remove: an answer in flight is finished first, and nobody is let in after it", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+  const folders = await makeTalkerFolders(t);
+  const gateway = await startTestGateway(t, { folders });
   await gateway.converged();
   let removing: Promise<{ status: number }> | null = null;
   let late: Promise<{ status: number }> | null = null;

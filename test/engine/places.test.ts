@@ -2,30 +2,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  cacheModel,
   cacheTalker,
   chatWith,
   eventsOf,
   loadedIds,
+  loadsBegun,
   makeFolders,
+  makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
-  type TestGateway,
-  talkerDocument,
+  talker,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { answersOf } from "../support/models.ts";
 import { codeOf } from "../support/own-calls.ts";
-
-const talker = "acme/talker:Q8_0";
-
-/** Ids of the models in the order in which the router began to load them. */
-function loads({ gateway }: TestGateway): string[] {
-  return eventsOf(gateway, "model").flatMap(({ data }) => {
-    const { model, event, data: state } = data as { model: string; event: string; data?: { status?: string } };
-    return event === "model_status" && state?.status === "loading" ? [model] : [];
-  });
-}
 
 test("two models that are always asked for take turns in one place: both are answered, and loads are few", async (t) => {
   const folders = await makeFolders(t);
@@ -38,13 +28,13 @@ test("two models that are always asked for take turns in one place: both are ans
     while (!isOver) {
       assert.equal(await gateway.ask(id), answersOf(id.slice(0, id.indexOf(":"))).hello);
       answered.set(id, (answered.get(id) ?? 0) + 1);
-      isOver ||= loads(gateway).length >= 4;
+      isOver ||= loadsBegun(gateway).length >= 4;
     }
   };
   const startedAt = Date.now();
   await Promise.all([...ids, ...ids, ...ids].map(client));
   const took = Date.now() - startedAt;
-  const order = loads(gateway);
+  const order = loadsBegun(gateway);
   // In turn, and each turn at least a second long.
   for (const [index, id] of order.entries()) if (index > 0) assert.notEqual(id, order[index - 1], order.join(", "));
   assert.ok(took >= (order.length - 2) * 1_000, `${order.length} loads in ${took} ms`);
@@ -70,7 +60,7 @@ test("a steady crowd at one model does not keep a single request for another wai
   assert.equal(await gateway.ask(single), answersOf("acme/single").hello);
   isAnswered = true;
   await Promise.all(crowd);
-  const order = loads(gateway);
+  const order = loadsBegun(gateway);
   assert.deepEqual(order, [crowded, single, crowded]);
 });
 
@@ -119,12 +109,10 @@ test("a pinned model is evicted for none, the least recently used of the others 
 });
 
 test("where every place is in use a request waits, is told that all are busy, and the stream in use stays whole", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const folders = await makeTalkerFolders(t);
   const other = await cacheTalker(folders, "acme/other");
   const gateway = await startTestGateway(t, {
     folders,
-    yaml: talkerDocument,
     flags: ["--models-max", "1", "--load-timeout", "2"],
   });
   await gateway.converged();

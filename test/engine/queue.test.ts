@@ -3,27 +3,23 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { runCommand } from "../support/command.ts";
 import {
-  cacheModel,
   cacheTalker,
   chatWith,
   loadedIds,
-  makeFolders,
+  makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
   type TestGateway,
-  talkerDocument,
+  talker,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { answersOf } from "../support/models.ts";
 import { codeOf } from "../support/own-calls.ts";
 
-const talker = "acme/talker:Q8_0";
-
 async function start(t: TestContext, flags: readonly string[]): Promise<{ gateway: TestGateway; other: string }> {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const folders = await makeTalkerFolders(t);
   const other = await cacheTalker(folders, "acme/other");
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument, flags });
+  const gateway = await startTestGateway(t, { folders, flags });
   await gateway.converged();
   return { gateway, other };
 }

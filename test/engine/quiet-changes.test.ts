@@ -2,21 +2,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  cacheModel,
   cacheTalker,
   eventsOf,
   loadedIds,
   makeFolders,
+  makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
   type TestGateway,
-  talkerDocument,
+  talker,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { answersOf } from "../support/models.ts";
 import { contextLengths } from "../support/own-calls.ts";
-
-const talker = "acme/talker:Q8_0";
 
 /** How often the router did something that the loop asked for. */
 function done({ gateway }: TestGateway, kind: string): number {
@@ -24,10 +22,9 @@ function done({ gateway }: TestGateway, kind: string): number {
 }
 
 test("a change to a model that is not loaded is in force while streams of others go on, and unloads nothing", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const folders = await makeTalkerFolders(t);
   const [idle, changed] = [await cacheTalker(folders, "acme/idle"), await cacheTalker(folders, "acme/changed")];
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+  const gateway = await startTestGateway(t, { folders });
   await gateway.converged();
   await gateway.ask(idle);
   let change: Promise<{ status: number }> | null = null;

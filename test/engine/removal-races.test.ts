@@ -4,24 +4,20 @@ import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { test } from "node:test";
 import {
-  cacheModel,
   cacheTalker,
   chatWith,
   makeFolders,
+  makeTalkerFolders,
   patchWith,
   startTestGateway,
-  talkerDocument,
+  talker,
 } from "../support/gateway.ts";
-import { modelBytes, slowModel } from "../support/models.ts";
 import { codeOf, contextLengths, messageOf, postWith } from "../support/own-calls.ts";
 import { until } from "../support/scratch.ts";
 
-const talker = "acme/talker:Q8_0";
-
 test("while a removal waits for an answer, nothing takes it back but the model's name in the document", async (t) => {
-  const folders = await makeFolders(t);
-  const file = await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument });
+  const folders = await makeTalkerFolders(t);
+  const gateway = await startTestGateway(t, { folders });
   await gateway.converged();
   const answering = new AbortController();
   const stream = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -47,7 +43,7 @@ test("while a removal waits for an answer, nothing takes it back but the model's
   assert.deepEqual([answer.status, codeOf(answer)], [499, "cancelled"], JSON.stringify(answer.body));
   assert.match(messageOf(answer), /the document names it again/);
   await gateway.converged();
-  assert.ok((await readFile(file)).length > 0);
+  assert.ok((await readFile(folders.talkerFile)).length > 0);
   assert.deepEqual(Object.keys(await contextLengths(gateway)), [talker]);
 });
 

@@ -7,24 +7,23 @@ import { findLeftovers } from "../../src/engines/leftovers.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { type RunningCommand, startCommand } from "../support/command.ts";
 import {
-  cacheModel,
   cacheTalker,
   chatWith,
   type GatewayFolders,
   makeFolders,
+  makeTalkerFolders,
   streamChat,
+  talker,
   talkerDocument,
 } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
-import { modelBytes, slowModel, talkingModel } from "../support/models.ts";
+import { modelBytes, talkingModel } from "../support/models.ts";
 import { postWith } from "../support/own-calls.ts";
 import { isRunning, processorMs } from "../support/processes.ts";
 import { rawClient, rawGet, rawPost } from "../support/raw-client.ts";
 import { until } from "../support/scratch.ts";
 import { lowVoice, soundForm, startSpeechGateway } from "../support/speech.ts";
 import { someSound } from "../support/whisper.ts";
-
-const talker = "acme/talker:Q8_0";
 
 interface Serving {
   readonly serve: RunningCommand;
@@ -55,9 +54,7 @@ async function start(
 }
 
 async function startSlow(t: TestContext, flags: readonly string[]): Promise<Serving & { folders: GatewayFolders }> {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  await folders.writeConfig(talkerDocument);
+  const folders = await makeTalkerFolders(t);
   return { folders, ...(await start(t, folders, flags)) };
 }
 
@@ -150,9 +147,8 @@ test("while it stops: not ready but alive, nothing new, and streams end in their
 });
 
 test("who waits for a model is turned away at once; who has an answer under way keeps it", async (t) => {
-  const folders = await makeFolders(t);
+  const folders = await makeTalkerFolders(t);
   const [one, two] = [await cacheTalker(folders, "acme/one"), await cacheTalker(folders, "acme/two")];
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
   await folders.writeConfig(`${talkerDocument}  - "${one}"\n  - "${two}"\n`);
   // One place, which the endless answer has.
   const { url, serve } = await start(t, folders, ["--models-max", "1", "--stop-grace", "2"]);

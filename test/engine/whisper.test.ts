@@ -4,18 +4,10 @@ import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { describe, it, type TestContext } from "node:test";
+import { whisperServer } from "../support/engine.ts";
 import { isRunning } from "../support/processes.ts";
 import { refusal, until } from "../support/scratch.ts";
-import {
-  form,
-  heard,
-  someSound,
-  startedWhisper,
-  upload,
-  whisperFor,
-  whisperServer,
-  writeWhisperModel,
-} from "../support/whisper.ts";
+import { form, heard, someSound, startedWhisper, upload, whisperFor, writeWhisperModel } from "../support/whisper.ts";
 
 const never = new AbortController().signal;
 

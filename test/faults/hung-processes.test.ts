@@ -5,26 +5,23 @@ import { findLeftovers } from "../../src/engines/leftovers.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { startCommand } from "../support/command.ts";
 import {
-  cacheModel,
   cacheTalker,
-  makeFolders,
+  makeTalkerFolders,
   startTestGateway,
   streamChat,
   type TestGateway,
-  talkerDocument,
+  talker,
 } from "../support/gateway.ts";
-import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { answersOf } from "../support/models.ts";
 import { childrenOf, isRunning } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
 
-const talker = "acme/talker:Q8_0";
 const flags = ["--silence-limit", "1", "--stop-grace", "0.5"];
 
 async function start(t: Parameters<typeof startTestGateway>[0]): Promise<TestGateway & { alpha: string }> {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
+  const folders = await makeTalkerFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
-  const gateway = await startTestGateway(t, { folders, yaml: talkerDocument, flags });
+  const gateway = await startTestGateway(t, { folders, flags });
   await gateway.converged();
   return { ...gateway, alpha };
 }
@@ -95,9 +92,7 @@ test("a model's process that hangs while its router is killed is no orphan", asy
 });
 
 test("a gateway that was suspended for ten seconds goes on where it was: streams, router and conditions", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  await folders.writeConfig(talkerDocument);
+  const folders = await makeTalkerFolders(t);
   const serve = await startCommand(t, folders, ["serve", "--stop-grace", "0.5", "--silence-limit", "3"]);
   const [, url = ""] = await serve.output(/listens on (\S+);/);
   await serve.output(/curl/);
@@ -120,9 +115,7 @@ test("a gateway that was suspended for ten seconds goes on where it was: streams
 });
 
 test("a gateway that is killed in mid-answer leaves an engine that the next start ends, and no change is lost", async (t) => {
-  const folders = await makeFolders(t);
-  await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", modelBytes(slowModel("talker")));
-  await folders.writeConfig(talkerDocument);
+  const folders = await makeTalkerFolders(t);
   const first = await startCommand(t, folders, ["serve"]);
   const [, url = ""] = await first.output(/listens on (\S+);/);
   await first.output(/curl/);

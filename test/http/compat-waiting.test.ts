@@ -3,66 +3,21 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { SizedLease } from "../../src/http/chat-context.ts";
-import type { CompatRoutesDeps } from "../../src/http/compat/routes.ts";
 import { compatRoutes } from "../../src/http/compat/routes.ts";
 import { runGeneration } from "../../src/http/exchange.ts";
 import { streamedAnswer } from "../../src/http/native/answers.ts";
-import type { AnswerSink } from "../../src/http/upstream.ts";
 import type { CachedModel } from "../../src/plan/observed.ts";
 import { cleanUp } from "../support/clean-up.ts";
+import { type LoadingModel, loadingModel } from "../support/loading-model.ts";
 
 const chunk = 'data: {"choices":[]}\n\ndata: [DONE]\n\n';
 
-interface Setting {
+interface Setting extends Omit<LoadingModel, "deps"> {
   readonly url: string;
-  /** A request waits for the model. */
-  readonly waiting: Promise<void>;
-  /** The model is loaded, or will never be. */
-  loaded(outcome: "loaded" | GatewayError): void;
 }
 
-/** Loading takes until the test says so; the engine then answers at once. */
-async function start(t: TestContext, tickMs: number | undefined = 5): Promise<Setting> {
-  let loaded: Setting["loaded"] = () => undefined;
-  const { promise: waiting, resolve: waits } = withResolvers();
-  const instance = {
-    id: "a",
-    origin: "",
-    key: "",
-    ctxSize: null,
-    nCtx: null,
-    pid: null,
-    workers: [],
-    retain: () => () => undefined,
-  };
-  const deps = {
-    catalogue: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
-    idle: { keep: () => undefined },
-    chatContext: {
-      acquire: () =>
-        new Promise<SizedLease>((resolve, reject) => {
-          waits();
-          loaded = (outcome) =>
-            outcome === "loaded"
-              ? resolve({ instance, contextSize: null, overdue: () => null, release: () => undefined })
-              : reject(outcome);
-        }),
-    },
-    upstream: {
-      send: (_instance: unknown, { stream }: { stream: boolean }, sink: AnswerSink) => {
-        queueMicrotask(() => {
-          sink.start(200, { "content-type": stream ? "text/event-stream" : "application/json" });
-          sink.data(Buffer.from(stream ? chunk : '{"choices":[]}'));
-          sink.end();
-        });
-        return { resume: () => undefined, abort: () => undefined };
-      },
-    },
-    cutOff: new AbortController().signal,
-    onFailure: () => undefined,
-    ...(tickMs === 0 ? {} : { tickMs }),
-  } as unknown as CompatRoutesDeps;
+async function start(t: TestContext, tickMs?: number | null): Promise<Setting> {
+  const { deps, ...model } = loadingModel((stream) => (stream ? chunk : '{"choices":[]}'), tickMs);
   const app = Fastify();
   compatRoutes(app, deps);
   app.post("/native", (_request, reply) => {
@@ -77,15 +32,7 @@ async function start(t: TestContext, tickMs: number | undefined = 5): Promise<Se
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   cleanUp(t, () => app.close());
-  return { url, waiting, loaded: (outcome) => loaded(outcome) };
-}
-
-function withResolvers(): { promise: Promise<void>; resolve: () => void } {
-  let resolve: () => void = () => undefined;
-  const promise = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
+  return { url, ...model };
 }
 
 function ask({ url }: Setting, stream: boolean, path = "/chat/completions"): Promise<Response> {
@@ -125,7 +72,7 @@ test("a native stream's headers come too, white space until its first record, an
 });
 
 test("the first sign of life comes after 5 s, and until then an error has a status of its own", async (t) => {
-  const setting = await start(t, 0);
+  const setting = await start(t, null);
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let isAnswered = false;
   const late = ask(setting, true).then((response) => {

@@ -1,32 +1,54 @@
 // The real engines for tests. A missing engine is a failure and not a skip: what is not run is not known to work.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { type EngineBinary, locateEngine } from "../../src/engines/locate.ts";
+import { type EngineBinary, type EngineName, engineFacts } from "../../src/engines/install/catalogue.ts";
+import { installEngine } from "../../src/engines/install/install.ts";
+import { type LocatedEngine, locateEngine } from "../../src/engines/locate.ts";
+import { packageRoot } from "../../src/settings.ts";
 import { cleanUp } from "./clean-up.ts";
 
-/** Absolute path of the llama-server to test with; MODEL_GATEWAY_TEST_ENGINES names another engines folder. */
+export const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(packageRoot, "state", "engines");
+
+/** Absolute path of the llama-server to test with. */
 export function llamaServer(): Promise<string> {
-  return engine("llama-server");
+  return engine("llama", "llama-server");
 }
 
 export function rpcServer(): Promise<string> {
-  return engine("ggml-rpc-server");
+  return engine("llama", "ggml-rpc-server");
 }
 
-async function engine(binary: EngineBinary): Promise<string> {
-  const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(projectRoot(), "state", "engines");
-  const found = await locateEngine(binary, {
-    explicit: undefined,
-    pathVariable: process.env["PATH"] ?? "",
+export function whisperServer(): Promise<string> {
+  return engine("whisper", "whisper-server");
+}
+
+async function engine(name: EngineName, binary: EngineBinary): Promise<string> {
+  const found = await located(binary);
+  if (found) return found.path;
+  throw new Error(`no ${binary} in PATH or ${enginesDir}: run \`model-gateway engine install ${name}\` first`);
+}
+
+function located(binary: EngineBinary): Promise<LocatedEngine | null> {
+  return locateEngine(binary, { explicit: undefined, pathVariable: process.env["PATH"] ?? "", enginesDir });
+}
+
+/** Installs it where there is none. */
+export async function provideEngine(name: EngineName, onProgress: (text: string) => void): Promise<void> {
+  const { main } = engineFacts[name];
+  if (await located(main)) return;
+  onProgress(`installing ${main} for the tests`);
+  let last = "";
+  await installEngine(name, {
     enginesDir,
+    environment: process.env,
+    signal: new AbortController().signal,
+    onProgress: ({ phase, detail }) => {
+      if (phase !== last) onProgress(`  ${phase}: ${detail}`);
+      last = phase;
+    },
   });
-  if (!found) {
-    throw new Error(`no ${binary} in PATH or ${enginesDir}: run \`model-gateway engine install\` first`);
-  }
-  return found.path;
 }
 
 export interface RunningServer {
@@ -80,15 +102,4 @@ export async function startLlamaServer(
     });
   });
   return { url, output: () => output };
-}
-
-/** The folder with package.json: the compiled tests lie deeper than the sources. */
-function projectRoot(): string {
-  let folder = import.meta.dirname;
-  while (!existsSync(join(folder, "package.json"))) {
-    const parent = dirname(folder);
-    if (parent === folder) throw new Error("no package.json above the tests");
-    folder = parent;
-  }
-  return folder;
 }

@@ -15,7 +15,7 @@ import type { JournalEvent } from "../../src/status/journal.ts";
 import type { StatusReport } from "../../src/status/report.ts";
 import { cleanUp, type Ending } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
-import { modelBytes, talkingModel } from "./models.ts";
+import { modelBytes, slowModel, talkingModel } from "./models.ts";
 
 export interface GatewayFolders {
   readonly root: string;
@@ -65,11 +65,23 @@ export async function cacheTalker(
   return `${repo}:${inferTag(file)}`;
 }
 
+/** The slow model of {@link makeTalkerFolders}. */
+export const talker = "acme/talker:Q8_0";
+
 /**
- * A document for a slow model at `acme/talker`. One thread: with two, which spin while they wait for each other, it falls to
- * a tenth of its speed as soon as another test keeps one core busy.
+ * One thread: with two, which spin while they wait for each other, it falls to a tenth of its speed as soon as another test
+ * keeps one core busy.
  */
-export const talkerDocument = 'version: 1\nmodels:\n  - { id: "acme/talker:Q8_0", preset: { threads: 1 } }\n';
+export const talkerDocument = `version: 1\nmodels:\n  - { id: "${talker}", preset: { threads: 1 } }\n`;
+
+/** Folders with a slow model, in the cache (`talkerFile`) and in the document. */
+export async function makeTalkerFolders(t: Ending): Promise<GatewayFolders & { readonly talkerFile: string }> {
+  const folders = await makeFolders(t);
+  const bytes = modelBytes(slowModel("talker"));
+  const talkerFile = await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", bytes);
+  await folders.writeConfig(talkerDocument);
+  return { ...folders, talkerFile };
+}
 
 export interface TestGateway extends GatewayFolders {
   readonly gateway: Gateway;
@@ -169,11 +181,7 @@ export async function startTestGateway(t: TestContext, options: TestGatewayOptio
       };
     },
     ask: async (model, content = "hi") => {
-      const response = await fetch(`${gateway.url}/beta/v1/chat/completions`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ model, messages: [{ role: "user", content }] }),
-      });
+      const response = await fetch(`${gateway.url}/beta/v1/chat/completions`, chatWith(model, content));
       const body = (await response.json()) as { choices?: { message: { content: string } }[] };
       assert.equal(response.status, 200, JSON.stringify(body));
       return body.choices?.[0]?.message.content ?? "";
@@ -217,6 +225,14 @@ export function eventsOf(gateway: Gateway, type: string): readonly JournalEvent[
   return gateway.journal.since(0).filter((event) => event.type === type);
 }
 
+/** Ids of the models in the order in which the router began to load them. */
+export function loadsBegun({ gateway }: TestGateway): string[] {
+  return eventsOf(gateway, "model").flatMap(({ data }) => {
+    const { model, event, data: state } = data as { model: string; event: string; data?: { status?: string } };
+    return event === "model_status" && state?.status === "loading" ? [model] : [];
+  });
+}
+
 /** Reads an SSE chat stream; `onText` sees each piece. Answers with the text, and whether it ended with its end mark. */
 export async function streamChat(
   url: string,
@@ -224,11 +240,7 @@ export async function streamChat(
   content: string,
   onText: (text: string) => void = () => undefined,
 ): Promise<{ text: string; done: boolean; error: string | null }> {
-  const response = await fetch(`${url}/beta/v1/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model, stream: true, messages: [{ role: "user", content }] }),
-  });
+  const response = await fetch(`${url}/beta/v1/chat/completions`, chatWith(model, content, { stream: true }));
   assert.equal(response.status, 200, response.status === 200 ? "" : await response.clone().text());
   let rest = "";
   let text = "";

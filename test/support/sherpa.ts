@@ -2,8 +2,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { installSherpa, locateSherpa, type SherpaInstallation } from "../../src/engines/install/sherpa.ts";
+import { enginesDir } from "./engine.ts";
 import { piperVoiceConfig, piperVoiceModel } from "./piper-voice.ts";
-import { enginesDir } from "./whisper.ts";
 
 /** Where the package for the tests is; none is a failure and no skip. */
 export async function sherpa(): Promise<SherpaInstallation> {

@@ -5,13 +5,13 @@ import { mkdir, symlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { TestContext } from "node:test";
 import { type Pcm, parseWav } from "../../src/speech/wav.ts";
+import { whisperServer } from "./engine.ts";
 import { makeFolders, startTestGateway, type TestGateway } from "./gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "./loopback-hub.ts";
 import { postWith } from "./own-calls.ts";
 import { piperVoiceConfig, piperVoiceModel } from "./piper-voice.ts";
 import { sherpa } from "./sherpa.ts";
 import { manifestEntry } from "./voices.ts";
-import { whisperServer } from "./whisper.ts";
 import { whisperModel } from "./whisper-model.ts";
 
 /** Told apart by the rate of their sound. */

@@ -1,47 +1,15 @@
-// The real whisper-server for tests, models that it runs, and uploads for it.
+// Models for the real whisper-server, and uploads for it.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
-import { installEngine } from "../../src/engines/install/install.ts";
-import { locateEngine } from "../../src/engines/locate.ts";
 import { createWhisper, type Whisper } from "../../src/engines/whisper.ts";
 import type { Upload } from "../../src/engines/whisper-wire.ts";
-import { packageRoot } from "../../src/settings.ts";
 import { wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "./clean-up.ts";
+import { whisperServer } from "./engine.ts";
 import { scratchFolder } from "./scratch.ts";
 import { whisperModel } from "./whisper-model.ts";
-
-export const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(packageRoot, "state", "engines");
-
-/** Absolute path of the whisper-server to test with; none is a failure and no skip. */
-export async function whisperServer(): Promise<string> {
-  const found = await locateEngine("whisper-server", {
-    explicit: undefined,
-    pathVariable: process.env["PATH"] ?? "",
-    enginesDir,
-  });
-  if (found) return found.path;
-  throw new Error(`no whisper-server in PATH or ${enginesDir}: run \`model-gateway engine install whisper\` first`);
-}
-
-/** Installs it where there is none: 198 MB. */
-export async function provideWhisper(onProgress: (text: string) => void): Promise<void> {
-  const found = await whisperServer().catch(() => null);
-  if (found !== null) return;
-  onProgress("installing whisper-server for the tests");
-  let last = "";
-  await installEngine("whisper", {
-    enginesDir,
-    environment: process.env,
-    signal: new AbortController().signal,
-    onProgress: ({ phase, detail }) => {
-      if (phase !== last) onProgress(`  ${phase}: ${detail}`);
-      last = phase;
-    },
-  });
-}
 
 /** Writes a model that says these words, whatever it hears; gives its path. */
 export async function writeWhisperModel(

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { editBody, spliceBody } from "../../src/http/body-edit.ts";
+import { editBody } from "../../src/http/body-edit.ts";
 import {
   type BodyScan,
   type JsonSpan,
@@ -169,12 +169,10 @@ test("a splice changes that member and nothing else", () => {
     fc.property(objectText, literal, (text, replacement) => {
       const body = encoder.encode(text);
       for (const [name, span] of scan(text).members) {
-        const after = decoder.decode(spliceBody(body, span, replacement));
+        const after = decoder.decode(editBody(body, scan(text), { set: { [name]: replacement } }));
         assert.deepEqual(JSON.parse(after), { ...JSON.parse(text), [name]: JSON.parse(replacement) });
         const back = decoder.decode(body.subarray(span.start, span.end));
-        const again = scan(after).members.get(name);
-        assert.ok(again);
-        assert.deepEqual(spliceBody(encoder.encode(after), again, back), body);
+        assert.deepEqual(editBody(encoder.encode(after), scan(after), { set: { [name]: back } }), Buffer.from(body));
       }
     }),
     { numRuns: 1000 },

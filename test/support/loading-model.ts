@@ -1,0 +1,64 @@
+// A model that loads for as long as a test wants it to, for the routes of a family; its engine then answers at once.
+import type { GatewayError } from "../../src/core/errors.ts";
+import type { SizedLease } from "../../src/http/chat-context.ts";
+import type { CompatRoutesDeps } from "../../src/http/compat/routes.ts";
+import type { NativeRoutesDeps } from "../../src/http/native/routes.ts";
+import type { AnswerSink } from "../../src/http/upstream.ts";
+
+type Outcome = "loaded" | GatewayError;
+
+export interface LoadingModel {
+  readonly deps: CompatRoutesDeps & NativeRoutesDeps;
+  /** A request waits for the model. */
+  readonly waiting: Promise<void>;
+  /** The model is loaded, or will never be. */
+  loaded(outcome: Outcome): void;
+}
+
+/** `tickMs`: null leaves it as it is by itself. */
+export function loadingModel(answer: (stream: boolean) => string, tickMs: number | null = 5): LoadingModel {
+  let loaded: LoadingModel["loaded"] = () => undefined;
+  let waits: () => void = () => undefined;
+  const loading = new Promise<Outcome>((resolve) => {
+    loaded = resolve;
+  });
+  const waiting = new Promise<void>((resolve) => {
+    waits = resolve;
+  });
+  const instance = {
+    id: "a",
+    origin: "",
+    key: "",
+    ctxSize: null,
+    nCtx: null,
+    pid: null,
+    workers: [],
+    retain: () => () => undefined,
+  };
+  const deps = {
+    catalogue: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
+    idle: { keep: () => undefined },
+    chatContext: {
+      acquire: async (): Promise<SizedLease> => {
+        waits();
+        const outcome = await loading;
+        if (outcome !== "loaded") throw outcome;
+        return { instance, contextSize: null, overdue: () => null, release: () => undefined };
+      },
+    },
+    upstream: {
+      send: (_instance: unknown, { stream }: { stream: boolean }, sink: AnswerSink) => {
+        queueMicrotask(() => {
+          sink.start(200, { "content-type": stream ? "text/event-stream" : "application/json" });
+          sink.data(Buffer.from(answer(stream)));
+          sink.end();
+        });
+        return { resume: () => undefined, abort: () => undefined };
+      },
+    },
+    cutOff: new AbortController().signal,
+    onFailure: () => undefined,
+    ...(tickMs === null ? {} : { tickMs }),
+  } as unknown as LoadingModel["deps"];
+  return { deps, waiting, loaded };
+}
