@@ -121,7 +121,7 @@ function printShortStatus({ gateway }: Said, { licenseKey }: Settings): void {
 export function noGateway(settings: Settings): GatewayError {
   return new GatewayError(
     "invalid_request",
-    `no gateway answers on ${origin(settings)}; \`npm start\` starts one, --port says where else it is`,
+    `no gateway answers on ${origin(settings)}; \`${settings.command("serve")}\` starts one, --port says where else it is`,
   );
 }
 

@@ -84,14 +84,18 @@ export async function workerCommand({ operands, settings, worker }: CommandLine)
 }
 
 async function findBinary(
-  { rpcServer, stateDir, environment, installEngine: may }: Settings,
+  { rpcServer, stateDir, environment, installEngine: may, command }: Settings,
   signal: AbortSignal,
 ): Promise<string> {
   const enginesDir = join(stateDir, "engines");
   const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
   const found = await locateEngine("ggml-rpc-server", where);
   if (found) return found.path;
-  if (!may) throw new GatewayError("engine_missing", "no ggml-rpc-server was found");
+  if (!may)
+    throw new GatewayError(
+      "engine_missing",
+      `no ggml-rpc-server was found: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
+    );
   await installEngine("llama", {
     enginesDir,
     environment,

@@ -24,6 +24,8 @@ export function createTranscriptionEngine(
       /** The executable that a setting names. */
       readonly explicit: string | undefined;
       readonly enginesDir: string;
+      /** What installs the engine. */
+      readonly installCommand: string;
       readonly cacheDir: string;
       readonly warn: (message: string, fields: object) => void;
     },
@@ -41,7 +43,7 @@ export function createTranscriptionEngine(
     if (found) return found.path;
     throw new GatewayError(
       "engine_missing",
-      "no whisper-server was found: run `model-gateway engine install whisper`, or name one with --whisper-server",
+      `no whisper-server was found: run \`${options.installCommand}\`, or name one with --whisper-server`,
     );
   }
 

@@ -103,6 +103,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   const engine = createEngineSource({
     explicit: settings.llamaServer,
     enginesDir: join(stateDir, "engines"),
+    installCommand: settings.command("engine", "install", "llama"),
     environment,
     install: settings.installEngine,
     onProgress: onInstallProgress,
@@ -262,6 +263,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
       engineProblem: engine.problem(),
       state: stateFolder.report(),
       requests: requests.met(),
+      command: settings.command,
     };
   }
 
