@@ -8,7 +8,7 @@ import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
 import { freePort } from "../engines/free-port.ts";
 import { installEngine } from "../engines/install/install.ts";
 import { endLeftovers } from "../engines/leftovers.ts";
-import { locateEngine } from "../engines/locate.ts";
+import { locateEngine, whyNone } from "../engines/locate.ts";
 import { runRpcWorker } from "../engines/rpc-worker.ts";
 import { openDoor, tryDoor } from "../engines/worker-door.ts";
 import { stopOnSignals, withLock } from "../lifecycle.ts";
@@ -94,7 +94,7 @@ async function findBinary(
   if (!may)
     throw new GatewayError(
       "engine_missing",
-      `no ggml-rpc-server was found: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
+      `${await whyNone("ggml-rpc-server", enginesDir)}: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
     );
   await installEngine("llama", {
     enginesDir,

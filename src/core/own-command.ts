@@ -1,5 +1,4 @@
 // How a command of this program is typed so that it works as it stands: for every message that names one. Pure.
-import { isAbsolute, relative } from "node:path";
 
 /** The whole line for a command and its operands. */
 export type OwnCommand = (...words: readonly string[]) => string;
@@ -8,7 +7,7 @@ export type OwnCommand = (...words: readonly string[]) => string;
 const listening = new Set(["serve", "plan", "status", "models", "pull", "rm", "gc"]);
 
 export function ownCommand(start: {
-  /** The script that was started: a checkout's `cli.js`, or the name under which a package manager linked it. */
+  /** Absolute, as all paths here. The script that was started: a checkout's `cli.js`, or the name under which a package manager linked it. */
   readonly script: string;
   /** Whether the shell finds `model-gateway` by itself. */
   readonly isOnPath: boolean;
@@ -28,8 +27,12 @@ export function ownCommand(start: {
 
 /** From the working folder where it lies in there, else absolute. Never like a flag. */
 function nearest(workingDir: string, path: string): string {
-  const short = relative(workingDir, path) || ".";
-  return /^(?:-|\.\.(?:[\\/]|$))/.test(short) || isAbsolute(short) ? path : short;
+  if (path === workingDir) return ".";
+  const base = workingDir.replace(/[\\/]$/, "");
+  const [separator = "", short = ""] = path.startsWith(base)
+    ? [path.charAt(base.length), path.slice(base.length + 1)]
+    : [];
+  return /[\\/]/.test(separator) && !short.startsWith("-") ? short : path;
 }
 
 function quoted(word: string): string {

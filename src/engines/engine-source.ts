@@ -5,7 +5,7 @@ import type { BinaryState } from "../plan/observed.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import { type InstallProgress, installEngine } from "./install/install.ts";
 import { readKnownOptions } from "./known-options.ts";
-import { locateEngine } from "./locate.ts";
+import { locateEngine, whyNone } from "./locate.ts";
 import { isForAnotherMachine } from "./machine.ts";
 
 export interface EngineSource {
@@ -39,12 +39,16 @@ export function createEngineSource(options: {
   let binary: BinaryState = "missing";
   let knownOptions: ReadonlySet<string> | null = null;
   let failure: GatewayError | null = null;
+  let none = "";
   let stamp: string | null = null;
   let prepared = false;
 
   async function find(signal?: AbortSignal): Promise<boolean> {
     const located = await locateEngine("llama-server", where);
-    if (!located) return false;
+    if (!located) {
+      none = await whyNone("llama-server", options.enginesDir);
+      return false;
+    }
     stamp = await stampOf(located.path);
     if (await isForAnotherMachine(located.path))
       throw new GatewayError("engine_missing", `${located.path} is a program for another kind of machine`);
@@ -65,7 +69,7 @@ export function createEngineSource(options: {
     path: () => path,
     problem: () => {
       if (!prepared || binary !== "missing") return null;
-      const error = failure ?? new GatewayError("engine_missing", "no llama-server was found");
+      const error = failure ?? new GatewayError("engine_missing", none);
       const hint = error.code === "engine_missing" ? byCommand : error.hint;
       return { reason: error.reason, message: `${error.message}. ${hint}` };
     },

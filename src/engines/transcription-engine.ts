@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { cachedTranscriptionModel } from "../hub/speech-files.ts";
 import { transcriptionRepo } from "../speech/transcription-models.ts";
-import { locateEngine } from "./locate.ts";
+import { locateEngine, whyNone } from "./locate.ts";
 import { startOrMend } from "./mend-start.ts";
 import type { ServerChildOptions } from "./server-child.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
@@ -43,7 +43,7 @@ export function createTranscriptionEngine(
     if (found) return found.path;
     throw new GatewayError(
       "engine_missing",
-      `no whisper-server was found: run \`${options.installCommand}\`, or name one with --whisper-server`,
+      `${await whyNone("whisper-server", enginesDir)}: run \`${options.installCommand}\`, or name one with --whisper-server`,
     );
   }
 
