@@ -149,7 +149,11 @@ async function run({
   // Each request that waits, each answer in flight listens to one of them.
   setMaxListeners(0, stopping.signal, cutOff.signal);
   const answers = createOpenAnswers();
-  const status = (): StatusReport => core.status(stopping.signal.aborted);
+  let stoppingSince: number | null = null;
+  stopping.signal.addEventListener("abort", () => {
+    stoppingSince = Date.now();
+  });
+  const status = (): StatusReport => core.status(stoppingSince);
   const catalogue = createCatalogue(
     loop.last,
     router,

@@ -54,7 +54,8 @@ export interface Core extends Kept {
   retry(cacheGone: boolean): void;
   /** The file source found something. */
   noteSource(status: SourceStatus): void;
-  status(stopping: boolean): StatusReport;
+  /** `stoppingSince`: ms; null where it does not stop. */
+  status(stoppingSince: number | null): StatusReport;
 }
 
 export interface CoreOptions {
@@ -293,11 +294,11 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
       journal.record("source", next);
       loop.wake("source");
     },
-    status: (stopping) =>
+    status: (stoppingSince) =>
       statusReport({
         version,
         startedAt,
-        stopping,
+        stoppingSince,
         desired: store.current(),
         pass: loop.last(),
         router: router.snapshot(),

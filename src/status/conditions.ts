@@ -55,12 +55,18 @@ export function gatewayFindings(input: StatusInput): Finding[] {
   return [ready(parts), ...parts];
 }
 
-/** Ready is what a person means by "does it work": the router answers and nothing needs a hand. */
+/** Why no chat can be served, of the gateway's findings or conditions; a pull that is stuck, say, takes nobody's chats away. */
+export function notServing(parts: readonly Finding[]): Finding | undefined {
+  return (
+    parts.find(({ type, status }) => type === "RouterReady" && status !== "True") ??
+    parts.find(({ reason }) => reason === "TooFewWorkers")
+  );
+}
+
+/** Ready is what a person means by "does it work": chats can be served and nothing needs a hand. */
 function ready(parts: readonly Finding[]): Finding {
-  const blocking = parts.find((part) => part.type === "RouterReady" && part.status !== "True");
+  const blocking = notServing(parts);
   if (blocking) return finding("Ready", "False", blocking.reason, blocking.message);
-  const alone = parts.find((part) => part.reason === "TooFewWorkers");
-  if (alone) return finding("Ready", "False", alone.reason, alone.message);
   const stuck = parts.find((part) => part.type === "Stalled" && part.status === "True");
   if (stuck) return finding("Ready", "False", "Stalled", stuck.message);
   const broken = parts.find((part) => part.type === "SourceValid" && part.status === "False");

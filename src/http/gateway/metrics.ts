@@ -12,7 +12,7 @@ export function metricsRoute(app: FastifyInstance, status: () => StatusReport): 
 
 export function metricsText({ gateway, router, inFlight, waiting }: StatusReport): string {
   return [
-    gauge("model_gateway_ready", "Whether everything is ready.", [[{}, gateway.ready ? 1 : 0]]),
+    gauge("model_gateway_ready", "Whether chats can be served and nothing is stuck.", [[{}, gateway.ready ? 1 : 0]]),
     gauge("model_gateway_router_connected", "Whether the router answers.", [[{}, router.connected ? 1 : 0]]),
     gauge(
       "model_gateway_requests_in_flight",
