@@ -64,8 +64,10 @@ function whatWent(model: DiskBody["models"][number] | undefined, freedBytes: num
 }
 
 async function isConfirmed(id: string, command: OwnCommand): Promise<boolean> {
-  if (!process.stdin.isTTY)
-    throw new GatewayError("invalid_request", `nobody can be asked here: \`${command("rm", id, "--yes")}\` deletes it`);
+  if (!process.stdin.isTTY) {
+    console.error(`Nobody can be asked here: \`${command("rm", id, "--yes")}\` deletes it.`);
+    return false;
+  }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     const answer = await terminal.question(`Delete every file of ${id}, and take it out of the document? [y/N] `);

@@ -136,6 +136,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     progressAt: (id) => toldOf.get(id) ?? 0,
     now,
     warn,
+    info: (message) => logger.info(message),
   });
   const { admission } = requests;
   admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
@@ -240,7 +241,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     random: Math.random,
     onRetry: () => admission.forgive(),
     onPass: (pass) => {
-      requests.noteCache(pass.observed.cache.state);
+      requests.noteCache(pass.observed.cache);
       tracker.update(pass, statusInput(pass));
       rpc.notePass(pass);
       void noteSeen(inventory, pass, warn);

@@ -5,6 +5,7 @@ import type { EngineSource } from "../engines/engine-source.ts";
 import type { Router } from "../engines/router.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
 import type { Changes } from "../http/changes.ts";
+import type { Observed } from "../plan/observed.ts";
 import type { Loop } from "../reconcile/loop.ts";
 import type { Settings } from "../settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
@@ -17,7 +18,7 @@ export interface Requests {
   readonly admission: Admission;
   readonly facts: CachedFacts;
   /** The model cache was looked at: what could not be loaded while it was away may be loaded once it is back. */
-  noteCache(state: "known" | "unknown"): void;
+  noteCache(cache: Observed["cache"]): void;
   /** For conditions. */
   met(): StatusInput["requests"];
   /** By the models' own ids. */
@@ -36,6 +37,7 @@ export function createRequests(options: {
   readonly progressAt: (id: string) => number;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
+  readonly info: (message: string) => void;
 }): Requests {
   const { settings, store, rpc, engine, loop, journal } = options;
   const facts = createCachedFacts(
@@ -70,9 +72,13 @@ export function createRequests(options: {
   return {
     admission,
     facts,
-    noteCache: (state) => {
-      if (wasAway && state === "known") admission.forgive();
-      wasAway = state === "unknown";
+    noteCache: (cache) => {
+      if (cache.state === "unknown" && !wasAway) options.warn("the model cache is away", { why: cache.why });
+      if (cache.state === "known" && wasAway) {
+        options.info("the model cache is back");
+        admission.forgive();
+      }
+      wasAway = cache.state === "unknown";
     },
     met: () => ({ failing: admission.failing(), cuts: admission.cuts(), drainMs: settings.drainMs }),
     underWay: () => ({

@@ -77,8 +77,8 @@ test("pull shows bytes, rate and time left, and is done when the router lists th
   assert.equal(json.models.find(({ id }) => id === model)?.bytes, size);
 
   const unasked = await run("rm", model);
-  assert.equal(unasked.code, 1);
-  assert.match(unasked.stderr, /nobody can be asked here: .*--yes/);
+  assert.equal(unasked.code, 2);
+  assert.match(unasked.stderr, /Nobody can be asked here: .*--yes/);
   const removed = await run("rm", model, "--yes");
   assert.deepEqual([removed.code, removed.stderr], [0, ""]);
   assert.match(removed.stdout, /^Removed acme\/new-GGUF:Q8_0: 1 file, [\d.]+ kB freed\.\n$/);
