@@ -135,8 +135,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     journal,
     progressAt: (id) => toldOf.get(id) ?? 0,
     now,
-    warn,
-    info: (message) => logger.info(message),
+    logger,
   });
   const { admission } = requests;
   admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });

@@ -36,10 +36,9 @@ export function createRequests(options: {
   readonly journal: Journal;
   readonly progressAt: (id: string) => number;
   readonly now: () => number;
-  readonly warn: (message: string, fields: object) => void;
-  readonly info: (message: string) => void;
+  readonly logger: { warn(fields: object, message: string): void; info(message: string): void };
 }): Requests {
-  const { settings, store, rpc, engine, loop, journal } = options;
+  const { settings, store, rpc, engine, loop, journal, logger } = options;
   const facts = createCachedFacts(
     () => loop().last(),
     () => store.current().document,
@@ -52,7 +51,7 @@ export function createRequests(options: {
     queueLimit: settings.queueLimit,
     drainMs: settings.drainMs,
     progressAt: options.progressAt,
-    warn: options.warn,
+    warn: (message, fields) => logger.warn(fields, message),
     loadTimeoutMs: settings.loadTimeoutMs,
     ...facts,
     routerWaitMs: settings.startTimeoutMs,
@@ -73,9 +72,9 @@ export function createRequests(options: {
     admission,
     facts,
     noteCache: (cache) => {
-      if (cache.state === "unknown" && !wasAway) options.warn("the model cache is away", { why: cache.why });
+      if (cache.state === "unknown" && !wasAway) logger.warn({ why: cache.why }, "the model cache is away");
       if (cache.state === "known" && wasAway) {
-        options.info("the model cache is back");
+        logger.info("the model cache is back");
         admission.forgive();
       }
       wasAway = cache.state === "unknown";
