@@ -99,7 +99,10 @@ describe("pieces", () => {
   });
 
   it("of a sentence without end are cut at a comma, then at a space, and say so", () => {
-    const words = Array.from({ length: 400 }, (_, index) => `word${index}${index % 30 === 29 ? "," : ""}`);
+    const words = Array.from(
+      { length: 400 },
+      (_, index) => `${"word".repeat((index % 3) + 1)}${index % 30 === 29 ? "," : ""}`,
+    );
     const pieces = speechPieces(words.join(" "));
     assert.ok(pieces.every(({ text }) => text.length <= pieceLimit));
     assert.deepEqual([...new Set(pieces.map(({ ends }) => ends))].toSorted(), ["clause", "sentence"]);
@@ -107,6 +110,14 @@ describe("pieces", () => {
     assert.equal(pieces.map(({ text }) => text).join(" "), `${words.join(" ")}.`);
     const unpunctuated = speechPieces("and so on ".repeat(200));
     assert.deepEqual([...new Set(unpunctuated.map(({ ends }) => ends))], ["word", "sentence"]);
+  });
+
+  it("are the shorter the more sounds a character has", () => {
+    const longest = (text: string): number => Math.max(...texts(text.repeat(400)).map((piece) => piece.length));
+    assert.ok(longest("an ordinary sentence ") > 320);
+    assert.ok(longest("обычное предложение ") < 180);
+    for (const dense of ["天地玄黃", "เป็นมนุษย์", "ሰላም", "いろは", "777 ", "www ", "x ", "€ ", "ễ"])
+      assert.ok(longest(dense) < 120, dense);
   });
 
   it("of 20,000 characters are all there, in order", () => {
