@@ -238,6 +238,11 @@ async function run({
       use: speechUse,
       engines: core.speech,
       lists: core.speech.lists,
+      begun: async (left) => {
+        if (loop.last()) return;
+        const { startTimeoutMs: timeoutMs } = settings;
+        await loop.waitFor({ generation: 0, timeoutMs, signal: left, test: () => true });
+      },
       cachedVoices: core.speech.cachedVoices,
       cachedModels: core.speech.cachedModels,
       voiceCard: core.speech.voiceCard,
