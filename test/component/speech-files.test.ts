@@ -98,6 +98,11 @@ describe("a voice", { concurrency: true }, () => {
     const { lists, options, voicesDir, hub, world: files } = await world(t);
     const found = findVoice(await lists().voices(never), voice);
     assert.ok(found);
+    for (const { path } of found.files) {
+      hub.corrupt(path, 2);
+      assert.equal((await refusal(pullVoice(found, options))).code, "checksum_mismatch", path);
+      assert.deepEqual(await cachedVoices(voicesDir), []);
+    }
     hub.failNext({ status: 500, times: 9, match: ({ origin }) => origin === "storage" });
     assert.equal((await refusal(pullVoice(found, options))).code, "hub_unreachable");
     assert.deepEqual(await cachedVoices(voicesDir), []);
