@@ -85,6 +85,7 @@ describe("sherpa-onnx with a Piper voice", { concurrency: true }, () => {
       "いろは",
       "777 ",
       "www ",
+      "W.Q.X.",
       "€ ",
       "ễ ",
       "نص حكيم له ",
