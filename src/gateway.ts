@@ -11,11 +11,13 @@ import { endLeftovers } from "./engines/leftovers.ts";
 import { absentReason, takenOut } from "./gateway/absent.ts";
 import { type Core, createCore } from "./gateway/core.ts";
 import { writeFirstDocument } from "./gateway/first-start.ts";
+import { removeLeftoverPartials } from "./gateway/leftover-partials.ts";
 import { shutDown } from "./gateway/shut-down.ts";
 import { buildApp } from "./http/app.ts";
 import { createCatalogue } from "./http/catalogue.ts";
 import { createChatContext } from "./http/chat-context.ts";
 import { createEdits } from "./http/edits/create.ts";
+import { createFirstLook } from "./http/first-look.ts";
 import { isLoopback } from "./http/guards.ts";
 import { createIdleUnload } from "./http/idle.ts";
 import { keyFileName } from "./http/keys/key-file.ts";
@@ -26,14 +28,11 @@ import { createVoiceFetch } from "./http/speech/fetch-voice.ts";
 import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
-import { cleanPartials } from "./hub/partials.ts";
 import { lockState } from "./lifecycle.ts";
 import { watchPlace } from "./observe/cache-place.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
 import { packageRoot, type Settings } from "./settings.ts";
-import { transcriptionRepo } from "./speech/transcription-models.ts";
-import { voiceRepo } from "./speech/voices.ts";
 import type { Journal } from "./status/journal.ts";
 import type { StatusReport } from "./status/report.ts";
 
@@ -100,30 +99,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   } catch (error) {
     await lock.release();
     throw error;
-  }
-}
-
-/** Of models that are wanted they stay: the next pull goes on with them. */
-async function removeLeftoverPartials(
-  cacheDir: string,
-  { store, gatewayId }: Pick<Core, "store" | "gatewayId">,
-  logger: FastifyBaseLogger,
-): Promise<void> {
-  // Asked anew for each: what was taken out of the document may be back in it by then.
-  const wanted = (): readonly string[] => {
-    const { models, speech } = store.current().document;
-    const { transcription, synthesis } = speech ?? { transcription: null, synthesis: null };
-    return [
-      ...models.map(({ id }) => id),
-      ...(transcription === null ? [] : [`${transcriptionRepo}:${transcription}`]),
-      ...(synthesis === null ? [] : [`${voiceRepo}:${synthesis}`]),
-    ];
-  };
-  try {
-    const partials = await cleanPartials(cacheDir, wanted, gatewayId);
-    if (partials.length > 0) logger.info({ partials }, "removed leftovers of earlier pulls");
-  } catch (error) {
-    logger.warn({ error: String(error) }, "leftovers of earlier pulls could not be removed");
   }
 }
 
@@ -212,6 +187,7 @@ async function run({
     answers,
     loopback: isLoopback(settings.host),
     keys,
+    firstLook: createFirstLook(loop, { timeoutMs: settings.startTimeoutMs, stopping: stopping.signal }),
     own: {
       store,
       loop,

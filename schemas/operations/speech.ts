@@ -1,4 +1,4 @@
-// The operations of speech. The six of them that the interface names need no license key.
+// The operations of speech. None of them needs a license key.
 import { speechSearchQuerySchema } from "../own.ts";
 import {
   cachedTranscriptionModelsSchema,
@@ -84,15 +84,16 @@ export const speechOperations: readonly Operation[] = [
     errors: ["speech_off", ...hubErrors],
   },
   {
+    ...common,
     id: "voiceCard",
     family: "own",
-    key: "required",
     method: "GET",
     path: "/api/tts/voices/card",
     summary: "A voice's model card and licence",
     query: voiceCardQuerySchema,
+    description: "Also while speech is off.",
     responses: [ok("Of a voice on the disk, else from the hub.", json(voiceCardSchema))],
-    errors: ["invalid_request", "speech_off", "voice_not_found", ...hubErrors],
+    errors: ["invalid_request", "voice_not_found", ...hubErrors],
   },
   {
     ...common,

@@ -39,7 +39,7 @@ async function create(settings: Settings, name: string, expires: string | undefi
   console.error(`
 Clients send it as \`Authorization: Bearer KEY\` (their API key), \`X-License-Key\` or \`x-api-key\`; one that can send no
 header has it in its address, before the path: http://HOST:PORT/k/KEY/v1
-As soon as there is a key, every client needs one, on this machine too.`);
+As soon as there is a key, every client needs one, on this machine too; hub search and speech stay open to all.`);
 }
 
 async function list(settings: Settings, json: boolean): Promise<void> {

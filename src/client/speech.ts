@@ -16,7 +16,7 @@ export interface TranscribeOptions extends CallOptions {
   readonly fileName?: string;
 }
 
-/** All fail with `speech_off` where speech is off. */
+/** All but a voice's `card` fail with `speech_off` where speech is off. */
 export interface SpeechCalls {
   transcribe(audio: Blob, options?: TranscribeOptions): Promise<Transcription>;
   /** Resolves with a WAV file. */

@@ -6,6 +6,7 @@ import { llamaRoutes } from "./compat/llama-routes.ts";
 import { type CompatRoutesDeps, compatRoutes } from "./compat/routes.ts";
 import type { Family } from "./errors.ts";
 import { sendError } from "./family.ts";
+import { type FirstLook, waitForFirstLook } from "./first-look.ts";
 import { type GatewayRoutesDeps, gatewayRoutes } from "./gateway/routes.ts";
 import { installAccess, rewriteKeyedUrl } from "./keys/access.ts";
 import type { LicenseKeys } from "./keys/license-keys.ts";
@@ -48,6 +49,7 @@ export interface AppDeps {
   readonly stopping: AbortSignal;
   /** Is told of every answer that has an end. */
   readonly answers: OpenAnswers;
+  readonly firstLook: FirstLook;
 }
 
 export function buildApp({
@@ -60,6 +62,7 @@ export function buildApp({
   loopback,
   stopping,
   answers,
+  firstLook,
 }: AppDeps): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
@@ -106,15 +109,21 @@ export function buildApp({
       { prefix },
     );
   };
+  /** Routes that answer from what the first look shows. */
+  const looking = (prefix: string, routes: (scope: FastifyInstance) => void): void =>
+    scope(prefix, (inner) => {
+      waitForFirstLook(inner, firstLook);
+      routes(inner);
+    });
   const prefixes = servedPrefixes(settings);
   for (const prefix of prefixes.compat) {
-    scope(prefix, (inner) => compatRoutes(inner, families));
-    scope(prefix, (inner) => audioRoutes(inner, speech));
+    looking(prefix, (inner) => compatRoutes(inner, families));
+    looking(prefix, (inner) => audioRoutes(inner, speech));
   }
-  for (const prefix of prefixes.llama) scope(prefix, (inner) => llamaRoutes(inner, families));
-  for (const prefix of prefixes.native) scope(prefix, (inner) => nativeRoutes(inner, families));
+  for (const prefix of prefixes.llama) looking(prefix, (inner) => llamaRoutes(inner, families));
+  for (const prefix of prefixes.native) looking(prefix, (inner) => nativeRoutes(inner, families));
   scope("", (inner) => gatewayRoutes(inner, own));
-  scope("", (inner) => speechRoutes(inner, speech));
+  looking("", (inner) => speechRoutes(inner, speech));
   scope("", (inner) => openApiRoute(inner, { prefixes, version: () => own.status().gateway.version }));
   scope("", (inner) => frontRoutes(inner, prefixes.front));
 

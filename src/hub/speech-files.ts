@@ -3,6 +3,8 @@
 import { copyFile, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
+import { readAtMost } from "../core/read-at-most.ts";
+import { createSharedWork } from "../core/shared-work.ts";
 import { parseJson, writeAtomic } from "../desired/atomic-file.ts";
 import { makeFolder } from "../desired/folder.ts";
 import { isModelFileName, type ModelFile, transcriptionRepo } from "../speech/transcription-models.ts";
@@ -12,7 +14,6 @@ import type { HubClient } from "./client.ts";
 import { cacheError } from "./errors.ts";
 import { repoOfFolder } from "./layout.ts";
 import { type FilesPull, type PulledFiles, pullFiles } from "./pull-files.ts";
-import { readText } from "./read-text.ts";
 
 const manifestPath = "voices.json";
 /** 173 voices are 250 kB. */
@@ -35,22 +36,26 @@ export interface CachedModelFile {
   readonly repo: string;
 }
 
-/**
- * Asks the hub at most every `freshMs`. Both lists are kept in `stateDir`, so that a search also works while the hub cannot be
- * reached.
- */
-export function createSpeechLists(options: {
+interface ListOptions {
   readonly client: HubClient;
   readonly stateDir: string;
+  /** ms for which a list counts as the hub's. */
   readonly freshMs: number;
+  /** Default 60 s: ms after a failure in which a list that was kept is answered without asking. */
+  readonly restMs?: number;
   readonly now: () => number;
-}): SpeechLists {
+}
+
+/**
+ * Asks the hub at most every `freshMs`, once for all who wait. Both lists are kept in `stateDir`, so that a search also works
+ * while the hub cannot be reached.
+ */
+export function createSpeechLists(options: ListOptions): SpeechLists {
   const { client } = options;
   const voices = keptList(options, "voices.json", readVoices, async (signal) => {
     const { body } = await client.openFile(voiceRepo, "main", manifestPath, { from: 0, signal });
-    const text = await readText(body, manifestLimit);
-    if (text === null) throw new GatewayError("hub_unreachable", "The hub's list of voices has no end.");
-    return text;
+    const tooLong = (): GatewayError => new GatewayError("hub_unreachable", "The hub's list of voices has no end.");
+    return (await readAtMost(body, manifestLimit, tooLong)).toString("utf8");
   });
   const modelFiles = keptList(options, "transcription-models.json", readModelFiles, async (signal) => {
     const files = await client.listTree(transcriptionRepo, "main", signal);
@@ -59,34 +64,36 @@ export function createSpeechLists(options: {
   return { voices, modelFiles };
 }
 
+/** `read` gives null for what is no list, and none is one without entries. */
 function keptList<T>(
-  options: { readonly stateDir: string; readonly freshMs: number; readonly now: () => number },
+  { stateDir, freshMs, restMs = 60_000, now }: ListOptions,
   name: string,
   read: (text: string) => readonly T[] | null,
   fetchText: (signal: AbortSignal) => Promise<string>,
 ): (signal: AbortSignal) => Promise<readonly T[]> {
-  const path = join(options.stateDir, name);
+  const path = join(stateDir, name);
   let known: readonly T[] | null = null;
-  let askedAt = Number.NEGATIVE_INFINITY;
-  return async (signal) => {
-    if (known && options.now() - askedAt < options.freshMs) return known;
+  let askAgainAt = Number.NEGATIVE_INFINITY;
+  const ask = createSharedWork(async (signal) => {
     try {
       const text = await fetchText(signal);
       const list = read(text);
-      if (!list) throw new GatewayError("hub_unreachable", `The hub's ${name} is no such list.`);
+      if (list === null) throw new GatewayError("hub_unreachable", `The hub's ${name} is no such list.`);
       known = list;
-      askedAt = options.now();
+      askAgainAt = now() + freshMs;
       // Only for a time without the hub: a folder that cannot be written is reported by those who depend on it.
       await writeAtomic(path, text).catch(() => undefined);
       return list;
     } catch (error) {
       const failure = toGatewayError(error);
-      if (failure.code === "cancelled") throw failure;
+      if (failure.code === "cancelled" || signal.aborted) throw failure;
       known ??= read(await readFile(path, "utf8").catch(() => ""));
-      if (known) return known;
-      throw failure;
+      if (known === null) throw failure;
+      askAgainAt = now() + restMs;
+      return known;
     }
-  };
+  });
+  return async (signal) => (known !== null && now() < askAgainAt ? known : ask(signal));
 }
 
 /** Brings a transcription model into the cache; nothing is downloaded that is there. Throws like {@link pullFiles}. */
@@ -223,10 +230,11 @@ function readVoices(text: string): readonly Voice[] | null {
 function readModelFiles(text: string): readonly ModelFile[] | null {
   const value = parseJson(text);
   if (!Array.isArray(value)) return null;
-  return value.filter(
+  const files = value.filter(
     (entry: Partial<ModelFile> | null): entry is ModelFile =>
       typeof entry?.path === "string" && typeof entry.size === "number",
   );
+  return files.length === 0 ? null : files;
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -2,10 +2,10 @@
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
+import { readAtMost } from "../core/read-at-most.ts";
 import { licenseOf } from "../speech/model-card.ts";
 import { isVoiceId, requireVoice, voiceRepo } from "../speech/voices.ts";
 import type { HubClient } from "./client.ts";
-import { readText } from "./read-text.ts";
 import type { SpeechLists } from "./speech-files.ts";
 
 export interface VoiceCard {
@@ -37,9 +37,8 @@ export function createVoiceCards(options: {
     const path = files.map((file) => file.path).find((each) => each.endsWith("/MODEL_CARD"));
     if (path === undefined) return cardOf(key, null);
     const { body } = await client.openFile(voiceRepo, "main", path, { from: 0, signal });
-    const text = await readText(body, cardLimit);
-    if (text === null) throw new GatewayError("hub_unreachable", `The hub's card of ${key} has no end.`);
-    return cardOf(key, text);
+    const tooLong = (): GatewayError => new GatewayError("hub_unreachable", `The hub's card of ${key} has no end.`);
+    return cardOf(key, (await readAtMost(body, cardLimit, tooLong)).toString("utf8"));
   }
 
   return async (voice, signal) => {

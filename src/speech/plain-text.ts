@@ -1,28 +1,17 @@
 // Text as it is written, made into text as it is read aloud: no markup, and pauses where a reader makes them.
 // Pure. Every step takes time in proportion to the text, whatever the text is: it comes from outside.
+import { withoutHtml } from "./html.ts";
 
 /**
  * Piper knows only `. ? ! , : ;` as ends of a clause. At a blank line, an ellipsis or a `。` it leaves out the pause and
  * the space too, so that two words become one; and it reads markup aloud (`asterisk asterisk bold`).
  */
 export function plainText(text: string): string {
-  return [wellFormed, withoutHtml, linesToSentences, withoutInlineMarkup, withoutPhonemeMarks, plainPunctuation].reduce(
+  return [withoutHtml, wellFormed, linesToSentences, withoutInlineMarkup, withoutPhonemeMarks, plainPunctuation].reduce(
     (current, step) => step(current),
     text,
   );
 }
-
-const nameOfEntity: Readonly<Record<string, string>> = {
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  quot: '"',
-  apos: "'",
-  nbsp: " ",
-  ndash: "–",
-  mdash: "—",
-  hellip: "…",
-};
 
 function wellFormed(text: string): string {
   return (
@@ -36,46 +25,6 @@ function wellFormed(text: string): string {
       .replaceAll(/[^\S\n]+/g, " ")
       .normalize("NFC")
   );
-}
-
-function withoutHtml(text: string): string {
-  if (!/[<&]/.test(text)) return text;
-  let bare = withoutBlocks(text, "<!--", "-->");
-  for (const name of ["script", "style"]) bare = withoutBlocks(bare, `<${name}`, `</${name}>`);
-  return (
-    bare
-      .replaceAll(/<(https?:\/\/[^<>\s]{1,2000})>/gi, "$1")
-      .replaceAll(
-        /<\/?(?:p|div|br|li|ul|ol|tr|table|h[1-6]|section|article|blockquote|pre|hr)\b[^<>]{0,2000}>/gi,
-        "\n\n",
-      )
-      // A letter right after it: `a < b` is no tag.
-      .replaceAll(/<\/?[a-z][^<>]{0,2000}>/gi, "")
-      .replaceAll(/&(#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});/gi, (whole, name: string) => entity(name) ?? whole)
-  );
-}
-
-function entity(name: string): string | undefined {
-  if (!name.startsWith("#")) return nameOfEntity[name.toLowerCase()];
-  const code = /^#x/i.test(name) ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1));
-  const isCharacter = code >= 0x20 && code <= 0x10_ffff && !(code >= 0xd800 && code <= 0xdfff);
-  return isCharacter ? String.fromCodePoint(code) : " ";
-}
-
-/** Without what stands between two marks, ignoring case. An expression would search to the end once for each first mark. */
-function withoutBlocks(text: string, open: string, close: string): string {
-  const folded = text.toLowerCase();
-  // A letter that is longer in lower case would shift all that follows.
-  if (folded.length !== text.length || !folded.includes(open)) return text;
-  let kept = "";
-  let at = 0;
-  for (;;) {
-    const start = folded.indexOf(open, at);
-    const end = start < 0 ? -1 : folded.indexOf(close, start + open.length);
-    if (end < 0) return kept + text.slice(at);
-    kept += `${text.slice(at, start)} `;
-    at = end + close.length;
-  }
 }
 
 /** Headings, list items, table rows and paragraphs end in a pause; a line that was only wrapped goes on. */

@@ -1,6 +1,7 @@
 // Cuts a text into the pieces that a speech engine gets one by one.
 // Pure. One long piece is dangerous: 2,000 words without a full stop took 24 GB in Piper.
 import { plainText } from "./plain-text.ts";
+import { reach } from "./sounds.ts";
 
 export interface Piece {
   readonly text: string;
@@ -8,7 +9,7 @@ export interface Piece {
   readonly ends: "sentence" | "clause" | "word";
 }
 
-/** Characters (UTF-16 units) that a piece has at most. */
+/** As many sounds as so many letters of ordinary words have, see {@link reach}: a piece has no more. */
 export const pieceLimit = 350;
 
 /** The pieces of a text, in order; none for a text in which there is nothing to say. */
@@ -44,8 +45,8 @@ const goesOn =
 function cut(sentence: string, limit: number): Piece[] {
   const pieces: Piece[] = [];
   let rest = sentence;
-  while (rest.length > limit) {
-    const { at, ends } = cutPlace(rest, limit);
+  for (let end = reach(rest, limit); end < rest.length; end = reach(rest, limit)) {
+    const { at, ends } = cutPlace(rest, end);
     pieces.push({ text: rest.slice(0, at).trim(), ends });
     rest = rest.slice(at).trim();
   }
@@ -53,26 +54,26 @@ function cut(sentence: string, limit: number): Piece[] {
   return pieces;
 }
 
-/** After the last comma of the window's larger part, else before its last space, else between two characters. */
-function cutPlace(text: string, limit: number): { at: number; ends: Piece["ends"] } {
-  const window = text.slice(0, limit);
-  const earliest = Math.floor(limit / 3);
+/** After the last comma of the larger part up to the end, else before the last space, else between two characters. */
+function cutPlace(text: string, end: number): { at: number; ends: Piece["ends"] } {
+  const window = text.slice(0, end);
+  const earliest = Math.floor(end / 3);
   const comma = Math.max(...[", ", "; ", ": ", "— ", "– ", ") "].map((mark) => window.lastIndexOf(mark)));
   if (comma >= earliest) return { at: comma + 1, ends: "clause" };
   const space = window.lastIndexOf(" ");
   if (space >= 1) return { at: space, ends: "word" };
-  return { at: betweenCharacters(text, limit), ends: "word" };
+  return { at: betweenCharacters(text, end), ends: "word" };
 }
 
 /** Never between the two halves of a character, nor before an accent or joiner that belongs to it. */
-function betweenCharacters(text: string, limit: number): number {
-  for (let at = limit; at > limit - 16; at--) {
+function betweenCharacters(text: string, end: number): number {
+  for (let at = end; at > Math.max(0, end - 16); at--) {
     const next = text.codePointAt(at) ?? 0;
     const inside = isLowSurrogate(text.charCodeAt(at)) || text.charCodeAt(at - 1) === 0x200d;
     if (!inside && !/^[\p{M}\u200d]/u.test(String.fromCodePoint(next))) return at;
   }
   // A heap of accents on one letter.
-  return isLowSurrogate(text.charCodeAt(limit)) ? limit - 1 : limit;
+  return end;
 }
 
 function isLowSurrogate(unit: number): boolean {

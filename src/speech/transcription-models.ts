@@ -17,16 +17,14 @@ export function isModelFileName(name: string): boolean {
   return /^ggml-[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\.bin$/.test(name) && !name.startsWith("ggml-silero");
 }
 
-/** The repository also holds archives for other runtimes (`-encoder.mlmodelc.zip`) and files for its own tests. */
-function isOfficialModel(path: string): boolean {
-  return /^ggml-(?:tiny|base|small|medium|large)(?:[.-][A-Za-z0-9._-]*)?\.bin$/.test(path);
-}
-
-/** Official models whose name contains the text, ignoring case, in the order of their names. */
+/**
+ * Models whose name contains the text, ignoring case, in the order of their names. The repository also holds archives for other
+ * runtimes (`-encoder.mlmodelc.zip`).
+ */
 export function searchModels(files: readonly ModelFile[], query: string): ModelFile[] {
   const wanted = query.trim().toLowerCase();
   return files
-    .filter(({ path }) => isOfficialModel(path) && path.toLowerCase().includes(wanted))
+    .filter(({ path }) => isModelFileName(path) && path.toLowerCase().includes(wanted))
     .map(({ path, size }) => ({ path, size }))
     .toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }

@@ -1,5 +1,6 @@
 // The official voice manifest: read defensively, searched, and what a voice is made of.
-// Pure: fetching it is the hub's work, and whoever downloads a voice checks sizes and digests.
+// Pure. What is downloaded is checked against the hub's own digests of it (`hub/pull-files.ts`): the manifest's are md5, and may be
+// older than the files.
 import { GatewayError } from "../core/errors.ts";
 
 /** As the voice search answers: these fields and no others. */
@@ -22,8 +23,6 @@ export interface VoiceFile {
   /** Inside the repository, as the manifest names it. */
   readonly path: string;
   readonly sizeBytes: number;
-  /** Lower-case hex: it tells a damaged file, not a forged one. */
-  readonly md5: string;
 }
 
 export interface Voice extends VoiceEntry {
@@ -55,7 +54,7 @@ export function isVoiceId(text: string): boolean {
   return /^[\p{L}\p{N}][\p{L}\p{M}\p{N}_-]{0,99}$/u.test(text);
 }
 
-/** Null for what is no manifest at all; an entry that is damaged is left out and named. */
+/** Null for what is no manifest, or has not one voice; an entry that is damaged is left out and named. */
 export function parseManifest(value: unknown): VoiceManifest | null {
   if (!isRecord(value)) return null;
   const voices: Voice[] = [];
@@ -65,17 +64,17 @@ export function parseManifest(value: unknown): VoiceManifest | null {
     if (voice) voices.push(voice);
     else skipped.push(key);
   }
-  if (voices.length === 0 && skipped.length > 0) return null;
+  if (voices.length === 0) return null;
   return { voices: voices.toSorted((a, b) => compare(a.key, b.key)), skipped };
 }
 
-/** At most 50 voices whose id, speaker, language or country contains the text, ignoring case; all count for none. */
+/** At most 50 voices whose id, speaker or language contains the text, ignoring case; all count for none. */
 export function searchVoices(voices: readonly Voice[], query: string): VoiceEntry[] {
   const wanted = fold(query.trim());
   return voices
     .filter((voice) =>
-      [voice.key, voice.name, voice.languageCode, voice.languageName, voice.languageNative, voice.country].some(
-        (text) => fold(text).includes(wanted),
+      [voice.key, voice.name, voice.languageCode, voice.languageName, voice.languageNative].some((text) =>
+        fold(text).includes(wanted),
       ),
     )
     .slice(0, searchLimit)
@@ -145,8 +144,7 @@ function readVoice(key: string, entry: unknown): Voice | null {
 function readFile(path: string, facts: unknown): VoiceFile | null {
   if (!isRecord(facts) || !isSafePath(path)) return null;
   const sizeBytes = count(facts["size_bytes"]);
-  const md5 = text(facts["md5_digest"]).toLowerCase();
-  return sizeBytes !== null && /^[0-9a-f]{32}$/.test(md5) ? { path, sizeBytes, md5 } : null;
+  return sizeBytes === null ? null : { path, sizeBytes };
 }
 
 /** A path that stays below the folder it is put into, on every system. */

@@ -1,9 +1,13 @@
 // Voices and transcription models from a hub on loopback into the cache, and what is found there.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
+import { createHubClient } from "../../src/hub/client.ts";
 import {
   cachedTranscriptionModels,
   cachedVoices,
@@ -13,6 +17,7 @@ import {
 } from "../../src/hub/speech-files.ts";
 import { searchModels } from "../../src/speech/transcription-models.ts";
 import { findVoice } from "../../src/speech/voices.ts";
+import { cleanUp } from "../support/clean-up.ts";
 import { type Pulling, startPulling } from "../support/pulling.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
 import { manifestEntry } from "../support/voices.ts";
@@ -93,6 +98,11 @@ describe("a voice", { concurrency: true }, () => {
     const { lists, options, voicesDir, hub, world: files } = await world(t);
     const found = findVoice(await lists().voices(never), voice);
     assert.ok(found);
+    for (const { path } of found.files) {
+      hub.corrupt(path, 2);
+      assert.equal((await refusal(pullVoice(found, options))).code, "checksum_mismatch", path);
+      assert.deepEqual(await cachedVoices(voicesDir), []);
+    }
     hub.failNext({ status: 500, times: 9, match: ({ origin }) => origin === "storage" });
     assert.equal((await refusal(pullVoice(found, options))).code, "hub_unreachable");
     assert.deepEqual(await cachedVoices(voicesDir), []);
@@ -174,6 +184,65 @@ describe("the official lists", { concurrency: true }, () => {
     const second = lists(() => now);
     assert.equal((await second.voices(never)).length, 1);
     assert.equal((await second.modelFiles(never)).length, 3);
+  });
+
+  it("that come empty are none: the ones before stay", async (t) => {
+    const { lists, hub, stateDir } = await world(t);
+    let now = 0;
+    const first = lists(() => now);
+    await first.voices(never);
+    const kept = await readFile(join(stateDir, "voices.json"), "utf8");
+    for (const empty of ["{}", "[]", JSON.stringify({ "../up": {} })]) {
+      hub.addRepo("rhasspy/piper-voices", { files: { "voices.json": Buffer.from(empty) } });
+      now += 61_000;
+      assert.equal((await first.voices(never)).length, 1, empty);
+      assert.equal(await readFile(join(stateDir, "voices.json"), "utf8"), kept, empty);
+    }
+    assert.equal((await refusal(lists().voices(AbortSignal.abort()))).code, "cancelled");
+  });
+
+  it("of a hub that is silent: one question for all, each may leave, and then a while what was kept", async (t) => {
+    const { lists, stateDir } = await world(t);
+    await lists().voices(never);
+    const silent = createServer();
+    const questions: IncomingMessage[] = [];
+    silent.on("request", (request) => questions.push(request));
+    await once(silent.listen(0, "127.0.0.1"), "listening");
+    cleanUp(t, () => {
+      silent.close();
+      silent.closeAllConnections();
+    });
+    const { port } = silent.address() as AddressInfo;
+    const client = createHubClient({ endpoint: `http://127.0.0.1:${port}`, token: undefined, stallMs: 500 });
+    cleanUp(t, () => client.close());
+    let now = 0;
+    const { voices } = createSpeechLists({ client, stateDir, freshMs: 3_600_000, now: () => now });
+
+    const [leaving, asked] = [new AbortController(), once(silent, "request")];
+    const both = [refusal(voices(leaving.signal)), voices(never)] as const;
+    await asked;
+    leaving.abort();
+    assert.equal((await both[0]).code, "cancelled");
+    assert.equal((await both[1])[0]?.key, voice);
+    const count = questions.length;
+    assert.equal(new Set(questions.map(({ url }) => url)).size, 1);
+    assert.equal((await voices(never)).length, 1);
+    assert.equal(questions.length, count);
+
+    now += 60_000;
+    const askedAgain = once(silent, "request");
+    const last = new AbortController();
+    const alone = refusal(voices(last.signal));
+    const [request] = (await askedAgain) as [IncomingMessage];
+    const closed = once(request.socket, "close");
+    last.abort();
+    assert.equal((await alone).code, "cancelled");
+    // Nobody waits for it any more.
+    await closed;
+    const others = once(silent, "request");
+    const next = voices(never);
+    await others;
+    assert.equal((await next).length, 1);
   });
 
   it("that never came are the hub's failure", async (t) => {

@@ -6,9 +6,10 @@ import { describe, it, type TestContext } from "node:test";
 import { prepareVoice, sherpaCommand } from "../../src/engines/sherpa.ts";
 import { createVoiceServer, type VoiceServer } from "../../src/engines/voice-server.ts";
 import { speechFile, speechStream } from "../../src/speech/synthesis.ts";
+import { speechPieces } from "../../src/speech/text.ts";
 import { parseWav } from "../../src/speech/wav.ts";
 import { cleanUp } from "../support/clean-up.ts";
-import { toneHertz } from "../support/piper-voice.ts";
+import { samplesPerId, toneHertz } from "../support/piper-voice.ts";
 import { isRunning } from "../support/processes.ts";
 import { refusal, scratchFolder, until } from "../support/scratch.ts";
 import { sherpa, writeVoice } from "../support/sherpa.ts";
@@ -67,6 +68,31 @@ describe("sherpa-onnx with a Piper voice", { concurrency: true }, () => {
     const { pid } = server.snapshot();
     await server.stop();
     assert.equal(await isRunning(pid ?? 0), false);
+  });
+
+  it("gets pieces of which none has more sounds than it can bear, whatever the script", async (t) => {
+    const { folder, server, start } = await world(t);
+    await start("en_US-tone-low", await writeVoice(folder, "en_US-tone-low"));
+    const ids = async (text: string): Promise<number> => {
+      const { samples } = await server.speak({ ...plain, text: speechPieces(text.repeat(200))[0]?.text ?? "" }, never);
+      return samples.length / samplesPerId;
+    };
+    assert.ok((await ids("the river runs past the old mill and ")) > 600);
+    for (const text of [
+      "天地玄黃",
+      "เป็นมนุษย์",
+      "ሰላም",
+      "いろは",
+      "777 ",
+      "www ",
+      "W.Q.X.",
+      "€ ",
+      "ễ ",
+      "نص حكيم له ",
+      "щука ",
+      "αβγδ ",
+    ])
+      assert.ok((await ids(text)) < 3_000, `${text}: ${await ids(text)}`);
   });
 
   it("speaks as the speaker that it is told", async (t) => {

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import pino from "pino";
+import pino, { type Logger } from "pino";
 import { inferTag } from "../../src/core/ids.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { blobPath } from "../../src/hub/layout.ts";
@@ -121,6 +121,7 @@ export interface TestGatewayOptions {
   readonly yaml?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
+  readonly logger?: Logger;
 }
 
 /** The settings of a test's gateway: any port, its own folders, the engine that the tests use. */
@@ -156,7 +157,8 @@ export async function startTestGateway(t: TestContext, options: TestGatewayOptio
   const folders = options.folders ?? (await makeFolders(t));
   if (options.yaml !== undefined) await folders.writeConfig(options.yaml);
   const settings = await testSettings(folders, options);
-  const gateway = await startGateway({ settings, logger: pino({ level: settings.logLevel }, pino.destination(2)) });
+  const logger = options.logger ?? pino({ level: settings.logLevel }, pino.destination(2));
+  const gateway = await startGateway({ settings, logger });
   cleanUp(t, () => gateway.stop());
   const until: TestGateway["until"] = (what, test, timeoutMs = 20_000) => untilStatus(gateway, what, test, timeoutMs);
   return {

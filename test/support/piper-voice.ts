@@ -2,7 +2,7 @@
 // real voice, so every engine that runs real ones runs it; what it says is checked by its length and pitch.
 
 /** Samples that each phoneme id makes at length scale 1. */
-const samplesPerId = 96;
+export const samplesPerId = 96;
 export const toneHertz = 440;
 /** Loudest sample before an engine makes it louder. */
 const amplitude = 0.3;

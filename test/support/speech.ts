@@ -68,7 +68,8 @@ export async function startSpeechGateway(t: TestContext, options: SpeechOptions 
   };
 }
 
-function addSpeechRepos(hub: LoopbackHub): void {
+/** The voices and the models, and many more voices by name. */
+export function addSpeechRepos(hub: LoopbackHub): void {
   const files: Record<string, Buffer> = {};
   const manifest: Record<string, object> = {};
   for (const [voice, rate] of Object.entries(rates)) {

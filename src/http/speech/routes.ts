@@ -1,5 +1,5 @@
-// The speech routes: two belong to the compatible family, the others are the gateway's own. The interface's six need no license key.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+// The speech routes: two belong to the compatible family, the others are the gateway's own. None needs a license key.
+import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from "fastify";
 import { noQuerySchema, type SpeechSearchQuery, speechSearchQuerySchema } from "../../../schemas/own.ts";
 import {
   type SpeechRequest,
@@ -10,6 +10,7 @@ import {
 import { GatewayError } from "../../core/errors.ts";
 import type { SpeechLists } from "../../hub/speech-files.ts";
 import type { VoiceCard } from "../../hub/voice-cards.ts";
+import type { SpeechKind } from "../../plan/observed.ts";
 import { searchModels } from "../../speech/transcription-models.ts";
 import { searchVoices } from "../../speech/voices.ts";
 import { clientLeft } from "../client-left.ts";
@@ -36,58 +37,62 @@ const searchQuery = queryCheck<SpeechSearchQuery>(speechSearchQuerySchema);
 const cardQuery = queryCheck<VoiceCardQuery>(voiceCardQuerySchema);
 const noQuery = queryCheck<object>(noQuerySchema);
 
+/** Whatever is wrong with a request, that speech is off is said first. */
+function whereOn({ use }: SpeechRoutesDeps, kind?: SpeechKind): onRequestAsyncHookHandler {
+  return async () => use.requireOn(kind);
+}
+
 /** Below the compatible family's prefix. */
 export function audioRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void {
   installFamily(app, "compat");
   void app.register((forms, _options, done) => {
     // An upload may be large: it is left where it is until the engine takes it.
     forms.addContentTypeParser("multipart/form-data", (_request, _payload, parsed) => parsed(null));
-    forms.post("/audio/transcriptions", { config, onRequest: requireForm }, async (request, reply) => {
+    const onRequest = [whereOn(deps, "transcription"), requireForm];
+    forms.post("/audio/transcriptions", { config, onRequest }, async (request, reply) => {
       await transcribe(deps, request, reply);
       return reply;
     });
     done();
   });
-  app.post<{ Body: Buffer }>("/audio/speech", { config }, async (request, reply) => {
+  const onRequest = whereOn(deps, "synthesis");
+  app.post<{ Body: Buffer }>("/audio/speech", { config, onRequest }, async (request, reply) => {
     await speak(deps, speechRequest(parseJsonBody(request.body)), request, reply);
     return reply;
   });
 }
 
 /** Before the body is read. */
-function requireForm({ headers }: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
+async function requireForm({ headers }: FastifyRequest): Promise<void> {
   const isForm = /^multipart\/form-data\s*(;|$)/i.test(headers["content-type"] ?? "");
-  done(isForm ? undefined : new GatewayError("unsupported_media_type", "a transcription takes multipart/form-data"));
+  if (!isForm) throw new GatewayError("unsupported_media_type", "a transcription takes multipart/form-data");
 }
 
 /** Voices and transcription models. */
 export function speechRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void {
-  const { use, lists } = deps;
+  const { lists } = deps;
   installFamily(app, "gateway");
   installPatience(app);
-  app.get("/api/tts/voices/cached", { config }, async (request) => {
+  const on = { config, onRequest: whereOn(deps) };
+  app.get("/api/tts/voices/cached", on, async (request) => {
     noQuery(request.query);
-    use.requireOn();
     return { voices: await deps.cachedVoices() };
   });
-  app.get("/api/stt/models/cached", { config }, async (request) => {
+  app.get("/api/stt/models/cached", on, async (request) => {
     noQuery(request.query);
-    use.requireOn();
     return { models: await deps.cachedModels() };
   });
-  app.get("/api/tts/voices/search", { config }, async (request, reply) => {
+  app.get("/api/tts/voices/search", on, async (request, reply) => {
     const { q = "" } = searchQuery(request.query);
-    use.requireOn();
     return searchVoices(await lists.voices(clientLeft(reply)), q);
   });
-  app.get("/api/tts/voices/card", async (request, reply) => {
+  // Also while speech is off: who is about to name a voice in the document may read first on what terms he gets it.
+  app.get("/api/tts/voices/card", { config }, async (request, reply) => {
     const { voice } = cardQuery(request.query);
-    use.requireOn();
     return deps.voiceCard(voice, clientLeft(reply));
   });
-  app.get("/api/stt/models/search", { config }, async (request, reply) => {
+  app.get("/api/stt/models/search", on, async (request, reply) => {
     const { q = "" } = searchQuery(request.query);
-    use.requireOn();
     return searchModels(await lists.modelFiles(clientLeft(reply)), q);
   });
 }

@@ -23,8 +23,23 @@ describe("text that is read aloud", () => {
     ["quotes and rulers", "> said\n> she\n\n---\n\nthe end", "said she. the end."],
     ["HTML", "<p>One &amp; <b>two</b></p><p>three<br/>four</p>", "One & two. three. four."],
     ["scripts and comments are not read", "a <!-- b --> c <script>d()</script> e.", "a c e."],
+    ["table cells in HTML are parted", "<table><tr><TD>a</TD><td>b</td></tr></table>", "a. b."],
+    ["attributes", `<a href='x > y' title="q" hidden>link</a> <img src=a.png alt="">.`, "link."],
+    ["scripts and styles end where they end", "İ<script>d('<p>')</SCRIPT ><style>p{}</style>x", "İ x."],
+    ["a script or comment without end is read", "a <script>b <!-- c", "a b <!-- c."],
     ["less than is no tag", "if a < b and c > d.", "if a < b and c > d."],
+    ["nor is a comparison of names that are elements", "a<b and c>d then", "a<b and c>d then."],
+    ["types are no tags", "List<String>, List<Object>, Set<A>, <T>", "List<String>, List<Object>, Set<A>, <T>."],
+    [
+      "an address keeps its brackets' content",
+      "To <bob@example.com>, <https://a.example/x>.",
+      "To bob@example.com, https://a.example/x.",
+    ],
+    ["elements that are talked about", "Use `<b>` for <b>bold</b>.", "Use <b> for bold."],
+    ["what stands for a tag is none", "&lt;b&gt;", "<b>."],
     ["entities by number", "&#8364; &#x41; &unknown; &#0;x.", "€ A &unknown; x."],
+    ["entities by name", "&copy; &euro; &rsquo;&NBSP;&Auml;&auml;&yuml;.", "© € ’ Ääÿ."],
+    ["sounds in brackets that were written otherwise", "&#91;[a&rsqb;]<b>[</b>[b [`[c", "a b c."],
     ["sounds in brackets are words", "I am [[ bˈætmæn ]].", "I am bˈætmæn."],
     ["half a surrogate pair and controls", "a\ud83db\u0000c\u200bd.", "a b cd."],
     ["many marks are one", "What!!! No??", "What! No?"],
@@ -46,6 +61,10 @@ describe("text that is read aloud", () => {
       "|",
       "- ",
       "<script",
+      "<script>",
+      "<b a='<b a=\"",
+      "<b hidden ",
+      "<a@",
       "&",
       ". ",
       "\n",
@@ -80,7 +99,10 @@ describe("pieces", () => {
   });
 
   it("of a sentence without end are cut at a comma, then at a space, and say so", () => {
-    const words = Array.from({ length: 400 }, (_, index) => `word${index}${index % 30 === 29 ? "," : ""}`);
+    const words = Array.from(
+      { length: 400 },
+      (_, index) => `${"word".repeat((index % 3) + 1)}${index % 30 === 29 ? "," : ""}`,
+    );
     const pieces = speechPieces(words.join(" "));
     assert.ok(pieces.every(({ text }) => text.length <= pieceLimit));
     assert.deepEqual([...new Set(pieces.map(({ ends }) => ends))].toSorted(), ["clause", "sentence"]);
@@ -88,6 +110,14 @@ describe("pieces", () => {
     assert.equal(pieces.map(({ text }) => text).join(" "), `${words.join(" ")}.`);
     const unpunctuated = speechPieces("and so on ".repeat(200));
     assert.deepEqual([...new Set(unpunctuated.map(({ ends }) => ends))], ["word", "sentence"]);
+  });
+
+  it("are the shorter the more sounds a character has", () => {
+    const longest = (text: string): number => Math.max(...texts(text.repeat(400)).map((piece) => piece.length));
+    assert.ok(longest("an ordinary sentence ") > 320);
+    assert.ok(longest("обычное предложение ") < 180);
+    for (const dense of ["天地玄黃", "เป็นมนุษย์", "ሰላም", "いろは", "777 ", "www ", "x ", "€ ", "ễ"])
+      assert.ok(longest(dense) < 120, dense);
   });
 
   it("of 20,000 characters are all there, in order", () => {
