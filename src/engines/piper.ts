@@ -7,7 +7,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { GatewayError } from "../core/errors.ts";
 import { engineEnvironment } from "./engine-environment.ts";
-import type { ServerCommand } from "./server-child.ts";
+import type { VoiceCommand } from "./voice-server.ts";
 
 export interface PiperInstallation {
   /** Absolute path of the Python that has it. Not resolved: a virtual environment's Python is a link, and known by it. */
@@ -53,10 +53,11 @@ export async function findPiper(options: {
  * Serves one voice, named by its file: names would be looked for in the working folder first. Without a download folder
  * Piper takes the working folder for one, whatever the data folder is.
  */
-export function piperCommand({ python }: PiperInstallation, voice: VoiceOnDisk): Omit<ServerCommand, "isReady"> {
+export function piperCommand({ python }: PiperInstallation, voice: VoiceOnDisk): VoiceCommand {
   return {
     path: python,
     workingDir: voice.voicesDir,
+    endsWhenLeft: false,
     args: (port) => [
       "-m",
       "piper.http_server",

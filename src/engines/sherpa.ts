@@ -11,7 +11,7 @@ import { sherpaParts } from "../speech/sherpa-voice.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../speech/voice-config.ts";
 import { isVoiceId } from "../speech/voices.ts";
 import type { SherpaInstallation } from "./install/sherpa.ts";
-import type { ServerCommand } from "./server-child.ts";
+import type { VoiceCommand } from "./voice-server.ts";
 
 /** Handed to the process as JSON. */
 export interface SherpaServerSettings {
@@ -43,12 +43,13 @@ export function sherpaCommand(
   { packageDir, dataDir }: SherpaInstallation,
   { voice, config, model, tokens }: PreparedVoice,
   threads: number,
-): Omit<ServerCommand, "isReady"> {
+): VoiceCommand {
   const { espeakVoice: language, noiseScale, noiseW, lengthScale } = config;
   const settings = { packageDir, dataDir, model, tokens, voice, language, noiseScale, noiseW, lengthScale, threads };
   return {
     path: process.execPath,
     workingDir: packageDir,
+    endsWhenLeft: true,
     args: (port) => [
       fileURLToPath(new URL("./sherpa-server.js", import.meta.url)),
       JSON.stringify({ port, ...settings } satisfies SherpaServerSettings),

@@ -20,8 +20,14 @@ export interface VoiceSnapshot extends ServerSnapshot {
 export interface VoiceServer extends PieceSpeaker {
   snapshot(): VoiceSnapshot;
   /** Another voice needs a stop first. Throws `engine_missing`, `engine_failed`, `shutting_down`. */
-  start(voice: string, command: Omit<ServerCommand, "isReady">, signal: AbortSignal): Promise<void>;
+  start(voice: string, command: VoiceCommand, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** What is started, and how. */
+export interface VoiceCommand extends Omit<ServerCommand, "isReady"> {
+  /** It ends a piece whose client has left. */
+  readonly endsWhenLeft: boolean;
 }
 
 /** When a process is replaced: what it has done by then. Piper gives no memory back, 3.5 GB were seen. */
@@ -58,7 +64,7 @@ export function createVoiceServer(
   let recycling: AbortController | null = null;
   let past: Pick<ServerSnapshot, "crashes" | "lastWords"> = { crashes: [], lastWords: "" };
 
-  async function launch(command: Omit<ServerCommand, "isReady">, signal: AbortSignal, isFirst: boolean): Promise<Unit> {
+  async function launch(command: VoiceCommand, signal: AbortSignal, isFirst: boolean): Promise<Unit> {
     const child = createServerChild({
       ...options,
       what: "the speech engine",
@@ -80,6 +86,7 @@ export function createVoiceServer(
         generation,
         concurrency: piecesAtOnce,
         timeoutMs: pieceTimeoutMs,
+        endsWhenLeft: command.endsWhenLeft,
         onOverdue: (why) => void child.giveUp(why),
       });
       return unit;

@@ -1,5 +1,6 @@
 // Piper's servers of all generations by one client, and long texts spoken through them.
 import assert from "node:assert/strict";
+import { setMaxListeners } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it, type TestContext } from "node:test";
@@ -20,19 +21,27 @@ import { largestJump, pitch } from "../support/sound.ts";
 const generations = ["synthesize", "json", "text"] as const;
 const plain = { voice: null, speaker: null, lengthScale: null } as const;
 const never = new AbortController().signal;
+// All tests of the file share it.
+setMaxListeners(0, never);
 
 interface Talking {
   readonly server: PiperStandIn;
   readonly client: PiperClient;
 }
 
-async function talking(t: TestContext, generation: PiperGeneration, concurrency = 2): Promise<Talking> {
+async function talking(
+  t: TestContext,
+  generation: PiperGeneration,
+  concurrency = 2,
+  endsWhenLeft = false,
+): Promise<Talking> {
   const server = await startPiperStandIn(t, { generation, voices: { "en_US-low-low": 300, "en_US-high-low": 600 } });
   const client = createPiperClient({
     origin: server.origin,
     generation: await detectPiper(server.origin),
     concurrency,
     timeoutMs: 5_000,
+    endsWhenLeft,
   });
   cleanUp(t, () => client.close());
   return { server, client };
@@ -97,7 +106,13 @@ describe("a Piper server", { concurrency: true }, () => {
     await until("it listens", () => server.listening);
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     assert.equal(await detectPiper(origin), "text");
-    const client = createPiperClient({ origin, generation: "text", concurrency: 1, timeoutMs: 2_000 });
+    const client = createPiperClient({
+      origin,
+      generation: "text",
+      concurrency: 1,
+      timeoutMs: 2_000,
+      endsWhenLeft: true,
+    });
     cleanUp(t, () => client.close());
     assert.match((await refusal(client.speak({ ...plain, text: "a" }, never))).message, /no WAV file/);
     server.close();
@@ -121,13 +136,57 @@ describe("a Piper server", { concurrency: true }, () => {
     assert.deepEqual(server.spoken, ["piece 1", "piece 2", "piece 3", "piece 4", "piece 5"]);
   });
 
-  it("that does not answer in time is given up, and so is one whose client leaves", async (t) => {
-    const { server } = await talking(t, "json");
-    const client = createPiperClient({ origin: server.origin, generation: "json", concurrency: 1, timeoutMs: 100 });
-    cleanUp(t, () => client.close());
+  it("that goes on with a piece whose client has left keeps its turn and is counted, and no more come to it", async (t) => {
+    const { server, client } = await talking(t, "synthesize", 2);
+    const release = server.hold();
+    const come = async (text: string): Promise<void> => {
+      const leaving = new AbortController();
+      const work = refusal(client.speak({ ...plain, text }, leaving.signal));
+      // What is sent at once is there before an answer to what is asked later.
+      await piperVoices(server.origin);
+      leaving.abort();
+      assert.equal((await work).code, "cancelled");
+    };
+    for (const text of ["a", "b", "c", "d", "e", "f"]) await come(text);
+    assert.equal(client.produced().requests, 2);
+    const last = client.speak({ ...plain, text: "wanted" }, never);
+    release();
+    assert.ok((await last).samples.length > 0);
+    assert.equal(server.most(), 2);
+    assert.deepEqual(server.spoken, ["a", "b", "wanted"]);
+    assert.equal(client.produced().requests, 3);
+    assert.ok(client.produced().bytes > 3 * 44, "what nobody heard counts too");
+  });
+
+  it("that ends a piece whose client has left takes the next one", async (t) => {
+    const { server, client } = await talking(t, "synthesize", 1, true);
     const release = server.hold();
     cleanUp(t, release);
-    assert.match((await refusal(client.speak({ ...plain, text: "a" }, never))).message, /within 100 ms/);
+    const leaving = new AbortController();
+    const work = refusal(client.speak({ ...plain, text: "a" }, leaving.signal));
+    await until("it was asked", () => server.spoken.includes("a"));
+    leaving.abort();
+    assert.equal((await work).code, "cancelled");
+    const next = client.speak({ ...plain, text: "b" }, never);
+    await until("the next one was asked", () => server.spoken.includes("b"));
+    release();
+    await next;
+    assert.equal(client.produced().requests, 2);
+  });
+
+  it("that does not answer in time is given up, and so is one whose client leaves", async (t) => {
+    const { server, client } = await talking(t, "json");
+    const hasty = createPiperClient({
+      origin: server.origin,
+      generation: "json",
+      concurrency: 1,
+      timeoutMs: 100,
+      endsWhenLeft: false,
+    });
+    cleanUp(t, () => hasty.close());
+    const release = server.hold();
+    cleanUp(t, release);
+    assert.match((await refusal(hasty.speak({ ...plain, text: "a" }, never))).message, /within 100 ms/);
     const leaving = new AbortController();
     const work = refusal(client.speak({ ...plain, text: "b" }, leaving.signal));
     await until("it was asked", () => server.spoken.includes("b"));

@@ -146,6 +146,18 @@ describe("Piper as a child", { concurrency: true }, () => {
     assert.deepEqual([server.snapshot().phase, server.snapshot().crashes, warnings], ["ready", [], []]);
   });
 
+  it("is replaced also where its listeners leave: what it has begun counts", async (t) => {
+    const { server, start } = await world(t, "synthesize+200", { requests: 3, bytes: 1e9 });
+    await start("en_US-tiny-low");
+    const leaving = new AbortController();
+    const left = ["a", "b"].map((text) => refusal(server.speak({ ...plain, text }, leaving.signal)));
+    const waits = server.speak({ ...plain, text: "c" }, never);
+    setImmediate(() => leaving.abort());
+    for (const work of left) assert.equal((await work).code, "cancelled");
+    assert.ok((await waits).samples.length > 0);
+    await until("it is replaced", () => server.snapshot().recycled === 1);
+  });
+
   it("is replaced after so many bytes, and a stop ends both", async (t) => {
     const { server, start } = await world(t, "synthesize", { requests: 1e9, bytes: 1_000 });
     await start("en_US-tiny-low");

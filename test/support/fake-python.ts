@@ -1,11 +1,13 @@
 // A Python that has Piper, as far as anybody can tell who asks it for Piper: run by tests through a script of that name.
-// Its first argument says what it is: a generation, `no-flask` or `nothing`; the rest is what a Python would get.
+// Its first argument says what it is: a generation, `no-flask` or `nothing`, and behind a `+` how many ms it works on each piece;
+// the rest is what a Python would get.
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import type { PiperGeneration } from "../../src/speech/piper-http.ts";
 import { createPiperStandIn } from "./piper-stand-ins.ts";
 
-const [kind = "nothing", flag, code = "", ...rest] = process.argv.slice(2);
+const [what = "nothing", flag, code = "", ...rest] = process.argv.slice(2);
+const [kind = "", startMs = "0"] = what.split("+");
 
 function valueOf(name: string): string {
   return rest[rest.indexOf(name) + 1] ?? "";
@@ -27,6 +29,7 @@ if (flag === "-c") {
   const { server } = createPiperStandIn({
     generation: kind as PiperGeneration,
     voices: { [voice]: 30 * voice.length },
+    work: { startMs: Number(startMs), msPerCharacter: 0 },
   });
   server.on("error", (error) => fail(error.message, 1));
   server.listen(Number(valueOf("--port")), valueOf("--host"));

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import type { PiperGeneration } from "../../src/speech/piper-http.ts";
 import { wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "./clean-up.ts";
@@ -13,6 +14,8 @@ export interface StandInOptions {
   /** The voice it was started with, and further ones: name and the tone that it speaks in, in Hz. */
   readonly voices: Readonly<Record<string, number>>;
   readonly sampleRate?: number;
+  /** How long it works on a piece, also on one whose client has left. */
+  readonly work?: { readonly startMs: number; readonly msPerCharacter: number };
 }
 
 export interface PiperStandIn {
@@ -65,7 +68,8 @@ export async function startPiperStandIn(t: TestContext, options: StandInOptions)
 }
 
 /** The server alone, not yet listening. */
-export function createPiperStandIn({ generation, voices, sampleRate = 22_050 }: StandInOptions): Behaviour {
+export function createPiperStandIn(options: StandInOptions): Behaviour {
+  const { generation, voices, sampleRate = 22_050, work = { startMs: 0, msPerCharacter: 0 } } = options;
   const requests: string[] = [];
   const spoken: string[] = [];
   const defaultVoice = Object.keys(voices)[0] ?? "";
@@ -86,6 +90,7 @@ export function createPiperStandIn({ generation, voices, sampleRate = 22_050 }: 
       }
       spoken.push(text);
       await held;
+      await delay(work.startMs + text.length * work.msPerCharacter);
       // An unknown voice is the default one, without a word.
       const hertz = voices[String(wanted["voice"])] ?? voices[defaultVoice] ?? 440;
       const length = (sayable ? text.length : 1) * secondsPerCharacter * Number(wanted["length_scale"] ?? 1);
