@@ -1,10 +1,12 @@
 // Piper's HTTP server in its three generations, answer for answer as the real ones: the wrong content type, pages instead of
 // reasons, wrong voices instead of errors. Its sound is a tone for each voice, the longer the text the longer.
 import { once } from "node:events";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import type { PiperGeneration } from "../../src/speech/piper-http.ts";
 import { wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "./clean-up.ts";
@@ -52,6 +54,19 @@ function voiceDescription(sampleRate: number): object {
     phoneme_type: "espeak",
     speaker_id_map: {},
   };
+}
+
+/** A program that passes for a Python: `what` is what `fake-python.ts` takes; gives its path. */
+export async function writeFakePython(path: string, what: string): Promise<string> {
+  const script = fileURLToPath(new URL("./fake-python.js", import.meta.url));
+  await writeFile(path, `#!/bin/sh\necho >> '${path}.starts'\nexec '${process.execPath}' '${script}' ${what} "$@"\n`);
+  await chmod(path, 0o755);
+  return path;
+}
+
+/** How often {@link writeFakePython}'s program was started. */
+export async function startsOf(path: string): Promise<number> {
+  return (await readFile(`${path}.starts`, "utf8").catch(() => "")).length;
 }
 
 /** In this process, on a free port, until the test ends. */
