@@ -36,15 +36,19 @@ async function talking(
   endsWhenLeft = false,
 ): Promise<Talking> {
   const server = await startPiperStandIn(t, { generation, voices: { "en_US-low-low": 300, "en_US-high-low": 600 } });
-  const client = createPiperClient({
-    origin: server.origin,
-    generation: await detectPiper(server.origin),
-    concurrency,
-    timeoutMs: 5_000,
-    endsWhenLeft,
-  });
-  cleanUp(t, () => client.close());
+  const client = clientOf(t, server.origin, await detectPiper(server.origin), { concurrency, endsWhenLeft });
   return { server, client };
+}
+
+function clientOf(
+  t: TestContext,
+  origin: string,
+  generation: PiperGeneration,
+  { concurrency = 2, endsWhenLeft = false, timeoutMs = 5_000 } = {},
+): PiperClient {
+  const client = createPiperClient({ origin, generation, concurrency, timeoutMs, endsWhenLeft });
+  cleanUp(t, () => client.close());
+  return client;
 }
 
 describe("a Piper server", { concurrency: true }, () => {
@@ -77,6 +81,29 @@ describe("a Piper server", { concurrency: true }, () => {
     }
   });
 
+  it("speaks as the speaker that it is told", async (t) => {
+    const server = await startPiperStandIn(t, {
+      generation: "synthesize",
+      voices: { "en_US-two-low": 300 },
+      speakers: { one: 0, two: 1 },
+    });
+    const client = clientOf(t, server.origin, "synthesize");
+    for (const [speaker, hertz] of [
+      [null, 300],
+      [0, 300],
+      [1, 600],
+    ] as const) {
+      const { samples, sampleRate } = await client.speak({ ...plain, text: "who is it?", speaker }, never);
+      assert.ok(Math.abs(pitch(samples, sampleRate) - hertz) < 10);
+    }
+  });
+
+  it("whose sound ends in half a sample is not believed: what follows would be noise", async (t) => {
+    const server = await startPiperStandIn(t, { generation: "json", voices: { v: 300 }, oddBytes: true });
+    const error = await refusal(clientOf(t, server.origin, "json").speak({ ...plain, text: "hello" }, never));
+    assert.equal(error.code, "upstream_failed");
+  });
+
   it("never gets a path for a voice, nor numbers that make no sense", async (t) => {
     const { server, client } = await talking(t, "json");
     for (const wrong of [
@@ -106,14 +133,7 @@ describe("a Piper server", { concurrency: true }, () => {
     await until("it listens", () => server.listening);
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     assert.equal(await detectPiper(origin), "text");
-    const client = createPiperClient({
-      origin,
-      generation: "text",
-      concurrency: 1,
-      timeoutMs: 2_000,
-      endsWhenLeft: true,
-    });
-    cleanUp(t, () => client.close());
+    const client = clientOf(t, origin, "text");
     assert.match((await refusal(client.speak({ ...plain, text: "a" }, never))).message, /no WAV file/);
     server.close();
     server.closeAllConnections();
@@ -176,14 +196,7 @@ describe("a Piper server", { concurrency: true }, () => {
 
   it("that does not answer in time is given up, and so is one whose client leaves", async (t) => {
     const { server, client } = await talking(t, "json");
-    const hasty = createPiperClient({
-      origin: server.origin,
-      generation: "json",
-      concurrency: 1,
-      timeoutMs: 100,
-      endsWhenLeft: false,
-    });
-    cleanUp(t, () => hasty.close());
+    const hasty = clientOf(t, server.origin, "json", { timeoutMs: 100 });
     const release = server.hold();
     cleanUp(t, release);
     assert.match((await refusal(hasty.speak({ ...plain, text: "a" }, never))).message, /within 100 ms/);

@@ -151,7 +151,7 @@ describe("Piper as a child", { concurrency: true }, () => {
   });
 
   it("is replaced also where its listeners leave: what it has begun counts", async (t) => {
-    const { server, start } = await world(t, "synthesize+200", { requests: 3, bytes: 1e9 });
+    const { server, start } = await world(t, "synthesize+150+50", { requests: 3, bytes: 1e9 });
     await start("en_US-tiny-low");
     const leaving = new AbortController();
     const left = ["a", "b"].map((text) => refusal(server.speak({ ...plain, text }, leaving.signal)));
