@@ -35,6 +35,12 @@ export interface PiperClient extends PieceSpeaker {
   close(): Promise<void>;
 }
 
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: Uint8Array;
+}
+
 const probeMs = 2_000;
 /** Of a small answer about the server itself: 173 voices with 5 kB each is below 1 MB. */
 const descriptionLimit = 16 * 1024 * 1024;
@@ -76,7 +82,7 @@ export function createPiperClient(options: {
   let bytes = 0;
   let requests = 0;
 
-  async function post(piece: PieceRequest, signal: AbortSignal | null): Promise<{ status: number; body: Uint8Array }> {
+  async function post(piece: PieceRequest, signal: AbortSignal | null): Promise<Answer> {
     requests++;
     const limit = AbortSignal.timeout(options.timeoutMs);
     try {
@@ -90,7 +96,8 @@ export function createPiperClient(options: {
         bodyTimeout: 0,
         signal: signal ? AbortSignal.any([signal, limit]) : limit,
       });
-      return { status: answer.statusCode, body: await readAtMost(answer.body, soundLimit, () => endless(soundLimit)) };
+      const body = await readAtMost(answer.body, soundLimit, () => endless(soundLimit));
+      return { status: answer.statusCode, type: String(answer.headers["content-type"]), body };
     } catch (error) {
       if (signal?.aborted) throw left(error);
       if (limit.aborted) {
@@ -102,11 +109,14 @@ export function createPiperClient(options: {
   }
 
   async function make(piece: PieceRequest, signal: AbortSignal | null): Promise<Pcm> {
-    const { status, body } = await post(piece, signal);
-    bytes += body.length;
-    // Any failure is a web page with 500 and no reason; and sound is called text/html as well.
-    if (status !== 200) throw failed(`answered ${status} to ${JSON.stringify(piece.text.slice(0, 60))}`);
-    return parseWav(body);
+    const answer = await post(piece, signal);
+    bytes += answer.body.length;
+    const start = JSON.stringify(piece.text.slice(0, 60));
+    // Sound is called text/html by Piper as well.
+    if (answer.status !== 200) throw failed(`answered ${answer.status} to ${start}${reasonIn(answer)}`);
+    const sound = parseWav(answer.body);
+    if (sound.samples.length === 0) throw failed(`made no sound of ${start}`);
+    return sound;
   }
 
   return {
@@ -124,6 +134,11 @@ export function createPiperClient(options: {
     },
     close: () => agent.destroy(),
   };
+}
+
+/** Of Piper any failure is a web page that gives no reason; the embedded engine's server gives one. */
+function reasonIn({ type, body }: Answer): string {
+  return type.startsWith("text/plain") ? `: ${new TextDecoder().decode(body.subarray(0, 300))}` : "";
 }
 
 function jsonBody({ text, voice, speaker, lengthScale }: PieceRequest): object {

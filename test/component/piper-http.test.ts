@@ -12,7 +12,7 @@ import {
   piperVoices,
 } from "../../src/speech/piper-http.ts";
 import { speechFile, speechStream } from "../../src/speech/synthesis.ts";
-import { parseWav } from "../../src/speech/wav.ts";
+import { parseWav, wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { type PiperStandIn, secondsPerCharacter, startPiperStandIn } from "../support/piper-stand-ins.ts";
 import { refusal, until } from "../support/scratch.ts";
@@ -135,6 +135,17 @@ describe("a Piper server", { concurrency: true }, () => {
     assert.equal(await detectPiper(origin), "text");
     const client = clientOf(t, origin, "text");
     assert.match((await refusal(client.speak({ ...plain, text: "a" }, never))).message, /no WAV file/);
+    const silent = createServer((_, response) =>
+      response.end(wavFile([{ sampleRate: 22_050, channels: 1, samples: new Int16Array() }])),
+    ).listen(0, "127.0.0.1");
+    cleanUp(t, () => silent.close());
+    await until("it listens", () => silent.listening);
+    const mute = clientOf(t, `http://127.0.0.1:${(silent.address() as AddressInfo).port}`, "json");
+    const unheard = await refusal(mute.speak({ ...plain, text: "hello" }, never));
+    assert.deepEqual(
+      [unheard.code, unheard.message],
+      ["upstream_failed", 'the speech engine made no sound of "hello"'],
+    );
     server.close();
     server.closeAllConnections();
     assert.match((await refusal(client.speak({ ...plain, text: "a" }, never))).message, /broke off \(ECONNREFUSED\)/);

@@ -152,6 +152,7 @@ describe("sherpa-onnx with a Piper voice", { concurrency: true }, () => {
     await start("en_US-tone-low", await writeVoice(folder, "en_US-tone-low"));
     const error = await refusal(server.speak({ ...plain, text: "on and on ".repeat(10_000) }, never));
     assert.equal(error.code, "upstream_failed");
+    assert.match(error.message, /answered 413 to "on and on .{0,60}": more than 65536 bytes$/);
     assert.ok((await server.speak({ ...plain, text: "Go on." }, never)).samples.length > 0);
   });
 });
