@@ -196,7 +196,8 @@ export const settingRows = [
     flag: "speech-engine",
     variable: "GATEWAY_SPEECH_ENGINE",
     fallback: "auto",
-    meaning: "What speaks: piper, embedded (sherpa-onnx), or auto: the one that is there.",
+    meaning:
+      "What speaks: piper, embedded (sherpa-onnx), or auto: a Python that has Piper where there is one, else embedded.",
   },
   {
     flag: "piper",

@@ -35,6 +35,7 @@ function nearest(workingDir: string, path: string): string {
   return /[\\/]/.test(separator) && !short.startsWith("-") ? short : path;
 }
 
-function quoted(word: string): string {
+/** A word as a shell takes it. */
+export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

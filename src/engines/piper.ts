@@ -6,8 +6,9 @@ import { access, open, stat } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { GatewayError } from "../core/errors.ts";
+import { quoted } from "../core/own-command.ts";
 import { engineEnvironment } from "./engine-environment.ts";
-import type { ServerCommand } from "./server-child.ts";
+import type { VoiceCommand } from "./voice-server.ts";
 
 export interface PiperInstallation {
   /** Absolute path of the Python that has it. Not resolved: a virtual environment's Python is a link, and known by it. */
@@ -22,7 +23,7 @@ export interface VoiceOnDisk {
   readonly voicesDir: string;
 }
 
-const byHand = "install it with `pipx install 'piper-tts[http]'`";
+const packageName = "'piper-tts[http]'";
 const probeMs = 15_000;
 
 /**
@@ -39,24 +40,29 @@ export async function findPiper(options: {
     explicit === undefined
       ? await onPath(["python3", "python", "piper"], options.environment["PATH"] ?? "")
       : [path.resolve(explicit)];
-  let missing = explicit === undefined ? "there is no Python with Piper in PATH" : `${explicit} has no Piper`;
+  let missing = `there is no Python with Piper in PATH: install it with \`pipx install ${packageName}\``;
   for (const program of programs) {
     const python = path.basename(program).startsWith("piper") ? await pythonOf(program) : program;
-    const found = python === null ? "nothing" : await probe(python, environment);
+    const found = python === null ? "no-python" : await probe(python, environment);
     if (python !== null && found === "all") return { python };
-    if (found === "no-flask") missing = `the Piper of ${python} lacks its HTTP server's part (flask)`;
+    const byPip = `install it with \`${quoted(python ?? "")} -m pip install ${packageName}\``;
+    if (found === "no-flask") missing = `the Piper of ${python} lacks its HTTP server's part (flask): ${byPip}`;
+    else if (explicit === undefined) continue;
+    else if (found === "nothing") missing = `${explicit} has no Piper: ${byPip}`;
+    else missing = `${explicit} is no Python that runs here: name one that has Piper`;
   }
-  throw new GatewayError("engine_missing", `${missing}: ${byHand}`);
+  throw new GatewayError("engine_missing", missing);
 }
 
 /**
  * Serves one voice, named by its file: names would be looked for in the working folder first. Without a download folder
  * Piper takes the working folder for one, whatever the data folder is.
  */
-export function piperCommand({ python }: PiperInstallation, voice: VoiceOnDisk): Omit<ServerCommand, "isReady"> {
+export function piperCommand({ python }: PiperInstallation, voice: VoiceOnDisk): VoiceCommand {
   return {
     path: python,
     workingDir: voice.voicesDir,
+    endsWhenLeft: false,
     args: (port) => [
       "-m",
       "piper.http_server",
@@ -89,7 +95,7 @@ async function probe(python: string, environment: Readonly<Record<string, string
     return /^piper:([a-z-]+)$/m.exec(stdout)?.[1] ?? "nothing";
   } catch {
     // No Python, or one that does not run here.
-    return "nothing";
+    return "no-python";
   }
 }
 

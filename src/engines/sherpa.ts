@@ -2,7 +2,7 @@
 // Starts nothing: that is voice-server.ts; what runs is sherpa-server.ts, in a process of its own.
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { appendFile, copyFile, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, chmod, copyFile, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { GatewayError, systemCode } from "../core/errors.ts";
@@ -11,7 +11,7 @@ import { sherpaParts } from "../speech/sherpa-voice.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../speech/voice-config.ts";
 import { isVoiceId } from "../speech/voices.ts";
 import type { SherpaInstallation } from "./install/sherpa.ts";
-import type { ServerCommand } from "./server-child.ts";
+import type { VoiceCommand } from "./voice-server.ts";
 
 /** Handed to the process as JSON. */
 export interface SherpaServerSettings {
@@ -37,18 +37,19 @@ export interface PreparedVoice {
 }
 
 /** Changes when what {@link prepareVoice} writes does. */
-const formVersion = 1;
+const formVersion = 2;
 
 export function sherpaCommand(
   { packageDir, dataDir }: SherpaInstallation,
   { voice, config, model, tokens }: PreparedVoice,
   threads: number,
-): Omit<ServerCommand, "isReady"> {
+): VoiceCommand {
   const { espeakVoice: language, noiseScale, noiseW, lengthScale } = config;
   const settings = { packageDir, dataDir, model, tokens, voice, language, noiseScale, noiseW, lengthScale, threads };
   return {
     path: process.execPath,
     workingDir: packageDir,
+    endsWhenLeft: true,
     args: (port) => [
       fileURLToPath(new URL("./sherpa-server.js", import.meta.url)),
       JSON.stringify({ port, ...settings } satisfies SherpaServerSettings),
@@ -58,7 +59,7 @@ export function sherpaCommand(
 
 /**
  * The voice in `model` (absolute path of the `.onnx` file, its description beside it), copied below `preparedDir` in the form
- * that sherpa-onnx takes; no work where that was done before. The file itself stays as it was downloaded and verified;
+ * that sherpa-onnx takes; no work where that was done before and nobody has touched it. The file itself stays as it was downloaded and verified;
  * of other voices no copy is kept, as one engine speaks with one voice. Throws `invalid_request`, `engine_failed`, `not_supported`, `source_missing`, `disk_full`, `state_unwritable`.
  */
 export async function prepareVoice(voice: string, model: string, preparedDir: string): Promise<PreparedVoice> {
@@ -71,13 +72,16 @@ export async function prepareVoice(voice: string, model: string, preparedDir: st
     const home = join(preparedDir, `${voice}-${key.digest("hex").slice(0, 12)}`);
     const prepared = { voice, config, model: join(home, "voice.onnx"), tokens: join(home, "tokens.txt") };
     await removeOthers(home);
-    if (await isThere(prepared.tokens)) return prepared;
+    if (await isWhole(prepared, size + metadata.length, mtimeMs, tokens)) return prepared;
     const filling = `${home}.part`;
     await makeFolder(filling);
     const copy = join(filling, "voice.onnx");
     // Where the filesystem can, the copy shares the original's room.
     await copyFile(model, copy, constants.COPYFILE_FICLONE);
+    // A copy has the mode of what it is of, which may not be writable.
+    await chmod(copy, 0o644);
     await appendFile(copy, metadata);
+    await utimes(copy, wholeSeconds(mtimeMs), wholeSeconds(mtimeMs));
     await writeFile(join(filling, "tokens.txt"), tokens);
     await rm(home, { recursive: true, force: true });
     await rename(filling, home);
@@ -112,8 +116,16 @@ async function readJson(path: string): Promise<unknown> {
   }
 }
 
-async function isThere(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null;
+/** The copy has its voice's time: whatever writes into it later changes that. */
+async function isWhole(copy: PreparedVoice, size: number, mtimeMs: number, tokens: string): Promise<boolean> {
+  const entry = await stat(copy.model).catch(() => null);
+  if (entry?.size !== size || entry.mtimeMs !== wholeSeconds(mtimeMs) * 1000) return false;
+  return (await readFile(copy.tokens, "utf8").catch(() => null)) === tokens;
+}
+
+/** In steps of two: every filesystem keeps those. */
+function wholeSeconds(ms: number): number {
+  return 2 * Math.floor(ms / 2000);
 }
 
 function fileError(error: unknown, path: string): GatewayError {

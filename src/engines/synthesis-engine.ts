@@ -13,7 +13,7 @@ import { discardPrepared, type PreparedVoice, prepareVoice, sherpaCommand } from
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
 import { createVoiceServer } from "./voice-server.ts";
 
-/** `piper`: a Python package of the person's own; `embedded`: sherpa-onnx; `auto`: the one that is there. */
+/** `piper`: a Python package of the person's own; `embedded`: sherpa-onnx; `auto`: the first of them that is there. */
 export type SpeechEngineChoice = "auto" | "piper" | "embedded";
 
 export interface SynthesisEngine extends SpeechEngine, PieceSpeaker {}
@@ -47,24 +47,32 @@ export function createSynthesisEngine(
   const byCommand = `run \`${options.installCommand}\``;
   const server = createVoiceServer({ ...options, recycle });
   const piper = rememberPiper(options);
+  const mayEmbed = options.engine === "embedded" || (options.engine === "auto" && options.explicit === undefined);
+  let firstLook: Promise<unknown> | null = null;
 
   async function find(): Promise<Speaker> {
     const { engine, explicit } = options;
-    if (engine !== "piper" && !(engine === "auto" && explicit !== undefined)) {
-      const sherpa = await locateSherpa(enginesDir);
-      if (sherpa) return { kind: "embedded", sherpa };
-      if (engine === "embedded")
-        throw new GatewayError("engine_missing", `the embedded speech engine is not installed: ${byCommand}`);
+    const sherpa = await locateSherpa(enginesDir);
+    if (sherpa && mayEmbed) {
+      const known = engine === "auto" ? await piper.known() : null;
+      return known ? { kind: "piper", piper: known } : { kind: "embedded", sherpa };
     }
+    if (engine === "embedded")
+      throw new GatewayError("engine_missing", `the embedded speech engine is not installed: ${byCommand}`);
     try {
-      return { kind: "piper", piper: await piper() };
+      return { kind: "piper", piper: await piper.find() };
     } catch (error) {
       const { message } = toGatewayError(error);
-      throw new GatewayError(
-        "engine_missing",
-        engine === "auto" ? `nothing speaks here: ${byCommand}; ${message}` : message,
-      );
+      if (engine === "piper") throw error;
+      const instead = explicit === undefined ? byCommand : `leave out --piper${sherpa ? "" : ` and ${byCommand}`}`;
+      throw new GatewayError("engine_missing", `${message}, or ${instead}`);
     }
+  }
+
+  /** Whether there is anything that speaks; nobody waits for a Python where the embedded engine is there. */
+  async function look(): Promise<void> {
+    if (!mayEmbed || !(await locateSherpa(enginesDir))) await find();
+    else if (options.engine === "auto") firstLook ??= piper.known();
   }
 
   async function start(voice: string, signal: AbortSignal): Promise<void> {
@@ -88,7 +96,7 @@ export function createSynthesisEngine(
   const engine = createSpeechEngine(
     {
       snapshot: server.snapshot,
-      find,
+      find: look,
       has: async (voice) => (await cachedVoices(voicesDir)).includes(voice),
       start,
       stop: server.stop,
@@ -98,30 +106,58 @@ export function createSynthesisEngine(
   return { ...engine, speak: server.speak };
 }
 
+interface PiperSearch {
+  /** Throws `engine_missing`, which it keeps for a while. */
+  find(): Promise<PiperInstallation>;
+  /**
+   * What the last search found, however long ago: waited for is the first one alone. What came or went since is known the
+   * next time.
+   */
+  known(): Promise<PiperInstallation | null>;
+}
+
 function rememberPiper(options: {
   readonly explicit: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly now: () => number;
-}): () => Promise<PiperInstallation> {
+}): PiperSearch {
   let found: PiperInstallation | null = null;
   let missing: { readonly error: unknown; readonly until: number } | null = null;
-  return async () => {
-    if (
-      found &&
-      (await access(found.python).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return found;
-    if (missing && options.now() < missing.until) throw missing.error;
-    found = null;
+  let search: Promise<PiperInstallation> | null = null;
+
+  async function look(): Promise<PiperInstallation> {
     try {
       found = await findPiper(options);
+      missing = null;
       return found;
     } catch (error) {
+      found = null;
       missing = { error, until: options.now() + missingKeptMs };
       throw error;
+    } finally {
+      search = null;
     }
+  }
+
+  async function find(): Promise<PiperInstallation> {
+    if (found && (await isThere(found.python))) return found;
+    if (missing && options.now() < missing.until) throw missing.error;
+    return (search ??= look());
+  }
+
+  return {
+    find,
+    known: async () => {
+      const wasMissing = missing !== null;
+      const now = find().catch(() => null);
+      return wasMissing ? null : now;
+    },
   };
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }

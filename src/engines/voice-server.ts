@@ -2,6 +2,7 @@
 // Knows no engine: the command comes in. Cuts no text.
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { createPiperClient, detectPiper, type PieceSpeaker, type PiperClient } from "../speech/piper-http.ts";
+import { threadProgress } from "./computing.ts";
 import {
   createServerChild,
   type ServerChild,
@@ -9,6 +10,7 @@ import {
   type ServerCommand,
   type ServerSnapshot,
 } from "./server-child.ts";
+import { createStallWatch } from "./stall-watch.ts";
 
 export interface VoiceSnapshot extends ServerSnapshot {
   /** The id of the voice that it was started with. */
@@ -20,8 +22,14 @@ export interface VoiceSnapshot extends ServerSnapshot {
 export interface VoiceServer extends PieceSpeaker {
   snapshot(): VoiceSnapshot;
   /** Another voice needs a stop first. Throws `engine_missing`, `engine_failed`, `shutting_down`. */
-  start(voice: string, command: Omit<ServerCommand, "isReady">, signal: AbortSignal): Promise<void>;
+  start(voice: string, command: VoiceCommand, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** What is started, and how. */
+export interface VoiceCommand extends Omit<ServerCommand, "isReady"> {
+  /** It ends a piece whose client has left. */
+  readonly endsWhenLeft: boolean;
 }
 
 /** When a process is replaced: what it has done by then. Piper gives no memory back, 3.5 GB were seen. */
@@ -34,6 +42,8 @@ export interface RecycleLimits {
 interface Unit {
   readonly child: ServerChild;
   client: PiperClient | null;
+  /** How far it has computed. */
+  look: () => Promise<string | null>;
   speaking: number;
   retired: boolean;
 }
@@ -51,21 +61,30 @@ export function createVoiceServer(
   },
 ): VoiceServer {
   const units = new Set<Unit>();
+  const limitText = `${options.silenceLimitMs / 1000} s`;
   let current: Unit | null = null;
   let begin: ((signal: AbortSignal) => Promise<Unit>) | null = null;
   let voice: string | null = null;
   let recycled = 0;
   let recycling: AbortController | null = null;
+  // It answers for its voice while a piece is lost in it.
+  const stalls = createStallWatch<Unit>({
+    stallMs: options.silenceLimitMs,
+    isWatched: () => true,
+    look: (unit) => unit.look(),
+    onStall: ({ child }) =>
+      void child.giveUp(`it had a text to speak, computed nothing for ${limitText} and was ended`),
+  });
   let past: Pick<ServerSnapshot, "crashes" | "lastWords"> = { crashes: [], lastWords: "" };
 
-  async function launch(command: Omit<ServerCommand, "isReady">, signal: AbortSignal, isFirst: boolean): Promise<Unit> {
+  async function launch(command: VoiceCommand, signal: AbortSignal, isFirst: boolean): Promise<Unit> {
     const child = createServerChild({
       ...options,
       what: "the speech engine",
       // A spare one that comes or goes is no change of the engine's state.
       onChange: () => (isFirst || current?.child === child ? options.onChange() : undefined),
     });
-    const unit: Unit = { child, client: null, speaking: 0, retired: false };
+    const unit: Unit = { child, client: null, look: async () => null, speaking: 0, retired: false };
     units.add(unit);
     if (isFirst) current = unit;
     try {
@@ -75,11 +94,13 @@ export function createVoiceServer(
       );
       const origin = child.origin();
       const generation = await detectPiper(origin, signal);
+      unit.look = threadProgress(child.snapshot().pid);
       unit.client = createPiperClient({
         origin,
         generation,
         concurrency: piecesAtOnce,
         timeoutMs: pieceTimeoutMs,
+        endsWhenLeft: command.endsWhenLeft,
         onOverdue: (why) => void child.giveUp(why),
       });
       return unit;
@@ -160,15 +181,19 @@ export function createVoiceServer(
         throw new GatewayError("engine_failed", `the speech engine is ${merged().phase}`);
       }
       unit.speaking++;
+      const noLongerAwaited = stalls.begin(unit);
       try {
         // It has one voice and is not told which: asked for one that it does not know it would take another.
-        return await unit.client.speak({ ...piece, voice: null }, signal);
+        const sound = await unit.client.speak({ ...piece, voice: null }, signal);
+        stalls.sign(unit);
+        return sound;
       } catch (error) {
         // What broke off has a cause. Whoever asks again at once must find that it has ended.
         if (error instanceof GatewayError && error.code === "upstream_failed" && error.cause !== undefined)
           await unit.child.ended(endedWithinMs);
         throw error;
       } finally {
+        noLongerAwaited();
         unit.speaking--;
         if (unit.retired && unit.speaking === 0) void end(unit);
         else if (isWornOut(unit)) void recycle(unit);

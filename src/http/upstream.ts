@@ -5,7 +5,7 @@ import { GatewayError, systemCode } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { readProgress } from "../engines/computing.ts";
 import type { Instance } from "../engines/instances.ts";
-import { createStallWatch } from "./stall-watch.ts";
+import { createStallWatch } from "../engines/stall-watch.ts";
 
 /** Receives an answer. Exactly one of `end` and `fail` comes last. */
 export interface AnswerSink {
@@ -56,8 +56,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.
   const agent = new Agent({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
   const isHealthy = sharedHealth((instance) => isHealthyNow(agent, instance, probeAfterMs), probeAfterMs / 2);
-  const stalls = createStallWatch({
+  const stalls = createStallWatch<Instance>({
     stallMs,
+    isWatched: ({ workers }) => workers.length > 0,
     look: (instance) => readProgress(agent, instance),
     onStall: (instance) => {
       // First: whoever asks again at once must not get the same process.

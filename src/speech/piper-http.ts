@@ -30,9 +30,15 @@ export interface PieceSpeaker {
 
 export interface PiperClient extends PieceSpeaker {
   readonly generation: PiperGeneration;
-  /** Bytes of sound that the server has made, and requests that it has answered: it never gives memory back. */
+  /** Bytes of sound that the server has sent, and pieces that it has begun: it never gives memory back. */
   produced(): { readonly bytes: number; readonly requests: number };
   close(): Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: Uint8Array;
 }
 
 const probeMs = 2_000;
@@ -66,6 +72,8 @@ export function createPiperClient(options: {
   readonly timeoutMs: number;
   /** A piece took longer than that. */
   readonly onOverdue?: (why: string) => void;
+  /** The server ends a piece whose client has left. Piper does not: there it keeps its turn until Piper is through with it. */
+  readonly endsWhenLeft: boolean;
 }): PiperClient {
   const { generation } = options;
   // It closes the connection after each answer.
@@ -74,7 +82,8 @@ export function createPiperClient(options: {
   let bytes = 0;
   let requests = 0;
 
-  async function post(piece: PieceRequest, signal: AbortSignal): Promise<{ status: number; body: Uint8Array }> {
+  async function post(piece: PieceRequest, signal: AbortSignal | null): Promise<Answer> {
+    requests++;
     const limit = AbortSignal.timeout(options.timeoutMs);
     try {
       const answer = await request(`${options.origin}${generation === "synthesize" ? "/synthesize" : "/"}`, {
@@ -85,11 +94,12 @@ export function createPiperClient(options: {
         reset: true,
         headersTimeout: 0,
         bodyTimeout: 0,
-        signal: AbortSignal.any([signal, limit]),
+        signal: signal ? AbortSignal.any([signal, limit]) : limit,
       });
-      return { status: answer.statusCode, body: await readAtMost(answer.body, soundLimit, () => endless(soundLimit)) };
+      const body = await readAtMost(answer.body, soundLimit, () => endless(soundLimit));
+      return { status: answer.statusCode, type: String(answer.headers["content-type"]), body };
     } catch (error) {
-      if (signal.aborted) throw new GatewayError("cancelled", "the client left", { cause: error });
+      if (signal?.aborted) throw left(error);
       if (limit.aborted) {
         options.onOverdue?.(`it did not speak a piece of text within ${options.timeoutMs / 1000} s and was ended`);
         throw failed(`did not answer within ${options.timeoutMs} ms`, error);
@@ -98,25 +108,37 @@ export function createPiperClient(options: {
     }
   }
 
+  async function make(piece: PieceRequest, signal: AbortSignal | null): Promise<Pcm> {
+    const answer = await post(piece, signal);
+    bytes += answer.body.length;
+    const start = JSON.stringify(piece.text.slice(0, 60));
+    // Sound is called text/html by Piper as well.
+    if (answer.status !== 200) throw failed(`answered ${answer.status} to ${start}${reasonIn(answer)}`);
+    const sound = parseWav(answer.body);
+    if (sound.samples.length === 0) throw failed(`made no sound of ${start}`);
+    return sound;
+  }
+
   return {
     generation,
     produced: () => ({ bytes, requests }),
     speak: async (piece, signal) => {
       check(piece, generation);
       const over = await turns.take(signal);
-      try {
-        const { status, body } = await post(piece, signal);
-        requests++;
-        bytes += body.length;
-        // Any failure is a web page with 500 and no reason; and sound is called text/html as well.
-        if (status !== 200) throw failed(`answered ${status} to ${JSON.stringify(piece.text.slice(0, 60))}`);
-        return parseWav(body);
-      } finally {
+      if (signal.aborted) {
         over();
+        throw left();
       }
+      const work = make(piece, options.endsWhenLeft ? signal : null).finally(over);
+      return options.endsWhenLeft ? work : unlessLeft(work, signal);
     },
     close: () => agent.destroy(),
   };
+}
+
+/** Of Piper any failure is a web page that gives no reason; the embedded engine's server gives one. */
+function reasonIn({ type, body }: Answer): string {
+  return type.startsWith("text/plain") ? `: ${new TextDecoder().decode(body.subarray(0, 300))}` : "";
 }
 
 function jsonBody({ text, voice, speaker, lengthScale }: PieceRequest): object {
@@ -166,6 +188,24 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+/** The caller goes at once, also where the work goes on: its outcome is nobody's then. */
+async function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let leave = (): void => undefined;
+  const gone = new Promise<never>((_, reject) => {
+    leave = () => reject(left());
+  });
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    return await Promise.race([work, gone]);
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}
+
+function left(cause?: unknown): GatewayError {
+  return new GatewayError("cancelled", "the client left", { cause });
 }
 
 function reasonOf(error: unknown): string {

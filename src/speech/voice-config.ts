@@ -19,6 +19,9 @@ export interface VoiceConfig {
   readonly noiseW: number;
 }
 
+/** Pause, beginning and end. Engines put them around every text: without a number for them Piper fails, sherpa-onnx never ends. */
+const framing = ["_", "^", "$"] as const;
+
 /** What a voice's own description and the manifest both say. */
 export type Speakers = Pick<VoiceConfig, "numSpeakers" | "speakers">;
 
@@ -31,11 +34,13 @@ export function parseVoiceConfig(value: unknown, voice: string): VoiceConfig {
   const numSpeakers = count(config["num_speakers"]);
   const inference = isRecord(config["inference"]) ? config["inference"] : {};
   const espeakVoice = espeak["voice"];
+  const phonemeIds = phonemeMap(config["phoneme_id_map"]);
+  const lacking = framing.filter((symbol) => !phonemeIds.has(symbol));
   const missing = [
     ...(sampleRate === null || sampleRate < 1000 || sampleRate > 384_000 ? ["audio.sample_rate"] : []),
     ...(numSpeakers === null ? ["num_speakers"] : []),
-    ...(typeof espeakVoice !== "string" ? ["espeak.voice"] : []),
-    ...(isRecord(config["phoneme_id_map"]) ? [] : ["phoneme_id_map"]),
+    ...(typeof espeakVoice !== "string" || !/^[!-~]{0,60}$/.test(espeakVoice) ? ["espeak.voice"] : []),
+    ...(lacking.length > 0 ? [`phoneme_id_map with numbers for ${lacking.join(" ")}`] : []),
   ];
   if (sampleRate === null || numSpeakers === null || typeof espeakVoice !== "string" || missing.length > 0) {
     throw new GatewayError("engine_failed", `${voice}.onnx.json describes no voice: ${missing.join(", ")}`);
@@ -46,7 +51,7 @@ export function parseVoiceConfig(value: unknown, voice: string): VoiceConfig {
     speakers: speakerMap(config["speaker_id_map"]),
     espeakVoice,
     phonemeType: typeof config["phoneme_type"] === "string" ? config["phoneme_type"] : "espeak",
-    phonemeIds: phonemeMap(config["phoneme_id_map"]),
+    phonemeIds,
     noiseScale: scale(inference["noise_scale"], 0.667),
     lengthScale: scale(inference["length_scale"], 1),
     noiseW: scale(inference["noise_w"], 0.8),

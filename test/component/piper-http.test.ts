@@ -1,5 +1,6 @@
 // Piper's servers of all generations by one client, and long texts spoken through them.
 import assert from "node:assert/strict";
+import { setMaxListeners } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it, type TestContext } from "node:test";
@@ -11,7 +12,7 @@ import {
   piperVoices,
 } from "../../src/speech/piper-http.ts";
 import { speechFile, speechStream } from "../../src/speech/synthesis.ts";
-import { parseWav } from "../../src/speech/wav.ts";
+import { parseWav, wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { type PiperStandIn, secondsPerCharacter, startPiperStandIn } from "../support/piper-stand-ins.ts";
 import { refusal, until } from "../support/scratch.ts";
@@ -20,22 +21,34 @@ import { largestJump, pitch } from "../support/sound.ts";
 const generations = ["synthesize", "json", "text"] as const;
 const plain = { voice: null, speaker: null, lengthScale: null } as const;
 const never = new AbortController().signal;
+// All tests of the file share it.
+setMaxListeners(0, never);
 
 interface Talking {
   readonly server: PiperStandIn;
   readonly client: PiperClient;
 }
 
-async function talking(t: TestContext, generation: PiperGeneration, concurrency = 2): Promise<Talking> {
+async function talking(
+  t: TestContext,
+  generation: PiperGeneration,
+  concurrency = 2,
+  endsWhenLeft = false,
+): Promise<Talking> {
   const server = await startPiperStandIn(t, { generation, voices: { "en_US-low-low": 300, "en_US-high-low": 600 } });
-  const client = createPiperClient({
-    origin: server.origin,
-    generation: await detectPiper(server.origin),
-    concurrency,
-    timeoutMs: 5_000,
-  });
-  cleanUp(t, () => client.close());
+  const client = clientOf(t, server.origin, await detectPiper(server.origin), { concurrency, endsWhenLeft });
   return { server, client };
+}
+
+function clientOf(
+  t: TestContext,
+  origin: string,
+  generation: PiperGeneration,
+  { concurrency = 2, endsWhenLeft = false, timeoutMs = 5_000 } = {},
+): PiperClient {
+  const client = createPiperClient({ origin, generation, concurrency, timeoutMs, endsWhenLeft });
+  cleanUp(t, () => client.close());
+  return client;
 }
 
 describe("a Piper server", { concurrency: true }, () => {
@@ -68,6 +81,29 @@ describe("a Piper server", { concurrency: true }, () => {
     }
   });
 
+  it("speaks as the speaker that it is told", async (t) => {
+    const server = await startPiperStandIn(t, {
+      generation: "synthesize",
+      voices: { "en_US-two-low": 300 },
+      speakers: { one: 0, two: 1 },
+    });
+    const client = clientOf(t, server.origin, "synthesize");
+    for (const [speaker, hertz] of [
+      [null, 300],
+      [0, 300],
+      [1, 600],
+    ] as const) {
+      const { samples, sampleRate } = await client.speak({ ...plain, text: "who is it?", speaker }, never);
+      assert.ok(Math.abs(pitch(samples, sampleRate) - hertz) < 10);
+    }
+  });
+
+  it("whose sound ends in half a sample is not believed: what follows would be noise", async (t) => {
+    const server = await startPiperStandIn(t, { generation: "json", voices: { v: 300 }, oddBytes: true });
+    const error = await refusal(clientOf(t, server.origin, "json").speak({ ...plain, text: "hello" }, never));
+    assert.equal(error.code, "upstream_failed");
+  });
+
   it("never gets a path for a voice, nor numbers that make no sense", async (t) => {
     const { server, client } = await talking(t, "json");
     for (const wrong of [
@@ -97,9 +133,19 @@ describe("a Piper server", { concurrency: true }, () => {
     await until("it listens", () => server.listening);
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     assert.equal(await detectPiper(origin), "text");
-    const client = createPiperClient({ origin, generation: "text", concurrency: 1, timeoutMs: 2_000 });
-    cleanUp(t, () => client.close());
+    const client = clientOf(t, origin, "text");
     assert.match((await refusal(client.speak({ ...plain, text: "a" }, never))).message, /no WAV file/);
+    const silent = createServer((_, response) =>
+      response.end(wavFile([{ sampleRate: 22_050, channels: 1, samples: new Int16Array() }])),
+    ).listen(0, "127.0.0.1");
+    cleanUp(t, () => silent.close());
+    await until("it listens", () => silent.listening);
+    const mute = clientOf(t, `http://127.0.0.1:${(silent.address() as AddressInfo).port}`, "json");
+    const unheard = await refusal(mute.speak({ ...plain, text: "hello" }, never));
+    assert.deepEqual(
+      [unheard.code, unheard.message],
+      ["upstream_failed", 'the speech engine made no sound of "hello"'],
+    );
     server.close();
     server.closeAllConnections();
     assert.match((await refusal(client.speak({ ...plain, text: "a" }, never))).message, /broke off \(ECONNREFUSED\)/);
@@ -121,13 +167,50 @@ describe("a Piper server", { concurrency: true }, () => {
     assert.deepEqual(server.spoken, ["piece 1", "piece 2", "piece 3", "piece 4", "piece 5"]);
   });
 
-  it("that does not answer in time is given up, and so is one whose client leaves", async (t) => {
-    const { server } = await talking(t, "json");
-    const client = createPiperClient({ origin: server.origin, generation: "json", concurrency: 1, timeoutMs: 100 });
-    cleanUp(t, () => client.close());
+  it("that goes on with a piece whose client has left keeps its turn and is counted, and no more come to it", async (t) => {
+    const { server, client } = await talking(t, "synthesize", 2);
+    const release = server.hold();
+    const come = async (text: string): Promise<void> => {
+      const leaving = new AbortController();
+      const work = refusal(client.speak({ ...plain, text }, leaving.signal));
+      // What is sent at once is there before an answer to what is asked later.
+      await piperVoices(server.origin);
+      leaving.abort();
+      assert.equal((await work).code, "cancelled");
+    };
+    for (const text of ["a", "b", "c", "d", "e", "f"]) await come(text);
+    assert.equal(client.produced().requests, 2);
+    const last = client.speak({ ...plain, text: "wanted" }, never);
+    release();
+    assert.ok((await last).samples.length > 0);
+    assert.equal(server.most(), 2);
+    assert.deepEqual(server.spoken, ["a", "b", "wanted"]);
+    assert.equal(client.produced().requests, 3);
+    assert.ok(client.produced().bytes > 3 * 44, "what nobody heard counts too");
+  });
+
+  it("that ends a piece whose client has left takes the next one", async (t) => {
+    const { server, client } = await talking(t, "synthesize", 1, true);
     const release = server.hold();
     cleanUp(t, release);
-    assert.match((await refusal(client.speak({ ...plain, text: "a" }, never))).message, /within 100 ms/);
+    const leaving = new AbortController();
+    const work = refusal(client.speak({ ...plain, text: "a" }, leaving.signal));
+    await until("it was asked", () => server.spoken.includes("a"));
+    leaving.abort();
+    assert.equal((await work).code, "cancelled");
+    const next = client.speak({ ...plain, text: "b" }, never);
+    await until("the next one was asked", () => server.spoken.includes("b"));
+    release();
+    await next;
+    assert.equal(client.produced().requests, 2);
+  });
+
+  it("that does not answer in time is given up, and so is one whose client leaves", async (t) => {
+    const { server, client } = await talking(t, "json");
+    const hasty = clientOf(t, server.origin, "json", { timeoutMs: 100 });
+    const release = server.hold();
+    cleanUp(t, release);
+    assert.match((await refusal(hasty.speak({ ...plain, text: "a" }, never))).message, /within 100 ms/);
     const leaving = new AbortController();
     const work = refusal(client.speak({ ...plain, text: "b" }, leaving.signal));
     await until("it was asked", () => server.spoken.includes("b"));

@@ -3,12 +3,11 @@ import assert from "node:assert/strict";
 import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { fileURLToPath } from "node:url";
 import { findLeftovers } from "../../src/engines/leftovers.ts";
 import { findPiper, piperCommand } from "../../src/engines/piper.ts";
 import { createVoiceServer, type VoiceServer } from "../../src/engines/voice-server.ts";
 import { cleanUp } from "../support/clean-up.ts";
-import { secondsPerCharacter } from "../support/piper-stand-ins.ts";
+import { secondsPerCharacter, writeFakePython } from "../support/piper-stand-ins.ts";
 import { isRunning } from "../support/processes.ts";
 import { refusal, scratchFolder, until } from "../support/scratch.ts";
 import { pitch } from "../support/sound.ts";
@@ -22,11 +21,6 @@ async function writeScript(path: string, text: string): Promise<string> {
   return path;
 }
 
-function fakePython(path: string, kind: string): Promise<string> {
-  const script = fileURLToPath(new URL("../support/fake-python.js", import.meta.url));
-  return writeScript(path, `#!/bin/sh\nexec '${process.execPath}' '${script}' ${kind} "$@"\n`);
-}
-
 interface World {
   readonly folder: string;
   readonly server: VoiceServer;
@@ -37,7 +31,7 @@ interface World {
 
 async function world(t: TestContext, kind = "synthesize", recycle = { requests: 100, bytes: 1e9 }): Promise<World> {
   const folder = await scratchFolder(t);
-  const python = await fakePython(join(folder, "python3"), kind);
+  const python = await writeFakePython(join(folder, "python3"), kind);
   const warnings: string[] = [];
   const server = createVoiceServer({
     stateDir: folder,
@@ -68,8 +62,8 @@ describe("a Python with Piper", { concurrency: true }, () => {
   it("is found in PATH, the first that has it, as the link that it may be", async (t) => {
     const folder = await scratchFolder(t);
     for (const name of ["a", "b", "c"]) await mkdir(join(folder, name));
-    await fakePython(join(folder, "a", "python3"), "nothing");
-    await fakePython(join(folder, "b", "real"), "json");
+    await writeFakePython(join(folder, "a", "python3"), "nothing");
+    await writeFakePython(join(folder, "b", "real"), "json");
     await symlink(join(folder, "b", "real"), join(folder, "b", "python3"));
     const environment = { PATH: `relative::${join(folder, "a")}:${join(folder, "c")}:${join(folder, "b")}` };
     assert.deepEqual(await findPiper({ explicit: undefined, environment }), { python: join(folder, "b", "python3") });
@@ -78,7 +72,7 @@ describe("a Python with Piper", { concurrency: true }, () => {
   it("is found by the first line of a piper command", async (t) => {
     const folder = await scratchFolder(t);
     await mkdir(join(folder, "bin"));
-    const python = await fakePython(join(folder, "python3.13"), "synthesize");
+    const python = await writeFakePython(join(folder, "python3.13"), "synthesize");
     const command = await writeScript(join(folder, "bin", "piper"), `#!${python}\nimport sys\n`);
     const environment = { PATH: join(folder, "bin") };
     assert.deepEqual(await findPiper({ explicit: undefined, environment }), { python });
@@ -91,11 +85,21 @@ describe("a Python with Piper", { concurrency: true }, () => {
     const folder = await scratchFolder(t);
     const find = (explicit?: string) => refusal(findPiper({ explicit, environment: { PATH: folder } }));
     assert.match((await find()).message, /no Python with Piper in PATH: install it with `pipx install/);
-    await fakePython(join(folder, "python3"), "no-flask");
+    await writeFakePython(join(folder, "python3"), "no-flask");
     const error = await find();
     assert.equal(error.code, "engine_missing");
     assert.match(error.message, /lacks its HTTP server's part \(flask\)/);
-    assert.match((await find(join(folder, "none"))).message, /none has no Piper/);
+    assert.match(error.message, /: install it with `\S+python3 -m pip install 'piper-tts\[http\]'`$/);
+    await mkdir(join(folder, "a b"));
+    const spaced = await writeFakePython(join(folder, "a b", "python3"), "nothing");
+    assert.equal(
+      (await find(spaced)).message,
+      `${spaced} has no Piper: install it with \`'${spaced}' -m pip install 'piper-tts[http]'\``,
+    );
+    assert.match(
+      (await find(join(folder, "none"))).message,
+      /none is no Python that runs here: name one that has Piper$/,
+    );
   });
 });
 
@@ -144,6 +148,18 @@ describe("Piper as a child", { concurrency: true }, () => {
     await until("the old one is gone", async () => !(await isRunning(pid ?? 0)));
     await server.speak({ ...plain, text: "and on" }, never);
     assert.deepEqual([server.snapshot().phase, server.snapshot().crashes, warnings], ["ready", [], []]);
+  });
+
+  it("is replaced also where its listeners leave: what it has begun counts", async (t) => {
+    const { server, start } = await world(t, "synthesize+150+50", { requests: 3, bytes: 1e9 });
+    await start("en_US-tiny-low");
+    const leaving = new AbortController();
+    const left = ["a", "b"].map((text) => refusal(server.speak({ ...plain, text }, leaving.signal)));
+    const waits = server.speak({ ...plain, text: "c" }, never);
+    setImmediate(() => leaving.abort());
+    for (const work of left) assert.equal((await work).code, "cancelled");
+    assert.ok((await waits).samples.length > 0);
+    await until("it is replaced", () => server.snapshot().recycled === 1);
   });
 
   it("is replaced after so many bytes, and a stop ends both", async (t) => {

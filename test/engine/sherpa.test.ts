@@ -24,14 +24,14 @@ interface World {
   start(voice: string, model: string): Promise<void>;
 }
 
-async function world(t: TestContext): Promise<World> {
+async function world(t: TestContext, silenceLimitMs = 20_000): Promise<World> {
   const folder = await scratchFolder(t);
   const server = createVoiceServer({
     stateDir: folder,
     environment: { PATH: process.env["PATH"] },
     startTimeoutMs: 20_000,
     stopGraceMs: 2_000,
-    silenceLimitMs: 20_000,
+    silenceLimitMs,
     now: Date.now,
     onOutput: () => undefined,
     onChange: () => undefined,
@@ -153,11 +153,32 @@ describe("sherpa-onnx with a Piper voice", { concurrency: true }, () => {
     assert.match(server.snapshot().lastWords, /ended by SIGKILL/);
   });
 
+  const linux = { skip: process.platform !== "linux" };
+  it("that loses a piece and answers for its health all the while is ended as one that hangs", linux, async (t) => {
+    const { folder, server } = await world(t, 2_000);
+    const model = await writeVoice(folder, "en_US-tone-low");
+    const prepared = await prepareVoice("en_US-tone-low", model, join(folder, "prepared"));
+    await truncate(prepared.tokens, 0);
+    await server.start("en_US-tone-low", sherpaCommand(await sherpa(), prepared, 1), never);
+    const { pid } = server.snapshot();
+    const leaving = new AbortController();
+    const gone = refusal(server.speak({ ...plain, text: "Its listener leaves." }, leaving.signal));
+    const waits = refusal(server.speak({ ...plain, text: "And somebody waits." }, never));
+    leaving.abort();
+    assert.equal((await gone).code, "cancelled");
+    assert.equal((await waits).code, "upstream_failed");
+    await until("its end is noticed", () => server.snapshot().phase === "stopped");
+    assert.equal(await isRunning(pid ?? 0), false);
+    assert.match(server.snapshot().lastWords, /computed nothing for 2 s/);
+    assert.equal(server.snapshot().silentSince, null);
+  });
+
   it("does not take a text of any size at once, and goes on", async (t) => {
     const { folder, server, start } = await world(t);
     await start("en_US-tone-low", await writeVoice(folder, "en_US-tone-low"));
     const error = await refusal(server.speak({ ...plain, text: "on and on ".repeat(10_000) }, never));
     assert.equal(error.code, "upstream_failed");
+    assert.match(error.message, /answered 413 to "on and on .{0,60}": more than 65536 bytes$/);
     assert.ok((await server.speak({ ...plain, text: "Go on." }, never)).samples.length > 0);
   });
 });

@@ -43,7 +43,8 @@ export async function startSpeechGateway(t: TestContext, options: SpeechOptions 
   const hub = await startLoopbackHub(t);
   addSpeechRepos(hub);
   const folders = await makeFolders(t);
-  if (options.embedded ?? true) {
+  const embedded = options.embedded ?? true;
+  if (embedded) {
     const { packageDir } = await sherpa();
     await mkdir(join(folders.stateDir, "engines"));
     await symlink(packageDir, join(folders.stateDir, "engines", basename(packageDir)));
@@ -52,7 +53,13 @@ export async function startSpeechGateway(t: TestContext, options: SpeechOptions 
     folders,
     yaml: `version: 1\n${options.yaml ?? speechDocument}\n`,
     environment: { HF_ENDPOINT: hub.endpoint, ...options.environment },
-    flags: ["--whisper-server", await whisperServer(), ...(options.flags ?? [])],
+    // Whatever Python the machine has.
+    flags: [
+      "--whisper-server",
+      await whisperServer(),
+      ...(embedded ? ["--speech-engine", "embedded"] : []),
+      ...(options.flags ?? []),
+    ],
   });
   return {
     ...gateway,

@@ -130,7 +130,7 @@ describe("what a voice says about itself", () => {
       espeak: { voice: "en-us" },
       num_speakers: 3,
       speaker_id_map: { p239: 0, p236: 1 },
-      phoneme_id_map: { _: [0], a: [1], bad: ["x"] },
+      phoneme_id_map: { _: [0], "^": [1], $: [2], a: [3], bad: ["x"] },
     },
     "v",
   );
@@ -138,7 +138,7 @@ describe("what a voice says about itself", () => {
   it("is its rate, its language and its sounds", () => {
     assert.equal(config.sampleRate, 22_050);
     assert.equal(config.espeakVoice, "en-us");
-    assert.deepEqual([...config.phonemeIds.keys()], ["_", "a"]);
+    assert.deepEqual([...config.phonemeIds.keys()], ["_", "^", "$", "a"]);
   });
 
   it("tells its speakers by name or number, and refuses others: Piper would speak with another voice", () => {
@@ -159,6 +159,16 @@ describe("what a voice says about itself", () => {
       /v\.onnx\.json describes no voice: audio\.sample_rate, num_sp/,
     );
     assert.throws(() => parseVoiceConfig(null, "v"));
+    const whole = { audio: { sample_rate: 22_050 }, espeak: { voice: "en-us" }, num_speakers: 1 };
+    const ids = { _: [0], "^": [1], $: [2] };
+    assert.ok(parseVoiceConfig({ ...whole, phoneme_id_map: ids }, "v"));
+    for (const [change, words] of [
+      [{ phoneme_id_map: {} }, /: phoneme_id_map with numbers for _ \^ \$$/],
+      [{ phoneme_id_map: { ...ids, $: [] } }, /: phoneme_id_map with numbers for \$$/],
+      [{ phoneme_id_map: ids, espeak: { voice: "x".repeat(200) } }, /: espeak\.voice$/],
+      [{ phoneme_id_map: ids, espeak: { voice: "en us\n" } }, /: espeak\.voice$/],
+    ] as const)
+      assert.throws(() => parseVoiceConfig({ ...whole, ...change }, "v"), words);
   });
 });
 

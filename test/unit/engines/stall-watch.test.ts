@@ -1,8 +1,8 @@
-// When a model hangs on its RPC workers: when its process says nothing at all, and not when one answer is silent.
+// When a process hangs, a model on its RPC workers: when it says nothing at all, and not when one answer is silent.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Instance } from "../../../src/engines/instances.ts";
-import { createStallWatch, type StallWatch } from "../../../src/http/stall-watch.ts";
+import { createStallWatch, type StallWatch } from "../../../src/engines/stall-watch.ts";
 
 const seconds = 1_000;
 
@@ -21,7 +21,7 @@ function instanceWith(workers: readonly string[]): Instance {
 }
 
 interface Scene {
-  readonly watch: StallWatch;
+  readonly watch: StallWatch<Instance>;
   readonly instance: Instance;
   readonly seen: { looks: number; stalls: number };
   /** Seconds go by, one after another. */
@@ -32,8 +32,9 @@ interface Scene {
 function scene(t: TestContext, mark: (look: number) => string | null): Scene {
   t.mock.timers.enable({ apis: ["setInterval"] });
   const seen = { looks: 0, stalls: 0 };
-  const watch = createStallWatch({
+  const watch = createStallWatch<Instance>({
     stallMs: 8 * seconds,
+    isWatched: ({ workers }) => workers.length > 0,
     look: async () => mark(++seen.looks),
     onStall: () => void seen.stalls++,
   });
