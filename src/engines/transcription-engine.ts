@@ -4,6 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 import { cachedTranscriptionModel } from "../hub/speech-files.ts";
 import { transcriptionRepo } from "../speech/transcription-models.ts";
 import { locateEngine } from "./locate.ts";
+import { machineMemory } from "./memory.ts";
 import { startOrMend } from "./mend-start.ts";
 import type { ServerChildOptions } from "./server-child.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
@@ -25,11 +26,18 @@ export function createTranscriptionEngine(
       readonly explicit: string | undefined;
       readonly enginesDir: string;
       readonly cacheDir: string;
+      /** Bytes by which it may grow over one upload, and at most half of the machine's memory. */
+      readonly memory: number;
       readonly warn: (message: string, fields: object) => void;
     },
 ): TranscriptionEngine {
   const { cacheDir } = options;
-  const whisper = createWhisper({ ...options, queueDepth, scratchDir: join(options.stateDir, "uploads") });
+  const whisper = createWhisper({
+    ...options,
+    queueDepth,
+    scratchDir: join(options.stateDir, "uploads"),
+    memoryLimit: Math.min(options.memory, machineMemory() / 2),
+  });
 
   async function find(): Promise<string> {
     const { explicit, enginesDir, environment } = options;

@@ -8,6 +8,7 @@ import { makeFolder } from "../desired/folder.ts";
 import { boundaryOf, createFormWatch } from "../speech/form-watch.ts";
 import { createTurns } from "../speech/turns.ts";
 import { findOnPath } from "./locate.ts";
+import { memoryOf, watchMemory } from "./memory.ts";
 import { createServerChild, type ServerChildOptions, type ServerSnapshot } from "./server-child.ts";
 import {
   isAnswer,
@@ -43,7 +44,7 @@ export interface Whisper {
   start(binary: string, model: string, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
   /**
-   * Throws `invalid_request` for a form or sound that cannot be read, `engine_failed` where it is not running, `busy` where
+   * Throws `invalid_request` for a form or sound that cannot be read, `sound_too_long`, `engine_failed` where it is not running, `busy` where
    * too many wait, `upstream_failed` where it breaks off, `cancelled`, and what the upload's own bytes throw.
    */
   transcribe(upload: Upload): Promise<Transcription>;
@@ -56,13 +57,14 @@ const endedWithinMs = 500;
 const defaultFreeWithinMs = 5_000;
 
 /**
- * `queueDepth`: how many uploads may wait. `scratchDir`: a folder of its own for uploads that are converted. `freeWithinMs`:
- * how long the work on an upload may go on that was broken off.
+ * `queueDepth`: how many uploads may wait. `scratchDir`: a folder of its own for uploads that are converted. `memoryLimit`:
+ * bytes by which it may grow. `freeWithinMs`: how long the work on an upload may go on that was broken off.
  */
 export function createWhisper(
   options: Omit<ServerChildOptions, "what"> & {
     readonly queueDepth: number;
     readonly scratchDir: string;
+    readonly memoryLimit: number;
     readonly freeWithinMs?: number;
   },
 ): Whisper {
@@ -73,10 +75,32 @@ export function createWhisper(
   let model: string | null = null;
   let converts = false;
   let busy = false;
+  /** Bytes that it had when it was ready; null where that cannot be told. */
+  let memoryAtFirst: number | null = null;
+
+  /** Ends an engine that grows without end: it knows no limit, and the machine's memory is everybody's. */
+  async function withinMemory<T>(work: Promise<T>): Promise<T> {
+    const { pid } = child.snapshot();
+    if (pid === null || memoryAtFirst === null) return work;
+    let isTooMuch = false;
+    const unwatch = watchMemory(pid, memoryAtFirst + options.memoryLimit, () => {
+      isTooMuch = true;
+      void child.stop(0);
+    });
+    try {
+      return await work;
+    } catch (error) {
+      if (!isTooMuch) throw error;
+      const message = `the sound is too long: over it the engine took more than ${options.memoryLimit} bytes of memory, and was ended`;
+      throw new GatewayError("sound_too_long", message, { param: "file", cause: error });
+    } finally {
+      unwatch();
+    }
+  }
 
   async function hear(upload: Upload, boundary: string): Promise<Transcription> {
     const watch = createFormWatch(boundary);
-    const answer = await sendUpload({ origin: child.origin(), dispatcher }, upload, boundary, watch);
+    const answer = await withinMemory(sendUpload({ origin: child.origin(), dispatcher }, upload, boundary, watch));
     if (isAnswer(answer)) return { contentType: answer.contentType, body: answer.body, fields: watch.fields };
     if (converts) await clear(options.scratchDir);
     throw refusalOf(answer, watch.hasFile(), converts);
@@ -112,6 +136,7 @@ export function createWhisper(
         },
         signal,
       );
+      memoryAtFirst = await memoryOf(child.snapshot().pid ?? 0);
     },
     stop: () => child.stop(),
     transcribe: async (upload) => {

@@ -96,6 +96,7 @@ export function createSpeech(options: {
     explicit: settings.whisperServer,
     enginesDir,
     cacheDir,
+    memory: settings.transcriptionMemory,
   });
   const synthesis = createSynthesisEngine({
     ...common("speech"),

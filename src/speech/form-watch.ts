@@ -2,10 +2,14 @@
 // nothing but the file is large. whisper-server takes a word of 40,000 characters for a minute of work that nobody can stop.
 // Pure. It reads a form as the engine's HTTP library does; whatever could be read in two ways counts as a field.
 import { GatewayError } from "../core/errors.ts";
+import { checkSound, headBytes } from "./sound-header.ts";
 import { checkField } from "./transcription-fields.ts";
 
 export interface FormWatch {
-  /** Throws `invalid_request` over a form that is none, a field that is too large or that the engine would not take. */
+  /**
+   * Throws `invalid_request` over a form that is none, a field that is too large or that the engine would not take, and as
+   * {@link checkSound} over a file, before the chunk with its end has gone by.
+   */
   see(chunk: Uint8Array): void;
   /** Those that have gone by whole; the last one where two have one name. */
   readonly fields: ReadonlyMap<string, string>;
@@ -44,6 +48,9 @@ export function createFormWatch(boundary: string): FormWatch {
   let rest: Buffer = Buffer.alloc(0);
   let name = "";
   let hasFile = false;
+  /** The file's first bytes; null once they have been looked at. */
+  let head: Buffer[] | null = null;
+  let headLength = 0;
   let parts = 0;
   let epilogue = 0;
 
@@ -99,6 +106,8 @@ export function createFormWatch(boundary: string): FormWatch {
       name = part.name;
       place = part.isFile ? "file" : "field";
       hasFile ||= part.isFile;
+      head = [];
+      headLength = 0;
     };
     if (!none)
       return through(blankLine, headersLimit, "what a part of the form says of itself", (text) =>
@@ -111,9 +120,20 @@ export function createFormWatch(boundary: string): FormWatch {
   function file(): boolean {
     const at = rest.indexOf(closing);
     // The boundary may be cut in two by a chunk's end.
-    rest = at < 0 ? rest.subarray(Math.max(0, rest.length - closing.length + 1)) : rest.subarray(at + closing.length);
+    const end = at < 0 ? Math.max(0, rest.length - closing.length + 1) : at;
+    look(rest.subarray(0, end), at >= 0);
+    rest = rest.subarray(at < 0 ? end : end + closing.length);
     if (at >= 0) place = "boundary";
     return at >= 0;
+  }
+
+  function look(bytes: Buffer, isEnd: boolean): void {
+    if (head === null) return;
+    head.push(bytes.subarray(0, headBytes - headLength));
+    headLength = Math.min(headBytes, headLength + bytes.length);
+    if (headLength < headBytes && !isEnd) return;
+    checkSound(Buffer.concat(head));
+    head = null;
   }
 
   function afterBoundary(): boolean {

@@ -69,6 +69,7 @@ describe("settings", () => {
       speechIdleMs: 600_000,
       uploadStallMs: 15_000,
       uploadLimit: 536_870_912,
+      transcriptionMemory: 4_294_967_296,
       workerIntervalMs: 5_000,
       workerStableMs: 10_000,
       workerStallMs: 60_000,

@@ -27,7 +27,8 @@ export interface TranscribeDeps {
   readonly cutOff: AbortSignal;
 }
 
-const attempts = 3;
+/** Each of those that may stand in line before it may end the engine. */
+const attempts = 17;
 /** ms for the rest of an upload that nobody wants. */
 const restMs = 30_000;
 
