@@ -53,11 +53,15 @@ export function createTranscriptionEngine(
     );
   }
 
+  const has = async (name: string): Promise<boolean> => (await cachedTranscriptionModel(cacheDir, name)) !== null;
+  /** The model of the last start that went well. */
+  let last: string | null = null;
+
   const engine = createSpeechEngine(
     {
       snapshot: whisper.snapshot,
       find,
-      has: async (name) => (await cachedTranscriptionModel(cacheDir, name)) !== null,
+      has,
       start: async (name, signal) => {
         const model = await cachedTranscriptionModel(cacheDir, name);
         if (!model) throw new GatewayError("engine_failed", `${name} is not in the model cache any more`);
@@ -65,6 +69,7 @@ export function createTranscriptionEngine(
         await startOrMend({ what: name, links, signal, warn: options.warn }, async () =>
           whisper.start(await find(), model.path, signal),
         );
+        last = name;
       },
       stop: whisper.stop,
     },
@@ -72,6 +77,11 @@ export function createTranscriptionEngine(
   );
   return {
     ...engine,
+    observe: async (wanted) => {
+      const state = await engine.observe(wanted);
+      if (last === null || wanted === null || last === wanted || state.cached.includes(wanted)) return state;
+      return { ...state, standIn: engine.runs(last) || (await has(last)) ? last : null };
+    },
     transcribe: whisper.transcribe,
     close: async () => {
       await engine.close();

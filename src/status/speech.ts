@@ -56,12 +56,15 @@ function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { b
   const failure =
     backoff.get(`${kind === "transcription" ? "transcription" : "voice"}.pull ${choiceKey(kind, wanted)}`) ??
     backoff.get(`speech.start ${speechKey(kind)}`);
+  const other = state.phase === "ready" ? state.choice : state.standIn;
+  const meanwhile = isThere || other === null ? "" : `${other} still answers`;
   if (failure) {
-    const why = `${failure.message.replace(/\.$/, "")}. ${failure.hint}`;
+    const why = `${failure.message.replace(/\.$/, "")}. ${failure.hint}${meanwhile && ` ${meanwhile}.`}`;
     if (failure.reason === "HubUnreachable") return no("HubUnreachable", why);
     return no(isThere ? failure.reason : missing(kind), why);
   }
-  if (!isThere) return no(missing(kind), `${wanted} is not here yet: it is being pulled`);
+  if (!isThere)
+    return no(missing(kind), `${wanted} is not here yet: it is being pulled${meanwhile && `; ${meanwhile}`}`);
   if (state.silentSince !== null)
     return no("NotAnswering", `${kind} does not answer; it is ended and started again if it stays silent`);
   if (state.phase === "ready" && state.choice === wanted)

@@ -37,6 +37,19 @@ for (const [why, state, condition, failed] of cases) {
   });
 }
 
+test("SpeechReady: while a choice is not here, it says what answers in its place", () => {
+  const said = (state: Partial<SpeechState>, failed?: string): string | undefined => {
+    const backoff = failed ? new Map([[failed, { ...failure, reason: "HubNotFound" }]]) : new Map<string, never>();
+    const findings = gatewayFindings(statusInput({ document, machine: { synthesis: state }, backoff }));
+    return findings.find(({ type }) => type === "SpeechReady")?.message;
+  };
+  assert.match(said({}) ?? "", /it is being pulled$/);
+  assert.match(said({ phase: "ready", choice: "de_DE-x-low" }) ?? "", /it is being pulled; de_DE-x-low still answers$/);
+  assert.match(said({ standIn: "de_DE-x-low" }) ?? "", /; de_DE-x-low still answers$/);
+  assert.match(said({ standIn: "de_DE-x-low" }, `voice.pull voice/${voice}`) ?? "", / de_DE-x-low still answers\.$/);
+  assert.equal(said({ ...here, phase: "ready", choice: "de_DE-x-low" }), "synthesis still runs with de_DE-x-low");
+});
+
 test("SpeechReady: off, there is none; of two halves the one that does not work is told", () => {
   const off = gatewayFindings(statusInput({}));
   assert.equal(
