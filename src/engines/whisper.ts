@@ -1,5 +1,6 @@
 // whisper-server as a supervised child, and the way of an upload through it: one at a time, as it does no more at once.
 // Adapts nothing: what the engine answers is the answer, but for errors, which it does not explain.
+import { randomBytes } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Agent } from "undici";
@@ -75,6 +76,9 @@ export function createWhisper(
   let model: string | null = null;
   let converts = false;
   let busy = false;
+  /** Another one at each start. */
+  let prefix = "";
+  const server = (): Parameters<typeof sendUpload>[0] => ({ base: `${child.origin()}${prefix}`, dispatcher });
   /** Bytes that it had when it was ready; null where that cannot be told. */
   let memoryAtFirst: number | null = null;
 
@@ -100,7 +104,7 @@ export function createWhisper(
 
   async function hear(upload: Upload, boundary: string): Promise<Transcription> {
     const watch = createFormWatch(boundary);
-    const answer = await withinMemory(sendUpload({ origin: child.origin(), dispatcher }, upload, boundary, watch));
+    const answer = await withinMemory(sendUpload(server(), upload, boundary, watch));
     if (isAnswer(answer)) return { contentType: answer.contentType, body: answer.body, fields: watch.fields };
     if (converts) await clear(options.scratchDir);
     throw refusalOf(answer, watch.hasFile(), converts);
@@ -112,7 +116,7 @@ export function createWhisper(
     if (phase !== "ready") return;
     try {
       const limit = AbortSignal.timeout(options.freeWithinMs ?? defaultFreeWithinMs);
-      await untilRefused({ origin: child.origin(), dispatcher }, limit);
+      await untilRefused(server(), limit);
     } catch {
       const now = child.snapshot();
       if (now.phase === "ready" && now.pid === pid) await child.stop(0);
@@ -125,14 +129,17 @@ export function createWhisper(
       // Asked to convert without ffmpeg it ends at once, with success.
       converts = (await findOnPath("ffmpeg", options.environment["PATH"] ?? "")) !== null;
       model = path;
+      const secret = `/${randomBytes(16).toString("hex")}`;
+      prefix = secret;
       await makeFolder(options.scratchDir);
       await clear(options.scratchDir);
       await child.start(
         {
           path: binary,
           workingDir: options.scratchDir,
-          args: (port) => whisperArguments(port, path, converts ? options.scratchDir : null),
-          isReady,
+          args: (port) =>
+            whisperArguments({ port, model: path, convertIn: converts ? options.scratchDir : null, prefix: secret }),
+          isReady: (origin, limit) => isReady(`${origin}${secret}`, limit),
         },
         signal,
       );

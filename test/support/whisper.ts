@@ -30,6 +30,7 @@ export async function whisperFor(
     readonly path?: string;
     readonly queueDepth?: number;
     readonly freeWithinMs?: number;
+    readonly output?: (text: string) => void;
   } = {},
 ): Promise<{ readonly whisper: Whisper; readonly folder: string }> {
   const folder = await scratchFolder(t);
@@ -44,7 +45,7 @@ export async function whisperFor(
     queueDepth: options.queueDepth ?? 4,
     freeWithinMs: options.freeWithinMs ?? 5_000,
     now: Date.now,
-    onOutput: () => undefined,
+    onOutput: options.output ?? (() => undefined),
     onChange: () => undefined,
   });
   cleanUp(t, () => whisper.close());
