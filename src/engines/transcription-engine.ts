@@ -64,7 +64,8 @@ export function createTranscriptionEngine(
       has,
       start: async (name, signal) => {
         const model = await cachedTranscriptionModel(cacheDir, name);
-        if (!model) throw new GatewayError("engine_failed", `${name} is not in the model cache any more`);
+        // It was a moment ago: with the next look it is fetched again.
+        if (!model) throw new GatewayError("cancelled", `${name} is not in the model cache any more`);
         const links = model.repo === transcriptionRepo ? [model.path] : [];
         await startOrMend({ what: name, links, signal, warn: options.warn }, async () =>
           whisper.start(await find(), model.path, signal),
