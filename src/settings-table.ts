@@ -219,6 +219,13 @@ export const settingRows = [
       "Seconds in which an upload whose turn has begun must bring 16 KiB more; else it is ended, as others wait behind it.",
   },
   {
+    flag: "upload-time",
+    variable: "GATEWAY_UPLOAD_TIME",
+    fallback: "300",
+    meaning:
+      "Seconds in which an upload whose turn has begun must be whole while others wait behind it; else it is ended.",
+  },
+  {
     flag: "transcription-memory",
     variable: "GATEWAY_TRANSCRIPTION_MEMORY",
     fallback: "4294967296",

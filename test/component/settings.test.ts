@@ -68,6 +68,7 @@ describe("settings", () => {
       piper: undefined,
       speechIdleMs: 600_000,
       uploadStallMs: 15_000,
+      uploadTimeMs: 300_000,
       uploadLimit: 536_870_912,
       transcriptionMemory: 4_294_967_296,
       workerIntervalMs: 5_000,

@@ -21,6 +21,8 @@ export interface TranscribeDeps {
   readonly uploadLimit: number;
   /** ms that an upload may bring next to nothing while the engine waits for it, and all others behind it. */
   readonly uploadStallMs: number;
+  /** ms in which one has to be whole once its turn has begun, while others wait. */
+  readonly uploadTimeMs: number;
   /** No new work is taken, and what has not begun is given up. */
   readonly stopping: AbortSignal;
   /** What is under way is given up. */
@@ -38,6 +40,8 @@ export async function transcribe(deps: TranscribeDeps, request: FastifyRequest, 
   const source = createUploadSource(raw.iterator({ destroyOnReturn: false }), {
     limit: deps.uploadLimit,
     stallMs: deps.uploadStallMs,
+    wholeMs: deps.uploadTimeMs,
+    othersWait: () => deps.engines.transcription.snapshot().users > 1,
   });
   try {
     const { contentType, body, fields } = await heard(deps, request, callOf(request, reply), source);
