@@ -50,6 +50,17 @@ test("SpeechReady: while a choice is not here, it says what answers in its place
   assert.equal(said({ ...here, phase: "ready", choice: "de_DE-x-low" }), "synthesis still runs with de_DE-x-low");
 });
 
+test("SpeechReady: an engine that ends again and again says when it starts next", () => {
+  const said = (wanted: boolean): string => {
+    const synthesis = { ...here, wanted, lastWords: "killed", crashes: [999_000, 999_500, 999_999] };
+    const findings = gatewayFindings(statusInput({ document, machine: { synthesis } }));
+    const { status, reason, message } = findings.find(({ type }) => type === "SpeechReady") ?? {};
+    return `${status} ${reason} ${message}`;
+  };
+  assert.match(said(false), /^True Idle .*, not before 1970-01-01T00:16:41\.999Z; it ended by itself: killed/);
+  assert.match(said(true), /^False EngineFailed synthesis starts again at 1970-01-01T00:16:41\.999Z; it ended/);
+});
+
 test("SpeechReady: off, there is none; of two halves the one that does not work is told", () => {
   const off = gatewayFindings(statusInput({}));
   assert.equal(
