@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { type Dispatcher, request } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { readAtMost } from "../core/read-at-most.ts";
-import { type FormWatch, formType } from "../speech/form-watch.ts";
+import { type FormWatch, formType, noBoundary } from "../speech/form-watch.ts";
 import { isEnglishOnly } from "../speech/transcription-models.ts";
 
 const transcriptionPath = "/v1/audio/transcriptions";
@@ -143,12 +143,17 @@ export async function untilRefused({ base, dispatcher }: Server, signal: AbortSi
 }
 
 /** What a failure of the engine means to the client. */
-export function refusalOf({ status, body }: Answer, hasFile: boolean, converts: boolean): GatewayError {
+export function refusalOf(
+  { status, body }: Answer,
+  form: Pick<FormWatch, "hasBegun" | "hasFile">,
+  converts: boolean,
+): GatewayError {
   const text = body.toString("utf8").trim();
-  // A failed conversion is an error 500 there, and was a success in earlier versions.
-  if (status !== 400 && !text.includes("FFmpeg"))
+  // A failed conversion is an error 500 there, and was a success in earlier versions; damaged ADPCM is one of too much memory.
+  if (status !== 400 && !/FFmpeg|vector::|std::(?:bad_alloc|length_error)/.test(text))
     return new GatewayError("upstream_failed", `the transcription engine answered ${status}: ${text.slice(0, 200)}`);
-  if (!hasFile)
+  if (!form.hasBegun()) return noBoundary();
+  if (!form.hasFile())
     return new GatewayError("invalid_request", "the form has no field `file` with the sound in it", { param: "file" });
   const others = converts
     ? " or in any form that ffmpeg reads"

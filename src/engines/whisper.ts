@@ -107,7 +107,7 @@ export function createWhisper(
     const answer = await withinMemory(sendUpload(server(), upload, boundary, watch));
     if (isAnswer(answer)) return { contentType: answer.contentType, body: answer.body, fields: watch.fields };
     if (converts) await clear(options.scratchDir);
-    throw refusalOf(answer, watch.hasFile(), converts);
+    throw refusalOf(answer, watch, converts);
   }
 
   /** The next one's turn comes when the engine can take it: one that goes on with work nobody waits for is ended. */

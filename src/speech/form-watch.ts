@@ -14,6 +14,8 @@ export interface FormWatch {
   /** Those that have gone by whole; the last one where two have one name. */
   readonly fields: ReadonlyMap<string, string>;
   hasFile(): boolean;
+  /** Whether the boundary that was announced has come. */
+  hasBegun(): boolean;
 }
 
 /** Bytes of a part that is not the file: more than any prompt that the engine reads (224 tokens). */
@@ -58,7 +60,8 @@ export function createFormWatch(boundary: string): FormWatch {
   function step(): boolean {
     switch (place) {
       case "before":
-        return through(opening, headersLimit, "the form's first boundary", () => begin());
+        if (rest.indexOf(opening) < 0 && rest.length - opening.length > headersLimit) throw noBoundary();
+        return through(opening, headersLimit, "what comes before the form's first boundary", () => begin());
       case "headers":
         return headers();
       case "file":
@@ -149,6 +152,7 @@ export function createFormWatch(boundary: string): FormWatch {
   return {
     fields,
     hasFile: () => hasFile,
+    hasBegun: () => parts > 0,
     see: (chunk) => {
       rest =
         rest.length === 0
@@ -159,12 +163,23 @@ export function createFormWatch(boundary: string): FormWatch {
   };
 }
 
-/** The engine's library splits at every `;`, quoted or not, and takes one of several names. */
+/** The engine's library splits at every `;`, quoted or not, and takes the first of several names. */
 function partOf(headers: string): { readonly name: string; readonly isFile: boolean } {
   const dispositions = headers.split("\r\n").filter((line) => /^content-disposition/i.test(line));
-  const names = [...headers.matchAll(/(?:^|[;\s])name\s*=\s*(?:"([^"]*)"|([^;\s"]*))/gi)];
-  const name = names[0]?.[1] ?? names[0]?.[2] ?? "";
-  return { name, isFile: name === "file" && names.length === 1 && dispositions.length === 1 };
+  const [first] = namesIn(headers);
+  const name = first?.[1] ?? first?.[2] ?? "";
+  // A file's name may hold anything: as it is quoted, all others take it for what it is.
+  const said = namesIn(headers.replace(/"(?:[^"\\\r\n]|\\.)*"/g, '""')).length;
+  return { name, isFile: name === "file" && said === 1 && dispositions.length === 1 };
+}
+
+function namesIn(text: string): readonly RegExpExecArray[] {
+  return [...text.matchAll(/(?:^|[;\s])name\s*=\s*(?:"([^"]*)"|([^;\s"]*))/gi)];
+}
+
+/** Of a form in which the boundary that its type announces does not come. */
+export function noBoundary(): GatewayError {
+  return invalid("the upload does not begin with the boundary that its Content-Type names");
 }
 
 function tooLong(what: string, limit: number): GatewayError {

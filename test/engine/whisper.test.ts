@@ -8,6 +8,7 @@ import { inspect } from "node:util";
 import { whisperServer } from "../support/engine.ts";
 import { isRunning } from "../support/processes.ts";
 import { refusal, scratchFolder, until } from "../support/scratch.ts";
+import { wavSaying } from "../support/sounds.ts";
 import { form, heard, someSound, startedWhisper, upload, whisperFor, writeWhisperModel } from "../support/whisper.ts";
 
 const never = new AbortController().signal;
@@ -46,6 +47,16 @@ describe("whisper-server", { concurrency: true }, () => {
       assert.equal(error.code, "invalid_request");
       assert.match(error.message, /field `file` that holds sound as WAV, FLAC or MP3; other forms need ffmpeg/);
     }
+    // Damaged ADPCM, over which it fails.
+    for (const tag of [2, 17]) {
+      const error = await refusal(heard(whisper, { file: wavSaying({ tag }) }));
+      assert.deepEqual([error.code, error.param], ["invalid_request", "file"]);
+    }
+    const astray = { ...upload(form({ file: someSound() })), contentType: "multipart/form-data; boundary=another" };
+    const lost = await refusal(whisper.transcribe(astray));
+    assert.deepEqual([lost.code, /does not begin with the boundary/.test(lost.message)], ["invalid_request", true]);
+    const small = { ...upload(form({ model: "x" })), contentType: "multipart/form-data; boundary=another" };
+    assert.equal((await refusal(whisper.transcribe(small))).message, lost.message);
     const none = await refusal(heard(whisper, { sound: "here" }));
     assert.deepEqual([none.code, none.param], ["invalid_request", "file"]);
     assert.match(none.message, /the form has no field `file`/);

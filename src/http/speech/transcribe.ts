@@ -50,8 +50,9 @@ export async function transcribe(deps: TranscribeDeps, request: FastifyRequest, 
     else void reply.type("text/event-stream").header("cache-control", "no-cache").send(events);
   } catch (error) {
     const failure = toGatewayError(error);
-    // Most clients read an answer only when they have sent everything; what is too much, or never comes, is not read.
-    if (["body_too_large", "upload_stalled"].includes(failure.code)) void reply.header("connection", "close");
+    // Most clients read an answer only when they have sent everything; what is too much, never comes or comes too late is not read.
+    if (["body_too_large", "upload_stalled", "shutting_down"].includes(failure.code))
+      void reply.header("connection", "close");
     else dropRest(raw, source);
     throw failure;
   } finally {
