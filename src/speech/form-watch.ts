@@ -52,7 +52,8 @@ export function createFormWatch(boundary: string): FormWatch {
   let hasFile = false;
   /** The file's first bytes; null once they have been looked at. */
   let head: Buffer[] | null = null;
-  let headLength = 0;
+  let fileLength = 0;
+  let leastLength = 0;
   let parts = 0;
   let epilogue = 0;
 
@@ -110,7 +111,7 @@ export function createFormWatch(boundary: string): FormWatch {
       place = part.isFile ? "file" : "field";
       hasFile ||= part.isFile;
       head = [];
-      headLength = 0;
+      fileLength = 0;
     };
     if (!none)
       return through(blankLine, headersLimit, "what a part of the form says of itself", (text) =>
@@ -131,12 +132,13 @@ export function createFormWatch(boundary: string): FormWatch {
   }
 
   function look(bytes: Buffer, isEnd: boolean): void {
-    if (head === null) return;
-    head.push(bytes.subarray(0, headBytes - headLength));
-    headLength = Math.min(headBytes, headLength + bytes.length);
-    if (headLength < headBytes && !isEnd) return;
-    checkSound(Buffer.concat(head));
-    head = null;
+    head?.push(bytes.subarray(0, Math.max(0, headBytes - fileLength)));
+    fileLength += bytes.length;
+    if (head !== null && (fileLength >= headBytes || isEnd)) {
+      leastLength = checkSound(Buffer.concat(head));
+      head = null;
+    }
+    if (isEnd && fileLength < leastLength) throw invalid("the sound has fewer samples than it says");
   }
 
   function afterBoundary(): boolean {

@@ -30,16 +30,18 @@ const wave64 = Buffer.from("2e91cf11a5d628db04c10000", "hex");
 
 /**
  * `head`: the file's first bytes, {@link headBytes} of them or all that it has. Throws `invalid_request` over sound that says
- * what no sound is, `sound_too_long`. What is no WAV, AIFF or FLAC is not judged.
+ * what no sound is, `sound_too_long`. What is no WAV, AIFF or FLAC is not judged. Gives how many bytes the file must have at
+ * least: where an AIFF has fewer samples than it says, the engine works through silence.
  */
-export function checkSound(head: Buffer): void {
+export function checkSound(head: Buffer): number {
   const [name, kind] = [head.toString("latin1", 0, 4), head.toString("latin1", 8, 12)];
   if (["RIFF", "RF64", "RIFX"].includes(name) && kind === "WAVE")
     checkWav(head, { from: 12, nameBytes: 4, isBigEndian: name === "RIFX" });
   else if (name === "riff" && head.subarray(4, 16).equals(wave64))
     checkWav(head, { from: 40, nameBytes: 16, isBigEndian: false });
-  else if (name === "FORM" && (kind === "AIFF" || kind === "AIFC")) checkAiff(head);
+  else if (name === "FORM" && (kind === "AIFF" || kind === "AIFC")) return checkAiff(head);
   else if (name === "fLaC" && head.length >= 26) checkFlac(head);
+  return 0;
 }
 
 function checkWav(head: Buffer, layout: Layout): void {
@@ -57,17 +59,20 @@ function checkWav(head: Buffer, layout: Layout): void {
   if (!isDescribed && head.length >= headBytes) throw hidden("fmt");
 }
 
-function checkAiff(head: Buffer): void {
+function checkAiff(head: Buffer): number {
   for (const { name, body } of chunksOf(head, { from: 12, nameBytes: 4, isBigEndian: true })) {
     if (name !== "COMM") continue;
     if (body.length < 18) throw hidden("COMM");
     // A number of 80 bits: the exponent, and a mantissa whose first bit is a one.
     const rate = body.readUInt32BE(10) * 2 ** ((body.readUInt16BE(8) & 0x7fff) - 16_383 - 31);
     checkFormat(rate, body.readUInt16BE(0), body.readUInt16BE(6));
-    checkLength(body.readUInt32BE(2), rate);
-    return;
+    const samples = body.readUInt32BE(2);
+    checkLength(samples, rate);
+    // No kind of it needs less than a bit for each.
+    return samples / 8;
   }
   if (head.length >= headBytes) throw hidden("COMM");
+  return 0;
 }
 
 /** What it says of itself stands in its first block. */

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { boundaryOf, createFormWatch, fieldLimit, formType } from "../../../src/speech/form-watch.ts";
+import { aiffSaying, wavSaying } from "../../support/sounds.ts";
 import { form } from "../../support/whisper.ts";
 
 const boundary = "----speech-test-boundary";
@@ -66,6 +67,14 @@ describe("a form that goes by", () => {
       'Content-Disposition: form-data; name="file"; filename="a\\"; name=\\"prompt"',
     ])
       assert.equal(refused(part(headers, large)), "taken", headers);
+  });
+
+  it("has sound as long as it says, whatever the chunks are", () => {
+    for (const step of [1, 1_000, 100_000]) {
+      assert.equal(refused(form({ file: aiffSaying({ samples: 1_600 }), model: "x" }), step), "taken");
+      assert.match(refused(form({ file: aiffSaying({ samples: 100_000 }) }), step), /fewer samples than it says/);
+      assert.match(refused(form({ file: wavSaying({ rate: 1 }) }), step), /1 samples a second/);
+    }
   });
 
   it("has an end, a beginning and not too many parts", () => {
