@@ -225,6 +225,7 @@ async function run({
       voiceCard: core.speech.voiceCard,
       uploadLimit: settings.uploadLimit,
       uploadStallMs: settings.uploadStallMs,
+      uploadTimeMs: settings.uploadTimeMs,
       stopping: stopping.signal,
       cutOff: cutOff.signal,
     },

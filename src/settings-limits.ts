@@ -6,6 +6,8 @@ export interface LimitSettings {
   readonly bodyLimit: number;
   /** Bytes. */
   readonly uploadLimit: number;
+  /** Bytes of memory that the transcription engine may take for one upload. */
+  readonly transcriptionMemory: number;
   /** Bytes that a request's line and headers may have. */
   readonly headerLimit: number;
   /** ms in which they must have come. */
@@ -26,6 +28,7 @@ export function readLimits({ whole, ms }: SettingValues): LimitSettings {
   return {
     bodyLimit: whole("body-limit", 1024),
     uploadLimit: whole("upload-limit", 1024),
+    transcriptionMemory: whole("transcription-memory", 1024),
     headerLimit: whole("header-limit", 1024),
     headerTimeoutMs: Math.max(100, ms("header-timeout")),
     requestTimeoutMs: Math.max(100, ms("request-timeout")),

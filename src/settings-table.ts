@@ -225,6 +225,20 @@ export const settingRows = [
       "Seconds in which an upload whose turn has begun must bring 16 KiB more; else it is ended, as others wait behind it.",
   },
   {
+    flag: "upload-time",
+    variable: "GATEWAY_UPLOAD_TIME",
+    fallback: "300",
+    meaning:
+      "Seconds in which an upload whose turn has begun must be whole while others wait behind it; else it is ended.",
+  },
+  {
+    flag: "transcription-memory",
+    variable: "GATEWAY_TRANSCRIPTION_MEMORY",
+    fallback: "4294967296",
+    meaning:
+      "Bytes by which the transcription engine may grow over one upload, and at most half of the machine's memory; then it is ended, and the upload told so.",
+  },
+  {
     flag: "worker-interval",
     variable: "GATEWAY_WORKER_INTERVAL",
     fallback: "5",

@@ -56,6 +56,7 @@ export interface Settings extends LimitSettings {
   readonly piper: string | undefined;
   readonly speechIdleMs: number;
   readonly uploadStallMs: number;
+  readonly uploadTimeMs: number;
   /** ms between two looks at an RPC worker. */
   readonly workerIntervalMs: number;
   /** ms that a lost RPC worker has to answer before it is used again. */
@@ -178,6 +179,7 @@ function build(text: SettingText, environment: Environment): Settings {
     piper: text("piper"),
     speechIdleMs: ms("speech-idle"),
     uploadStallMs: Math.max(100, ms("upload-stall")),
+    uploadTimeMs: ms("upload-time"),
     workerIntervalMs: Math.max(50, ms("worker-interval")),
     workerStableMs: ms("worker-stable"),
     workerStallMs: Math.max(100, ms("worker-stall")),

@@ -33,6 +33,8 @@ export const speechOperations: readonly Operation[] = [
       "speech_off",
       "busy",
       "body_too_large",
+      "upload_stalled",
+      "sound_too_long",
       "engine_missing",
       "engine_failed",
       "upstream_failed",

@@ -97,6 +97,12 @@ export const errorCatalogue = {
     reason: "BodyTooLarge",
     hint: "Send less; what a chat may have, --body-limit sets.",
   },
+  sound_too_long: {
+    status: 413,
+    reaction: "stall",
+    reason: "SoundTooLong",
+    hint: "Send the sound in parts; what the engine may take of the memory for one, --transcription-memory sets.",
+  },
   unsupported_media_type: {
     status: 415,
     reaction: "stall",

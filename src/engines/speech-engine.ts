@@ -10,6 +10,7 @@ export interface SpeechEngine {
   observe(wanted: string | null): Promise<SpeechState>;
   /** As far as it can be told without looking. */
   snapshot(): Pick<SpeechState, "phase" | "pid" | "choice" | "crashes" | "lastWords" | "silentSince"> & {
+    /** Who uses it and who waits for it. */
     readonly users: number;
   };
   /** Whether a stop waits for those who use it. */
@@ -75,7 +76,7 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
       crashes,
       lastWords,
       silentSince,
-      users: leases.users(),
+      users: leases.users() + waiting,
     };
   }
 
@@ -105,8 +106,8 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
       const [isThere] = await Promise.all([wanted !== null && parts.has(wanted), look()]);
       const cached = isThere && wanted !== null ? [wanted] : [];
       const { users, ...seen } = snapshot();
-      const idle = users === 0 && waiting === 0 && now() - usedAt >= options.idleMs;
-      return { ...seen, problem, cached, wanted: waiting > 0, idle };
+      const idle = users === 0 && now() - usedAt >= options.idleMs;
+      return { ...seen, problem, cached, standIn: null, wanted: waiting > 0, idle };
     },
     isAwaited: () => going && leases.users() > 0,
     runs: (wanted) => snapshot().choice === wanted && !going,

@@ -4,6 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 import { cachedTranscriptionModel } from "../hub/speech-files.ts";
 import { transcriptionRepo } from "../speech/transcription-models.ts";
 import { locateEngine, whyNone } from "./locate.ts";
+import { machineMemory } from "./memory.ts";
 import { startOrMend } from "./mend-start.ts";
 import type { ServerChildOptions } from "./server-child.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
@@ -27,11 +28,18 @@ export function createTranscriptionEngine(
       /** What installs the engine. */
       readonly installCommand: string;
       readonly cacheDir: string;
+      /** Bytes by which it may grow over one upload, and at most half of the machine's memory. */
+      readonly memory: number;
       readonly warn: (message: string, fields: object) => void;
     },
 ): TranscriptionEngine {
   const { cacheDir } = options;
-  const whisper = createWhisper({ ...options, queueDepth, scratchDir: join(options.stateDir, "uploads") });
+  const whisper = createWhisper({
+    ...options,
+    queueDepth,
+    scratchDir: join(options.stateDir, "uploads"),
+    memoryLimit: Math.min(options.memory, machineMemory() / 2),
+  });
 
   async function find(): Promise<string> {
     const { explicit, enginesDir, environment } = options;
@@ -47,18 +55,24 @@ export function createTranscriptionEngine(
     );
   }
 
+  const has = async (name: string): Promise<boolean> => (await cachedTranscriptionModel(cacheDir, name)) !== null;
+  /** The model of the last start that went well. */
+  let last: string | null = null;
+
   const engine = createSpeechEngine(
     {
       snapshot: whisper.snapshot,
       find,
-      has: async (name) => (await cachedTranscriptionModel(cacheDir, name)) !== null,
+      has,
       start: async (name, signal) => {
         const model = await cachedTranscriptionModel(cacheDir, name);
-        if (!model) throw new GatewayError("engine_failed", `${name} is not in the model cache any more`);
+        // It was a moment ago: with the next look it is fetched again.
+        if (!model) throw new GatewayError("cancelled", `${name} is not in the model cache any more`);
         const links = model.repo === transcriptionRepo ? [model.path] : [];
         await startOrMend({ what: name, links, signal, warn: options.warn }, async () =>
           whisper.start(await find(), model.path, signal),
         );
+        last = name;
       },
       stop: whisper.stop,
     },
@@ -66,6 +80,11 @@ export function createTranscriptionEngine(
   );
   return {
     ...engine,
+    observe: async (wanted) => {
+      const state = await engine.observe(wanted);
+      if (last === null || wanted === null || last === wanted || state.cached.includes(wanted)) return state;
+      return { ...state, standIn: engine.runs(last) || (await has(last)) ? last : null };
+    },
     transcribe: whisper.transcribe,
     close: async () => {
       await engine.close();

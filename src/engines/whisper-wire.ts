@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { type Dispatcher, request } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { readAtMost } from "../core/read-at-most.ts";
-import { type FormWatch, formType } from "../speech/form-watch.ts";
+import { type FormWatch, formType, noBoundary } from "../speech/form-watch.ts";
 import { isEnglishOnly } from "../speech/transcription-models.ts";
 
 const transcriptionPath = "/v1/audio/transcriptions";
@@ -26,6 +26,15 @@ export interface Upload {
   readonly signal: AbortSignal;
 }
 
+interface WhisperStart {
+  readonly port: number;
+  /** Absolute. */
+  readonly model: string;
+  /** A folder; null where there is no ffmpeg. */
+  readonly convertIn: string | null;
+  readonly prefix: string;
+}
+
 interface Answer {
   readonly status: number;
   readonly contentType: string;
@@ -33,12 +42,16 @@ interface Answer {
 }
 
 interface Server {
-  /** `http://127.0.0.1:PORT` */
-  readonly origin: string;
+  /** `http://127.0.0.1:PORT/SECRET` */
+  readonly base: string;
   readonly dispatcher: Dispatcher;
 }
 
-export function whisperArguments(port: number, model: string, convertIn: string | null): string[] {
+/**
+ * `prefix`: a path below which alone it answers. It asks for no key, lets every web page ask, and takes another model from
+ * whoever knows where to say so.
+ */
+export function whisperArguments({ port, model, convertIn, prefix }: WhisperStart): string[] {
   return [
     "--model",
     model,
@@ -46,6 +59,8 @@ export function whisperArguments(port: number, model: string, convertIn: string 
     "127.0.0.1",
     "--port",
     String(port),
+    "--request-path",
+    prefix,
     "--inference-path",
     transcriptionPath,
     // It takes everything for English otherwise; a request may still name its language.
@@ -55,9 +70,9 @@ export function whisperArguments(port: number, model: string, convertIn: string 
 }
 
 /** The port opens when the model is loaded; a version without /health answers 404 then. It answers while it works, too. */
-export async function isReady(origin: string, signal: AbortSignal): Promise<boolean> {
+export async function isReady(base: string, signal: AbortSignal): Promise<boolean> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(healthMs)]);
-  const answer = await request(`${origin}/health`, { reset: true, signal: limit });
+  const answer = await request(`${base}/health`, { reset: true, signal: limit });
   await answer.body.dump();
   return answer.statusCode === 200 || answer.statusCode === 404;
 }
@@ -67,7 +82,7 @@ export async function isReady(origin: string, signal: AbortSignal): Promise<bool
  * engine broke off, and what the upload's own bytes throw.
  */
 export async function sendUpload(
-  { origin, dispatcher }: Server,
+  { base, dispatcher }: Server,
   upload: Upload,
   boundary: string,
   watch: FormWatch,
@@ -85,7 +100,7 @@ export async function sendUpload(
     }
   }
   try {
-    const answer = await request(`${origin}${transcriptionPath}`, {
+    const answer = await request(`${base}${transcriptionPath}`, {
       dispatcher,
       method: "POST",
       headers: {
@@ -115,8 +130,8 @@ const emptyBoundary = "is-it-free";
 const emptyForm = `--${emptyBoundary}\r\nContent-Disposition: form-data; name="model"\r\n\r\n\r\n--${emptyBoundary}--\r\n`;
 
 /** A form without sound is refused at once, but stands in the same line as the uploads. Throws where it breaks off. */
-export async function untilRefused({ origin, dispatcher }: Server, signal: AbortSignal): Promise<void> {
-  const answer = await request(`${origin}${transcriptionPath}`, {
+export async function untilRefused({ base, dispatcher }: Server, signal: AbortSignal): Promise<void> {
+  const answer = await request(`${base}${transcriptionPath}`, {
     dispatcher,
     method: "POST",
     headers: { "content-type": formType(emptyBoundary) },
@@ -128,12 +143,17 @@ export async function untilRefused({ origin, dispatcher }: Server, signal: Abort
 }
 
 /** What a failure of the engine means to the client. */
-export function refusalOf({ status, body }: Answer, hasFile: boolean, converts: boolean): GatewayError {
+export function refusalOf(
+  { status, body }: Answer,
+  form: Pick<FormWatch, "hasBegun" | "hasFile">,
+  converts: boolean,
+): GatewayError {
   const text = body.toString("utf8").trim();
-  // A failed conversion is an error 500 there, and was a success in earlier versions.
-  if (status !== 400 && !text.includes("FFmpeg"))
+  // A failed conversion is an error 500 there, and was a success in earlier versions; damaged ADPCM is one of too much memory.
+  if (status !== 400 && !/FFmpeg|vector::|std::(?:bad_alloc|length_error)/.test(text))
     return new GatewayError("upstream_failed", `the transcription engine answered ${status}: ${text.slice(0, 200)}`);
-  if (!hasFile)
+  if (!form.hasBegun()) return noBoundary();
+  if (!form.hasFile())
     return new GatewayError("invalid_request", "the form has no field `file` with the sound in it", { param: "file" });
   const others = converts
     ? " or in any form that ffmpeg reads"

@@ -1,5 +1,6 @@
 // whisper-server as a supervised child, and the way of an upload through it: one at a time, as it does no more at once.
 // Adapts nothing: what the engine answers is the answer, but for errors, which it does not explain.
+import { randomBytes } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Agent } from "undici";
@@ -8,6 +9,7 @@ import { makeFolder } from "../desired/folder.ts";
 import { boundaryOf, createFormWatch } from "../speech/form-watch.ts";
 import { createTurns } from "../speech/turns.ts";
 import { findOnPath } from "./locate.ts";
+import { memoryOf, watchMemory } from "./memory.ts";
 import { createServerChild, type ServerChildOptions, type ServerSnapshot } from "./server-child.ts";
 import {
   isAnswer,
@@ -43,7 +45,7 @@ export interface Whisper {
   start(binary: string, model: string, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
   /**
-   * Throws `invalid_request` for a form or sound that cannot be read, `engine_failed` where it is not running, `busy` where
+   * Throws `invalid_request` for a form or sound that cannot be read, `sound_too_long`, `engine_failed` where it is not running, `busy` where
    * too many wait, `upstream_failed` where it breaks off, `cancelled`, and what the upload's own bytes throw.
    */
   transcribe(upload: Upload): Promise<Transcription>;
@@ -56,13 +58,14 @@ const endedWithinMs = 500;
 const defaultFreeWithinMs = 5_000;
 
 /**
- * `queueDepth`: how many uploads may wait. `scratchDir`: a folder of its own for uploads that are converted. `freeWithinMs`:
- * how long the work on an upload may go on that was broken off.
+ * `queueDepth`: how many uploads may wait. `scratchDir`: a folder of its own for uploads that are converted. `memoryLimit`:
+ * bytes by which it may grow. `freeWithinMs`: how long the work on an upload may go on that was broken off.
  */
 export function createWhisper(
   options: Omit<ServerChildOptions, "what"> & {
     readonly queueDepth: number;
     readonly scratchDir: string;
+    readonly memoryLimit: number;
     readonly freeWithinMs?: number;
   },
 ): Whisper {
@@ -73,13 +76,38 @@ export function createWhisper(
   let model: string | null = null;
   let converts = false;
   let busy = false;
+  /** Another one at each start. */
+  let prefix = "";
+  const server = (): Parameters<typeof sendUpload>[0] => ({ base: `${child.origin()}${prefix}`, dispatcher });
+  /** Bytes that it had when it was ready; null where that cannot be told. */
+  let memoryAtFirst: number | null = null;
+
+  /** Ends an engine that grows without end: it knows no limit, and the machine's memory is everybody's. */
+  async function withinMemory<T>(work: Promise<T>): Promise<T> {
+    const { pid } = child.snapshot();
+    if (pid === null || memoryAtFirst === null) return work;
+    let isTooMuch = false;
+    const unwatch = watchMemory(pid, memoryAtFirst + options.memoryLimit, () => {
+      isTooMuch = true;
+      void child.stop(0);
+    });
+    try {
+      return await work;
+    } catch (error) {
+      if (!isTooMuch) throw error;
+      const message = `the sound is too long: over it the engine took more than ${options.memoryLimit} bytes of memory, and was ended`;
+      throw new GatewayError("sound_too_long", message, { param: "file", cause: error });
+    } finally {
+      unwatch();
+    }
+  }
 
   async function hear(upload: Upload, boundary: string): Promise<Transcription> {
     const watch = createFormWatch(boundary);
-    const answer = await sendUpload({ origin: child.origin(), dispatcher }, upload, boundary, watch);
+    const answer = await withinMemory(sendUpload(server(), upload, boundary, watch));
     if (isAnswer(answer)) return { contentType: answer.contentType, body: answer.body, fields: watch.fields };
     if (converts) await clear(options.scratchDir);
-    throw refusalOf(answer, watch.hasFile(), converts);
+    throw refusalOf(answer, watch, converts);
   }
 
   /** The next one's turn comes when the engine can take it: one that goes on with work nobody waits for is ended. */
@@ -88,7 +116,7 @@ export function createWhisper(
     if (phase !== "ready") return;
     try {
       const limit = AbortSignal.timeout(options.freeWithinMs ?? defaultFreeWithinMs);
-      await untilRefused({ origin: child.origin(), dispatcher }, limit);
+      await untilRefused(server(), limit);
     } catch {
       const now = child.snapshot();
       if (now.phase === "ready" && now.pid === pid) await child.stop(0);
@@ -101,17 +129,21 @@ export function createWhisper(
       // Asked to convert without ffmpeg it ends at once, with success.
       converts = (await findOnPath("ffmpeg", options.environment["PATH"] ?? "")) !== null;
       model = path;
+      const secret = `/${randomBytes(16).toString("hex")}`;
+      prefix = secret;
       await makeFolder(options.scratchDir);
       await clear(options.scratchDir);
       await child.start(
         {
           path: binary,
           workingDir: options.scratchDir,
-          args: (port) => whisperArguments(port, path, converts ? options.scratchDir : null),
-          isReady,
+          args: (port) =>
+            whisperArguments({ port, model: path, convertIn: converts ? options.scratchDir : null, prefix: secret }),
+          isReady: (origin, limit) => isReady(`${origin}${secret}`, limit),
         },
         signal,
       );
+      memoryAtFirst = await memoryOf(child.snapshot().pid ?? 0);
     },
     stop: () => child.stop(),
     transcribe: async (upload) => {

@@ -97,6 +97,7 @@ export function createSpeech(options: {
     enginesDir,
     installCommand: settings.command("engine", "install", "whisper"),
     cacheDir,
+    memory: settings.transcriptionMemory,
   });
   const synthesis = createSynthesisEngine({
     ...common("speech"),

@@ -14,7 +14,7 @@ import { type NativeRoutesDeps, nativeRoutes } from "./native/routes.ts";
 import type { OpenAnswers } from "./open-answers.ts";
 import { openApiRoute } from "./openapi-route.ts";
 import { servedPrefixes } from "./prefixes.ts";
-import { limitConnections, limitSilence, type ServerLimits, serverOptions } from "./server-limits.ts";
+import { limitConnections, limitSilence, refuseUnsent, type ServerLimits, serverOptions } from "./server-limits.ts";
 import { audioRoutes, type SpeechRoutesDeps, speechRoutes } from "./speech/routes.ts";
 
 declare module "fastify" {
@@ -75,6 +75,7 @@ export function buildApp({
     ...serverOptions(settings),
   });
   limitSilence(app.server, settings.writeStallMs);
+  refuseUnsent(app.server, Math.max(settings.bodyLimit, speech.uploadLimit));
   const routes: ServedRoute[] = [];
   app.addHook("onRoute", (route) => {
     const { method, url } = route;

@@ -61,6 +61,14 @@ export function serverOptions({
   };
 }
 
+/** A client that asks before it sends its body is told to go on, unless the body is larger than any that is taken. */
+export function refuseUnsent(server: Server, mostBytes: number): void {
+  server.on("checkContinue", (request, response) => {
+    if (!(Number(request.headers["content-length"]) > mostBytes)) response.writeContinue();
+    server.emit("request", request, response);
+  });
+}
+
 /** What the HTTP parser would not take: an answer in the gateway's own shape, then the end of the connection. */
 function refuseUnread({ code }: NodeJS.ErrnoException, socket: Socket): void {
   // A client that went away is no error; and in the middle of an answer there is no place for another.

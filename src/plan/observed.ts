@@ -155,6 +155,8 @@ export interface SpeechState {
   readonly choice: string | null;
   /** What the document names, where it is on disk; empty while it is off. */
   readonly cached: readonly string[];
+  /** What it ran with last and can run with again, where the document's is not on disk; else null. */
+  readonly standIn: string | null;
   /** Times (ms) of exits nobody asked for. */
   readonly crashes: readonly number[];
   /** Of the exit before, if nobody asked for that; else empty. */
@@ -176,6 +178,7 @@ export const restingSpeech: SpeechState = {
   pid: null,
   choice: null,
   cached: [],
+  standIn: null,
   crashes: [],
   lastWords: "",
   silentSince: null,

@@ -55,19 +55,23 @@ function planEngine(
   now: number,
 ): SpeechCandidate[] {
   const isThere = state.cached.includes(wanted);
+  // The one before serves until the next one is there.
+  const next = isThere ? wanted : state.standIn;
   if (state.phase === "ready") {
-    // The one before serves until the next one is there.
-    if (state.choice !== wanted) return isThere ? stopped(kind, state, "ChoiceChanged", `to go on with ${wanted}`) : [];
-    return state.idle && !isNeeded ? stopped(kind, state, "Idle", "which nobody has used for a while") : [];
+    if (isThere && state.choice !== wanted) return stopped(kind, state, "ChoiceChanged", `to go on with ${wanted}`);
+    const comesBack = state.choice === wanted || state.choice === state.standIn;
+    return comesBack && state.idle && !isNeeded
+      ? stopped(kind, state, "Idle", "which nobody has used for a while")
+      : [];
   }
-  if (state.phase !== "stopped" || !isThere || !isNeeded || state.problem !== null) return [];
+  if (state.phase !== "stopped" || next === null || !isNeeded || state.problem !== null) return [];
   const action: Action = {
     kind: "speech.start",
     key: speechKey(kind),
     engine: kind,
-    choice: wanted,
+    choice: next,
     reason: state.lastWords === "" ? "EngineStopped" : "EngineCrashed",
-    message: `start ${kind} with ${wanted}`,
+    message: `start ${kind} with ${next}`,
     disrupts: [],
   };
   return [{ action, notBefore: restartAfterCrash(state.crashes, now) }];

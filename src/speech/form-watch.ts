@@ -2,14 +2,20 @@
 // nothing but the file is large. whisper-server takes a word of 40,000 characters for a minute of work that nobody can stop.
 // Pure. It reads a form as the engine's HTTP library does; whatever could be read in two ways counts as a field.
 import { GatewayError } from "../core/errors.ts";
+import { checkSound, headBytes } from "./sound-header.ts";
 import { checkField } from "./transcription-fields.ts";
 
 export interface FormWatch {
-  /** Throws `invalid_request` over a form that is none, a field that is too large or that the engine would not take. */
+  /**
+   * Throws `invalid_request` over a form that is none, a field that is too large or that the engine would not take, and as
+   * {@link checkSound} over a file, before the chunk with its end has gone by.
+   */
   see(chunk: Uint8Array): void;
   /** Those that have gone by whole; the last one where two have one name. */
   readonly fields: ReadonlyMap<string, string>;
   hasFile(): boolean;
+  /** Whether the boundary that was announced has come. */
+  hasBegun(): boolean;
 }
 
 /** Bytes of a part that is not the file: more than any prompt that the engine reads (224 tokens). */
@@ -44,6 +50,10 @@ export function createFormWatch(boundary: string): FormWatch {
   let rest: Buffer = Buffer.alloc(0);
   let name = "";
   let hasFile = false;
+  /** The file's first bytes; null once they have been looked at. */
+  let head: Buffer[] | null = null;
+  let fileLength = 0;
+  let leastLength = 0;
   let parts = 0;
   let epilogue = 0;
 
@@ -51,7 +61,8 @@ export function createFormWatch(boundary: string): FormWatch {
   function step(): boolean {
     switch (place) {
       case "before":
-        return through(opening, headersLimit, "the form's first boundary", () => begin());
+        if (rest.indexOf(opening) < 0 && rest.length - opening.length > headersLimit) throw noBoundary();
+        return through(opening, headersLimit, "what comes before the form's first boundary", () => begin());
       case "headers":
         return headers();
       case "file":
@@ -99,6 +110,8 @@ export function createFormWatch(boundary: string): FormWatch {
       name = part.name;
       place = part.isFile ? "file" : "field";
       hasFile ||= part.isFile;
+      head = [];
+      fileLength = 0;
     };
     if (!none)
       return through(blankLine, headersLimit, "what a part of the form says of itself", (text) =>
@@ -111,9 +124,21 @@ export function createFormWatch(boundary: string): FormWatch {
   function file(): boolean {
     const at = rest.indexOf(closing);
     // The boundary may be cut in two by a chunk's end.
-    rest = at < 0 ? rest.subarray(Math.max(0, rest.length - closing.length + 1)) : rest.subarray(at + closing.length);
+    const end = at < 0 ? Math.max(0, rest.length - closing.length + 1) : at;
+    look(rest.subarray(0, end), at >= 0);
+    rest = rest.subarray(at < 0 ? end : end + closing.length);
     if (at >= 0) place = "boundary";
     return at >= 0;
+  }
+
+  function look(bytes: Buffer, isEnd: boolean): void {
+    head?.push(bytes.subarray(0, Math.max(0, headBytes - fileLength)));
+    fileLength += bytes.length;
+    if (head !== null && (fileLength >= headBytes || isEnd)) {
+      leastLength = checkSound(Buffer.concat(head));
+      head = null;
+    }
+    if (isEnd && fileLength < leastLength) throw invalid("the sound has fewer samples than it says");
   }
 
   function afterBoundary(): boolean {
@@ -129,6 +154,7 @@ export function createFormWatch(boundary: string): FormWatch {
   return {
     fields,
     hasFile: () => hasFile,
+    hasBegun: () => parts > 0,
     see: (chunk) => {
       rest =
         rest.length === 0
@@ -139,12 +165,23 @@ export function createFormWatch(boundary: string): FormWatch {
   };
 }
 
-/** The engine's library splits at every `;`, quoted or not, and takes one of several names. */
+/** The engine's library splits at every `;`, quoted or not, and takes the first of several names. */
 function partOf(headers: string): { readonly name: string; readonly isFile: boolean } {
   const dispositions = headers.split("\r\n").filter((line) => /^content-disposition/i.test(line));
-  const names = [...headers.matchAll(/(?:^|[;\s])name\s*=\s*(?:"([^"]*)"|([^;\s"]*))/gi)];
-  const name = names[0]?.[1] ?? names[0]?.[2] ?? "";
-  return { name, isFile: name === "file" && names.length === 1 && dispositions.length === 1 };
+  const [first] = namesIn(headers);
+  const name = first?.[1] ?? first?.[2] ?? "";
+  // A file's name may hold anything: as it is quoted, all others take it for what it is.
+  const said = namesIn(headers.replace(/"(?:[^"\\\r\n]|\\.)*"/g, '""')).length;
+  return { name, isFile: name === "file" && said === 1 && dispositions.length === 1 };
+}
+
+function namesIn(text: string): readonly RegExpExecArray[] {
+  return [...text.matchAll(/(?:^|[;\s])name\s*=\s*(?:"([^"]*)"|([^;\s"]*))/gi)];
+}
+
+/** Of a form in which the boundary that its type announces does not come. */
+export function noBoundary(): GatewayError {
+  return invalid("the upload does not begin with the boundary that its Content-Type names");
 }
 
 function tooLong(what: string, limit: number): GatewayError {

@@ -1,6 +1,8 @@
 // What is said of speech: its condition, and its part of /status. Pure.
+
+import { restartAfterCrash } from "../core/backoff.ts";
 import type { Desired } from "../desired/document.ts";
-import type { BackoffEntry } from "../plan/actions.ts";
+import type { BackoffEntry, Plan } from "../plan/actions.ts";
 import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
 import { choiceKey, speechKey } from "../plan/speech.ts";
 
@@ -31,6 +33,7 @@ type Said = Omit<SpeechFinding, "type">;
 interface SpeechInput {
   readonly desired: Pick<Desired, "speech">;
   readonly observed: Pick<Observed, "speech">;
+  readonly plan: Pick<Plan, "held">;
   readonly backoff: ReadonlyMap<string, BackoffEntry>;
 }
 
@@ -50,27 +53,39 @@ export function speechFindings(input: SpeechInput): SpeechFinding[] {
   return [{ ...first, type: "SpeechReady", message }];
 }
 
-function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { backoff }: SpeechInput): Said {
+function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { backoff, plan }: SpeechInput): Said {
   const isThere = state.cached.includes(wanted);
   if (state.problem !== null && state.phase === "stopped") return no("EngineMissing", state.problem);
   const failure =
     backoff.get(`${kind === "transcription" ? "transcription" : "voice"}.pull ${choiceKey(kind, wanted)}`) ??
     backoff.get(`speech.start ${speechKey(kind)}`);
+  const other = state.phase === "ready" ? state.choice : state.standIn;
+  const meanwhile = isThere || other === null ? "" : `${other} still answers`;
   if (failure) {
-    const why = `${failure.message.replace(/\.$/, "")}. ${failure.hint}`;
+    const why = `${failure.message.replace(/\.$/, "")}. ${failure.hint}${meanwhile && ` ${meanwhile}.`}`;
     if (failure.reason === "HubUnreachable") return no("HubUnreachable", why);
     return no(isThere ? failure.reason : missing(kind), why);
   }
-  if (!isThere) return no(missing(kind), `${wanted} is not here yet: it is being pulled`);
+  if (!isThere)
+    return no(missing(kind), `${wanted} is not here yet: it is being pulled${meanwhile && `; ${meanwhile}`}`);
   if (state.silentSince !== null)
     return no("NotAnswering", `${kind} does not answer; it is ended and started again if it stays silent`);
   if (state.phase === "ready" && state.choice === wanted)
     return yes("Serving", `${kind} runs with ${wanted} as process ${state.pid ?? 0}`);
   if (state.phase === "ready") return no("Changing", `${kind} still runs with ${state.choice ?? "another"}`);
   if (state.phase === "starting") return no("Starting", `${kind} is starting with ${wanted}`);
-  if (state.lastWords !== "")
-    return yes("Idle", `${kind} starts again with the next request; it ended by itself: ${state.lastWords}`);
-  return yes("Idle", `${kind} starts with the first request`);
+  if (state.lastWords === "") return yes("Idle", `${kind} starts with the first request`);
+  const ended = `it ended by itself: ${state.lastWords}`;
+  const last = state.crashes.at(-1) ?? 0;
+  const earliest = restartAfterCrash(state.crashes, last);
+  const pause = plan.held.find(({ action, why }) => action.key === speechKey(kind) && why === "backoff");
+  if (pause) return no("EngineFailed", `${kind} starts again at ${timeOf(pause.until ?? earliest)}; ${ended}`);
+  const when = earliest > last ? `, not before ${timeOf(earliest)}` : "";
+  return yes("Idle", `${kind} starts again with the next request${when}; ${ended}`);
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 function missing(kind: SpeechKind): string {

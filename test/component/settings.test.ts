@@ -27,7 +27,7 @@ function problem(args: readonly string[], environment: Environment = {}): Gatewa
 
 describe("settings", () => {
   it("have the documented defaults", () => {
-    const { environment: _, ...settings } = read();
+    const { environment: _, command: _command, ...settings } = read();
     assert.deepEqual(settings, {
       host: "127.0.0.1",
       port: 8484,
@@ -68,7 +68,9 @@ describe("settings", () => {
       piper: undefined,
       speechIdleMs: 600_000,
       uploadStallMs: 15_000,
+      uploadTimeMs: 300_000,
       uploadLimit: 536_870_912,
+      transcriptionMemory: 4_294_967_296,
       workerIntervalMs: 5_000,
       workerStableMs: 10_000,
       workerStallMs: 60_000,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
-import { createUploadSource, type UploadSource } from "../../src/http/speech/upload-source.ts";
+import { createUploadSource, type UploadRules, type UploadSource } from "../../src/http/speech/upload-source.ts";
 import { refusal, until } from "../support/scratch.ts";
 
 async function textOf(source: UploadSource): Promise<string> {
@@ -11,8 +11,14 @@ async function textOf(source: UploadSource): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-function sourceOf(stream: PassThrough, rules: { limit?: number; stallMs?: number } = {}): UploadSource {
-  return createUploadSource(stream.iterator({ destroyOnReturn: false }), { limit: 8e6, stallMs: 10_000, ...rules });
+function sourceOf(stream: PassThrough, rules: Partial<UploadRules> = {}): UploadSource {
+  return createUploadSource(stream.iterator({ destroyOnReturn: false }), {
+    limit: 8e6,
+    stallMs: 10_000,
+    wholeMs: 10_000,
+    othersWait: () => true,
+    ...rules,
+  });
 }
 
 describe("an upload on its way", { concurrency: true }, () => {
@@ -55,6 +61,22 @@ describe("an upload on its way", { concurrency: true }, () => {
     const dropping = setInterval(() => drops.write("x"), 20);
     assert.equal((await refusal(textOf(sourceOf(drops, { stallMs: 200 })))).code, "upload_stalled");
     clearInterval(dropping);
+  });
+
+  it("that comes for ever is given up once others wait, and not before", async () => {
+    const steady = new PassThrough();
+    let came = 0;
+    const coming = setInterval(() => (came += 1) && steady.write(Buffer.alloc(20_000)), 10);
+    let others = false;
+    const rules = { wholeMs: 100, othersWait: () => others };
+    const given = refusal(textOf(sourceOf(steady, rules)));
+    await until("it is long overdue, and goes on", () => came > 30);
+    assert.equal(steady.readableLength < 200_000, true);
+    others = true;
+    const error = await given;
+    clearInterval(coming);
+    assert.equal(error.code, "upload_stalled");
+    assert.match(error.message, /was not whole 0\.1 s after its turn had begun/);
   });
 
   it("has a limit, and can be read by others afterwards", async () => {

@@ -77,7 +77,10 @@ test("another transcription model by the file, and engines that are killed", asy
   };
   assert.equal(await text(), spokenWords);
   await gateway.writeConfig(`version: 1\n${speechDocument.replace("said.en", "base.en")}\n`);
-  await gateway.until("the other one", ({ speech }) => speech.transcription?.choice === "ggml-base.en.bin");
+  await gateway.until("the other one", ({ speech }) => {
+    const { choice, running } = speech.transcription ?? { choice: "", running: null };
+    return choice === "ggml-base.en.bin" && running !== "ggml-said.en.bin";
+  });
   assert.equal(await text(), otherWords);
 
   await t.test("killed while it hears: what has come of the upload is sent to the next one", async () => {

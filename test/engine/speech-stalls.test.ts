@@ -12,6 +12,7 @@ import { form, someSound, startedWhisper, upload } from "../support/whisper.ts";
 interface Answer {
   readonly status: number;
   readonly code: string | undefined;
+  readonly connection: string | undefined;
 }
 
 /** An upload of which only so many bytes come. */
@@ -31,7 +32,7 @@ function beginUpload(gateway: SpeechGateway, bytes: number): Promise<Answer> {
       response.on("end", () => {
         call.destroy();
         const { error } = JSON.parse(text) as { error?: { code: string } };
-        resolve({ status: response.statusCode ?? 0, code: error?.code });
+        resolve({ status: response.statusCode ?? 0, code: error?.code, connection: response.headers.connection });
       });
     });
     call.on("error", reject);
@@ -148,7 +149,38 @@ test("an upload that stops coming once its turn has begun is ended, and the next
   const stalled = beginUpload(gateway, 5_000);
   await gateway.until("it has its turn", ({ speech }) => speech.transcription?.inFlight === 1);
   assert.equal(await heard(gateway), spokenWords);
-  assert.deepEqual(await stalled, { status: 408, code: "upload_stalled" });
+  assert.deepEqual(await stalled, { status: 408, code: "upload_stalled", connection: "close" });
+});
+
+test("an upload that comes steadily and never ends is ended once others wait", async (t) => {
+  const gateway = await startSpeechGateway(t, { flags: ["--upload-time", "0.5"] });
+  assert.equal(await heard(gateway), spokenWords);
+  const steady = request(`${gateway.url}/v1/audio/transcriptions`, {
+    method: "POST",
+    headers: { "content-type": "multipart/form-data; boundary=----speech-test-boundary" },
+  });
+  steady.on("error", () => undefined);
+  const status = new Promise((resolve) => steady.on("response", (response) => resolve(response.statusCode)));
+  const body = form({ file: someSound() });
+  steady.write(body.subarray(0, body.length - 100));
+  const coming = setInterval(() => steady.write(Buffer.alloc(32_768)), 20);
+  cleanUp(t, () => {
+    clearInterval(coming);
+    steady.destroy();
+  });
+  await gateway.until("it has its turn", ({ speech }) => speech.transcription?.inFlight === 1);
+  assert.equal(await heard(gateway), spokenWords);
+  assert.equal(await status, 408);
+});
+
+test("a stop while an upload comes: its client is told that the connection ends with the answer", async (t) => {
+  const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "0.3", "--drain-timeout", "0.3"] });
+  assert.equal(await heard(gateway), spokenWords);
+  const cut = beginUpload(gateway, 5_000);
+  await gateway.until("it has its turn", ({ speech }) => speech.transcription?.inFlight === 1);
+  const stopped = gateway.gateway.stop();
+  assert.deepEqual(await cut, { status: 503, code: "shutting_down", connection: "close" });
+  await stopped;
 });
 
 test("a stop answers those who wait at once, and those who are heard when their time is up", async (t) => {
@@ -168,9 +200,9 @@ test("a stop answers those who wait at once, and those who are heard when their 
   const speaking = fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice: lowVoice, input: "Hello." }));
   await until("it has begun", () => gateway.engine("synthesis").phase !== "stopped");
   const stopped = gateway.gateway.stop();
-  assert.deepEqual(await waiting, { status: 503, code: "shutting_down" });
+  assert.deepEqual(await waiting, { status: 503, code: "shutting_down", connection: "close" });
   assert.equal(firstAt, 0);
-  assert.deepEqual(await running, { status: 503, code: "shutting_down" });
+  assert.deepEqual(await running, { status: 503, code: "shutting_down", connection: "close" });
   assert.ok([200, 503].includes((await speaking).status));
   await stopped;
 });

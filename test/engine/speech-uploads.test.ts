@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { wavHeader } from "../../src/speech/wav.ts";
+import { cleanUp } from "../support/clean-up.ts";
 import { codeOf } from "../support/own-calls.ts";
 import { soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
 import { someSound } from "../support/whisper.ts";
@@ -75,6 +76,23 @@ test("100 MB pass through, and the gateway's memory stays what it was", async (t
   assert.ok(grown < 60, `${grown} MB`);
   const after = await gateway.json("/v1/audio/transcriptions", soundForm(someSound()));
   assert.equal((after.body["text"] as string).trim(), spokenWords);
+});
+
+test("a client that asks before it sends too much is refused before it has sent any of it", async (t) => {
+  const gateway = await startSpeechGateway(t, { flags: ["--upload-limit", "1000000", "--body-limit", "1000000"] });
+  const { hostname, port } = new URL(gateway.url);
+  const answerTo = async (bytes: number, end: RegExp): Promise<string> => {
+    const socket = connect(Number(port), hostname);
+    cleanUp(t, () => socket.destroy());
+    socket.write(
+      `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: ${hostname}:${port}\r\nExpect: 100-continue\r\nContent-Type: multipart/form-data; boundary=${boundary}\r\nContent-Length: ${bytes}\r\n\r\n`,
+    );
+    let text = "";
+    for await (const chunk of socket) if (end.test((text += String(chunk)))) break;
+    return text;
+  };
+  assert.match(await answerTo(1_000_001, /body_too_large/), /^HTTP\/1\.1 413 /);
+  assert.match(await answerTo(1_000_000, /100 Continue/), /^HTTP\/1\.1 100 Continue/);
 });
 
 test("an upload has a limit, announced or not, and one that is cut off frees the engine", async (t) => {

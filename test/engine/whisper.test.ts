@@ -1,12 +1,14 @@
 // The real whisper-server as our child: what it hears goes through untouched, what goes wrong is said in words.
 import assert from "node:assert/strict";
-import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { describe, it, type TestContext } from "node:test";
+import { inspect } from "node:util";
 import { whisperServer } from "../support/engine.ts";
 import { isRunning } from "../support/processes.ts";
-import { refusal, until } from "../support/scratch.ts";
+import { refusal, scratchFolder, until } from "../support/scratch.ts";
+import { wavSaying } from "../support/sounds.ts";
 import { form, heard, someSound, startedWhisper, upload, whisperFor, writeWhisperModel } from "../support/whisper.ts";
 
 const never = new AbortController().signal;
@@ -45,6 +47,16 @@ describe("whisper-server", { concurrency: true }, () => {
       assert.equal(error.code, "invalid_request");
       assert.match(error.message, /field `file` that holds sound as WAV, FLAC or MP3; other forms need ffmpeg/);
     }
+    // Damaged ADPCM, over which it fails.
+    for (const tag of [2, 17]) {
+      const error = await refusal(heard(whisper, { file: wavSaying({ tag }) }));
+      assert.deepEqual([error.code, error.param], ["invalid_request", "file"]);
+    }
+    const astray = { ...upload(form({ file: someSound() })), contentType: "multipart/form-data; boundary=another" };
+    const lost = await refusal(whisper.transcribe(astray));
+    assert.deepEqual([lost.code, /does not begin with the boundary/.test(lost.message)], ["invalid_request", true]);
+    const small = { ...upload(form({ model: "x" })), contentType: "multipart/form-data; boundary=another" };
+    assert.equal((await refusal(whisper.transcribe(small))).message, lost.message);
     const none = await refusal(heard(whisper, { sound: "here" }));
     assert.deepEqual([none.code, none.param], ["invalid_request", "file"]);
     assert.match(none.message, /the form has no field `file`/);
@@ -131,6 +143,59 @@ describe("whisper-server", { concurrency: true }, () => {
     await until("its end is noticed", () => whisper.snapshot().phase === "stopped");
     await whisper.start(await whisperServer(), await writeWhisperModel(folder, "back again"), never);
     assert.equal(await heard(whisper), '{"text":" back again\\n"}');
+  });
+
+  it("answers nobody who does not know where: no page and no other user changes its model or ends it", async (t) => {
+    const { whisper, folder } = await startedWhisper(t, "only ours");
+    const { pid } = whisper.snapshot();
+    const words = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
+    const after = (flag: string): string => words[words.indexOf(flag) + 1] ?? "";
+    const other = await writeWhisperModel(folder, "somebody else's", "ggml-other.en.bin");
+    const ask = async (path: string, parts: Readonly<Record<string, Buffer | string>>): Promise<number> =>
+      (
+        await fetch(`http://127.0.0.1:${after("--port")}${path}`, {
+          method: "POST",
+          headers: { "content-type": "multipart/form-data; boundary=----speech-test-boundary" },
+          body: form(parts),
+        })
+      ).status;
+    for (const prefix of ["", "/", `/${"0".repeat(32)}`]) {
+      assert.equal(await ask(`${prefix}/load`, { model: other }), 404);
+      assert.equal(await ask(`${prefix}/load`, { model: join(folder, "none") }), 404);
+      assert.equal(await ask(`${prefix}/v1/audio/transcriptions`, { file: someSound() }), 404);
+    }
+    assert.equal(await heard(whisper), '{"text":" only ours\\n"}');
+    assert.equal(whisper.snapshot().pid, pid);
+    // What protects is the path alone.
+    const secret = after("--request-path");
+    assert.match(secret, /^\/[0-9a-f]{32}$/);
+    assert.equal(await ask(`${secret}/load`, { model: other }), 200);
+    assert.equal(await heard(whisper), '{"text":" somebody else\'s\\n"}');
+    await whisper.stop();
+    await whisper.start(await whisperServer(), other, never);
+    const again = await readFile(`/proc/${whisper.snapshot().pid}/cmdline`, "utf8");
+    assert.equal(again.includes(secret), false);
+  });
+
+  it("never says where it answers", async (t) => {
+    const { whisper } = await whisperFor(t, { output: (text) => said.push(text) });
+    const said: string[] = [];
+    const folder = await scratchFolder(t);
+    const endless = await writeWhisperModel(folder, "on and", "ggml-endless.en.bin", true);
+    await whisper.start(await whisperServer(), endless, never);
+    const words = (await readFile(`/proc/${whisper.snapshot().pid}/cmdline`, "utf8")).split("\0");
+    const secret = (words[words.indexOf("--request-path") + 1] ?? "/").slice(1);
+    assert.equal(secret.length, 32);
+    const unread = await refusal(heard(whisper, { file: Buffer.from("no sound") }));
+    const sent = Readable.from([form({ file: someSound() })]);
+    const computing = refusal(whisper.transcribe(upload(sent)));
+    await until("it has all of it", () => sent.readableEnded);
+    process.kill(whisper.snapshot().pid ?? 0, "SIGKILL");
+    const cut = await computing;
+    await until("its end is noticed", () => whisper.snapshot().phase === "stopped");
+    const all = inspect([unread, cut, whisper.snapshot(), said], { depth: 10 });
+    assert.match(all, /broke off/);
+    assert.equal(all.includes(secret), false);
   });
 
   it("is left by a client that goes away in the middle of its upload", async (t) => {

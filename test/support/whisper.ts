@@ -26,12 +26,18 @@ export async function writeWhisperModel(
 /** Not started; what is left of it ends with the test. */
 export async function whisperFor(
   t: TestContext,
-  options: { readonly path?: string; readonly queueDepth?: number; readonly freeWithinMs?: number } = {},
+  options: {
+    readonly path?: string;
+    readonly queueDepth?: number;
+    readonly freeWithinMs?: number;
+    readonly output?: (text: string) => void;
+  } = {},
 ): Promise<{ readonly whisper: Whisper; readonly folder: string }> {
   const folder = await scratchFolder(t);
   const whisper = createWhisper({
     stateDir: folder,
     scratchDir: folder,
+    memoryLimit: 2 ** 32,
     environment: { PATH: options.path ?? process.env["PATH"] },
     startTimeoutMs: 20_000,
     stopGraceMs: 5_000,
@@ -39,7 +45,7 @@ export async function whisperFor(
     queueDepth: options.queueDepth ?? 4,
     freeWithinMs: options.freeWithinMs ?? 5_000,
     now: Date.now,
-    onOutput: () => undefined,
+    onOutput: options.output ?? (() => undefined),
     onChange: () => undefined,
   });
   cleanUp(t, () => whisper.close());

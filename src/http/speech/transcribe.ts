@@ -21,13 +21,16 @@ export interface TranscribeDeps {
   readonly uploadLimit: number;
   /** ms that an upload may bring next to nothing while the engine waits for it, and all others behind it. */
   readonly uploadStallMs: number;
+  /** ms in which one has to be whole once its turn has begun, while others wait. */
+  readonly uploadTimeMs: number;
   /** No new work is taken, and what has not begun is given up. */
   readonly stopping: AbortSignal;
   /** What is under way is given up. */
   readonly cutOff: AbortSignal;
 }
 
-const attempts = 3;
+/** Each of those that may stand in line before it may end the engine. */
+const attempts = 17;
 /** ms for the rest of an upload that nobody wants. */
 const restMs = 30_000;
 
@@ -37,6 +40,8 @@ export async function transcribe(deps: TranscribeDeps, request: FastifyRequest, 
   const source = createUploadSource(raw.iterator({ destroyOnReturn: false }), {
     limit: deps.uploadLimit,
     stallMs: deps.uploadStallMs,
+    wholeMs: deps.uploadTimeMs,
+    othersWait: () => deps.engines.transcription.snapshot().users > 1,
   });
   try {
     const { contentType, body, fields } = await heard(deps, request, callOf(request, reply), source);
@@ -45,8 +50,9 @@ export async function transcribe(deps: TranscribeDeps, request: FastifyRequest, 
     else void reply.type("text/event-stream").header("cache-control", "no-cache").send(events);
   } catch (error) {
     const failure = toGatewayError(error);
-    // Most clients read an answer only when they have sent everything; what is too much, or never comes, is not read.
-    if (["body_too_large", "upload_stalled"].includes(failure.code)) void reply.header("connection", "close");
+    // Most clients read an answer only when they have sent everything; what is too much, never comes or comes too late is not read.
+    if (["body_too_large", "upload_stalled", "shutting_down"].includes(failure.code))
+      void reply.header("connection", "close");
     else dropRest(raw, source);
     throw failure;
   } finally {

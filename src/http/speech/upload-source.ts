@@ -18,6 +18,9 @@ export interface UploadRules {
   readonly limit: number;
   /** ms that may pass, while somebody waits for bytes, until so many have come. */
   readonly stallMs: number;
+  /** ms after which it has to be whole, counted from where it was asked for, while others wait. */
+  readonly wholeMs: number;
+  othersWait(): boolean;
 }
 
 /** A question spoken into a phone is half a megabyte. */
@@ -25,7 +28,8 @@ const keptBytes = 1024 * 1024;
 /** In each time without a stall; a slow line brings that in two seconds. */
 const progressBytes = 16 * 1024;
 
-export function createUploadSource(bytes: AsyncIterator<Uint8Array>, { limit, stallMs }: UploadRules): UploadSource {
+export function createUploadSource(bytes: AsyncIterator<Uint8Array>, rules: UploadRules): UploadSource {
+  const { limit, stallMs } = rules;
   const kept: Uint8Array[] = [];
   /** How many were thrown away before the first kept one. */
   let dropped = 0;
@@ -36,6 +40,7 @@ export function createUploadSource(bytes: AsyncIterator<Uint8Array>, { limit, st
   let coming: Promise<void> | null = null;
   let patienceMs = stallMs;
   let progress = 0;
+  let askedAt = 0;
 
   async function take(): Promise<void> {
     const began = performance.now();
@@ -55,6 +60,8 @@ export function createUploadSource(bytes: AsyncIterator<Uint8Array>, { limit, st
   function note(chunk: Uint8Array, tookMs: number): void {
     length += chunk.length;
     if (length > limit) throw tooLarge(limit);
+    // No timer for this: it is soon enough when the next bytes come, or do not.
+    if (performance.now() - askedAt > rules.wholeMs && rules.othersWait()) throw slow(rules.wholeMs);
     isLost ||= length > keptBytes;
     kept.push(chunk);
     progress += chunk.length;
@@ -73,6 +80,7 @@ export function createUploadSource(bytes: AsyncIterator<Uint8Array>, { limit, st
     },
     open: async function* () {
       hasBegun = true;
+      askedAt = performance.now();
       for (let at = 0; ; at++) {
         while (at - dropped >= kept.length) {
           if (isOver) return;
@@ -92,6 +100,11 @@ export function createUploadSource(bytes: AsyncIterator<Uint8Array>, { limit, st
 
 export function tooLarge(limit: number): GatewayError {
   return new GatewayError("body_too_large", `the upload is larger than the ${limit} bytes that --upload-limit allows`);
+}
+
+function slow(ms: number): GatewayError {
+  const message = `the upload was not whole ${ms / 1000} s after its turn had begun, and others wait behind it`;
+  return new GatewayError("upload_stalled", message);
 }
 
 function stall(ms: number): GatewayError {

@@ -19,7 +19,8 @@ export interface SpeechUse {
   /** Throws `speech_off` where the document does not turn it on. */
   requireOn(kind?: SpeechKind): void;
   /**
-   * Resolves when the transcription engine runs with the document's model; call the result when the answer is through.
+   * Resolves when the transcription engine runs with the document's model, or, while that is not on disk, with the one before
+   * it; call the result when the answer is through.
    * Throws `speech_off`, `engine_missing`, `busy`, `suspended`, `cancelled`, and what the action that failed said.
    */
   transcription(call: Call): Promise<() => void>;
@@ -89,9 +90,10 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
   ): Promise<(() => void) | null> {
     const engine = engines[kind];
     const unwant = engine.want();
+    let serving = choice;
     try {
       for (;;) {
-        const release = await leaseOf(kind, choice, call);
+        const release = await leaseOf(kind, serving, call);
         if (release) return release;
         if (choiceOf(kind) !== choice) return null;
         await deps.loop.waitFor({
@@ -99,7 +101,9 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
           timeoutMs: Number.MAX_SAFE_INTEGER,
           signal: call.signal,
           test: (pass) => {
-            if (engine.runs(choice) || (pass.desired.document.speech?.[kind] ?? null) !== choice) return true;
+            if ((pass.desired.document.speech?.[kind] ?? null) !== choice) return true;
+            serving = pass.observed.speech[kind].standIn ?? choice;
+            if (engine.runs(serving)) return true;
             throwIfStuck(deps.loop, pass, kind, choice);
             return false;
           },
@@ -212,7 +216,8 @@ function patchOf(voice: string): { readonly speech: { readonly synthesis: { read
 /** Throws where the choice will not run by itself soon. */
 function throwIfStuck(loop: Loop, { plan, observed }: Pass, kind: SpeechKind, choice: string): void {
   throwIfMissing(observed.speech[kind]);
-  const keys = [speechKey(kind), choiceKey(kind, choice)];
+  // Nobody waits for a file in whose place another one serves.
+  const keys = [speechKey(kind), ...(observed.speech[kind].standIn === null ? [choiceKey(kind, choice)] : [])];
   for (const { action, why } of plan.held.filter((held) => keys.includes(held.action.key))) {
     if (why === "suspended")
       throw new GatewayError("suspended", `the document says suspend: nothing is done to ${action.message}`);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { boundaryOf, createFormWatch, fieldLimit, formType } from "../../../src/speech/form-watch.ts";
+import { aiffSaying, wavSaying } from "../../support/sounds.ts";
 import { form } from "../../support/whisper.ts";
 
 const boundary = "----speech-test-boundary";
@@ -60,13 +61,26 @@ describe("a form that goes by", () => {
       "Content-Type: text/plain",
     ])
       assert.match(refused(part(headers, large)), /more than 4096 bytes/, headers);
-    assert.equal(refused(part("content-disposition: form-data; name=file; filename=a.wav", large)), "taken");
+    for (const headers of [
+      "content-disposition: form-data; name=file; filename=a.wav",
+      'Content-Disposition: form-data; name="file"; filename="a;b; name=x.wav"',
+      'Content-Disposition: form-data; name="file"; filename="a\\"; name=\\"prompt"',
+    ])
+      assert.equal(refused(part(headers, large)), "taken", headers);
+  });
+
+  it("has sound as long as it says, whatever the chunks are", () => {
+    for (const step of [1, 1_000, 100_000]) {
+      assert.equal(refused(form({ file: aiffSaying({ samples: 1_600 }), model: "x" }), step), "taken");
+      assert.match(refused(form({ file: aiffSaying({ samples: 100_000 }) }), step), /fewer samples than it says/);
+      assert.match(refused(form({ file: wavSaying({ rate: 1 }) }), step), /1 samples a second/);
+    }
   });
 
   it("has an end, a beginning and not too many parts", () => {
     const body = form({ model: "x" });
     assert.match(refused(Buffer.concat([body, body])), /after the form's last boundary/);
-    assert.match(refused(Buffer.alloc(20_000, "-")), /first boundary has more than/);
+    assert.match(refused(Buffer.alloc(20_000, "-")), /does not begin with the boundary that its Content-Type names/);
     assert.match(refused(part(`X-Long: ${"x".repeat(9_000)}`, "")), /more than 8192/);
     const many = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`f${i}`, "x"]));
     assert.match(refused(form(many)), /more than 100 parts/);

@@ -37,6 +37,30 @@ for (const [why, state, condition, failed] of cases) {
   });
 }
 
+test("SpeechReady: while a choice is not here, it says what answers in its place", () => {
+  const said = (state: Partial<SpeechState>, failed?: string): string | undefined => {
+    const backoff = failed ? new Map([[failed, { ...failure, reason: "HubNotFound" }]]) : new Map<string, never>();
+    const findings = gatewayFindings(statusInput({ document, machine: { synthesis: state }, backoff }));
+    return findings.find(({ type }) => type === "SpeechReady")?.message;
+  };
+  assert.match(said({}) ?? "", /it is being pulled$/);
+  assert.match(said({ phase: "ready", choice: "de_DE-x-low" }) ?? "", /it is being pulled; de_DE-x-low still answers$/);
+  assert.match(said({ standIn: "de_DE-x-low" }) ?? "", /; de_DE-x-low still answers$/);
+  assert.match(said({ standIn: "de_DE-x-low" }, `voice.pull voice/${voice}`) ?? "", / de_DE-x-low still answers\.$/);
+  assert.equal(said({ ...here, phase: "ready", choice: "de_DE-x-low" }), "synthesis still runs with de_DE-x-low");
+});
+
+test("SpeechReady: an engine that ends again and again says when it starts next", () => {
+  const said = (wanted: boolean): string => {
+    const synthesis = { ...here, wanted, lastWords: "killed", crashes: [999_000, 999_500, 999_999] };
+    const findings = gatewayFindings(statusInput({ document, machine: { synthesis } }));
+    const { status, reason, message } = findings.find(({ type }) => type === "SpeechReady") ?? {};
+    return `${status} ${reason} ${message}`;
+  };
+  assert.match(said(false), /^True Idle .*, not before 1970-01-01T00:16:41\.999Z; it ended by itself: killed/);
+  assert.match(said(true), /^False EngineFailed synthesis starts again at 1970-01-01T00:16:41\.999Z; it ended/);
+});
+
 test("SpeechReady: off, there is none; of two halves the one that does not work is told", () => {
   const off = gatewayFindings(statusInput({}));
   assert.equal(

@@ -1,0 +1,48 @@
+// How much memory a process of ours has, and how much there is.
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { totalmem } from "node:os";
+import { promisify } from "node:util";
+
+/** A process fills about 2 GB in a second. */
+const lookAgainMs = 100;
+
+/** Bytes, those in the swap too; null where that cannot be told. */
+export async function memoryOf(pid: number): Promise<number | null> {
+  const text =
+    process.platform === "linux"
+      ? await readFile(`/proc/${pid}/status`, "utf8").catch(() => "")
+      : await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)]).then(
+          ({ stdout }) => `VmRSS: ${stdout}`,
+          () => "",
+        );
+  const kilobytes = [...text.matchAll(/^Vm(?:RSS|Swap):\s*(\d+)/gm)].map(([, number]) => Number(number));
+  return kilobytes.length === 0 ? null : 1024 * kilobytes.reduce((sum, next) => sum + next, 0);
+}
+
+/** Calls `onOver`, once, where the process has more than `limit` bytes; call the result to look no more. */
+export function watchMemory(pid: number, limit: number, onOver: () => void): () => void {
+  let isOver = false;
+  async function look(): Promise<void> {
+    while (!isOver) {
+      const bytes = await memoryOf(pid);
+      // It has ended.
+      if (bytes === null || isOver) return;
+      if (bytes > limit) {
+        onOver();
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
+    }
+  }
+  void look();
+  return () => {
+    isOver = true;
+  };
+}
+
+/** Bytes that there are for this process and its children: a container may have fewer than the machine. */
+export function machineMemory(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+}

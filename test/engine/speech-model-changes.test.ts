@@ -1,0 +1,87 @@
+// Another transcription model in the document: the one before answers until the next one is here, and not a moment longer.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { codeOf } from "../support/own-calls.ts";
+import { otherWords, type SpeechGateway, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
+import { someSound } from "../support/whisper.ts";
+
+const yaml = "speech: { transcription: { model: said.en } }";
+
+async function heard(gateway: SpeechGateway): Promise<string> {
+  const answer = await gateway.json("/v1/audio/transcriptions", soundForm(someSound()));
+  return answer.status === 200 ? (answer.body["text"] as string).trim() : `${answer.status} ${codeOf(answer)}`;
+}
+
+async function changeTo(gateway: SpeechGateway, model: string, query = ""): Promise<number> {
+  const { status } = await gateway.json(`/api/desired${query}`, {
+    method: "PATCH",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ speech: { transcription: { model } } }),
+  });
+  return status;
+}
+
+function conditionOf(gateway: SpeechGateway): string {
+  const found = gateway.gateway.status().conditions.find(({ type }) => type === "SpeechReady");
+  return `${found?.status} ${found?.reason} ${found?.message}`;
+}
+
+test("a model that is being pulled, or that there is not: the one before answers, also after it was idle", async (t) => {
+  const gateway = await startSpeechGateway(t, { yaml, flags: ["--speech-idle", "0.2"] });
+  const hold = gateway.hub.throttle("ggml-said.en.bin", 100);
+  const first = heard(gateway);
+  await hold.reached;
+  await gateway.until(
+    "a request that waits for a pull is counted",
+    ({ speech }) => speech.transcription?.inFlight === 1,
+  );
+  hold.release();
+  assert.equal(await first, spokenWords);
+  const { pid } = gateway.engine("transcription");
+
+  assert.equal(await changeTo(gateway, "nothere.en"), 200);
+  await gateway.until("it is said", () => /ggml-said\.en\.bin still answers/.test(conditionOf(gateway)));
+  assert.match(conditionOf(gateway), /^False ModelMissing /);
+  assert.equal(await heard(gateway), spokenWords);
+  await gateway.until("it was idle", ({ speech }) => speech.transcription?.phase === "stopped");
+  assert.equal(await heard(gateway), spokenWords);
+  assert.notEqual(gateway.engine("transcription").pid, pid);
+
+  const next = gateway.hub.throttle("ggml-base.en.bin", 100);
+  assert.equal(await changeTo(gateway, "base.en"), 200);
+  await next.reached;
+  assert.match(conditionOf(gateway), /^False ModelMissing .*ggml-said\.en\.bin still answers/);
+  assert.equal(await heard(gateway), spokenWords);
+  next.release();
+  await gateway.until("it is here", () => !conditionOf(gateway).includes("ModelMissing"));
+  assert.equal(await heard(gateway), otherWords);
+});
+
+test("whoever asks after a change was acknowledged never gets the text of the model before", async (t) => {
+  const gateway = await startSpeechGateway(t, { yaml });
+  assert.equal(await heard(gateway), spokenWords);
+  let isAcknowledged = false;
+  const early: string[] = [];
+  const asking = Promise.all(
+    [1, 2].map(async () => {
+      while (!isAcknowledged) early.push(await heard(gateway));
+    }),
+  );
+  assert.equal(await changeTo(gateway, "base.en", "?wait=true"), 200);
+  const late = await Promise.all(Array.from({ length: 4 }, () => heard(gateway)));
+  isAcknowledged = true;
+  await asking;
+  assert.deepEqual([...new Set(late)], [otherWords]);
+  assert.ok(
+    early.every((text) => text === spokenWords || text === otherWords),
+    early.join(),
+  );
+  // To and fro: both are here now.
+  for (const [model, words] of [
+    ["said.en", spokenWords],
+    ["base.en", otherWords],
+  ] as const) {
+    assert.equal(await changeTo(gateway, model), 200);
+    assert.equal(await heard(gateway), words);
+  }
+});
