@@ -6,7 +6,16 @@ import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 import { toneHertz } from "../support/piper-voice.ts";
 import { writeVoice } from "../support/sherpa.ts";
 import { pitch } from "../support/sound.ts";
-import { highVoice, lowVoice, rates, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
+import {
+  highVoice,
+  longText,
+  lowVoice,
+  rates,
+  soundForm,
+  speechDocument,
+  spokenWords,
+  startSpeechGateway,
+} from "../support/speech.ts";
 import { someSound } from "../support/whisper.ts";
 
 const three = "en_US-three-low";
@@ -55,6 +64,36 @@ test("a voice that is being fetched keeps nobody from the voices that are here",
   await assert.rejects(asked);
   await gateway.until("it is called off", ({ running }) => running.length === 0);
   await hold.left;
+});
+
+test("OpenAI's names mean the document's voice, and leave the document alone", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await gateway.say(highVoice);
+  await gateway.say(lowVoice);
+  const write = async (voice: string): Promise<void> => {
+    await gateway.writeConfig(`version: 1\n${speechDocument.replace(lowVoice, voice)}\n`);
+    await gateway.until("it is read", ({ speech }) => speech.synthesis?.choice === voice);
+  };
+
+  await t.test("in the middle of a change by the file: the voice that the file names", async () => {
+    const under = gateway.say(lowVoice, longText);
+    await gateway.until("it speaks", ({ speech }) => speech.synthesis?.inFlight === 1);
+    await write(highVoice);
+    const during = gateway.gateway.status().speech.synthesis;
+    assert.deepEqual([during?.running, during?.inFlight], [lowVoice, 1], "the change is under way");
+    const body = (await gateway.json("/api/desired")).body;
+    assert.equal((await gateway.say("alloy")).sampleRate, rates[highVoice]);
+    assert.equal((await under).sampleRate, rates[lowVoice]);
+    assert.deepEqual((await gateway.json("/api/desired")).body, body);
+  });
+  await t.test("while the file's voice is pulled: the one that runs", async () => {
+    const { pid } = gateway.engine("synthesis");
+    await write("de_DE-many1-low");
+    const body = (await gateway.json("/api/desired")).body;
+    assert.equal((await gateway.say("Alloy")).sampleRate, rates[highVoice]);
+    assert.equal(gateway.engine("synthesis").pid, pid);
+    assert.deepEqual((await gateway.json("/api/desired")).body, body);
+  });
 });
 
 test("what streams and what does not: a transcription as events, speech never", async (t) => {

@@ -21,6 +21,9 @@ export const rates: Readonly<Record<string, number>> = { [lowVoice]: 16_000, [hi
 export const spokenWords = "what the test model hears";
 export const otherWords = "something else altogether";
 
+/** Some minutes of sound, which take a second or two to be made. */
+export const longText = "One more sentence of a good length, to be read aloud. ".repeat(300);
+
 export interface SpeechGateway extends TestGateway {
   readonly hub: LoopbackHub;
   /** Resolves with the sound; fails with what was answered instead. */

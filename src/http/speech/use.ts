@@ -80,7 +80,7 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     return null;
   }
 
-  /** Null where the document names another choice by now. */
+  /** Null where the document names another choice by now. Only while somebody wants the engine. */
   async function whenRunning(
     kind: SpeechKind,
     choice: string,
@@ -88,34 +88,54 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     generation = 0,
   ): Promise<(() => void) | null> {
     const engine = engines[kind];
-    const unwant = engine.want();
+    for (;;) {
+      const release = await leaseOf(kind, choice, call);
+      if (release) return release;
+      if (choiceOf(kind) !== choice) return null;
+      await deps.loop.waitFor({
+        generation,
+        timeoutMs: Number.MAX_SAFE_INTEGER,
+        signal: call.signal,
+        test: (pass) => {
+          if (engine.runs(choice) || (pass.desired.document.speech?.[kind] ?? null) !== choice) return true;
+          throwIfStuck(deps.loop, pass, kind, choice);
+          return false;
+        },
+      });
+    }
+  }
+
+  async function whileWanted<T>(kind: SpeechKind, work: () => Promise<T>): Promise<T> {
+    const unwant = engines[kind].want();
     try {
-      for (;;) {
-        const release = await leaseOf(kind, choice, call);
-        if (release) return release;
-        if (choiceOf(kind) !== choice) return null;
-        await deps.loop.waitFor({
-          generation,
-          timeoutMs: Number.MAX_SAFE_INTEGER,
-          signal: call.signal,
-          test: (pass) => {
-            if (engine.runs(choice) || (pass.desired.document.speech?.[kind] ?? null) !== choice) return true;
-            throwIfStuck(deps.loop, pass, kind, choice);
-            return false;
-          },
-        });
-      }
+      return await work();
     } finally {
       unwant();
     }
+  }
+
+  /** The document's voice; until that is here the one before serves. Changes nothing. */
+  async function documentVoice(call: Call): Promise<() => void> {
+    for (;;) {
+      const choice = choiceOf("synthesis");
+      const before = engines.synthesis.snapshot().choice;
+      const isServed = before !== null && engines.synthesis.runs(before) && !(await isNextUp(choice));
+      const release = await (isServed
+        ? leaseOf("synthesis", before, call)
+        : whenRunning("synthesis", choice, call));
+      if (release) return release;
+    }
+  }
+
+  /** Whether the engine is about to run with this voice, which the document names. */
+  async function isNextUp(voice: string): Promise<boolean> {
+    return !store.current().document.suspend && (await deps.cachedVoices()).includes(voice);
   }
 
   /** The voice that is meant, and whether it is here. */
   async function meaningOf(name: string, signal: AbortSignal): Promise<Meaning> {
     const current = choiceOf("synthesis");
     const { voice, speaker } = splitVoiceName(name);
-    if (openAiVoices.has(voice.toLowerCase()) && speaker === null)
-      return { voice: engines.synthesis.snapshot().choice ?? current, speaker: null, isHere: true };
     const isHere = isVoiceId(voice) && (await deps.cachedVoices()).includes(voice);
     if (isHere && speaker === null) return { voice, speaker, isHere };
     if (isHere) return { voice, speaker: speakerNumber(await deps.speakersOf(voice), speaker, voice), isHere };
@@ -151,7 +171,7 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
         ({ document }) => (document.speech?.synthesis ? { patch: patchOf(voice) } : null),
         call.by,
       );
-      return await whenRunning("synthesis", voice, call, generation).catch(async (error: unknown) => {
+      return await whileWanted("synthesis", () => whenRunning("synthesis", voice, call, generation)).catch(async (error: unknown) => {
         if (!noted.has(toGatewayError(error).code)) await takeBack(voice, before, call);
         throw error;
       });
@@ -173,13 +193,16 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
       if (kind) choiceOf(kind);
       else if (!store.current().document.speech) throw new GatewayError("speech_off", "speech is off");
     },
-    transcription: async (call) => {
-      for (;;) {
-        const release = await whenRunning("transcription", choiceOf("transcription"), call);
-        if (release) return release;
-      }
-    },
+    transcription: (call) =>
+      whileWanted("transcription", async () => {
+        for (;;) {
+          const release = await whenRunning("transcription", choiceOf("transcription"), call);
+          if (release) return release;
+        }
+      }),
     voice: async (name, call) => {
+      if (openAiVoices.has(name.trim().toLowerCase()))
+        return { speaker: null, release: await whileWanted("synthesis", () => documentVoice(call)) };
       const { voice, speaker, isHere } = await meaningOf(name, call.signal);
       // The loaded voice serves, also while another one that the document names is still being fetched.
       const unwant = engines.synthesis.want();
@@ -188,7 +211,9 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
       if (!isHere) await fetch(voice, call);
       for (let attempt = 1; attempt <= attempts; attempt++) {
         const isSame = choiceOf("synthesis") === voice;
-        const release = isSame ? await whenRunning("synthesis", voice, call) : await changeTo(voice, call);
+        const release = isSame
+          ? await whileWanted("synthesis", () => whenRunning("synthesis", voice, call))
+          : await changeTo(voice, call);
         if (release) return { speaker, release };
       }
       const message = `others change the voice all the time: ${voice} could not be kept`;
