@@ -12,8 +12,6 @@ export interface SpeechEngine {
   snapshot(): Pick<SpeechState, "phase" | "pid" | "choice" | "crashes" | "lastWords" | "silentSince"> & {
     readonly users: number;
   };
-  /** Whether a stop waits for those who use it. */
-  isAwaited(): boolean;
   /** Whether requests for this choice can be sent to it now. */
   runs(choice: string): boolean;
   /** From now until the result is called somebody waits for it. Throws `busy`. */
@@ -108,7 +106,6 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
       const idle = users === 0 && waiting === 0 && now() - usedAt >= options.idleMs;
       return { ...seen, problem, cached, wanted: waiting > 0, idle };
     },
-    isAwaited: () => going && leases.users() > 0,
     runs: (wanted) => snapshot().choice === wanted && !going,
     want: () => {
       if (waiting + leases.users() >= options.atMost) {

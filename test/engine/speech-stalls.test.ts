@@ -1,12 +1,14 @@
 // What holds an engine of speech up: a form that jams it, a client that stops sending, an engine that hangs or has ended, and
 // the gateway's own end. The next one always gets in, and everybody is answered.
 import assert from "node:assert/strict";
-import { request } from "node:http";
+import { readdir } from "node:fs/promises";
+import { type IncomingMessage, request } from "node:http";
 import { test } from "node:test";
+import { parseWav } from "../../src/speech/wav.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 import { until } from "../support/scratch.ts";
-import { lowVoice, rates, type SpeechGateway, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
+import { highVoice, longText, lowVoice, rates, type SpeechGateway, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
 import { form, someSound, startedWhisper, upload } from "../support/whisper.ts";
 
 interface Answer {
@@ -140,6 +142,30 @@ test("an engine that has just ended costs nobody his answer", async (t) => {
   assert.equal(await heard(gateway), spokenWords);
   process.kill(pidOf(gateway, "synthesis"), "SIGKILL");
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
+});
+
+test("a listener who has paused keeps nobody from another voice, and hears the end of what was begun", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await gateway.say(highVoice);
+  await gateway.say(lowVoice);
+  const pid = pidOf(gateway, "synthesis");
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const headers = { "content-type": "application/json" };
+    const call = request(`${gateway.url}/v1/audio/speech`, { method: "POST", headers }, resolve);
+    cleanUp(t, () => void call.destroy());
+    call.on("error", reject).end(JSON.stringify({ voice: lowVoice, input: longText.repeat(2) }));
+  });
+  assert.equal(gateway.gateway.status().speech.synthesis?.inFlight, 1);
+  const began = performance.now();
+  assert.equal((await gateway.say(highVoice)).sampleRate, rates[highVoice]);
+  t.diagnostic(`another voice meanwhile: ${Math.round(performance.now() - began)} ms`);
+  assert.notEqual(pidOf(gateway, "synthesis"), pid);
+  const left = (await readdir(gateway.stateDir)).filter((name) => name.endsWith(".tmp"));
+  assert.deepEqual(left, []);
+  const { samples, sampleRate } = parseWav(Buffer.concat(await answer.toArray()));
+  t.diagnostic(`${samples.length * 2} bytes`);
+  assert.equal(sampleRate, rates[lowVoice]);
+  assert.ok(samples.length / sampleRate > 400, "nothing of it was cut off");
 });
 
 test("an upload that stops coming once its turn has begun is ended, and the next one gets in", async (t) => {
