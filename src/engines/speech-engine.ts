@@ -12,6 +12,8 @@ export interface SpeechEngine {
   snapshot(): Pick<SpeechState, "phase" | "pid" | "choice" | "crashes" | "lastWords" | "silentSince"> & {
     readonly users: number;
   };
+  /** How long its last start took. */
+  startMs(): number;
   /** Whether requests for this choice can be sent to it now. */
   runs(choice: string): boolean;
   /** From now until the result is called somebody waits for it. Throws `busy`. */
@@ -57,6 +59,7 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
   const leases = createLeases();
   let choice: string | null = null;
   let going = false;
+  let startMs = 0;
   let waiting = 0;
   let usedAt = now();
   let problem: string | null = null;
@@ -106,6 +109,7 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
       const idle = users === 0 && waiting === 0 && now() - usedAt >= options.idleMs;
       return { ...seen, problem, cached, wanted: waiting > 0, idle };
     },
+    startMs: () => startMs,
     runs: (wanted) => snapshot().choice === wanted && !going,
     want: () => {
       if (waiting + leases.users() >= options.atMost) {
@@ -128,7 +132,9 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
     },
     start: async (wanted, signal) => {
       choice = null;
+      const began = now();
       await parts.start(wanted, signal);
+      startMs = now() - began;
       choice = wanted;
       noteUse();
     },

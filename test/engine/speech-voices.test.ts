@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { finished } from "../support/contract.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 import { toneHertz } from "../support/piper-voice.ts";
 import { writeVoice } from "../support/sherpa.ts";
@@ -93,6 +94,47 @@ test("OpenAI's names mean the document's voice, and leave the document alone", a
     assert.equal((await gateway.say("Alloy")).sampleRate, rates[highVoice]);
     assert.equal(gateway.engine("synthesis").pid, pid);
     assert.deepEqual((await gateway.json("/api/desired")).body, body);
+  });
+});
+
+test("voices that are asked for all at once: each is loaded once or twice, and every answer is of its own voice", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await writeVoice(join(gateway.stateDir, "voices"), three, { sampleRate: 8_000 });
+  await gateway.say(highVoice);
+  await gateway.say(lowVoice);
+  const starts = (): number => finished(gateway, "speech.start").length;
+  const before = starts();
+  const voices = Array.from({ length: 30 }, (_, index) => [lowVoice, highVoice, three][index % 3] ?? three);
+  const began = performance.now();
+  const answers = await Promise.all(voices.map(async (voice) => (await gateway.say(voice)).sampleRate));
+  assert.deepEqual(
+    answers,
+    voices.map((voice) => rates[voice] ?? 8_000),
+  );
+  t.diagnostic(`30 answers: ${starts() - before} starts, ${Math.round(performance.now() - began)} ms`);
+  assert.ok(starts() - before <= 4);
+
+  await t.test("a crowd that wants one other voice shares its start, as far as an engine takes texts", async () => {
+    await gateway.say(highVoice);
+    const asked = starts();
+    const crowd = await Promise.all(
+      Array.from({ length: 60 }, () => fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice: lowVoice, input: "Hi." }))),
+    );
+    const answered = crowd.filter(({ status }) => status === 200).length;
+    const bodies = await Promise.all(crowd.filter(({ status }) => status !== 200).map((each) => each.json()));
+    assert.ok(answered >= 32, `${answered} answers`);
+    assert.ok(bodies.every((body) => codeOf({ body: body as Record<string, unknown> }) === "busy"));
+    assert.equal(starts() - asked, 1);
+  });
+  await t.test("nobody waits for ever for another one", async () => {
+    let isOver = false;
+    const crowd = Array.from({ length: 4 }, async () => {
+      while (!isOver) assert.equal((await gateway.say(lowVoice, "Some words to be said. ".repeat(20))).sampleRate, rates[lowVoice]);
+    });
+    await gateway.until("they speak", ({ speech }) => (speech.synthesis?.inFlight ?? 0) > 1);
+    assert.equal((await gateway.say(highVoice)).sampleRate, rates[highVoice]);
+    isOver = true;
+    await Promise.all(crowd);
   });
 });
 

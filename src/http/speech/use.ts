@@ -9,8 +9,8 @@ import { backoffKey, type HeldAction } from "../../plan/actions.ts";
 import type { SpeechKind, SpeechState } from "../../plan/observed.ts";
 import { choiceKey, speechKey } from "../../plan/speech.ts";
 import type { Loop, Pass } from "../../reconcile/loop.ts";
-import { createTurns } from "../../speech/turns.ts";
 import { type Speakers, speakerNumber, splitVoiceName } from "../../speech/voice-config.ts";
+import { createVoiceTurns, type VoiceTurn } from "../../speech/voice-turns.ts";
 import { isVoiceId, requireVoice } from "../../speech/voices.ts";
 import type { Call } from "../edits/edits.ts";
 import type { FetchVoice } from "./fetch-voice.ts";
@@ -54,14 +54,15 @@ const openAiVoices: ReadonlySet<string> = new Set(
 );
 /** How often a request asks for its voice again when somebody else has changed it meanwhile. */
 const attempts = 3;
-const changesInLine = 32;
+/** A voice that others wait for keeps the engine for as long as its start took, within these, and no longer than it is used. */
+const shortestTurnMs = 1_000;
+const longestTurnMs = 30_000;
 /** After these the document keeps the voice that was asked for. */
 const noted: ReadonlySet<string> = new Set(["suspended", "shutting_down"]);
 
 export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
   const { store, engines } = deps;
-  // One change after the other: else two clients would take each other's voice away before either has spoken.
-  const changes = createTurns({ width: 1, depth: changesInLine, what: "changes of the voice" });
+  const turns = createVoiceTurns(steadyNow);
 
   function choiceOf(kind: SpeechKind): string {
     const choice = store.current().document.speech?.[kind] ?? null;
@@ -163,29 +164,54 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     if (!desired.document.suspend) await deps.fetchVoice(voice, call.signal);
   }
 
-  async function changeTo(voice: string, call: Call): Promise<(() => void) | null> {
-    const over = await changes.take(call.signal);
-    try {
-      const before = choiceOf("synthesis");
-      const { generation } = await store.edit(
-        ({ document }) => (document.speech?.synthesis ? { patch: patchOf(voice) } : null),
-        call.by,
-      );
-      return await whileWanted("synthesis", () => whenRunning("synthesis", voice, call, generation)).catch(async (error: unknown) => {
-        if (!noted.has(toGatewayError(error).code)) await takeBack(voice, before, call);
-        throw error;
-      });
-    } finally {
-      over();
-    }
+  /** The engine with the voice, which becomes the document's; null where another one has its turn by now. */
+  async function inTurn(turn: VoiceTurn, voice: string, call: Call): Promise<(() => void) | null> {
+    // The loaded voice serves, also while another one that the document names is still being fetched.
+    const loaded = await leaseOf("synthesis", voice, call);
+    if (loaded) return loaded;
+    const { generation } = await store.edit(({ document }) => {
+      const before = document.speech?.synthesis ?? null;
+      if (before === null || before === voice || !turn.isOn()) return null;
+      turn.replaced = before;
+      return { patch: patchOf(voice) };
+    }, call.by);
+    return whenRunning("synthesis", voice, call, generation).catch(async (error: unknown) => {
+      const { code } = toGatewayError(error);
+      if (!noted.has(code) && (code !== "cancelled" || turn.isAlone())) await takeBack(turn, voice, call);
+      throw error;
+    });
   }
 
   /** What cannot be had does not stay in the document. */
-  async function takeBack(voice: string, before: string, call: Call): Promise<void> {
+  async function takeBack({ replaced }: VoiceTurn, voice: string, call: Call): Promise<void> {
+    if (replaced === null) return;
     await store.edit(
-      ({ document }) => (document.speech?.synthesis === voice && before !== voice ? { patch: patchOf(before) } : null),
+      ({ document }) => (document.speech?.synthesis === voice ? { patch: patchOf(replaced) } : null),
       call.by,
     );
+  }
+
+  async function voiceUse({ voice, speaker }: Meaning, call: Call): Promise<VoiceUse> {
+    for (let attempt = 1; attempt <= attempts; attempt++) {
+      const turn = await turns.enter(voice, call.signal);
+      const release = await inTurn(turn, voice, call).catch((error: unknown) => {
+        turn.leave();
+        throw error;
+      });
+      if (release) {
+        turn.begun(Math.min(Math.max(engines.synthesis.startMs(), shortestTurnMs), longestTurnMs));
+        return {
+          speaker,
+          release: () => {
+            release();
+            turn.leave();
+          },
+        };
+      }
+      turn.leave();
+    }
+    const message = `others change the voice all the time: ${voice} could not be kept`;
+    throw new GatewayError("busy", message, { retryAfterMs: 5_000 });
   }
 
   return {
@@ -203,21 +229,9 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     voice: async (name, call) => {
       if (openAiVoices.has(name.trim().toLowerCase()))
         return { speaker: null, release: await whileWanted("synthesis", () => documentVoice(call)) };
-      const { voice, speaker, isHere } = await meaningOf(name, call.signal);
-      // The loaded voice serves, also while another one that the document names is still being fetched.
-      const unwant = engines.synthesis.want();
-      const loaded = await leaseOf("synthesis", voice, call).finally(unwant);
-      if (loaded) return { speaker, release: loaded };
-      if (!isHere) await fetch(voice, call);
-      for (let attempt = 1; attempt <= attempts; attempt++) {
-        const isSame = choiceOf("synthesis") === voice;
-        const release = isSame
-          ? await whileWanted("synthesis", () => whenRunning("synthesis", voice, call))
-          : await changeTo(voice, call);
-        if (release) return { speaker, release };
-      }
-      const message = `others change the voice all the time: ${voice} could not be kept`;
-      throw new GatewayError("busy", message, { retryAfterMs: 5_000 });
+      const meaning = await meaningOf(name, call.signal);
+      if (!meaning.isHere && !engines.synthesis.runs(meaning.voice)) await fetch(meaning.voice, call);
+      return whileWanted("synthesis", () => voiceUse(meaning, call));
     },
   };
 }
