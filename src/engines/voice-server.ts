@@ -1,7 +1,7 @@
 // A speech engine with Piper's HTTP interface as a supervised child, replaced by a fresh one before its memory grows.
 // Knows no engine: the command comes in. Cuts no text.
 import { GatewayError, toGatewayError } from "../core/errors.ts";
-import { createPiperClient, detectPiper, type PieceSpeaker, type PiperClient } from "../speech/piper-http.ts";
+import { createPiperClient, detectPiper, type PieceRequest, type PieceSpeaker, type PiperClient } from "../speech/piper-http.ts";
 import {
   createServerChild,
   type ServerChild,
@@ -22,6 +22,8 @@ export interface VoiceServer extends PieceSpeaker {
   /** Another voice needs a stop first. Throws `engine_missing`, `engine_failed`, `shutting_down`. */
   start(voice: string, command: Omit<ServerCommand, "isReady">, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
+  /** Throws `invalid_request` for what the engine that runs cannot be asked; nothing where none runs. */
+  check(piece: PieceRequest): void;
 }
 
 /** When a process is replaced: what it has done by then. Piper gives no memory back, 3.5 GB were seen. */
@@ -154,6 +156,7 @@ export function createVoiceServer(
       await Promise.all(ending.map(end));
       past = { ...past, lastWords: "" };
     },
+    check: (piece) => current?.client?.check(piece),
     speak: async (piece, signal) => {
       const unit = current;
       if (!unit?.client || unit.child.snapshot().phase !== "ready") {

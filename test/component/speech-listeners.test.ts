@@ -8,7 +8,6 @@ import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
 import { GatewayError } from "../../src/core/errors.ts";
 import { type SpeakDeps, speak } from "../../src/http/speech/speak.ts";
-import type { PieceSpeaker } from "../../src/speech/piper-http.ts";
 import { parseWav } from "../../src/speech/wav.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { cannotMount, mountDisk } from "../support/mounts.ts";
@@ -19,6 +18,8 @@ const pieces = 40;
 const samplesOfPiece = 500_000;
 
 const piece = { sampleRate: 16_000, channels: 1, samples: new Int16Array(samplesOfPiece).fill(1) };
+
+type Speaker = SpeakDeps["engines"]["synthesis"];
 
 interface Server {
   readonly spoolDir: string;
@@ -36,10 +37,16 @@ async function startServer(t: TestContext, options: Partial<SpeakDeps> = {}): Pr
     transcription: () => Promise.reject(new Error("not asked for")),
     voice: async () => {
       users++;
-      return { speaker: null, release: () => void users-- };
+      return {
+        speaker: null,
+        confirm: () => undefined,
+        takeBack: async () => undefined,
+        release: () => void users--,
+      };
     },
   };
-  const synthesis: PieceSpeaker = {
+  const synthesis: Speaker = {
+    check: () => undefined,
     speak: async () => {
       await new Promise(setImmediate);
       return piece;
@@ -91,7 +98,8 @@ test("a listener who reads nothing keeps nobody from the engine, and has all of 
 
 test("one who leaves ends the work, and one who reads nothing for too long is ended", async (t) => {
   let begun = 0;
-  const endless: PieceSpeaker = {
+  const endless: Speaker = {
+    check: () => undefined,
     speak: (_piece, signal) =>
       new Promise((resolve, reject) => {
         if (begun++ === 0) resolve(piece);

@@ -4,13 +4,13 @@ import { mkdir, readdir, realpath, stat, symlink, writeFile } from "node:fs/prom
 import { request } from "node:http";
 import { basename, join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { parseWav } from "../../src/speech/wav.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 import { isRunning } from "../support/processes.ts";
-import { scratchFolder, until } from "../support/scratch.ts";
+import { until } from "../support/scratch.ts";
 import { sherpa } from "../support/sherpa.ts";
 import {
+  fakePiper,
   highVoice,
   longText,
   lowVoice,
@@ -212,11 +212,7 @@ test("a client that leaves while its voice is fetched takes its wish along", asy
 });
 
 test("Piper as a Python package, where a setting names it", async (t) => {
-  const folder = await scratchFolder(t);
-  const python = join(folder, "python3");
-  const script = fileURLToPath(new URL("../support/fake-python.js", import.meta.url));
-  await writeFile(python, `#!/bin/sh\nexec '${process.execPath}' '${script}' synthesize "$@"\n`, { mode: 0o755 });
-  const gateway = await startSpeechGateway(t, { flags: ["--piper", python] });
+  const gateway = await startSpeechGateway(t, { flags: ["--piper", await fakePiper(t, "synthesize")] });
   const first = await gateway.say(lowVoice);
   const { pid } = gateway.engine("synthesis");
   assert.ok(first.samples.length > 0);

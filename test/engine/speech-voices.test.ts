@@ -8,6 +8,7 @@ import { toneHertz } from "../support/piper-voice.ts";
 import { writeVoice } from "../support/sherpa.ts";
 import { pitch } from "../support/sound.ts";
 import {
+  fakePiper,
   highVoice,
   longText,
   lowVoice,
@@ -136,6 +137,44 @@ test("voices that are asked for all at once: each is loaded once or twice, and e
     isOver = true;
     await Promise.all(crowd);
   });
+});
+
+test("a voice that cannot speak does not stay the document's, and what Piper cannot do changes nothing", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await gateway.say(lowVoice);
+  const documented = async (): Promise<unknown> => (await gateway.json("/api/desired")).body["document"];
+  const document = await documented();
+  await writeVoice(join(gateway.stateDir, "voices"), three, { facts: { espeak: { voice: "no-language-at-all" } } });
+  const answer = await gateway.json("/v1/audio/speech", postWith({ voice: three, input: "Hello." }));
+  assert.ok(answer.status >= 500, JSON.stringify(answer.body));
+  assert.deepEqual(await documented(), document);
+  assert.equal((await gateway.say("alloy")).sampleRate, rates[lowVoice]);
+
+  await t.test("Piper of the oldest kind at another speed", async () => {
+    const piper = await startSpeechGateway(t, { flags: ["--piper", await fakePiper(t, "text")] });
+    await piper.say(highVoice);
+    await piper.say(lowVoice);
+    const { pid } = piper.engine("synthesis");
+    const { body } = await piper.json("/api/desired");
+    const refused = await piper.json("/v1/audio/speech", postWith({ voice: highVoice, input: "Hello.", speed: 2 }));
+    assert.deepEqual([refused.status, (refused.body["error"] as { param: string }).param], [400, "speed"]);
+    assert.deepEqual((await piper.json("/api/desired")).body, body);
+    await piper.say("alloy");
+    assert.equal(piper.engine("synthesis").pid, pid);
+  });
+});
+
+test("a voice that is here is found however its name is written, also without the hub", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await gateway.say(lowVoice);
+  const tugao = "pt_PT-tug\u00e3o-low";
+  await writeVoice(join(gateway.stateDir, "voices"), tugao, { sampleRate: 8_000 });
+  await gateway.hub.close();
+  const { pid } = gateway.engine("synthesis");
+  assert.equal((await gateway.say(lowVoice.toUpperCase())).sampleRate, rates[lowVoice]);
+  assert.equal(gateway.engine("synthesis").pid, pid);
+  assert.equal((await gateway.say(tugao.toUpperCase().normalize("NFD"))).sampleRate, 8_000);
+  assert.equal(gateway.gateway.status().speech.synthesis?.choice, tugao);
 });
 
 test("what streams and what does not: a transcription as events, speech never", async (t) => {

@@ -3,7 +3,8 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SpeechRequest } from "../../../schemas/speech.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { PieceSpeaker } from "../../speech/piper-http.ts";
+import type { SynthesisEngine } from "../../engines/synthesis-engine.ts";
+import type { PieceRequest, PieceSpeaker } from "../../speech/piper-http.ts";
 import { speechFile, speechStream } from "../../speech/synthesis.ts";
 import { speechPieces } from "../../speech/text.ts";
 import { callOf } from "../call.ts";
@@ -14,7 +15,7 @@ import type { SpeechUse } from "./use.ts";
 
 export interface SpeakDeps {
   readonly use: SpeechUse;
-  readonly engines: { readonly synthesis: PieceSpeaker };
+  readonly engines: { readonly synthesis: PieceSpeaker & Pick<SynthesisEngine, "check"> };
   /** A folder for sound that was made sooner than its listener takes it. */
   readonly spoolDir: string;
   /** Default 15 min: ms after which a listener who takes nothing of what he is sent is gone. */
@@ -68,17 +69,26 @@ interface Begun {
 /** Once more where the engine has ended: nothing has been sent yet. */
 async function begun({ use, engines }: SpeakDeps, wanted: SpeechRequest, call: Call): Promise<Begun> {
   const { input, voice, speed = 1 } = wanted;
+  const pieceOf = (speaker: number | null): PieceRequest => ({
+    text: input,
+    voice: null,
+    speaker,
+    lengthScale: speed === 1 ? null : 1 / speed,
+  });
   for (let isRepeated = false; ; isRepeated = true) {
-    const { speaker, release } = await use.voice(voice, call);
-    const piece = { text: input, voice: null, speaker, lengthScale: speed === 1 ? null : 1 / speed };
+    const used = await use.voice(voice, call, (speaker) => engines.synthesis.check(pieceOf(speaker)));
+    const piece = pieceOf(used.speaker);
     const parts: AsyncGenerator<Uint8Array, void> =
       input.length <= wholeUpTo
         ? wholeFile(speechFile(engines.synthesis, piece, call.signal))
         : speechStream(engines.synthesis, piece, call.signal);
     try {
-      return { ...(await beginning(parts)), parts, release };
+      const start = await beginning(parts);
+      used.confirm();
+      return { ...start, parts, release: used.release };
     } catch (error) {
-      release();
+      if (!call.signal.aborted) await used.takeBack();
+      used.release();
       if (isRepeated || call.signal.aborted || !isEnd(error)) throw error;
     }
   }

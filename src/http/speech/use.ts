@@ -11,7 +11,7 @@ import { choiceKey, speechKey } from "../../plan/speech.ts";
 import type { Loop, Pass } from "../../reconcile/loop.ts";
 import { type Speakers, speakerNumber, splitVoiceName } from "../../speech/voice-config.ts";
 import { createVoiceTurns, type VoiceTurn } from "../../speech/voice-turns.ts";
-import { isVoiceId, requireVoice } from "../../speech/voices.ts";
+import { findVoiceId, requireVoice } from "../../speech/voices.ts";
 import type { Call } from "../edits/edits.ts";
 import type { FetchVoice } from "./fetch-voice.ts";
 
@@ -25,14 +25,19 @@ export interface SpeechUse {
   transcription(call: Call): Promise<() => void>;
   /**
    * The same for a voice (`en_US-lessac-medium`) or one of its speakers (`en_GB-vctk-medium:p239`); the voice becomes the
-   * document's. Throws `voice_not_found` besides, `invalid_request` for a speaker that it does not have.
+   * document's. Throws `voice_not_found` besides, `invalid_request` for a speaker that it does not have, and what `check`
+   * throws, before anything is changed.
    */
-  voice(name: string, call: Call): Promise<VoiceUse>;
+  voice(name: string, call: Call, check: (speaker: number | null) => void): Promise<VoiceUse>;
 }
 
 export interface VoiceUse {
   /** Null: the voice's only or first one. */
   readonly speaker: number | null;
+  /** It has spoken, so it stays the document's. */
+  confirm(): void;
+  /** Nothing could be spoken with it: the document names the voice before again, unless somebody else could. */
+  takeBack(): Promise<void>;
   /** Call it when the answer is through. */
   release(): void;
 }
@@ -137,11 +142,16 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
   async function meaningOf(name: string, signal: AbortSignal): Promise<Meaning> {
     const current = choiceOf("synthesis");
     const { voice, speaker } = splitVoiceName(name);
-    const isHere = isVoiceId(voice) && (await deps.cachedVoices()).includes(voice);
-    if (isHere && speaker === null) return { voice, speaker, isHere };
-    if (isHere) return { voice, speaker: speakerNumber(await deps.speakersOf(voice), speaker, voice), isHere };
+    const here = findVoiceId(await deps.cachedVoices(), voice);
+    if (here !== null)
+      return {
+        // As the document has it.
+        voice: here.normalize("NFC"),
+        speaker: speaker === null ? null : speakerNumber(await deps.speakersOf(here), speaker, here),
+        isHere: true,
+      };
     // The loop is at it, or says why not.
-    if (voice === current && speaker === null) return { voice, speaker, isHere: true };
+    if (speaker === null && findVoiceId([current], voice) !== null) return { voice: current, speaker, isHere: true };
     const official = requireVoice(await deps.lists.voices(signal), voice);
     return {
       voice: official.key,
@@ -202,6 +212,10 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
         turn.begun(Math.min(Math.max(engines.synthesis.startMs(), shortestTurnMs), longestTurnMs));
         return {
           speaker,
+          confirm: () => {
+            turn.replaced = null;
+          },
+          takeBack: () => takeBack(turn, voice, call),
           release: () => {
             release();
             turn.leave();
@@ -226,10 +240,14 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
           if (release) return release;
         }
       }),
-    voice: async (name, call) => {
-      if (openAiVoices.has(name.trim().toLowerCase()))
-        return { speaker: null, release: await whileWanted("synthesis", () => documentVoice(call)) };
+    voice: async (name, call, check) => {
+      if (openAiVoices.has(name.trim().toLowerCase())) {
+        check(null);
+        const release = await whileWanted("synthesis", () => documentVoice(call));
+        return { speaker: null, confirm: () => undefined, takeBack: async () => undefined, release };
+      }
       const meaning = await meaningOf(name, call.signal);
+      check(meaning.speaker);
       if (!meaning.isHere && !engines.synthesis.runs(meaning.voice)) await fetch(meaning.voice, call);
       return whileWanted("synthesis", () => voiceUse(meaning, call));
     },
