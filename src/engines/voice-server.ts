@@ -1,7 +1,13 @@
 // A speech engine with Piper's HTTP interface as a supervised child, replaced by a fresh one before its memory grows.
 // Knows no engine: the command comes in. Cuts no text.
 import { GatewayError, toGatewayError } from "../core/errors.ts";
-import { createPiperClient, detectPiper, type PieceRequest, type PieceSpeaker, type PiperClient } from "../speech/piper-http.ts";
+import {
+  createPiperClient,
+  detectPiper,
+  type PieceRequest,
+  type PieceSpeaker,
+  type PiperClient,
+} from "../speech/piper-http.ts";
 import {
   createServerChild,
   type ServerChild,

@@ -93,7 +93,8 @@ test("a listener who reads nothing keeps nobody from the engine, and has all of 
   assert.ok(samples.length >= pieces * samplesOfPiece);
   assert.equal(sampleRate, 16_000);
   assert.equal(samples[samples.length - samplesOfPiece / 2], 1);
-  if (process.platform === "linux") await until("its file is closed", async () => !(await nameless(server.spoolDir)).length);
+  if (process.platform === "linux")
+    await until("its file is closed", async () => !(await nameless(server.spoolDir)).length);
 });
 
 test("one who leaves ends the work, and one who reads nothing for too long is ended", async (t) => {
@@ -116,7 +117,8 @@ test("one who leaves ends the work, and one who reads nothing for too long is en
   const server = await startServer(t, { readStallMs: 400 });
   const deaf = await server.listen();
   await until("all of it is made", () => server.users() === 0);
-  if (process.platform === "linux") await until("its file is closed", async () => !(await nameless(server.spoolDir)).length);
+  if (process.platform === "linux")
+    await until("its file is closed", async () => !(await nameless(server.spoolDir)).length);
   await assert.rejects(rest(deaf), { code: "ECONNRESET" });
 });
 

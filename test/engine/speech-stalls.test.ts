@@ -8,7 +8,16 @@ import { parseWav } from "../../src/speech/wav.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 import { until } from "../support/scratch.ts";
-import { highVoice, longText, lowVoice, rates, type SpeechGateway, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
+import {
+  highVoice,
+  longText,
+  lowVoice,
+  rates,
+  type SpeechGateway,
+  soundForm,
+  spokenWords,
+  startSpeechGateway,
+} from "../support/speech.ts";
 import { form, someSound, startedWhisper, upload } from "../support/whisper.ts";
 
 interface Answer {
@@ -145,16 +154,18 @@ test("an engine that has just ended costs nobody his answer", async (t) => {
 });
 
 test("a listener who has paused keeps nobody from another voice, and hears the end of what was begun", async (t) => {
-  const gateway = await startSpeechGateway(t);
+  const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "1"] });
+  const beginning = (voice: string): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const headers = { "content-type": "application/json" };
+      const call = request(`${gateway.url}/v1/audio/speech`, { method: "POST", headers }, resolve);
+      cleanUp(t, () => void call.destroy());
+      call.on("error", reject).end(JSON.stringify({ voice, input: longText.repeat(2) }));
+    });
   await gateway.say(highVoice);
   await gateway.say(lowVoice);
   const pid = pidOf(gateway, "synthesis");
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    const headers = { "content-type": "application/json" };
-    const call = request(`${gateway.url}/v1/audio/speech`, { method: "POST", headers }, resolve);
-    cleanUp(t, () => void call.destroy());
-    call.on("error", reject).end(JSON.stringify({ voice: lowVoice, input: longText.repeat(2) }));
-  });
+  const answer = await beginning(lowVoice);
   assert.equal(gateway.gateway.status().speech.synthesis?.inFlight, 1);
   const began = performance.now();
   assert.equal((await gateway.say(highVoice)).sampleRate, rates[highVoice]);
@@ -163,9 +174,14 @@ test("a listener who has paused keeps nobody from another voice, and hears the e
   const left = (await readdir(gateway.stateDir)).filter((name) => name.endsWith(".tmp"));
   assert.deepEqual(left, []);
   const { samples, sampleRate } = parseWav(Buffer.concat(await answer.toArray()));
-  t.diagnostic(`${samples.length * 2} bytes`);
   assert.equal(sampleRate, rates[lowVoice]);
   assert.ok(samples.length / sampleRate > 400, "nothing of it was cut off");
+
+  await t.test("a stop waits for him no longer than for others", async () => {
+    const paused = await beginning(highVoice);
+    await gateway.gateway.stop();
+    await assert.rejects(paused.toArray(), { code: "ECONNRESET" });
+  });
 });
 
 test("an upload that stops coming once its turn has begun is ended, and the next one gets in", async (t) => {

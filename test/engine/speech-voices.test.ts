@@ -119,7 +119,9 @@ test("voices that are asked for all at once: each is loaded once or twice, and e
     await gateway.say(highVoice);
     const asked = starts();
     const crowd = await Promise.all(
-      Array.from({ length: 60 }, () => fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice: lowVoice, input: "Hi." }))),
+      Array.from({ length: 60 }, () =>
+        fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice: lowVoice, input: "Hi." })),
+      ),
     );
     const answered = crowd.filter(({ status }) => status === 200).length;
     const bodies = await Promise.all(crowd.filter(({ status }) => status !== 200).map((each) => each.json()));
@@ -130,7 +132,8 @@ test("voices that are asked for all at once: each is loaded once or twice, and e
   await t.test("nobody waits for ever for another one", async () => {
     let isOver = false;
     const crowd = Array.from({ length: 4 }, async () => {
-      while (!isOver) assert.equal((await gateway.say(lowVoice, "Some words to be said. ".repeat(20))).sampleRate, rates[lowVoice]);
+      while (!isOver)
+        assert.equal((await gateway.say(lowVoice, "Some words to be said. ".repeat(20))).sampleRate, rates[lowVoice]);
     });
     await gateway.until("they speak", ({ speech }) => (speech.synthesis?.inFlight ?? 0) > 1);
     assert.equal((await gateway.say(highVoice)).sampleRate, rates[highVoice]);

@@ -126,9 +126,7 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
       const choice = choiceOf("synthesis");
       const before = engines.synthesis.snapshot().choice;
       const isServed = before !== null && engines.synthesis.runs(before) && !(await isNextUp(choice));
-      const release = await (isServed
-        ? leaseOf("synthesis", before, call)
-        : whenRunning("synthesis", choice, call));
+      const release = await (isServed ? leaseOf("synthesis", before, call) : whenRunning("synthesis", choice, call));
       if (release) return release;
     }
   }
