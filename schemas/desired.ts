@@ -122,10 +122,13 @@ export const readyzSchema = {
   required: ["status", "reason", "message"],
   properties: {
     status: { enum: ["ok", "unready"] },
-    reason: { type: "string", description: "CamelCase, as in the condition `Ready`." },
+    reason: {
+      type: "string",
+      description: "`Serving`, `Starting`, `ShuttingDown`, or that of `RouterReady` or `TooFewWorkers`.",
+    },
     message: { type: "string" },
   },
-  examples: [{ status: "ok", reason: "Ready", message: "everything is as the document says" }],
+  examples: [{ status: "ok", reason: "Serving", message: "chats can be served" }],
 } as const;
 
 /** The data of one server-sent event of the journal; its `id:` and `event:` lines carry number and type. */

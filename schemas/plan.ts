@@ -46,7 +46,7 @@ export const runningActionSchema = {
   required: [...actionRequired, "lane", "startedAt", "progress"],
   properties: {
     ...actionProperties,
-    lane: { enum: ["control", "transfer", "speech"] },
+    lane: { enum: ["control", "transfer", "speech", "speech-transfer"] },
     startedAt: { type: ["string", "null"], description: "ISO 8601; null while it waits in its lane." },
     progress: { anyOf: [progressSchema, { type: "null" }] },
   },

@@ -59,7 +59,7 @@ async function run(line: CommandLine): Promise<number | null> {
     default:
       throw new GatewayError(
         "invalid_request",
-        `there is no command ${line.command}; \`model-gateway help\` lists them`,
+        `there is no command ${line.command}; \`${line.settings.command("help")}\` lists them`,
       );
   }
 }
@@ -70,7 +70,7 @@ try {
 } catch (error) {
   const { message, hint, code } = toGatewayError(error);
   console.error(`model-gateway: ${message}`);
-  // Both say what to do already.
-  if (code !== "invalid_request" && code !== "unauthorized") console.error(hint);
+  // These say what to do already.
+  if (code !== "invalid_request" && code !== "unauthorized" && code !== "engine_missing") console.error(hint);
   process.exitCode = 1;
 }

@@ -71,10 +71,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const keys = openLicenseKeys({
     path: join(settings.stateDir, keyFileName),
     single: settings.licenseKey,
+    createCommand: settings.command("key", "create", "NAME"),
     now: Date.now,
     warn: (message, fields) => logger.warn(fields, message),
   });
-  requireKeys(settings.host, keys);
+  requireKeys(settings.host, keys, settings.command);
   const lock = await lockState(settings.stateDir);
   try {
     const ended = await endLeftovers(settings.stateDir);
@@ -90,6 +91,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       settings.configPath,
       join(packageRoot, "schemas", "gateway.schema.json"),
       core.store.hasAppliedFile(),
+      settings.command,
     );
     if (isFirst) logger.info({ path: settings.configPath }, "wrote a first document, with a starter model");
     const tight = await openFilesProblem(settings.maxConnections);
@@ -147,7 +149,11 @@ async function run({
   // Each request that waits, each answer in flight listens to one of them.
   setMaxListeners(0, stopping.signal, cutOff.signal);
   const answers = createOpenAnswers();
-  const status = (): StatusReport => core.status(stopping.signal.aborted);
+  let stoppingSince: number | null = null;
+  stopping.signal.addEventListener("abort", () => {
+    stoppingSince = Date.now();
+  });
+  const status = (): StatusReport => core.status(stoppingSince);
   const catalogue = createCatalogue(
     loop.last,
     router,

@@ -49,7 +49,12 @@ export const settingRows = [
     fallback: "256",
     meaning: "Requests per model, waiting and under way together; a further one is answered 503 `busy`.",
   },
-  { flag: "transfers", variable: "GATEWAY_TRANSFERS", fallback: "1", meaning: "Pulls at once." },
+  {
+    flag: "transfers",
+    variable: "GATEWAY_TRANSFERS",
+    fallback: "1",
+    meaning: "Models pulled at once; what speech needs is pulled beside them.",
+  },
   {
     flag: "resync",
     variable: "GATEWAY_RESYNC",

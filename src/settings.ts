@@ -1,11 +1,12 @@
 // Everything that is set from outside: flags and environment, read once, here and nowhere else.
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve, sep } from "node:path";
+import { basename, delimiter, dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { GatewayError } from "./core/errors.ts";
 import { parseKeepAlive } from "./core/keep-alive.ts";
+import { type OwnCommand, ownCommand } from "./core/own-command.ts";
 import type { SpeechEngineChoice } from "./engines/synthesis-engine.ts";
 import type { ChatContextMode } from "./http/chat-context.ts";
 import { type ChosenPrefixes, prefixProblem } from "./http/prefixes.ts";
@@ -63,6 +64,8 @@ export interface Settings extends LimitSettings {
   readonly workerStallMs: number;
   readonly rpcServer: string | undefined;
   readonly logLevel: string;
+  /** For messages that name a command of ours. */
+  readonly command: OwnCommand;
   /** For the engines' own environment, which takes from it what it needs. */
   readonly environment: Environment;
 }
@@ -102,7 +105,8 @@ export function readSettings(args: readonly string[], environment: Environment =
   } catch (error) {
     // What follows is advice on how to pass a dash as a word.
     const [why = ""] = (error instanceof Error ? error.message : String(error)).split(". ");
-    throw new GatewayError("invalid_request", `${why}; \`model-gateway help\` lists what there is`, { cause: error });
+    const help = startedAs({ state: { dir: "", isDefault: true }, where: [], environment })("help");
+    throw new GatewayError("invalid_request", `${why}; \`${help}\` lists what there is`, { cause: error });
   }
   const [command = parsed.values["version"] === true ? "version" : "serve", ...operands] = parsed.positionals;
   const text = (flag: Flag): string | undefined => {
@@ -139,10 +143,11 @@ function build(text: SettingText, environment: Environment): Settings {
   const values = settingValues(text);
   const { whole, ms, oneOf } = values;
   const stateDir = resolve(text("state") ?? defaultStateDir(environment));
+  const host = text("host") ?? fallbackOf("host");
   const port = whole("port", 0);
   if (port > 65_535) throw new GatewayError("invalid_request", `${spelt("port")} must be at most 65535, not ${port}`);
   return {
-    host: text("host") ?? fallbackOf("host"),
+    host,
     port,
     stateDir,
     configPath: resolve(text("config") ?? join(stateDir, "gateway.yaml")),
@@ -178,8 +183,33 @@ function build(text: SettingText, environment: Environment): Settings {
     workerStallMs: Math.max(100, ms("worker-stall")),
     rpcServer: text("rpc-server"),
     logLevel: oneOf("log-level", ["trace", "debug", "info", "warn", "error", "silent"]),
+    command: startedAs({
+      state: { dir: stateDir, isDefault: stateDir === defaultStateDir(environment) },
+      // Port 0 is another one each time.
+      where: [
+        ...(host === fallbackOf("host") ? [] : ["--host", host]),
+        ...(String(port) === fallbackOf("port") || port === 0 ? [] : ["--port", String(port)]),
+      ],
+      environment,
+    }),
     environment,
   };
+}
+
+/** A checkout is started by its file; a package manager's link has the program's name, and lies in PATH or not. */
+function startedAs({
+  environment,
+  ...rest
+}: Pick<Parameters<typeof ownCommand>[0], "state" | "where"> & { readonly environment: Environment }): OwnCommand {
+  const started = process.argv[1] ?? "";
+  const isLinked = basename(started) === "model-gateway";
+  const folders = (environment["PATH"] ?? "").split(delimiter);
+  return ownCommand({
+    ...rest,
+    script: isLinked ? started : join(packageRoot, "dist", "src", "cli.js"),
+    isOnPath: isLinked && folders.includes(dirname(started)),
+    workingDir: process.cwd(),
+  });
 }
 
 function listOf(text: string | undefined): string[] {

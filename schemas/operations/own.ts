@@ -63,9 +63,9 @@ export const ownOperations: readonly Operation[] = [
     method: "GET",
     path: "/readyz",
     key: "none",
-    summary: "Whether everything is ready",
+    summary: "Whether chats can be served",
     responses: [
-      ok("It is.", json(readyzSchema)),
+      ok("They can.", json(readyzSchema)),
       { status: 503, description: "Not yet, or no more.", content: [json(readyzSchema)] },
     ],
     errors: [],

@@ -36,6 +36,7 @@ export const speechOperations: readonly Operation[] = [
       "engine_missing",
       "engine_failed",
       "upstream_failed",
+      "transcription_model_not_found",
       ...hubErrors,
     ],
     anyMediaType: true,

@@ -13,6 +13,8 @@ interface PlanAnswer {
   readonly held: readonly (Line & { readonly held: string })[];
   readonly unmanaged: readonly string[];
   readonly spared: readonly string[];
+  /** What cannot be had, and why. */
+  readonly findings: Readonly<Record<string, string>>;
 }
 
 interface Line {
@@ -69,17 +71,21 @@ export async function requireNoGateway(settings: Settings): Promise<void> {
   }
 }
 
-function printPlan({ actions, running, held, unmanaged, spared, converged }: PlanAnswer): void {
+function printPlan({ actions, running, held, unmanaged, spared, findings, converged }: PlanAnswer): void {
   for (const { kind, message, reason } of running) console.log(`* ${kind}: ${message} (${reason}, under way)`);
   for (const { kind, message, reason } of actions) console.log(`+ ${kind}: ${message} (${reason})`);
   for (const { kind, message, held: why } of held) console.log(`- ${kind}: ${message} (held: ${why})`);
+  const problems = Object.entries(findings);
+  for (const [id, problem] of problems) console.log(`! ${id}: ${problem}`);
   for (const id of unmanaged) console.log(`  ${id} is in the cache and not in the document; it is left alone`);
   for (const id of spared)
     console.log(
       `  ${id} left the document when its list of models was emptied; prune leaves it unless allowEmpty is true`,
     );
   console.log(
-    converged ? "Nothing to do." : `Plan: ${actions.length} to do, ${running.length} under way, ${held.length} held.`,
+    converged
+      ? "Nothing to do."
+      : `Plan: ${actions.length} to do, ${running.length} under way, ${held.length} held${problems.length > 0 ? `, ${problems.length} that cannot be done` : ""}.`,
   );
 }
 
@@ -121,7 +127,7 @@ function printShortStatus({ gateway }: Said, { licenseKey }: Settings): void {
 export function noGateway(settings: Settings): GatewayError {
   return new GatewayError(
     "invalid_request",
-    `no gateway answers on ${origin(settings)}; \`npm start\` starts one, --port says where else it is`,
+    `no gateway answers on ${origin(settings)}; \`${settings.command("serve")}\` starts one, --port says where else it is`,
   );
 }
 

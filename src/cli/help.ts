@@ -39,7 +39,8 @@ Commands:
   models           what lies in the model cache: sizes, last use, what is stale;
                    looks by itself where no gateway runs, as do plan and gc
   pull ID          have the running gateway pull a model, and watch it;
-                   Ctrl+C gives the pull up. Exit 0 done, 130 left, 1 error
+                   Ctrl+C leaves it, and the pull goes on.
+                   Exit 0 done, 130 left, 1 error
   rm ID [--yes]    delete a model's files: exit 0 done, 2 not confirmed, 1 error
   gc [--yes]       what of the cache serves nobody, and with --yes delete it:
                    exit 0 nothing left, 2 something would go, 1 error

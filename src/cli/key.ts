@@ -52,7 +52,7 @@ async function list(settings: Settings, json: boolean): Promise<void> {
     const until = `${entry.expiresAt ?? "never"}${isLive(entry, now) ? "" : " (expired)"}`;
     console.log(`${entry.name.padEnd(width)}  ${entry.createdAt.padEnd(24)}  ${until}`);
   }
-  if (keys.length === 0) console.log("No license keys: `model-gateway key create NAME` makes one.");
+  if (keys.length === 0) console.log(`No license keys: \`${settings.command("key", "create", "NAME")}\` makes one.`);
   if (settings.licenseKey !== undefined)
     console.log("GATEWAY_LICENSE_KEY is set: a gateway started with it takes it too.");
 }

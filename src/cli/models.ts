@@ -2,7 +2,7 @@
 import type { DiskBody } from "../../schemas/disk.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Collected } from "../plan/garbage.ts";
-import type { CommandLine } from "../settings.ts";
+import type { CommandLine, Settings } from "../settings.ts";
 import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
 import { offlineCollection, offlineReport } from "./offline-disk.ts";
@@ -15,11 +15,11 @@ export async function modelsCommand({ settings, json, operands }: CommandLine): 
     () => offlineReport(settings),
   );
   if (json) console.log(JSON.stringify(report, null, 2));
-  else printReport(report);
+  else printReport(report, settings);
   return 0;
 }
 
-function printReport({ models, speech, totals, unreadable }: DiskBody): void {
+function printReport({ models, speech, totals, unreadable }: DiskBody, { command }: Settings): void {
   const rows = models.map((model) => [
     model.id,
     model.present ? bytesText(model.bytes) : "-",
@@ -48,7 +48,7 @@ function printReport({ models, speech, totals, unreadable }: DiskBody): void {
     `\n${bytesText(bytes)} in the model cache${parts.length > 0 ? ` (${parts.join(", ")})` : ""}` +
       `${freeBytes === null ? "" : `, ${bytesText(freeBytes)} free`}.`,
   );
-  if (collectableBytes > 0) console.log(`\`model-gateway gc\` would free ${bytesText(collectableBytes)}.`);
+  if (collectableBytes > 0) console.log(`\`${command("gc")}\` would free ${bytesText(collectableBytes)}.`);
 }
 
 function notesOf(model: DiskBody["models"][number]): string[] {
@@ -99,13 +99,13 @@ export async function gcCommand({ settings, json, yes, operands }: CommandLine):
     dryRun ? async () => ({ dryRun, ...(await offlineCollection(settings)) }) : undefined,
   );
   if (json) console.log(JSON.stringify(result, null, 2));
-  else printCollected(result);
+  else printCollected(result, settings);
   return result.dryRun && result.items.length > 0 ? 2 : 0;
 }
 
 type Collection = Collected & { readonly dryRun: boolean };
 
-function printCollected({ dryRun, items, skipped, freedBytes }: Collection): void {
+function printCollected({ dryRun, items, skipped, freedBytes }: Collection, { command }: Settings): void {
   for (const { path, bytes, reason, message } of items)
     console.log(`- ${path}: ${message} (${reason}, ${bytesText(bytes)})`);
   for (const { repo, reason, message } of skipped) console.log(`  left in ${repo}: ${message} (${reason})`);
@@ -113,6 +113,6 @@ function printCollected({ dryRun, items, skipped, freedBytes }: Collection): voi
   else if (!dryRun) console.log(`Deleted: ${bytesText(freedBytes)} freed.`);
   else {
     const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
-    console.log(`${bytesText(bytes)} would become free. \`model-gateway gc --yes\` deletes it.`);
+    console.log(`${bytesText(bytes)} would become free. \`${command("gc", "--yes")}\` deletes it.`);
   }
 }

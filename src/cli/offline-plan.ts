@@ -20,6 +20,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
   const engine = createEngineSource({
     explicit: settings.llamaServer,
     enginesDir: join(stateDir, "engines"),
+    installCommand: settings.command("engine", "install", "llama"),
     environment,
     install: false,
     onProgress: nothing,

@@ -23,7 +23,7 @@ export async function pullCommand({ settings, operands }: CommandLine): Promise<
   } catch (error) {
     view.end();
     if (!leaving.signal.aborted) throw error;
-    console.error(`Left. The gateway goes on pulling; \`model-gateway rm ${id}\` gives it up.`);
+    console.error(`Left. The gateway goes on pulling; \`${settings.command("rm", id)}\` gives it up.`);
     return interrupted;
   } finally {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.removeListener(signal, leave);

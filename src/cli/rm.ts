@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline/promises";
 import { type DiskBody, type GatewayClient, GatewayClientError, type Removed } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
+import type { OwnCommand } from "../core/own-command.ts";
 import type { CommandLine } from "../settings.ts";
 import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
@@ -15,7 +16,7 @@ export async function rmCommand({ settings, operands, yes, json }: CommandLine):
   if (id === undefined || rest.length > 0)
     throw new GatewayError("invalid_request", "use `model-gateway rm ID [--yes]`");
   return withGateway(settings, async (client) => {
-    if (!yes && !(await isConfirmed(id))) return 2;
+    if (!yes && !(await isConfirmed(id, settings.command))) return 2;
     // Links and blobs are counted in the answer: a person has files in mind. What cannot be told holds up no removal.
     const models = json
       ? []
@@ -62,9 +63,11 @@ function whatWent(model: DiskBody["models"][number] | undefined, freedBytes: num
   return `${model.files} ${model.files === 1 ? "file" : "files"}, ${freed}`;
 }
 
-async function isConfirmed(id: string): Promise<boolean> {
-  if (!process.stdin.isTTY)
-    throw new GatewayError("invalid_request", `nobody can be asked here: \`model-gateway rm ${id} --yes\` deletes it`);
+async function isConfirmed(id: string, command: OwnCommand): Promise<boolean> {
+  if (!process.stdin.isTTY) {
+    console.error(`Nobody can be asked here: \`${command("rm", id, "--yes")}\` deletes it.`);
+    return false;
+  }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     const answer = await terminal.question(`Delete every file of ${id}, and take it out of the document? [y/N] `);

@@ -8,7 +8,7 @@ import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
 import { freePort } from "../engines/free-port.ts";
 import { installEngine } from "../engines/install/install.ts";
 import { endLeftovers } from "../engines/leftovers.ts";
-import { locateEngine } from "../engines/locate.ts";
+import { locateEngine, whyNone } from "../engines/locate.ts";
 import { runRpcWorker } from "../engines/rpc-worker.ts";
 import { openDoor, tryDoor } from "../engines/worker-door.ts";
 import { stopOnSignals, withLock } from "../lifecycle.ts";
@@ -84,14 +84,18 @@ export async function workerCommand({ operands, settings, worker }: CommandLine)
 }
 
 async function findBinary(
-  { rpcServer, stateDir, environment, installEngine: may }: Settings,
+  { rpcServer, stateDir, environment, installEngine: may, command }: Settings,
   signal: AbortSignal,
 ): Promise<string> {
   const enginesDir = join(stateDir, "engines");
   const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
   const found = await locateEngine("ggml-rpc-server", where);
   if (found) return found.path;
-  if (!may) throw new GatewayError("engine_missing", "no ggml-rpc-server was found");
+  if (!may)
+    throw new GatewayError(
+      "engine_missing",
+      `${await whyNone("ggml-rpc-server", enginesDir)}: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
+    );
   await installEngine("llama", {
     enginesDir,
     environment,

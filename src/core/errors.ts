@@ -55,6 +55,12 @@ export const errorCatalogue = {
     reason: "VoiceNotFound",
     hint: "GET /api/tts/voices/search?q=TEXT finds the ids of the official voices.",
   },
+  transcription_model_not_found: {
+    status: 404,
+    reaction: "stall",
+    reason: "TranscriptionModelNotFound",
+    hint: "GET /api/stt/models/search?q=TEXT finds the names of the official models.",
+  },
   not_capable: {
     status: 400,
     reaction: "stall",

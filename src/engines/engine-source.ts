@@ -1,11 +1,11 @@
 // Which llama-server there is, and the installing of one where there is none.
 import { stat } from "node:fs/promises";
-import { errorCatalogue, GatewayError, toGatewayError } from "../core/errors.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { BinaryState } from "../plan/observed.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import { type InstallProgress, installEngine } from "./install/install.ts";
 import { readKnownOptions } from "./known-options.ts";
-import { locateEngine } from "./locate.ts";
+import { locateEngine, whyNone } from "./locate.ts";
 import { isForAnotherMachine } from "./machine.ts";
 
 export interface EngineSource {
@@ -22,6 +22,8 @@ export interface EngineSource {
 export function createEngineSource(options: {
   readonly explicit: string | undefined;
   readonly enginesDir: string;
+  /** What installs it. */
+  readonly installCommand: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly install: boolean;
   readonly onProgress: (progress: InstallProgress) => void;
@@ -32,16 +34,21 @@ export function createEngineSource(options: {
     pathVariable: options.environment["PATH"] ?? "",
     enginesDir: options.enginesDir,
   };
+  const byCommand = `Run \`${options.installCommand}\`, or name one with --llama-server.`;
   let path: string | null = null;
   let binary: BinaryState = "missing";
   let knownOptions: ReadonlySet<string> | null = null;
   let failure: GatewayError | null = null;
+  let none = "";
   let stamp: string | null = null;
   let prepared = false;
 
   async function find(signal?: AbortSignal): Promise<boolean> {
     const located = await locateEngine("llama-server", where);
-    if (!located) return false;
+    if (!located) {
+      none = await whyNone("llama-server", options.enginesDir);
+      return false;
+    }
     stamp = await stampOf(located.path);
     if (await isForAnotherMachine(located.path))
       throw new GatewayError("engine_missing", `${located.path} is a program for another kind of machine`);
@@ -62,8 +69,9 @@ export function createEngineSource(options: {
     path: () => path,
     problem: () => {
       if (!prepared || binary !== "missing") return null;
-      if (failure) return { reason: failure.reason, message: `${failure.message}. ${failure.hint}` };
-      return { reason: "EngineMissing", message: `no llama-server was found. ${errorCatalogue.engine_missing.hint}` };
+      const error = failure ?? new GatewayError("engine_missing", none);
+      const hint = error.code === "engine_missing" ? byCommand : error.hint;
+      return { reason: error.reason, message: `${error.message}. ${hint}` };
     },
     prepare: async (signal) => {
       failure = null;

@@ -6,7 +6,7 @@ import { access, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import type { EngineBinary } from "./install/catalogue.ts";
-import { type InstalledEngine, readInstalled } from "./install/folder.ts";
+import { type InstalledEngine, readInstalled, readStray } from "./install/folder.ts";
 
 export type { EngineBinary } from "./install/catalogue.ts";
 
@@ -55,6 +55,13 @@ export async function findOnPath(program: string, pathVariable: string): Promise
     }
   }
   return null;
+}
+
+/** What to say where there is none. */
+export async function whyNone(binary: EngineBinary, enginesDir: string): Promise<string> {
+  const stray = await readStray(enginesDir, binary);
+  if (stray === null) return `no ${binary} was found`;
+  return `no ${binary} was found but that in ${stray.dir}, which was installed for ${stray.manifest.home} and runs only there`;
 }
 
 async function findInstalled(binary: EngineBinary, enginesDir: string): Promise<string | null> {

@@ -23,7 +23,6 @@ const answersAtMost = 32;
 const recycle = { requests: 500, bytes: 80e6 } as const;
 /** Looking for Piper starts each Python that is there. */
 const missingKeptMs = 30_000;
-const byCommand = "run `model-gateway engine install sherpa`";
 
 type Speaker =
   | { readonly kind: "piper"; readonly piper: PiperInstallation }
@@ -36,6 +35,8 @@ export function createSynthesisEngine(
       /** A Python or a `piper` command that a setting names. */
       readonly explicit: string | undefined;
       readonly enginesDir: string;
+      /** What installs the embedded engine. */
+      readonly installCommand: string;
       readonly voicesDir: string;
       /** For the embedded engine's own form of a voice. */
       readonly copiesDir: string;
@@ -43,6 +44,7 @@ export function createSynthesisEngine(
     },
 ): SynthesisEngine {
   const { enginesDir, voicesDir, copiesDir } = options;
+  const byCommand = `run \`${options.installCommand}\``;
   const server = createVoiceServer({ ...options, recycle });
   const piper = rememberPiper(options);
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { cachedTranscriptionModel } from "../hub/speech-files.ts";
 import { transcriptionRepo } from "../speech/transcription-models.ts";
-import { locateEngine } from "./locate.ts";
+import { locateEngine, whyNone } from "./locate.ts";
 import { startOrMend } from "./mend-start.ts";
 import type { ServerChildOptions } from "./server-child.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
@@ -24,6 +24,8 @@ export function createTranscriptionEngine(
       /** The executable that a setting names. */
       readonly explicit: string | undefined;
       readonly enginesDir: string;
+      /** What installs the engine. */
+      readonly installCommand: string;
       readonly cacheDir: string;
       readonly warn: (message: string, fields: object) => void;
     },
@@ -41,7 +43,7 @@ export function createTranscriptionEngine(
     if (found) return found.path;
     throw new GatewayError(
       "engine_missing",
-      "no whisper-server was found: run `model-gateway engine install whisper`, or name one with --whisper-server",
+      `${await whyNone("whisper-server", enginesDir)}: run \`${options.installCommand}\`, or name one with --whisper-server`,
     );
   }
 

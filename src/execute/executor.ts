@@ -84,6 +84,7 @@ export function createExecutor(options: {
     transfer: new PQueue({ concurrency: options.transfers }),
     // Its two engines have nothing to do with each other.
     speech: new PQueue({ concurrency: 2 }),
+    "speech-transfer": new PQueue({ concurrency: 1 }),
   };
   const tasks = new Map<string, Task>();
   const followers = new Map<string, Set<Follower>>();

@@ -21,7 +21,7 @@ import {
   speechGarbage,
   unusedSpeech,
 } from "../plan/speech-files.ts";
-import { isModelFileName, transcriptionRepo } from "../speech/transcription-models.ts";
+import { modelFileName, transcriptionRepo } from "../speech/transcription-models.ts";
 import { isVoiceId, voiceRepo } from "../speech/voices.ts";
 import type { Collector } from "./cache-gc.ts";
 import type { RemovedFiles } from "./executor.ts";
@@ -43,8 +43,9 @@ export interface SpeechStore {
 }
 
 const kinds = [
-  { kind: "transcription", repo: transcriptionRepo, isName: isModelFileName },
-  { kind: "synthesis", repo: voiceRepo, isName: isVoiceId },
+  // Short as in the document, or whole.
+  { kind: "transcription", repo: transcriptionRepo, nameOf: modelFileName },
+  { kind: "synthesis", repo: voiceRepo, nameOf: (name: string) => (isVoiceId(name) ? name : null) },
 ] as const;
 const hourMs = 3_600_000;
 
@@ -86,9 +87,9 @@ export function createSpeechStore(options: {
   }
 
   async function find(asked: string): Promise<Named | null> {
-    for (const { kind, repo, isName } of kinds) {
-      const name = asked.startsWith(`${repo}:`) ? asked.slice(repo.length + 1) : asked;
-      if (!isName(name)) continue;
+    for (const { kind, repo, nameOf } of kinds) {
+      const name = nameOf(asked.startsWith(`${repo}:`) ? asked.slice(repo.length + 1) : asked);
+      if (name === null) continue;
       const bytes = kind === "synthesis" ? (await plainVoices(voicesDir)).get(name) : undefined;
       if (bytes !== undefined) return { kind, repo, name, bytes };
       const files = await surveyRepo(cacheDir, repo);

@@ -54,7 +54,8 @@ export interface Core extends Kept {
   retry(cacheGone: boolean): void;
   /** The file source found something. */
   noteSource(status: SourceStatus): void;
-  status(stopping: boolean): StatusReport;
+  /** `stoppingSince`: ms; null where it does not stop. */
+  status(stoppingSince: number | null): StatusReport;
 }
 
 export interface CoreOptions {
@@ -103,6 +104,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   const engine = createEngineSource({
     explicit: settings.llamaServer,
     enginesDir: join(stateDir, "engines"),
+    installCommand: settings.command("engine", "install", "llama"),
     environment,
     install: settings.installEngine,
     onProgress: onInstallProgress,
@@ -133,7 +135,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     journal,
     progressAt: (id) => toldOf.get(id) ?? 0,
     now,
-    warn,
+    logger,
   });
   const { admission } = requests;
   admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
@@ -238,7 +240,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     random: Math.random,
     onRetry: () => admission.forgive(),
     onPass: (pass) => {
-      requests.noteCache(pass.observed.cache.state);
+      requests.noteCache(pass.observed.cache);
       tracker.update(pass, statusInput(pass));
       rpc.notePass(pass);
       void noteSeen(inventory, pass, warn);
@@ -262,6 +264,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
       engineProblem: engine.problem(),
       state: stateFolder.report(),
       requests: requests.met(),
+      command: settings.command,
     };
   }
 
@@ -291,11 +294,11 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
       journal.record("source", next);
       loop.wake("source");
     },
-    status: (stopping) =>
+    status: (stoppingSince) =>
       statusReport({
         version,
         startedAt,
-        stopping,
+        stoppingSince,
         desired: store.current(),
         pass: loop.last(),
         router: router.snapshot(),

@@ -2,6 +2,7 @@
 import { access } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { systemCode } from "../core/errors.ts";
+import type { OwnCommand } from "../core/own-command.ts";
 import { writeAtomic } from "../desired/atomic-file.ts";
 import { makeFolder } from "../desired/folder.ts";
 import { firstDocument } from "../starter/first-document.ts";
@@ -12,6 +13,7 @@ export async function writeFirstDocument(
   configPath: string,
   schemaPath: string,
   appliedBefore: boolean,
+  command: OwnCommand,
 ): Promise<boolean> {
   const exists = await access(configPath).then(
     () => true,
@@ -21,6 +23,6 @@ export async function writeFirstDocument(
   const folder = dirname(configPath);
   await makeFolder(folder);
   await writeAtomic(join(folder, starterFileName), starterModel().bytes);
-  await writeAtomic(configPath, firstDocument(relative(folder, schemaPath)));
+  await writeAtomic(configPath, firstDocument(relative(folder, schemaPath), command));
   return true;
 }

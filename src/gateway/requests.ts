@@ -5,6 +5,7 @@ import type { EngineSource } from "../engines/engine-source.ts";
 import type { Router } from "../engines/router.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
 import type { Changes } from "../http/changes.ts";
+import type { Observed } from "../plan/observed.ts";
 import type { Loop } from "../reconcile/loop.ts";
 import type { Settings } from "../settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
@@ -17,7 +18,7 @@ export interface Requests {
   readonly admission: Admission;
   readonly facts: CachedFacts;
   /** The model cache was looked at: what could not be loaded while it was away may be loaded once it is back. */
-  noteCache(state: "known" | "unknown"): void;
+  noteCache(cache: Observed["cache"]): void;
   /** For conditions. */
   met(): StatusInput["requests"];
   /** By the models' own ids. */
@@ -35,9 +36,9 @@ export function createRequests(options: {
   readonly journal: Journal;
   readonly progressAt: (id: string) => number;
   readonly now: () => number;
-  readonly warn: (message: string, fields: object) => void;
+  readonly logger: { warn(fields: object, message: string): void; info(message: string): void };
 }): Requests {
-  const { settings, store, rpc, engine, loop, journal } = options;
+  const { settings, store, rpc, engine, loop, journal, logger } = options;
   const facts = createCachedFacts(
     () => loop().last(),
     () => store.current().document,
@@ -50,7 +51,7 @@ export function createRequests(options: {
     queueLimit: settings.queueLimit,
     drainMs: settings.drainMs,
     progressAt: options.progressAt,
-    warn: options.warn,
+    warn: (message, fields) => logger.warn(fields, message),
     loadTimeoutMs: settings.loadTimeoutMs,
     ...facts,
     routerWaitMs: settings.startTimeoutMs,
@@ -70,9 +71,13 @@ export function createRequests(options: {
   return {
     admission,
     facts,
-    noteCache: (state) => {
-      if (wasAway && state === "known") admission.forgive();
-      wasAway = state === "unknown";
+    noteCache: (cache) => {
+      if (cache.state === "unknown" && !wasAway) logger.warn({ why: cache.why }, "the model cache is away");
+      if (cache.state === "known" && wasAway) {
+        logger.info("the model cache is back");
+        admission.forgive();
+      }
+      wasAway = cache.state === "unknown";
     },
     met: () => ({ failing: admission.failing(), cuts: admission.cuts(), drainMs: settings.drainMs }),
     underWay: () => ({

@@ -95,6 +95,7 @@ export function createSpeech(options: {
     ...common("whisper-server"),
     explicit: settings.whisperServer,
     enginesDir,
+    installCommand: settings.command("engine", "install", "whisper"),
     cacheDir,
   });
   const synthesis = createSynthesisEngine({
@@ -102,6 +103,7 @@ export function createSpeech(options: {
     engine: settings.speechEngine,
     explicit: settings.piper,
     enginesDir,
+    installCommand: settings.command("engine", "install", "sherpa"),
     voicesDir,
     copiesDir,
   });

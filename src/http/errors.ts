@@ -33,7 +33,7 @@ export function renderError(family: Family | Dialect, thrown: unknown): Rendered
 }
 
 /** Of these the message says what is the matter and not what to do; other families have no place for a hint. */
-const hinted: ReadonlySet<string> = new Set(["speech_off", "voice_not_found"]);
+const hinted: ReadonlySet<string> = new Set(["speech_off", "voice_not_found", "transcription_model_not_found"]);
 
 function paramOf(error: GatewayError): string | null {
   return error.param ?? (error.code === "model_not_found" ? "model" : null);

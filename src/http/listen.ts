@@ -2,16 +2,17 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import type { OwnCommand } from "../core/own-command.ts";
 import { isLoopback } from "./guards.ts";
 import type { LicenseKeys } from "./keys/license-keys.ts";
 
 /** Without license keys everybody who can connect may do everything: then only this machine may connect. */
-export function requireKeys(host: string, keys: LicenseKeys): void {
+export function requireKeys(host: string, keys: LicenseKeys, command: OwnCommand): void {
   if (isLoopback(host) || keys.areRequired()) return;
   throw new GatewayError(
     "invalid_request",
     `--host ${host} is open to other machines, and there is no license key to keep strangers out: ` +
-      "make one with `model-gateway key create NAME`, or use 127.0.0.1",
+      `make one with \`${command("key", "create", "NAME")}\`, or use 127.0.0.1`,
   );
 }
 

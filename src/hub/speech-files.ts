@@ -95,7 +95,13 @@ export async function pullTranscriptionModel(
   options: Omit<FilesPull, "repo" | "paths" | "name">,
 ): Promise<PulledFiles> {
   if (!isModelFileName(file)) throw new GatewayError("invalid_request", `${JSON.stringify(file)} is no ggml model.`);
-  return pullFiles({ ...options, repo: transcriptionRepo, name: file, paths: [file] });
+  try {
+    return await pullFiles({ ...options, repo: transcriptionRepo, name: file, paths: [file] });
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== "hub_not_found") throw error;
+    // What to do is another thing than with a repository that somebody named.
+    throw new GatewayError("transcription_model_not_found", error.message, { cause: error });
+  }
 }
 
 /** One of {@link cachedTranscriptionModels}, found without a look into each repository where the official one has it. */

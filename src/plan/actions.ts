@@ -18,8 +18,11 @@ export const actionKinds = [
 ] as const;
 
 export type ActionKind = (typeof actionKinds)[number];
-/** `speech`: a router that reads its preset again does not wait for a transcription model that loads, nor the other way. */
-export type Lane = "control" | "transfer" | "speech";
+/**
+ * `speech`: a router that reads its preset again does not wait for a transcription model that loads, nor the other way.
+ * `speech-transfer`: who asks for a voice does not wait for a model of many gigabytes.
+ */
+export type Lane = "control" | "transfer" | "speech" | "speech-transfer";
 
 interface ActionBase {
   /** What it acts on; at most one action per key is planned or running. */
@@ -58,6 +61,7 @@ export type Action = ActionBase &
 
 export function laneOf(kind: ActionKind): Lane {
   if (kind === "speech.start" || kind === "speech.stop") return "speech";
+  if (kind === "voice.pull" || kind === "transcription.pull") return "speech-transfer";
   return /\.(?:pull|import)$/.test(kind) ? "transfer" : "control";
 }
 

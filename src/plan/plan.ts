@@ -39,11 +39,7 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   ];
   const ready: Action[] = [];
   const held: HeldAction[] = [];
-  const lacking = createRoomCheck(
-    observed.freeBytes,
-    needs,
-    candidates.map(({ action }) => action),
-  );
+  const lacking = createRoomCheck(observed.freeBytes, needs);
   for (const { action, notBefore, waits, settles } of candidates) {
     const entry = context.backoff.get(backoffKey(action));
     const until = Math.max(notBefore, entry?.until ?? 0);

@@ -134,7 +134,7 @@ export function planPruned(
   const settled = router.phase === "stopped" || (router.phase === "ready" && router.loadedPreset === preset.value.text);
   const waits = !settled || engine.some(({ action }) => action.kind === "preset.write");
   // A pull under way may count on files of it: on the projector of another quant.
-  const fetching = [...needs.underWay].map((key) => repoOfId(key.slice(key.indexOf("/") + 1)));
+  const fetching = [...needs.underWay.keys()].map((key) => repoOfId(key.slice(key.indexOf("/") + 1)));
   return pruned.map((going) => ({
     action: removeAction(going, false, "NoLongerDesired", `delete ${going.id}, which the document no longer names`),
     notBefore: 0,

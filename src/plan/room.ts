@@ -7,13 +7,13 @@ export const reserveBytes = 256 * 1024 * 1024;
 
 /** What is known of the room that transfers need. */
 export interface Needs {
-  /** Bytes still to come, by {@link sizeKey}. */
+  /** Bytes still to come of those that wait, by {@link sizeKey}. */
   readonly bytes: ReadonlyMap<string, number>;
-  /** Keys of actions that are at it: they have their room already. */
-  readonly underWay: ReadonlySet<string>;
+  /** By their keys the actions that are at it, planned or asked for, with the bytes still to come: they have their room. */
+  readonly underWay: ReadonlyMap<string, number>;
 }
 
-export const noNeeds: Needs = { bytes: new Map(), underWay: new Set() };
+export const noNeeds: Needs = { bytes: new Map(), underWay: new Map() };
 
 /** The same model at another revision has another size. */
 export function sizeKey(action: Action): string {
@@ -25,15 +25,13 @@ export function sizeKey(action: Action): string {
  * Says for one transfer after the other, in the order in which they are asked for, what is missing, in words; null where it
  * fits, or where its size or the room is unknown. What fits counts for those after it.
  */
-export function createRoomCheck(freeBytes: Knowable<number>, needs: Needs, planned: readonly Action[]) {
-  const needOf = (action: Action): number => needs.bytes.get(sizeKey(action)) ?? 0;
+export function createRoomCheck(freeBytes: Knowable<number>, needs: Needs) {
   const free = freeBytes.state === "known" ? freeBytes.value : Number.POSITIVE_INFINITY;
   // Those that are under way go on, whatever stands before them in the document.
-  const started = planned.filter(({ key }) => needs.underWay.has(key));
-  let promised = started.reduce((sum, action) => sum + needOf(action), 0);
+  let promised = [...needs.underWay.values()].reduce((sum, bytes) => sum + bytes, 0);
   return (action: Action): string | null => {
     if (needs.underWay.has(action.key)) return null;
-    const need = needOf(action);
+    const need = needs.bytes.get(sizeKey(action)) ?? 0;
     if (need === 0) return null;
     if (need + promised + reserveBytes <= free) {
       promised += need;

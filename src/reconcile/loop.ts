@@ -175,8 +175,7 @@ export function createLoop(options: {
       if (action.kind === "router.reload" && !isSameReload(planned.get(action.key), action))
         options.executor().cancel(action.key);
       const isAsked = action.kind === "voice.pull" && action.requested === true;
-      if (lane === "transfer" && !("model" in action) && !speech.includes(action.key) && !isAsked)
-        options.executor().cancel(action.key);
+      if (lane === "speech-transfer" && !speech.includes(action.key) && !isAsked) options.executor().cancel(action.key);
       if (lane !== "transfer" || !("model" in action)) continue;
       const instead = planned.get(action.key);
       if (instead ? !isSameTransfer(instead, action) : !named.has(action.model)) options.executor().cancel(action.key);

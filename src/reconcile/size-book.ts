@@ -30,10 +30,11 @@ export function createSizeBook(): SizeBook {
     },
     needs: (running) => {
       const started = running.filter(({ startedAt }) => startedAt !== null);
-      const now = started.flatMap(({ action, progress }): [string, number][] =>
-        progress && progress.total > 0 ? [[sizeKey(action), Math.max(0, progress.total - progress.completed)]] : [],
-      );
-      return { bytes: new Map([...known, ...now]), underWay: new Set(started.map(({ action }) => action.key)) };
+      const left = ({ action, progress }: RunningAction): number =>
+        progress && progress.total > 0
+          ? Math.max(0, progress.total - progress.completed)
+          : (known.get(sizeKey(action)) ?? 0);
+      return { bytes: known, underWay: new Map(started.map((each) => [each.action.key, left(each)])) };
     },
     totals: () => totals,
     forget: () => known.clear(),

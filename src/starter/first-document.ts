@@ -1,7 +1,8 @@
 // What the first start writes: a commented gateway.yaml that wants the starter model. Pure.
+import type { OwnCommand } from "../core/own-command.ts";
 import { starterFileName, starterId } from "./starter-model.ts";
 
-export function firstDocument(schemaPath: string): string {
+export function firstDocument(schemaPath: string, command: OwnCommand): string {
   return `# yaml-language-server: $schema=${schemaPath}
 #
 # What should be true on this machine. Edit and save: Model Gateway makes it so, and says at
@@ -25,7 +26,9 @@ models:
   #   preset: { flash-attn: "on" }   # further llama-server options
   #   keep: true                     # never pruned
 
-# Speech to text and text to speech; \`model-gateway engine install whisper\` and \`… sherpa\` install the engines:
+# Speech to text and text to speech. What installs the engines:
+#   ${command("engine", "install", "whisper")}
+#   ${command("engine", "install", "sherpa")}
 # speech:
 #   transcription: { model: base.en }
 #   synthesis: { voice: en_US-lessac-medium }

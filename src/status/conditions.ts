@@ -1,5 +1,6 @@
 // Conditions: what is true of the gateway and of each model, why, and since when. Pure.
 import { runnableContext } from "../core/context-size.ts";
+import type { OwnCommand } from "../core/own-command.ts";
 import type { Desired } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import type { BackoffEntry, Plan } from "../plan/actions.ts";
@@ -32,6 +33,7 @@ export interface StatusInput {
   readonly state: { readonly writable: boolean; readonly reason: string; readonly message: string };
   readonly engineProblem: { readonly reason: string; readonly message: string } | null;
   readonly requests: RequestFacts;
+  readonly command: OwnCommand;
 }
 
 /** Below this the next pull is likely to fail. */
@@ -53,12 +55,18 @@ export function gatewayFindings(input: StatusInput): Finding[] {
   return [ready(parts), ...parts];
 }
 
-/** Ready is what a person means by "does it work": the router answers and nothing needs a hand. */
+/** Why no chat can be served, of the gateway's findings or conditions; a pull that is stuck, say, takes nobody's chats away. */
+export function notServing(parts: readonly Finding[]): Finding | undefined {
+  return (
+    parts.find(({ type, status }) => type === "RouterReady" && status !== "True") ??
+    parts.find(({ reason }) => reason === "TooFewWorkers")
+  );
+}
+
+/** Ready is what a person means by "does it work": chats can be served and nothing needs a hand. */
 function ready(parts: readonly Finding[]): Finding {
-  const blocking = parts.find((part) => part.type === "RouterReady" && part.status !== "True");
+  const blocking = notServing(parts);
   if (blocking) return finding("Ready", "False", blocking.reason, blocking.message);
-  const alone = parts.find((part) => part.reason === "TooFewWorkers");
-  if (alone) return finding("Ready", "False", alone.reason, alone.message);
   const stuck = parts.find((part) => part.type === "Stalled" && part.status === "True");
   if (stuck) return finding("Ready", "False", "Stalled", stuck.message);
   const broken = parts.find((part) => part.type === "SourceValid" && part.status === "False");
@@ -76,7 +84,7 @@ function stateWritable({ state: { writable, reason, message } }: StatusInput): F
   return finding("StateWritable", writable ? "True" : "False", reason, message);
 }
 
-function synced({ plan, observed, running, desired }: StatusInput): Finding {
+function synced({ plan, observed, running, desired, command }: StatusInput): Finding {
   for (const part of [observed.cache, observed.preset]) {
     if (part.state === "unknown") return finding("Synced", "Unknown", "NotObserved", part.why);
   }
@@ -94,7 +102,7 @@ function synced({ plan, observed, running, desired }: StatusInput): Finding {
         "NotObserved",
         `the folder of ${unseen.id} in the model cache cannot be read`,
       );
-    const kept = pruneHeld(plan.spared);
+    const kept = pruneHeld(plan.spared, command);
     return finding("Synced", "True", kept ? "PruneHeld" : "AsDesired", kept ?? "everything is as the document says");
   }
   const what = [
@@ -104,11 +112,11 @@ function synced({ plan, observed, running, desired }: StatusInput): Finding {
 }
 
 /** Nothing is pending: it stays like this until somebody says more. */
-function pruneHeld(spared: readonly string[]): string | null {
+function pruneHeld(spared: readonly string[], command: OwnCommand): string | null {
   if (spared.length === 0) return null;
   const [first, ...more] = spared;
   const which = more.length > 0 ? `${first} and ${more.length} more` : first;
-  return `prune leaves ${which}, as the list of models was emptied: name what you want to keep, and set allowEmpty: true or remove the others one by one (model-gateway rm) to have them deleted`;
+  return `prune leaves ${which}, as the list of models was emptied: name what you want to keep, and set allowEmpty: true or remove the others one by one (\`${command("rm", "ID")}\`) to have them deleted`;
 }
 
 function reconciling({ running, plan }: StatusInput): Finding {

@@ -22,6 +22,9 @@ export interface Finding {
   readonly message: string;
 }
 
+/** Of a gateway that stops, whatever else is true of it. */
+export const shuttingDown = { reason: "ShuttingDown", message: "the gateway is stopping" } as const;
+
 export function finding(type: string, status: Truth, reason: string, message: string): Finding {
   return { type, status, reason, message };
 }

@@ -3,7 +3,7 @@ import type { Desired, DesiredState, Removal } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot, WorkerDevice } from "../plan/observed.ts";
-import type { Condition } from "./finding.ts";
+import { type Condition, shuttingDown } from "./finding.ts";
 import type { WaitingReport } from "./requests.ts";
 import type { SpeechReport } from "./speech.ts";
 import { rpcWarning } from "./worker-conditions.ts";
@@ -86,7 +86,8 @@ export interface ReportInput {
   readonly version: string;
   /** ms */
   readonly startedAt: number;
-  readonly stopping: boolean;
+  /** ms; null: it does not stop. */
+  readonly stoppingSince: number | null;
   readonly desired: DesiredState;
   /** Of the newest pass; null before the first. */
   readonly pass: { readonly desired: DesiredState; readonly plan: Plan } | null;
@@ -110,7 +111,7 @@ export function statusReport(input: ReportInput): StatusReport {
     gateway: {
       version: input.version,
       startedAt: new Date(input.startedAt).toISOString(),
-      ready: isReady && !input.stopping,
+      ready: isReady && input.stoppingSince === null,
     },
     router: {
       connected: router.phase === "ready" && router.silentSince === null,
@@ -126,13 +127,25 @@ export function statusReport(input: ReportInput): StatusReport {
     generation: desired.generation,
     observedGeneration: pass?.desired.generation ?? 0,
     source: { path: source.path, valid: source.valid, problems: source.problems },
-    conditions,
+    conditions: conditions.map((condition) => whileStopping(condition, input.stoppingSince)),
     models: input.models,
     running: input.running.map(runningBody),
     planned: (pass?.plan.held ?? []).map(({ action, why }) => ({ ...actionBody(action), held: why })),
     inFlight: Object.fromEntries(input.inFlight),
     waiting: input.waiting,
     removals: desired.document.removals.map(removalBody),
+  };
+}
+
+/** No pass comes any more that could tell. */
+function whileStopping(condition: Condition, since: number | null): Condition {
+  if (since === null || condition.type !== "Ready") return condition;
+  const { status, lastTransitionTime } = condition;
+  return {
+    ...condition,
+    ...shuttingDown,
+    status: "False",
+    lastTransitionTime: status === "False" ? lastTransitionTime : new Date(since).toISOString(),
   };
 }
 

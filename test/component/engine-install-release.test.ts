@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import os from "node:os";
@@ -219,6 +219,19 @@ test("an installation that lost its executable is repaired by the next one", pos
   const { dir } = await install(world);
   assert.ok((await locate(world))?.path.startsWith(dir));
   assert.deepEqual(await readdir(world.enginesDir), [path.basename(dir)]);
+});
+
+test("what lies damaged under its name makes way, be it a link or a file", posix, async (t) => {
+  const world = await createWorld(t);
+  await world.offer("b1", script("one"));
+  const { dir } = await install(world);
+  for (const make of [() => symlink(os.tmpdir(), dir), () => symlink("gone", dir), () => writeFile(dir, "")]) {
+    await rm(dir, { recursive: true });
+    await make();
+    assert.equal((await install(world)).dir, dir);
+    assert.equal((await run((await locate(world))?.path ?? "", [])).stdout, "one\n");
+    assert.deepEqual(await readdir(world.enginesDir), [path.basename(dir)]);
+  }
 });
 
 test("an unknown source is an error that names the choices", posix, async (t) => {

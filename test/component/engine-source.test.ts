@@ -37,6 +37,7 @@ async function looking(t: TestContext, explicit?: (root: string) => string): Pro
   const source = createEngineSource({
     explicit: explicit?.(root),
     enginesDir: join(root, "engines"),
+    installCommand: "model-gateway engine install llama",
     environment: { PATH: bin },
     install: false,
     onProgress: () => undefined,

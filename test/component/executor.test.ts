@@ -85,6 +85,23 @@ describe("the executor", () => {
     await until("all are done", () => log.length === 6);
   });
 
+  it("runs one transfer of speech beside them, however long they take", async (t) => {
+    const held = gate();
+    const voices = new Map(["one", "two"].map((name) => [`voice/${name}`, gate()]));
+    const { executor, log } = startExecutor(t, ({ key }, { signal }) => (voices.get(key) ?? held).pass(signal));
+    executor.submit(pull("a"));
+    for (const voice of ["one", "two"])
+      executor.submit({ kind: "voice.pull", key: `voice/${voice}`, voice, reason: "", message: "", disrupts: [] });
+    await until("two run", () => log.length === 2);
+    assert.deepEqual(log, ["start model/a", "start voice/one"]);
+    voices.get("voice/one")?.open();
+    await until("the next voice", () => log.length === 4);
+    assert.deepEqual(log.slice(2), ["end voice/one", "start voice/two"]);
+    voices.get("voice/two")?.open();
+    held.open();
+    await until("all are done", () => log.length === 6);
+  });
+
   it("tells how far an action is, and how long it took", async (t) => {
     let clock = 1000;
     const held = gate();

@@ -7,7 +7,7 @@ import { keyCommand } from "../../src/cli/key.ts";
 import { addKey, hashOf, keyFileName, keyLockName } from "../../src/http/keys/key-file.ts";
 import { withLock } from "../../src/lifecycle.ts";
 import { readSettings } from "../../src/settings.ts";
-import { type CommandResult, runCommand } from "../support/command.ts";
+import { runCommand } from "../support/command.ts";
 import { type GatewayFolders, makeFolders } from "../support/gateway.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
 
@@ -17,10 +17,6 @@ interface Stored {
 
 async function stored(folders: Pick<GatewayFolders, "stateDir">): Promise<Stored["keys"]> {
   return (JSON.parse(await readFile(join(folders.stateDir, keyFileName), "utf8")) as Stored).keys;
-}
-
-function outcome({ code, stdout }: CommandResult): readonly [number | null, string] {
-  return [code, stdout];
 }
 
 /** In this process; answers with what goes to stdout. */
@@ -40,10 +36,9 @@ async function run(t: TestContext, stateDir: string, ...args: readonly string[])
 describe("interface 5, Authentication: the key command", () => {
   it("makes a key, shows it once, lists it without, and revokes it", async (t) => {
     const folders = await makeFolders(t);
-    assert.deepEqual(outcome(await runCommand(t, folders, ["key", "list"])), [
-      0,
-      "No license keys: `model-gateway key create NAME` makes one.\n",
-    ]);
+    const none = await runCommand(t, folders, ["key", "list"]);
+    assert.equal(none.code, 0);
+    assert.match(none.stdout, /^No license keys: `.* key create NAME .*` makes one\.\n$/);
 
     const created = await runCommand(t, folders, ["key", "create", "laptop", "--expires", "30d"]);
     assert.equal(created.code, 0, created.stderr);

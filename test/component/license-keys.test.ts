@@ -26,6 +26,7 @@ async function open(t: TestContext, single?: string, folder?: string): Promise<K
   const keys = openLicenseKeys({
     path,
     single,
+    createCommand: "model-gateway key create NAME",
     now: () => clock.now,
     warn: (message, fields) => void warnings.push(`${message} ${JSON.stringify(fields)}`),
   });
@@ -38,7 +39,7 @@ async function open(t: TestContext, single?: string, folder?: string): Promise<K
 
 function startRefusal(path: string, single?: string): GatewayError {
   try {
-    openLicenseKeys({ path, single, now: Date.now, warn: () => undefined });
+    openLicenseKeys({ path, single, createCommand: "", now: Date.now, warn: () => undefined });
   } catch (error) {
     if (error instanceof GatewayError) return error;
     throw error;

@@ -1,6 +1,6 @@
 // Installing sherpa-onnx with an npm that the test writes: whole or not at all, without a word to any registry.
 import assert from "node:assert/strict";
-import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { installSherpa, locateSherpa } from "../../src/engines/install/sherpa.ts";
@@ -13,6 +13,7 @@ interface World {
     path?: string;
     prefixes?: readonly string[];
     signal?: AbortSignal;
+    registry?: string;
   }): ReturnType<typeof installSherpa>;
 }
 
@@ -25,7 +26,8 @@ async function world(t: TestContext, version = "1.13.8", code = ""): Promise<Wor
 const dir = "node_modules/sherpa-onnx-node";
 if (!process.argv.includes("--ignore-scripts") || process.argv.at(-1) !== "sherpa-onnx-node@1.13.8") process.exit(9);
 fs.mkdirSync(dir, { recursive: true });
-fs.writeFileSync(dir + "/package.json", JSON.stringify({ version: ${JSON.stringify(version)} }));
+const { npm_config_registry: registry } = process.env;
+fs.writeFileSync(dir + "/package.json", JSON.stringify({ version: ${JSON.stringify(version)}, registry }));
 fs.writeFileSync(dir + "/index.js", ${JSON.stringify(code)});
 `;
   await writeFile(join(bin, "npm"), `#!${process.execPath}\n${npm}`);
@@ -37,8 +39,14 @@ fs.writeFileSync(dir + "/index.js", ${JSON.stringify(code)});
   return {
     enginesDir,
     prefix,
-    install: ({ path = bin, prefixes = [prefix], signal = new AbortController().signal } = {}) =>
-      installSherpa({ enginesDir, environment: { PATH: path }, signal, prefixes, onProgress: () => undefined }),
+    install: ({ path = bin, prefixes = [prefix], signal = new AbortController().signal, registry } = {}) =>
+      installSherpa({
+        enginesDir,
+        environment: { PATH: path, npm_config_registry: registry },
+        signal,
+        prefixes,
+        onProgress: () => undefined,
+      }),
   };
 }
 
@@ -52,6 +60,50 @@ describe("sherpa-onnx", { concurrency: true }, () => {
     assert.deepEqual((await readdir(installed.dataDir)).toSorted(), ["lang", "phontab"]);
     assert.deepEqual(await install({ path: "/nowhere" }), installed);
     assert.deepEqual(await readdir(enginesDir), ["sherpa-1.13.8"]);
+  });
+
+  it("is installed once where several do so at the same time, and nobody is told of the others", async (t) => {
+    const { enginesDir, install } = await world(t);
+    const inodes = new Set<number>();
+    const [first, ...others] = await Promise.all(
+      [0, 1, 2, 3].map(async () => {
+        const installed = await install();
+        // What somebody was told to be there is what everybody else gets.
+        inodes.add((await stat(installed.packageDir)).ino);
+        return installed;
+      }),
+    );
+    for (const other of others) assert.deepEqual(other, first);
+    assert.equal(inodes.size, 1);
+    assert.deepEqual(await locateSherpa(enginesDir), first);
+    assert.deepEqual(await readdir(enginesDir), ["sherpa-1.13.8"]);
+  });
+
+  it("takes the place of what lies damaged under its name, be it a link", async (t) => {
+    const { enginesDir, install } = await world(t);
+    const { packageDir } = await install();
+    await rm(join(packageDir, "espeak-ng-data"), { recursive: true });
+    assert.deepEqual(await install(), await locateSherpa(enginesDir));
+    await rm(packageDir, { recursive: true });
+    await symlink(join(enginesDir, "gone"), packageDir);
+    assert.deepEqual(await install(), await locateSherpa(enginesDir));
+    assert.deepEqual(await readdir(enginesDir), ["sherpa-1.13.8"]);
+  });
+
+  it("is used where it was moved and linked to", async (t) => {
+    const { enginesDir, install } = await world(t);
+    const installed = await install();
+    const elsewhere = join(dirname(enginesDir), "elsewhere");
+    await rename(installed.packageDir, elsewhere);
+    await symlink(elsewhere, installed.packageDir);
+    assert.deepEqual(await install({ path: "/nowhere" }), installed);
+  });
+
+  it("comes from the registry that npm's own variable names", async (t) => {
+    const { install } = await world(t);
+    const { packageDir } = await install({ registry: "http://127.0.0.1:9/npm/" });
+    const manifest = await readFile(join(packageDir, "node_modules", "sherpa-onnx-node", "package.json"), "utf8");
+    assert.equal((JSON.parse(manifest) as { registry?: string }).registry, "http://127.0.0.1:9/npm/");
   });
 
   for (const [what, version, code, options, expected] of [

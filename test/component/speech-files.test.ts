@@ -143,7 +143,9 @@ describe("a transcription model", { concurrency: true }, () => {
 
   it("that does not exist is said to, and a path is none", async (t) => {
     const { options } = await world(t);
-    assert.equal((await refusal(pullTranscriptionModel("ggml-none.bin", options))).code, "hub_not_found");
+    const none = await refusal(pullTranscriptionModel("ggml-none.bin", options));
+    assert.equal(none.code, "transcription_model_not_found");
+    assert.match(none.message, /has no file ggml-none\.bin/);
     assert.equal((await refusal(pullTranscriptionModel("../ggml-tiny.bin", options))).code, "invalid_request");
   });
 });

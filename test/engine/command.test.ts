@@ -1,7 +1,7 @@
 // The command line as people use it: a fresh machine chats, exit codes are what scripts expect, nothing stays behind.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { access, readFile } from "node:fs/promises";
+import { access, readFile, rename } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -37,6 +37,20 @@ test("a first start writes the starter and its document, and the curl line that 
   await assert.rejects(access(join(folders.stateDir, "gateway.lock")));
 });
 
+test("a model cache that goes away and comes back is told in the log, once each", async (t) => {
+  const folders = await makeTalkerFolders(t);
+  const serve = await startCommand(t, folders, ["serve"]);
+  await serve.output(/Ready/);
+  const away = `${folders.cacheDir}.away`;
+  await rename(folders.cacheDir, away);
+  await serve.said(/the model cache is away/);
+  await rename(away, folders.cacheDir);
+  await serve.said(/the model cache is back/);
+  serve.process.kill("SIGTERM");
+  const { stderr } = await serve.exited;
+  assert.deepEqual(stderr.match(/the model cache is \w+/g), ["the model cache is away", "the model cache is back"]);
+});
+
 test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside a running gateway", async (t) => {
   const folders = await makeFolders(t);
   const model = await cacheTalker(folders, "acme/alpha");
@@ -45,6 +59,13 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   assert.deepEqual([before.code, before.stderr], [2, ""]);
   assert.match(before.stdout, /preset\.write/);
   await assert.rejects(access(join(folders.stateDir, "router.preset.ini")), "a plan changes nothing");
+
+  await folders.writeConfig(`version: 1\nmodels: []\nspeech: { transcription: { model: base.en } }\n`);
+  const without = await runCommand(t, folders, ["plan", "--port", "1"], { WHISPER_SERVER: "/nowhere" });
+  assert.equal(without.code, 2);
+  assert.match(without.stdout, /^! speech\/transcription: whisper-server is set to \/nowhere/m);
+  assert.match(without.stdout, /, 1 that cannot be done\.$/m);
+  await folders.writeConfig(`version: 1\nmodels: [{ id: "${model}", ctxSize: 1024 }]\n`);
 
   const serve = await startCommand(t, folders, ["serve"]);
   await serve.output(/curl/);

@@ -118,7 +118,10 @@ test("a missing engine is said with what to do, and everything else works", asyn
   const status = await gateway.until("said", (now) =>
     now.conditions.some((condition) => condition.type === "RouterReady" && condition.reason === "EngineMissing"),
   );
-  assert.match(status.conditions.find((entry) => entry.type === "RouterReady")?.message ?? "", /engine install/);
+  assert.match(
+    status.conditions.find((entry) => entry.type === "RouterReady")?.message ?? "",
+    /Run `node \S+ engine install llama --state \S+`, or name one with --llama-server\.$/,
+  );
   assert.equal((await gateway.json("/api/desired")).status, 200);
   assert.equal((await gateway.json("/livez")).status, 200);
 });

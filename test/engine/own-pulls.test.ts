@@ -47,6 +47,14 @@ test("interface 4, Pull: each way to name a model; it is listed and answers when
   assert.equal(ambiguous.status, 409);
   assert.match(String(ambiguous.body["error"]), /IQ3_S, Q2_K/);
   assert.equal((await pull(gateway, "llama3.2")).status, 400);
+  for (const [name, how] of [
+    ["de_DE-mid-low", /speech\.synthesis\.voice.*\/v1\/audio\/speech/],
+    ["ggml-base.en.bin", /speech\.transcription\.model/],
+  ] as const) {
+    const { status, body } = await pull(gateway, name);
+    assert.equal(status, 400);
+    assert.match(String(body["error"]), how);
+  }
   assert.equal((await pull(gateway, "acme/nowhere")).status, 404);
   assert.equal(((await documentModels(gateway)) as unknown[]).length, 4);
 });

@@ -75,6 +75,9 @@ test("what cannot be pulled is said by its cause, stalls nothing else, and is tr
   assert.equal(condition(gateway, "acme/gated:Q8_0", "Present"), "False HubDenied");
   assert.equal(condition(gateway, "acme/missing:Q8_0", "Present"), "False HubNotFound");
   assert.equal(condition(gateway, "acme/other:Q2_K", "Present"), "False QuantNotFound");
+  assert.equal(condition(gateway, "gateway", "Ready"), "False Stalled");
+  const readiness = await gateway.json("/readyz");
+  assert.deepEqual([readiness.status, readiness.body["reason"]], [200, "Serving"]);
   const { status, body } = await gateway.json("/api/reconcile?wait=true", { method: "POST" });
   assert.equal(status, 403, JSON.stringify(body));
   const fixed = await gateway.json(

@@ -122,7 +122,7 @@ test("an engine that is missing: the one command is named; once it is there, the
   });
   const missing = await gateway.json("/v1/audio/speech", postWith({ voice: lowVoice, input: "Hello" }));
   assert.deepEqual([missing.status, codeOf(missing)], [503, "engine_missing"]);
-  assert.match(messageOf(missing), /`model-gateway engine install sherpa`/);
+  assert.match(messageOf(missing), /`node \S+ engine install sherpa --state \S+`/);
   await until("it is said", () => conditionOf(gateway) === "False EngineMissing");
   await gateway.until("chat works", (status) => status.gateway.ready);
   const { packageDir } = await sherpa();

@@ -80,6 +80,8 @@ test("voices and transcription models: what they take is told, and what nobody a
     const used = await gateway.json("/api/remove-model", postWith({ model: lowVoice }));
     assert.deepEqual([used.status, codeOf(used)], [400, "invalid_request"]);
     assert.match(messageOf(used), /is what synthesis runs with/);
+    const short = await gateway.json("/api/remove-model", postWith({ model: "base.en" }));
+    assert.match(messageOf(short), /^ggml-base\.en\.bin is what transcription runs with/);
     assert.equal((await client.remove(`rhasspy/piper-voices:${highVoice}`)).model, highVoice);
     assert.ok((await client.remove("en_US-hand-low")).freed_bytes > 0);
     assert.deepEqual(Object.keys(await notes()).toSorted(), [lowVoice, "ggml-base.en.bin"]);

@@ -180,6 +180,22 @@ test("a voice that is here is found however its name is written, also without th
   assert.equal(gateway.gateway.status().speech.synthesis?.choice, tugao);
 });
 
+test("nor does a model that is being pulled keep anybody from a voice", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  gateway.hub.addRepo("acme/big-GGUF", { files: { "big-Q8_0.gguf": Buffer.alloc(2_000_000, 1) } });
+  const hold = gateway.hub.throttle("big-Q8_0.gguf", 100);
+  const wanted = { ...postWith({ models: { "acme/big-GGUF:Q8_0": {} } }), method: "PATCH" };
+  await gateway.json("/api/desired", wanted);
+  await hold.reached;
+  assert.equal((await gateway.say(highVoice)).sampleRate, rates[highVoice]);
+  const { running } = gateway.gateway.status();
+  assert.deepEqual(
+    running.map((action) => (action as { key: string }).key),
+    ["model/acme/big-GGUF:Q8_0"],
+    "it is still being pulled",
+  );
+});
+
 test("what streams and what does not: a transcription as events, speech never", async (t) => {
   const gateway = await startSpeechGateway(t);
   const response = await fetch(

@@ -4,6 +4,7 @@ import { access, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { findLeftovers } from "../../src/engines/leftovers.ts";
+import type { StatusReport } from "../../src/status/report.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { type RunningCommand, startCommand } from "../support/command.ts";
 import {
@@ -124,6 +125,9 @@ test("while it stops: not ready but alive, nothing new, and streams end in their
   });
   assert.deepEqual(readiness, { status: "unready", reason: "ShuttingDown", message: "the gateway is stopping" });
   assert.equal((await fetch(`${url}/livez`)).status, 200);
+  const { conditions } = (await (await fetch(`${url}/status`)).json()) as StatusReport;
+  const ready = conditions.find(({ type }) => type === "Ready");
+  assert.deepEqual([ready?.status, ready?.reason], ["False", "ShuttingDown"]);
   const message = "the gateway is stopping";
   const shapes: readonly [string, (body: { error: { message?: string; code?: string } }) => unknown][] = [
     ["/v1/chat/completions", ({ error }) => [error.code, error.message]],

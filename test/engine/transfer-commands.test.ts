@@ -77,8 +77,8 @@ test("pull shows bytes, rate and time left, and is done when the router lists th
   assert.equal(json.models.find(({ id }) => id === model)?.bytes, size);
 
   const unasked = await run("rm", model);
-  assert.equal(unasked.code, 1);
-  assert.match(unasked.stderr, /nobody can be asked here: .*--yes/);
+  assert.equal(unasked.code, 2);
+  assert.match(unasked.stderr, /Nobody can be asked here: .*--yes/);
   const removed = await run("rm", model, "--yes");
   assert.deepEqual([removed.code, removed.stderr], [0, ""]);
   assert.match(removed.stdout, /^Removed acme\/new-GGUF:Q8_0: 1 file, [\d.]+ kB freed\.\n$/);
@@ -96,7 +96,10 @@ test("Ctrl+C leaves: the pull goes on, and rm gives it up", async (t) => {
   pulling.process.kill("SIGINT");
   const { code, stderr } = await pulling.exited;
   assert.equal(code, 130);
-  assert.match(stderr, /Left\. The gateway goes on pulling; `model-gateway rm acme\/new-GGUF:Q8_0` gives it up\./);
+  assert.match(
+    stderr,
+    /Left\. The gateway goes on pulling; `node \S+ rm acme\/new-GGUF:Q8_0 [^`]*--port \d+` gives it up\./,
+  );
   assert.deepEqual((await document()).models, [model]);
   const table = await run("status");
   assert.match(table.stdout, /^\* pull acme\/new-GGUF:Q8_0: [\d.]+ kB of [\d.]+ kB/m);
@@ -129,7 +132,7 @@ test("models and gc look by themselves where no gateway runs, and not beside one
   const table = await run("models");
   assert.equal(table.code, 0, table.stderr);
   assert.match(table.stdout, /^acme\/alpha:Q8_0 +[\d.]+ kB +never +in the document, of another program$/m);
-  assert.match(table.stdout, /`model-gateway gc` would free 10\.0 kB\./);
+  assert.match(table.stdout, /`node \S+ gc [^`]*` would free 10\.0 kB\./);
   const look = await run("gc", "--json");
   const { dryRun, items } = JSON.parse(look.stdout) as { dryRun: boolean; items: readonly { reason: string }[] };
   assert.deepEqual([look.code, dryRun, items.map(({ reason }) => reason)], [2, true, ["AbandonedPartial"]]);
@@ -160,7 +163,7 @@ test("gc tells what would go with exit code 2, and deletes it with --yes; errors
     look.stdout,
     /^- models--acme--alpha\/blobs\/a{64}\.gw\.incomplete: .* \(AbandonedPartial, 10\.0 kB\)$/m,
   );
-  assert.match(look.stdout, /10\.0 kB would become free\. `model-gateway gc --yes` deletes it\./);
+  assert.match(look.stdout, /10\.0 kB would become free\. `node \S+ gc --yes [^`]*` deletes it\./);
   const done = await run("gc", "--yes");
   assert.equal(done.code, 0);
   assert.match(done.stdout, /^Deleted: 10\.0 kB freed\.$/m);

@@ -25,7 +25,7 @@ test("interface 5, Authentication: no license key, no other machines", async (t)
     const { code, message } = await refusal(startTestGateway(t, { yaml: "version: 1\n", flags: ["--host", host] }));
     assert.equal(code, "invalid_request");
     assert.ok(message.includes(host), message);
-    assert.match(message, /model-gateway key create NAME/);
+    assert.match(message, /`node \S+ key create NAME --state \S+`/);
   }
 });
 

@@ -110,7 +110,7 @@ test("strangers share a report on the state; somebody with a key has a new one",
   statusRoutes(app, {
     status: () => {
       made++;
-      return { gateway: { ready: made > 1 }, conditions: [] } as unknown as StatusReport;
+      return { conditions: made > 1 ? [{ type: "RouterReady", status: "True" }] : [] } as unknown as StatusReport;
     },
     journal: createJournal(Date.now),
     stopping: new AbortController().signal,

@@ -8,7 +8,7 @@ const dates: Readonly<Record<string, string>> = {
   "src/cli/key.ts": "when a key was made and expires",
   "src/cli/offline-disk.ts": "ages of files, and when models were used",
   "src/desired/atomic-file.ts": "a part of a file's name",
-  "src/gateway.ts": "license keys' ends, and when a removal was asked for",
+  "src/gateway.ts": "license keys' ends, when a removal was asked for, since when it stops",
   "src/gateway/core.ts": "dates in the journal, the conditions and the inventory; ages of files",
   "src/gateway/kept.ts": "who changed the document when; when models were used",
   "src/hub/http.ts": "Retry-After may be a date",

@@ -8,18 +8,20 @@ import { firstDocument } from "../../src/starter/first-document.ts";
 import { starterFileName, starterId } from "../../src/starter/starter-model.ts";
 import { readProjectFile } from "../support/project-files.ts";
 
+const command = (...words: readonly string[]): string => ["model-gateway", ...words].join(" ");
+
 test("gateway.schema.json is the schema in force", () => {
   assert.deepEqual(JSON.parse(readProjectFile("schemas/gateway.schema.json")), documentSchema);
 });
 
 test("the first document is valid and wants the starter model", () => {
-  const parsed = parseSource(firstDocument("../schemas/gateway.schema.json"));
+  const parsed = parseSource(firstDocument("../schemas/gateway.schema.json", command));
   assert.ok(parsed.ok);
   assert.deepEqual(toDesired(parsed.tree).models, [{ id: starterId, source: `./${starterFileName}` }]);
 });
 
 test("the first document is still valid with its suggestions taken up", () => {
-  const text = firstDocument("../schemas/gateway.schema.json");
+  const text = firstDocument("../schemas/gateway.schema.json", command);
   const taken = text.replace(/^( *)# (context:| {2}default|- |  ctxSize|  preset|  keep|prune|suspend)/gm, "$1$2");
   const parsed = parseSource(taken);
   assert.ok(parsed.ok, JSON.stringify(parsed));

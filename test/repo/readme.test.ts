@@ -69,6 +69,7 @@ test("it lists the commands of the help text", () => {
 test("its conditions and reasons are those of the source, both ways", () => {
   const conditions = [
     "src/status/conditions.ts",
+    "src/status/finding.ts",
     "src/status/requests.ts",
     "src/status/speech.ts",
     "src/status/worker-conditions.ts",

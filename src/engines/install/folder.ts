@@ -3,7 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { Dirent } from "node:fs";
-import { mkdir, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
 import { makeFolder } from "../../desired/folder.ts";
@@ -34,26 +34,52 @@ export interface Staging {
 
 const manifestName = "engine.json";
 const stagingPrefix = ".installing-";
+/** Others that install the same are through by then, or what lies there cannot be moved. */
+const placeAttempts = 5;
 /** Stagings of this process: a restarted container has the same pid as the one that was killed in it. */
 const own = new Set<string>();
 
 /** All complete installations, the newest first. Never throws: an unreadable folder holds none. */
 export async function readInstalled(enginesDir: string): Promise<InstalledEngine[]> {
   const found: InstalledEngine[] = [];
+  for (const engine of await readFolders(enginesDir)) if (await isAtHome(engine)) found.push(engine);
+  return found.sort((a, b) => b.manifest.installedAt.localeCompare(a.manifest.installedAt));
+}
+
+/** The complete installation in this folder, or null. Never throws. */
+export async function readInstallation(dir: string): Promise<InstalledEngine | null> {
+  const manifest = await readManifest(dir);
+  return manifest !== null && (await isAtHome({ dir, manifest })) ? { dir, manifest } : null;
+}
+
+/** One that was moved or copied here, so that it does not run here; null where there is none. Never throws. */
+export async function readStray(enginesDir: string, binary: EngineBinary): Promise<InstalledEngine | null> {
+  for (const engine of await readFolders(enginesDir))
+    if (engine.manifest.binaries[binary] !== undefined && !(await isAtHome(engine))) return engine;
+  return null;
+}
+
+/** Links count: what they lead to may be where it belongs, or be at home everywhere. */
+async function readFolders(enginesDir: string): Promise<InstalledEngine[]> {
+  const found: InstalledEngine[] = [];
   for (const entry of await entriesOf(enginesDir)) {
-    if (!entry.isDirectory() || entry.name.startsWith(".")) continue;
+    if (entry.name.startsWith(".")) continue;
     const dir = path.resolve(enginesDir, entry.name);
     const manifest = await readManifest(dir);
     if (manifest !== null) found.push({ dir, manifest });
   }
-  return found.sort((a, b) => b.manifest.installedAt.localeCompare(a.manifest.installedAt));
+  return found;
+}
+
+async function isAtHome({ dir, manifest }: InstalledEngine): Promise<boolean> {
+  return manifest.how !== "debian" || manifest.home === (await realpath(dir).catch(() => null));
 }
 
 async function readManifest(dir: string): Promise<EngineManifest | null> {
   try {
     const manifest = JSON.parse(await readFile(path.join(dir, manifestName), "utf8")) as EngineManifest;
     if (typeof manifest.installedAt !== "string" || typeof manifest.binaries !== "object") return null;
-    return manifest.how === "debian" && manifest.home !== (await realpath(dir)) ? null : manifest;
+    return manifest;
   } catch {
     // No manifest, or not one of ours: no installation, which is what an interrupted one looks like.
     return null;
@@ -77,7 +103,7 @@ export async function prepareEnginesDir(enginesDir: string): Promise<string> {
 }
 
 /** A new empty folder beside the final one, on the same filesystem, so that the last step is one rename. */
-export async function createStaging(enginesDir: string, name: EngineName): Promise<Staging> {
+export async function createStaging(enginesDir: string, name: string): Promise<Staging> {
   const folder = `${stagingPrefix}${name}-${process.pid}-${randomBytes(4).toString("hex")}`;
   const dir = path.join(enginesDir, folder);
   own.add(folder);
@@ -102,30 +128,53 @@ export function homeOf(enginesDir: string, name: EngineName, version: string, de
   return path.join(enginesDir, safe);
 }
 
-/**
- * Writes the manifest and gives `filled`, a folder inside the staging, its final name. Where something stands under that
- * name already, it stays if it is complete, and makes way if it is not.
- */
+/** Writes the manifest and gives `filled` its final name, as {@link putInPlace} does. */
 export async function activate(
   staging: Staging,
   filled: string,
   manifest: EngineManifest,
-  isComplete: () => Promise<boolean>,
-): Promise<void> {
-  const { home } = manifest;
+  isComplete: (dir: string) => Promise<boolean>,
+): Promise<"placed" | "found"> {
+  await writeFile(path.join(filled, manifestName), `${JSON.stringify(manifest, null, 2)}\n`).catch((error: unknown) => {
+    throw writeFailure(filled, error);
+  });
+  return putInPlace(staging, filled, manifest.home, isComplete);
+}
+
+/**
+ * Gives `filled`, a folder inside the staging, its final name. Where something stands under that name already, it stays if it
+ * is complete (`found`), and makes way if it is not.
+ */
+export async function putInPlace(
+  staging: Staging,
+  filled: string,
+  home: string,
+  isComplete: (dir: string) => Promise<boolean>,
+): Promise<"placed" | "found"> {
   try {
-    await writeFile(path.join(filled, manifestName), `${JSON.stringify(manifest, null, 2)}\n`);
-    if (await renamedOnto(filled, home)) return;
-    // Another installation of the same build came first, and may be running already: it stays.
-    if (await isComplete()) return;
-    await rename(home, path.join(staging.dir, "replaced"));
-    await rename(filled, home);
+    for (let attempt = 1; ; attempt++) {
+      if (await renamedOnto(filled, home)) return "placed";
+      const judged = await inodeOf(home);
+      // Another installation of the same build came first, and may be running already: it stays.
+      if (await isComplete(home)) return "found";
+      if (attempt === placeAttempts) throw new GatewayError("engine_failed", `${home} is in the way: delete it`);
+      const aside = path.join(staging.dir, `replaced-${attempt}`);
+      await rename(home, aside).catch((error: unknown) => {
+        if (systemCode(error) !== "ENOENT") throw error;
+      });
+      // Another one, which came within this moment, goes back at once.
+      if ((await inodeOf(aside)) !== judged) await renamedOnto(aside, home);
+    }
   } catch (error) {
     throw writeFailure(home, error);
   }
 }
 
-/** False when something stands there: renaming a folder never replaces a filled one. */
+async function inodeOf(entry: string): Promise<number | null> {
+  return (await lstat(entry).catch(() => null))?.ino ?? null;
+}
+
+/** False when something stands there, a link too: renaming a folder replaces none but an empty one. */
 async function renamedOnto(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to);
@@ -133,7 +182,13 @@ async function renamedOnto(from: string, to: string): Promise<boolean> {
   } catch (error) {
     const code = systemCode(error);
     // Windows says EPERM for it.
-    if (code === "ENOTEMPTY" || code === "EEXIST" || (code === "EPERM" && process.platform === "win32")) return false;
+    if (
+      code === "ENOTEMPTY" ||
+      code === "EEXIST" ||
+      code === "ENOTDIR" ||
+      (code === "EPERM" && process.platform === "win32")
+    )
+      return false;
     throw error;
   }
 }

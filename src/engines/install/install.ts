@@ -1,7 +1,7 @@
 // Owns installing an engine into the state folder: which way, in which order, and that it becomes visible whole or not at all.
 // The ways themselves are release.ts and debian.ts; finding an engine is locate.ts.
 
-import { rm } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { findOnPath, installedBinary } from "../locate.ts";
@@ -14,8 +14,9 @@ import {
   homeOf,
   type InstalledEngine,
   prepareEnginesDir,
-  readInstalled,
+  readInstallation,
   removeOldVersions,
+  type Staging,
 } from "./folder.ts";
 import { resolveRelease } from "./release.ts";
 import { type RunOptions, runTool } from "./run.ts";
@@ -100,7 +101,7 @@ async function installOneWay(
         : await resolveRelease(name, { ...context, url: options.releaseUrl });
     const home = homeOf(enginesDir, name, build.version, build.detail);
     const installation = { version: build.version, how: way, dir: home };
-    if (await isComplete(home, name, enginesDir)) {
+    if (await isComplete(home, name)) {
       options.onProgress({
         phase: "check",
         done: 1,
@@ -111,8 +112,8 @@ async function installOneWay(
     }
     const { folder, binaries } = await build.fill(home);
     const manifest = { name, version: build.version, how: way, home, binaries, installedAt: new Date().toISOString() };
-    await activate(staging, folder, manifest, () => isComplete(home, name, enginesDir));
-    await prove({ dir: home, manifest }, name, run);
+    const placed = await activate(staging, folder, manifest, (dir) => isComplete(dir, name));
+    if (placed === "placed") await prove({ dir: home, manifest }, name, run, staging);
     await removeOldVersions(enginesDir, name);
     options.onProgress({
       phase: "check",
@@ -126,18 +127,21 @@ async function installOneWay(
   }
 }
 
-async function isComplete(home: string, name: EngineName, enginesDir: string): Promise<boolean> {
-  const engine = (await readInstalled(enginesDir)).find((installed) => installed.dir === home);
-  return engine !== undefined && (await installedBinary(engine, engineFacts[name].main)) !== null;
+async function isComplete(dir: string, name: EngineName): Promise<boolean> {
+  const engine = await readInstallation(dir);
+  return engine !== null && (await installedBinary(engine, engineFacts[name].main)) !== null;
 }
 
-/** Starts the engine from its final place; what does not run there (a folder mounted noexec) does not stay. */
-async function prove(engine: InstalledEngine, name: EngineName, run: RunOptions): Promise<void> {
+/**
+ * Starts the engine from its final place; what does not run there (a folder mounted noexec) does not stay. What merely was not
+ * asked to the end does: it is whole, and somebody else may have begun to use it.
+ */
+async function prove(engine: InstalledEngine, name: EngineName, run: RunOptions, staging: Staging): Promise<void> {
   const { main, proof } = engineFacts[name];
   try {
     await runTool(path.join(engine.dir, engine.manifest.binaries[main] ?? ""), proof, { ...run, timeoutMs: 30_000 });
   } catch (error) {
-    await rm(engine.dir, { recursive: true, force: true });
+    if (toGatewayError(error).code !== "cancelled") await rename(engine.dir, path.join(staging.dir, "unproven"));
     throw error;
   }
 }

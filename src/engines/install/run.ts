@@ -125,9 +125,10 @@ function lastLines(output: string): string {
     .replaceAll(/\/\/[^/@\s]+@/g, "//");
 }
 
-/** Tools get what they need to run and to reach the network, and none of the gateway's tokens and keys. */
+/** Tools get what they need to run and to reach the network (npm: where its registry is), and none of the gateway's tokens and keys. */
 function toolEnvironment(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const wanted = /^(path|home|tmpdir|temp|tmp|systemroot|windir|comspec|pathext|(https?|ftp|all|no)_proxy)$/i;
+  const wanted =
+    /^(path|home|tmpdir|temp|tmp|systemroot|windir|comspec|pathext|(https?|ftp|all|no)_proxy|npm_config_registry)$/i;
   const kept: Record<string, string> = { LC_ALL: "C.UTF-8", DEBIAN_FRONTEND: "noninteractive" };
   for (const [key, value] of Object.entries(environment)) {
     if (value !== undefined && wanted.test(key)) kept[key] = value;

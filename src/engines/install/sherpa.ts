@@ -1,13 +1,12 @@
 // Owns installing sherpa-onnx on demand: its npm package by the user's own npm, the language data of espeak-ng from the system
 // or from Debian's package. Visible whole or not at all. No part of our own package: the data and what reads it are GPL.
-import { randomBytes } from "node:crypto";
-import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { findOnPath } from "../locate.ts";
 import { createPrivateApt } from "./apt.ts";
 import type { InstallProgress } from "./build.ts";
-import { prepareEnginesDir } from "./folder.ts";
+import { createStaging, prepareEnginesDir, putInPlace } from "./folder.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
 export interface SherpaInstallation {
@@ -32,12 +31,17 @@ const loading = `try { require("${packageName}") } catch (error) { console.error
 export async function locateSherpa(enginesDir: string): Promise<SherpaInstallation | null> {
   const names = (await readdir(enginesDir).catch(() => [])).filter((name) => /^sherpa-\d/.test(name)).toSorted();
   for (const name of names.toReversed()) {
-    const packageDir = path.resolve(enginesDir, name);
-    const version = await versionOf(packageDir);
-    const dataDir = path.join(packageDir, dataName);
-    if (version !== null && (await holdsData(dataDir))) return { version, packageDir, dataDir };
+    const found = await installationIn(path.resolve(enginesDir, name));
+    if (found !== null) return found;
   }
   return null;
+}
+
+/** It has no paths in it: wherever the folder was moved, copied or linked to, it works. */
+async function installationIn(packageDir: string): Promise<SherpaInstallation | null> {
+  const version = await versionOf(packageDir);
+  const dataDir = path.join(packageDir, dataName);
+  return version !== null && (await holdsData(dataDir)) ? { version, packageDir, dataDir } : null;
 }
 
 /**
@@ -58,29 +62,28 @@ export async function installSherpa(options: {
   const npm = await findOnPath("npm", options.environment["PATH"] ?? "");
   if (npm === null) throw new GatewayError("engine_missing", "npm is not in PATH, and the package comes by npm");
   const enginesDir = await prepareEnginesDir(options.enginesDir);
-  // A name by which whatever installs next clears it away, once this process is gone.
-  const staging = path.join(enginesDir, `.installing-sherpa-${process.pid}-${randomBytes(4).toString("hex")}`);
+  const staging = await createStaging(enginesDir, "sherpa");
+  const filled = path.join(staging.dir, "package");
   const home = path.join(enginesDir, `sherpa-${wantedVersion}`);
-  const run: RunOptions = { environment: options.environment, signal: options.signal, cwd: staging };
+  const run: RunOptions = { environment: options.environment, signal: options.signal, cwd: filled };
   const say = (phase: InstallProgress["phase"], detail: string): void =>
     options.onProgress({ phase, done: 0, total: 0, detail });
-  await mkdir(staging);
   try {
+    await mkdir(filled);
     say("download", `${packageName} ${wantedVersion} by npm`);
-    await writeFile(path.join(staging, "package.json"), '{ "private": true }\n');
+    await writeFile(path.join(filled, "package.json"), '{ "private": true }\n');
     // It has no install scripts and shall get none.
     const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"];
     await runTool(npm, ["install", ...flags, `${packageName}@${wantedVersion}`], run);
-    if ((await versionOf(staging)) !== wantedVersion)
+    if ((await versionOf(filled)) !== wantedVersion)
       throw new GatewayError("engine_failed", `npm has not installed ${packageName} ${wantedVersion}`);
-    await provideData(path.join(staging, dataName), staging, options.prefixes ?? systemPrefixes, run, say);
+    await provideData(path.join(filled, dataName), staging.dir, options.prefixes ?? systemPrefixes, run, say);
     say("check", "loading it");
     // The platform's own part is an optional dependency: where there is none npm is content without it.
     await runTool(process.execPath, ["-e", loading], { ...run, timeoutMs: 30_000 });
-    await rm(home, { recursive: true, force: true });
-    await rename(staging, home);
+    await putInPlace(staging, filled, home, async (dir) => (await installationIn(dir))?.version === wantedVersion);
   } finally {
-    await rm(staging, { recursive: true, force: true });
+    await staging.discard();
   }
   return { version: wantedVersion, packageDir: home, dataDir: path.join(home, dataName) };
 }
@@ -121,9 +124,6 @@ async function provideData(
         cause: error,
       },
     );
-  } finally {
-    await rm(aptDir, { recursive: true, force: true });
-    await rm(unpacked, { recursive: true, force: true });
   }
 }
 

@@ -27,7 +27,7 @@ export function modelToRemove(deps: NamedModels, name: string): CachedModel {
   if (awaited !== undefined) {
     throw new GatewayError(
       "model_not_found",
-      `nothing of ${awaited} is here yet; taking it out of the document gives its pull up: \`model-gateway rm\`, or PATCH /api/desired with {"models":{${JSON.stringify(awaited)}:null}}`,
+      `nothing of ${awaited} is here yet; taking it out of the document gives its pull up: PATCH /api/desired with {"models":{${JSON.stringify(awaited)}:null}}`,
     );
   }
   throw notSpelledOut(deps.catalogue, name, candidates, match.kind === "missing" ? match.nearest : []);

@@ -3,6 +3,8 @@ import { GatewayError } from "../../core/errors.ts";
 import { isRepo, normaliseName, parseModelId } from "../../core/ids.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { type HubFile, selectFiles, tagsOf } from "../../hub/select.ts";
+import { isModelFileName } from "../../speech/transcription-models.ts";
+import { isVoiceId } from "../../speech/voices.ts";
 import type { Catalogue } from "../catalogue.ts";
 
 /** What no tag means where a repository has several models: what most people take. */
@@ -51,6 +53,12 @@ function tagFor(repo: string, tree: readonly HubFile[]): string {
 function hereAlready(catalogue: Pick<Catalogue, "resolve">, name: string): string {
   const here = tryHere(catalogue, name);
   if (here !== undefined) return here;
+  if (isVoiceId(name) || isModelFileName(name)) {
+    const how = isVoiceId(name)
+      ? "a voice's name: it is pulled once the document names it (speech.synthesis.voice), or a request to /v1/audio/speech"
+      : "a transcription model's name: it is pulled once the document names it (speech.transcription.model)";
+    throw new GatewayError("invalid_request", `${JSON.stringify(name)} is ${how}`);
+  }
   throw new GatewayError(
     "invalid_request",
     `${JSON.stringify(name)} names no repository of the hub: a pull takes OWNER/NAME, OWNER/NAME:TAG or hf.co/OWNER/NAME:TAG`,

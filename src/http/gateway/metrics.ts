@@ -10,9 +10,9 @@ export function metricsRoute(app: FastifyInstance, status: () => StatusReport): 
   );
 }
 
-export function metricsText({ gateway, router, inFlight, waiting }: StatusReport): string {
+export function metricsText({ gateway, router, inFlight, waiting, speech }: StatusReport): string {
   return [
-    gauge("model_gateway_ready", "Whether everything is ready.", [[{}, gateway.ready ? 1 : 0]]),
+    gauge("model_gateway_ready", "Whether chats can be served and nothing is stuck.", [[{}, gateway.ready ? 1 : 0]]),
     gauge("model_gateway_router_connected", "Whether the router answers.", [[{}, router.connected ? 1 : 0]]),
     gauge(
       "model_gateway_requests_in_flight",
@@ -28,6 +28,11 @@ export function metricsText({ gateway, router, inFlight, waiting }: StatusReport
       "model_gateway_oldest_wait_seconds",
       "How long the oldest of them has waited.",
       waiting.map((entry) => [{ model: entry.model, for: entry.for }, entry.oldestMs / 1000]),
+    ),
+    gauge(
+      "model_gateway_speech_requests",
+      "Requests for speech, under way and in line.",
+      Object.entries(speech).flatMap(([engine, report]) => (report ? [[{ engine }, report.inFlight]] : [])),
     ),
   ].join("");
 }

@@ -1,9 +1,13 @@
 // How everything is: the report, the two questions that supervisors ask, and the journal as it grows.
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { steadyNow } from "../../core/steady.ts";
+import { notServing } from "../../status/conditions.ts";
+import { shuttingDown } from "../../status/finding.ts";
 import type { Journal } from "../../status/journal.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { createEventStreams } from "./events.ts";
+
+const firstLook = { reason: "Starting", message: "the first look at the world is under way" } as const;
 
 /** ms. A report on 2000 models takes 10 ms to make, and a stranger may ask for it without end. */
 const strangersReportAge = 500;
@@ -37,16 +41,13 @@ export function statusRoutes(app: FastifyInstance, deps: StatusRoutesDeps): void
     // Before the report, which strangers share for a while.
     if (deps.stopping.aborted) {
       void reply.code(503);
-      return { status: "unready", reason: "ShuttingDown", message: "the gateway is stopping" };
+      return { status: "unready", ...shuttingDown };
     }
-    const { gateway, conditions } = reportFor(request);
-    const ready = conditions.find((condition) => condition.type === "Ready");
-    void reply.code(gateway.ready ? 200 : 503);
-    return {
-      status: gateway.ready ? "ok" : "unready",
-      reason: ready?.reason ?? "Starting",
-      message: ready?.message ?? "the first look at the world is under way",
-    };
+    const { conditions } = reportFor(request);
+    const problem = conditions.length === 0 ? firstLook : notServing(conditions);
+    if (!problem) return { status: "ok", reason: "Serving", message: "chats can be served" };
+    void reply.code(503);
+    return { status: "unready", reason: problem.reason, message: problem.message };
   });
   const streamEvents = createEventStreams({ journal: deps.journal, most: deps.eventListeners, cutOff: deps.cutOff });
   app.get("/api/events", { exposeHeadRoute: false, config: { endless: true } }, streamEvents);

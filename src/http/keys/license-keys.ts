@@ -17,6 +17,8 @@ export interface LicenseKeysOptions {
   readonly path: string;
   /** A further key, as it is. */
   readonly single: string | undefined;
+  /** What makes a key. */
+  readonly createCommand: string;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
 }
@@ -36,8 +38,8 @@ const shortKey = 16;
 const young = 1_000;
 
 /** Errors: `invalid_request` for a file that cannot be read or understood, and for a single key that no client can send. */
-export function openLicenseKeys({ path, single, now, warn }: LicenseKeysOptions): LicenseKeys {
-  if (single !== undefined) checkSingle(single, warn);
+export function openLicenseKeys({ path, single, createCommand, now, warn }: LicenseKeysOptions): LicenseKeys {
+  if (single !== undefined) checkSingle(single, createCommand, warn);
   const singleDigest = single === undefined ? null : digestOf(single);
   let known: readonly Known[] = [];
   /** Of the file as it was last understood. null: there was none yet. */
@@ -103,11 +105,11 @@ function digestOf(key: string): Buffer {
   return Buffer.from(hashOf(key), "hex");
 }
 
-function checkSingle(key: string, warn: LicenseKeysOptions["warn"]): void {
+function checkSingle(key: string, createCommand: string, warn: LicenseKeysOptions["warn"]): void {
   if (!/^[\x21-\x7e]+$/.test(key))
     throw new GatewayError("invalid_request", "GATEWAY_LICENSE_KEY must be of ASCII characters without blanks");
   if (key.length < shortKey)
-    warn("GATEWAY_LICENSE_KEY is short and can be guessed: `model-gateway key create NAME` makes a better one", {
+    warn(`GATEWAY_LICENSE_KEY is short and can be guessed: \`${createCommand}\` makes a better one`, {
       leastLength: shortKey,
     });
 }

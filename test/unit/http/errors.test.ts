@@ -14,7 +14,9 @@ for (const code of Object.keys(errorCatalogue) as ErrorCode[]) {
     assert.deepEqual(renderError("gateway", error), { status, body: { error: { code, message, hint } } });
     const param = code === "model_not_found" ? "model" : null;
     // These families have no place for a hint, and some errors are of little use without.
-    const told = ["speech_off", "voice_not_found"].includes(code) ? `${message}. ${hint}` : message;
+    const told = ["speech_off", "voice_not_found", "transcription_model_not_found"].includes(code)
+      ? `${message}. ${hint}`
+      : message;
     assert.deepEqual(renderError("compat", error), { status, body: { error: { message: told, type, param, code } } });
     assert.deepEqual(renderError("native", error), { status, body: { error: told } });
     assert.deepEqual(renderError("messages", error), {

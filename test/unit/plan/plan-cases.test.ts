@@ -64,7 +64,7 @@ for (const name of names) {
       now: context.now ?? 1_000_000,
       backoff,
       silenceLimitMs,
-      needs: { ...noNeeds, underWay: new Set(context.underWay) },
+      needs: { ...noNeeds, underWay: new Map((context.underWay ?? []).map((key) => [key, 0])) },
     });
     const { actions = [], held = [], unmanaged = [], spared: left = [], findings = {} } = expected;
     assert.deepEqual(

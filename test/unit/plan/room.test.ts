@@ -20,7 +20,7 @@ function planned(free: number | null, sizes: Readonly<Record<string, number>>, u
   const desired = desiredFrom({ models: ids });
   const needs: Needs = {
     bytes: new Map(Object.entries(sizes).map(([id, bytes]) => [sizeKey(pullOf(id)), bytes])),
-    underWay: new Set(underWay.map((id) => `model/${id}`)),
+    underWay: new Map(underWay.map((id) => [id.startsWith("voice/") ? id : `model/${id}`, sizes[id] ?? 0])),
   };
   const observed = {
     ...world(desired, {}),
@@ -61,6 +61,12 @@ test("one that is under way goes on and comes first, wherever it stands", () => 
   assert.deepEqual(planned(1, { [c]: 2 * gib }, [c]).started, "abc");
 });
 
+test("one that no document names counts too: a voice that somebody asks for", () => {
+  const voice = "voice/en_US-high-low";
+  assert.deepEqual(planned(4 * gib, { [a]: 3 * gib, [voice]: 2 * gib }, [voice]).held, ["a room DiskFull"]);
+  assert.equal(planned(4 * gib, { [a]: 3 * gib, [voice]: gib }, [voice]).started, "abc");
+});
+
 test("what is unknown holds nothing up", () => {
   assert.equal(planned(0, {}).started, "abc");
   assert.equal(planned(null, { [a]: 1e15 }).started, "abc");
@@ -78,7 +84,8 @@ test("sizes are learned from a refusal and from progress, and forgotten when it 
   const progress = { phase: "downloading", completed: 30, total: 100 };
   const started = { action: pull, lane: "transfer" as const, startedAt: 1, progress };
   const running = [started];
-  assert.deepEqual([[...book.needs(running).bytes.values()], [...book.needs(running).underWay]], [[70], [pull.key]]);
+  assert.deepEqual([...book.needs(running).underWay], [[pull.key, 70]]);
+  assert.deepEqual([...book.needs([{ ...started, progress: null }]).underWay], [[pull.key, 5]]);
   assert.deepEqual([...book.needs([{ ...started, startedAt: null, progress: null }]).underWay], []);
   book.settled(pull, null);
   assert.deepEqual(known(), []);

@@ -71,7 +71,7 @@ const worker = {
 const atRest: ReportInput = {
   version: "1.2.3",
   startedAt: 0,
-  stopping: false,
+  stoppingSince: null,
   desired: state(3, { rpc: { mode: "rpc", workers: ["h:1"] } }),
   pass: { desired: state(3), plan: plan({}) },
   router: { phase: "ready", pid: 7, silentSince: null, crashes: [1, 2] },
@@ -157,8 +157,21 @@ const variants: readonly (readonly [
   ],
   [
     "stopping",
-    { stopping: true },
-    { gateway: { version: "1.2.3", startedAt: "1970-01-01T00:00:00.000Z", ready: false } },
+    { stoppingSince: 2_000, conditions: conditions({ Ready: "True", Synced: "True" }) },
+    {
+      gateway: { version: "1.2.3", startedAt: "1970-01-01T00:00:00.000Z", ready: false },
+      conditions: [
+        {
+          type: "Ready",
+          status: "False",
+          reason: "ShuttingDown",
+          message: "the gateway is stopping",
+          observedGeneration: 1,
+          lastTransitionTime: "1970-01-01T00:00:02.000Z",
+        },
+        ...conditions({ Synced: "True" }),
+      ],
+    },
   ],
   [
     "a silent router is not connected",

@@ -39,6 +39,7 @@ test("gauges: each model in flight and each wait, in Prometheus's text", () => {
     router: { connected: false },
     inFlight: { 'a/"b":c': 2 },
     waiting: [{ model: id, requests: 3, oldestMs: 1_500, for: "room" }],
+    speech: { transcription: { inFlight: 4 }, synthesis: null },
   } as unknown as StatusReport;
   const lines = metricsText(report).split("\n");
   for (const line of [
@@ -48,6 +49,7 @@ test("gauges: each model in flight and each wait, in Prometheus's text", () => {
     'model_gateway_requests_in_flight{model="a/\\"b\\":c"} 2',
     `model_gateway_requests_waiting{model="${id}",for="room"} 3`,
     `model_gateway_oldest_wait_seconds{model="${id}",for="room"} 1.5`,
+    'model_gateway_speech_requests{engine="transcription"} 4',
   ])
     assert.ok(lines.includes(line), `${line} in\n${lines.join("\n")}`);
 });

@@ -1,0 +1,40 @@
+// How a command of this program is typed so that it works as it stands: for every message that names one. Pure.
+
+/** The whole line for a command and its operands. */
+export type OwnCommand = (...words: readonly string[]) => string;
+
+/** These have to do with where the gateway listens; the others look into its state folder only. */
+const listening = new Set(["serve", "plan", "status", "models", "pull", "rm", "gc"]);
+
+export function ownCommand(start: {
+  /** Absolute, as all paths here. The script that was started: a checkout's `cli.js`, or the name under which a package manager linked it. */
+  readonly script: string;
+  /** Whether the shell finds `model-gateway` by itself. */
+  readonly isOnPath: boolean;
+  readonly workingDir: string;
+  readonly state: { readonly dir: string; readonly isDefault: boolean };
+  /** Flags that say where the gateway listens, as far as they differ from the defaults. */
+  readonly where: readonly string[];
+}): OwnCommand {
+  const { script, isOnPath, workingDir, state, where } = start;
+  const program = isOnPath ? ["model-gateway"] : ["node", nearest(workingDir, script)];
+  const folder = state.isDefault ? [] : ["--state", nearest(workingDir, state.dir)];
+  return (...words) => {
+    const flags = listening.has(words[0] ?? "") ? [...folder, ...where] : folder;
+    return [...program, ...words, ...flags].map(quoted).join(" ");
+  };
+}
+
+/** From the working folder where it lies in there, else absolute. Never like a flag. */
+function nearest(workingDir: string, path: string): string {
+  if (path === workingDir) return ".";
+  const base = workingDir.replace(/[\\/]$/, "");
+  const [separator = "", short = ""] = path.startsWith(base)
+    ? [path.charAt(base.length), path.slice(base.length + 1)]
+    : [];
+  return /[\\/]/.test(separator) && !short.startsWith("-") ? short : path;
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
