@@ -218,6 +218,7 @@ async function run({
     },
     speech: {
       use: speechUse,
+      spoolDir: settings.stateDir,
       engines: core.speech,
       lists: core.speech.lists,
       cachedVoices: core.speech.cachedVoices,

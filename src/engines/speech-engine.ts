@@ -13,8 +13,8 @@ export interface SpeechEngine {
     /** Who uses it and who waits for it. */
     readonly users: number;
   };
-  /** Whether a stop waits for those who use it. */
-  isAwaited(): boolean;
+  /** How long its last start took. */
+  startMs(): number;
   /** Whether requests for this choice can be sent to it now. */
   runs(choice: string): boolean;
   /** From now until the result is called somebody waits for it. Throws `busy`. */
@@ -60,6 +60,7 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
   const leases = createLeases();
   let choice: string | null = null;
   let going = false;
+  let startMs = 0;
   let waiting = 0;
   let usedAt = now();
   let problem: string | null = null;
@@ -109,7 +110,7 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
       const idle = users === 0 && now() - usedAt >= options.idleMs;
       return { ...seen, problem, cached, standIn: null, wanted: waiting > 0, idle };
     },
-    isAwaited: () => going && leases.users() > 0,
+    startMs: () => startMs,
     runs: (wanted) => snapshot().choice === wanted && !going,
     want: () => {
       if (waiting + leases.users() >= options.atMost) {
@@ -132,7 +133,9 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
     },
     start: async (wanted, signal) => {
       choice = null;
+      const began = now();
       await parts.start(wanted, signal);
+      startMs = now() - began;
       choice = wanted;
       noteUse();
     },

@@ -11,12 +11,12 @@ import { findPiper, type PiperInstallation, piperCommand } from "./piper.ts";
 import type { ServerChildOptions } from "./server-child.ts";
 import { discardPrepared, type PreparedVoice, prepareVoice, sherpaCommand } from "./sherpa.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
-import { createVoiceServer } from "./voice-server.ts";
+import { createVoiceServer, type VoiceServer } from "./voice-server.ts";
 
 /** `piper`: a Python package of the person's own; `embedded`: sherpa-onnx; `auto`: the first of them that is there. */
 export type SpeechEngineChoice = "auto" | "piper" | "embedded";
 
-export interface SynthesisEngine extends SpeechEngine, PieceSpeaker {}
+export interface SynthesisEngine extends SpeechEngine, PieceSpeaker, Pick<VoiceServer, "check"> {}
 
 const answersAtMost = 32;
 /** A Piper process grows with every piece; this is half an hour of sound. */
@@ -103,7 +103,7 @@ export function createSynthesisEngine(
     },
     { ...options, what: "texts to speak", atMost: answersAtMost },
   );
-  return { ...engine, speak: server.speak };
+  return { ...engine, speak: server.speak, check: server.check };
 }
 
 interface PiperSearch {

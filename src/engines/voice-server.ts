@@ -1,7 +1,13 @@
 // A speech engine with Piper's HTTP interface as a supervised child, replaced by a fresh one before its memory grows.
 // Knows no engine: the command comes in. Cuts no text.
 import { GatewayError, toGatewayError } from "../core/errors.ts";
-import { createPiperClient, detectPiper, type PieceSpeaker, type PiperClient } from "../speech/piper-http.ts";
+import {
+  createPiperClient,
+  detectPiper,
+  type PieceRequest,
+  type PieceSpeaker,
+  type PiperClient,
+} from "../speech/piper-http.ts";
 import { threadProgress } from "./computing.ts";
 import {
   createServerChild,
@@ -24,6 +30,8 @@ export interface VoiceServer extends PieceSpeaker {
   /** Another voice needs a stop first. Throws `engine_missing`, `engine_failed`, `shutting_down`. */
   start(voice: string, command: VoiceCommand, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
+  /** Throws `invalid_request` for what the engine that runs cannot be asked; nothing where none runs. */
+  check(piece: PieceRequest): void;
 }
 
 /** What is started, and how. */
@@ -175,6 +183,7 @@ export function createVoiceServer(
       await Promise.all(ending.map(end));
       past = { ...past, lastWords: "" };
     },
+    check: (piece) => current?.client?.check(piece),
     speak: async (piece, signal) => {
       const unit = current;
       if (!unit?.client || unit.child.snapshot().phase !== "ready") {

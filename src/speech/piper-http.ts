@@ -30,6 +30,8 @@ export interface PieceSpeaker {
 
 export interface PiperClient extends PieceSpeaker {
   readonly generation: PiperGeneration;
+  /** Throws `invalid_request` for what this server cannot be asked. */
+  check(piece: PieceRequest): void;
   /** Bytes of sound that the server has sent, and pieces that it has begun: it never gives memory back. */
   produced(): { readonly bytes: number; readonly requests: number };
   close(): Promise<void>;
@@ -121,6 +123,7 @@ export function createPiperClient(options: {
 
   return {
     generation,
+    check: (piece) => check(piece, generation),
     produced: () => ({ bytes, requests }),
     speak: async (piece, signal) => {
       check(piece, generation);

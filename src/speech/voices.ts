@@ -93,6 +93,11 @@ export function findVoice(voices: readonly Voice[], name: string): Voice | null 
   );
 }
 
+/** Of some ids the one that a name means: the same, or the same ignoring case and how its letters are put together. */
+export function findVoiceId(ids: readonly string[], name: string): string | null {
+  return ids.find((id) => id === name) ?? ids.find((id) => fold(id) === fold(name)) ?? null;
+}
+
 /** As {@link findVoice}; throws `voice_not_found` with the ids that may have been meant. */
 export function requireVoice(voices: readonly Voice[], name: string): Voice {
   const found = findVoice(voices, name);

@@ -1,14 +1,12 @@
-// Connections of speech: an upload that waits in line outlives the server's time for a request, and a listener who stops
-// reading is given up.
+// An upload that waits in line outlives the server's time for a request.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request } from "node:http";
-import { type AddressInfo, connect } from "node:net";
-import { Readable } from "node:stream";
+import type { AddressInfo } from "node:net";
+import type { Readable } from "node:stream";
 import { test } from "node:test";
 import Fastify from "fastify";
 import { grantTime, installPatience } from "../../src/http/speech/patience.ts";
-import { createReaderWatch } from "../../src/http/speech/reader-watch.ts";
 import { cleanUp } from "../support/clean-up.ts";
 
 test("an upload that is not read for longer than a request may take is read in the end; another is ended", async (t) => {
@@ -55,48 +53,4 @@ test("an upload that is not read for longer than a request may take is read in t
   const [response] = (await answered) as [Readable & { statusCode: number }];
   assert.equal(response.statusCode, 200);
   assert.deepEqual(JSON.parse(Buffer.concat(await response.toArray()).toString()), { bytes: 10 });
-});
-
-test("a listener who stops reading is given up, one who reads slowly is not", async (t) => {
-  const app = Fastify();
-  const stalls: string[] = [];
-  const ended: string[] = [];
-  app.get<{ Params: { who: string } }>("/:who", (request, reply) => {
-    const { who } = request.params;
-    const watch = createReaderWatch(
-      () => 600,
-      () => {
-        stalls.push(who);
-        reply.raw.destroy();
-      },
-    );
-    async function* body(): AsyncGenerator<Uint8Array> {
-      for (let i = 0; i < 16; i++) yield* await Promise.resolve(watch.slices(Buffer.alloc(1024 * 1024)));
-      watch.last();
-    }
-    const stream = Readable.from(body(), { objectMode: false });
-    stream.once("close", () => {
-      watch.stop();
-      ended.push(who);
-    });
-    void reply.send(stream);
-  });
-  cleanUp(t, () => app.close());
-  await app.listen({ host: "127.0.0.1", port: 0 });
-  const { port } = app.server.address() as AddressInfo;
-  const deaf = connect(port, "127.0.0.1");
-  cleanUp(t, () => void deaf.destroy());
-  deaf.pause();
-  deaf.on("error", () => undefined);
-  deaf.write("GET /deaf HTTP/1.1\r\nHost: x\r\n\r\n");
-  const slow = await fetch(`http://127.0.0.1:${port}/slow`);
-  let read = 0;
-  for await (const chunk of slow.body ?? []) {
-    read += (chunk as Uint8Array).length;
-    // Slower than it is offered, and faster than the limit.
-    if (read % 7 === 0) await new Promise(setImmediate);
-  }
-  assert.equal(read, 16 * 1024 * 1024);
-  while (!ended.includes("deaf")) await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.deepEqual(stalls, ["deaf"]);
 });

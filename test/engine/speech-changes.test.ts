@@ -4,14 +4,15 @@ import { mkdir, readdir, realpath, stat, symlink, writeFile } from "node:fs/prom
 import { request } from "node:http";
 import { basename, join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { parseWav } from "../../src/speech/wav.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 import { isRunning } from "../support/processes.ts";
-import { scratchFolder, until } from "../support/scratch.ts";
+import { until } from "../support/scratch.ts";
 import { sherpa } from "../support/sherpa.ts";
 import {
+  fakePiper,
   highVoice,
+  longText,
   lowVoice,
   otherWords,
   rates,
@@ -22,8 +23,6 @@ import {
   startSpeechGateway,
 } from "../support/speech.ts";
 import { form, someSound } from "../support/whisper.ts";
-
-const long = "One more sentence of a good length, to be read aloud. ".repeat(300);
 
 function kill(pid: number | null): void {
   assert.ok(pid !== null);
@@ -38,7 +37,7 @@ function conditionOf(gateway: SpeechGateway): string {
 test("voices that change under load: every answer is whole and of the voice that was asked for", async (t) => {
   const gateway = await startSpeechGateway(t);
   await gateway.say(lowVoice);
-  const slow = gateway.say(lowVoice, long);
+  const slow = gateway.say(lowVoice, longText);
   await until("it speaks", () => gateway.gateway.status().speech.synthesis?.inFlight === 1);
   const order = [highVoice, lowVoice, highVoice, highVoice, lowVoice, lowVoice];
   const answers = await Promise.all(order.map((voice) => gateway.say(voice)));
@@ -53,7 +52,7 @@ test("voices that change under load: every answer is whole and of the voice that
   await t.test("by the file: what is under way is finished first", async () => {
     const voice = gateway.gateway.status().speech.synthesis?.choice ?? "";
     const next = voice === lowVoice ? highVoice : lowVoice;
-    const under = gateway.say(voice, long);
+    const under = gateway.say(voice, longText);
     await until("it speaks", () => gateway.gateway.status().speech.synthesis?.inFlight === 1);
     await gateway.writeConfig(`version: 1\n${speechDocument.replace(lowVoice, next)}\n# edited\n`);
     const patched = { speech: { synthesis: { voice: next } } };
@@ -110,7 +109,7 @@ test("another transcription model by the file, and engines that are killed", asy
   });
   await t.test("killed while it speaks: a cut answer is no whole one, and the next request works", async () => {
     await gateway.say(lowVoice);
-    const response = await fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice: lowVoice, input: long }));
+    const response = await fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice: lowVoice, input: longText }));
     assert.equal(response.status, 200);
     kill(gateway.engine("synthesis").pid);
     await assert.rejects(response.arrayBuffer());
@@ -182,7 +181,7 @@ test("a suspended document: nothing is started, and a request is told so", async
 
 test("a stop while it speaks: the answer is finished, and nothing is left", async (t) => {
   const gateway = await startSpeechGateway(t);
-  const spoken = await fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice: lowVoice, input: long }));
+  const spoken = await fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice: lowVoice, input: longText }));
   const { pid } = gateway.engine("synthesis");
   const stopped = gateway.gateway.stop();
   const { samples, sampleRate } = parseWav(new Uint8Array(await spoken.arrayBuffer()));
@@ -216,11 +215,9 @@ test("a client that leaves while its voice is fetched takes its wish along", asy
 });
 
 test("Piper as a Python package, where a setting names it", async (t) => {
-  const folder = await scratchFolder(t);
-  const python = join(folder, "python3");
-  const script = fileURLToPath(new URL("../support/fake-python.js", import.meta.url));
-  await writeFile(python, `#!/bin/sh\nexec '${process.execPath}' '${script}' synthesize "$@"\n`, { mode: 0o755 });
-  const gateway = await startSpeechGateway(t, { flags: ["--speech-engine", "auto", "--piper", python] });
+  const gateway = await startSpeechGateway(t, {
+    flags: ["--speech-engine", "auto", "--piper", await fakePiper(t, "synthesize")],
+  });
   const first = await gateway.say(lowVoice);
   const { pid } = gateway.engine("synthesis");
   assert.equal(first.sampleRate, rates[lowVoice]);

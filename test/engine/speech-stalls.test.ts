@@ -1,12 +1,23 @@
 // What holds an engine of speech up: a form that jams it, a client that stops sending, an engine that hangs or has ended, and
 // the gateway's own end. The next one always gets in, and everybody is answered.
 import assert from "node:assert/strict";
-import { request } from "node:http";
+import { readdir } from "node:fs/promises";
+import { type IncomingMessage, request } from "node:http";
 import { test } from "node:test";
+import { parseWav } from "../../src/speech/wav.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 import { until } from "../support/scratch.ts";
-import { lowVoice, rates, type SpeechGateway, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
+import {
+  highVoice,
+  longText,
+  lowVoice,
+  rates,
+  type SpeechGateway,
+  soundForm,
+  spokenWords,
+  startSpeechGateway,
+} from "../support/speech.ts";
 import { form, someSound, startedWhisper, upload } from "../support/whisper.ts";
 
 interface Answer {
@@ -141,6 +152,37 @@ test("an engine that has just ended costs nobody his answer", async (t) => {
   assert.equal(await heard(gateway), spokenWords);
   process.kill(pidOf(gateway, "synthesis"), "SIGKILL");
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
+});
+
+test("a listener who has paused keeps nobody from another voice, and hears the end of what was begun", async (t) => {
+  const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "1"] });
+  const beginning = (voice: string): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const headers = { "content-type": "application/json" };
+      const call = request(`${gateway.url}/v1/audio/speech`, { method: "POST", headers }, resolve);
+      cleanUp(t, () => void call.destroy());
+      call.on("error", reject).end(JSON.stringify({ voice, input: longText.repeat(2) }));
+    });
+  await gateway.say(highVoice);
+  await gateway.say(lowVoice);
+  const pid = pidOf(gateway, "synthesis");
+  const answer = await beginning(lowVoice);
+  assert.equal(gateway.gateway.status().speech.synthesis?.inFlight, 1);
+  const began = performance.now();
+  assert.equal((await gateway.say(highVoice)).sampleRate, rates[highVoice]);
+  t.diagnostic(`another voice meanwhile: ${Math.round(performance.now() - began)} ms`);
+  assert.notEqual(pidOf(gateway, "synthesis"), pid);
+  const left = (await readdir(gateway.stateDir)).filter((name) => name.endsWith(".tmp"));
+  assert.deepEqual(left, []);
+  const { samples, sampleRate } = parseWav(Buffer.concat(await answer.toArray()));
+  assert.equal(sampleRate, rates[lowVoice]);
+  assert.ok(samples.length / sampleRate > 400, "nothing of it was cut off");
+
+  await t.test("a stop waits for him no longer than for others", async () => {
+    const paused = await beginning(highVoice);
+    await gateway.gateway.stop();
+    await assert.rejects(paused.toArray(), { code: "ECONNRESET" });
+  });
 });
 
 test("an upload that stops coming once its turn has begun is ended, and the next one gets in", async (t) => {

@@ -2,11 +2,22 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { finished } from "../support/contract.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
 import { toneHertz } from "../support/piper-voice.ts";
 import { writeVoice } from "../support/sherpa.ts";
 import { pitch } from "../support/sound.ts";
-import { highVoice, lowVoice, rates, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
+import {
+  fakePiper,
+  highVoice,
+  longText,
+  lowVoice,
+  rates,
+  soundForm,
+  speechDocument,
+  spokenWords,
+  startSpeechGateway,
+} from "../support/speech.ts";
 import { someSound } from "../support/whisper.ts";
 
 const three = "en_US-three-low";
@@ -55,6 +66,118 @@ test("a voice that is being fetched keeps nobody from the voices that are here",
   await assert.rejects(asked);
   await gateway.until("it is called off", ({ running }) => running.length === 0);
   await hold.left;
+});
+
+test("OpenAI's names mean the document's voice, and leave the document alone", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await gateway.say(highVoice);
+  await gateway.say(lowVoice);
+  const write = async (voice: string): Promise<void> => {
+    await gateway.writeConfig(`version: 1\n${speechDocument.replace(lowVoice, voice)}\n`);
+    await gateway.until("it is read", ({ speech }) => speech.synthesis?.choice === voice);
+  };
+
+  await t.test("in the middle of a change by the file: the voice that the file names", async () => {
+    const under = gateway.say(lowVoice, longText);
+    await gateway.until("it speaks", ({ speech }) => speech.synthesis?.inFlight === 1);
+    await write(highVoice);
+    const during = gateway.gateway.status().speech.synthesis;
+    assert.deepEqual([during?.running, during?.inFlight], [lowVoice, 1], "the change is under way");
+    const body = (await gateway.json("/api/desired")).body;
+    assert.equal((await gateway.say("alloy")).sampleRate, rates[highVoice]);
+    assert.equal((await under).sampleRate, rates[lowVoice]);
+    assert.deepEqual((await gateway.json("/api/desired")).body, body);
+  });
+  await t.test("while the file's voice is pulled: the one that runs", async () => {
+    const { pid } = gateway.engine("synthesis");
+    await write("de_DE-many1-low");
+    const body = (await gateway.json("/api/desired")).body;
+    assert.equal((await gateway.say("Alloy")).sampleRate, rates[highVoice]);
+    assert.equal(gateway.engine("synthesis").pid, pid);
+    assert.deepEqual((await gateway.json("/api/desired")).body, body);
+  });
+});
+
+test("voices that are asked for all at once: each is loaded once or twice, and every answer is of its own voice", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await writeVoice(join(gateway.stateDir, "voices"), three, { sampleRate: 8_000 });
+  await gateway.say(highVoice);
+  await gateway.say(lowVoice);
+  const starts = (): number => finished(gateway, "speech.start").length;
+  const before = starts();
+  const voices = Array.from({ length: 30 }, (_, index) => [lowVoice, highVoice, three][index % 3] ?? three);
+  const began = performance.now();
+  const answers = await Promise.all(voices.map(async (voice) => (await gateway.say(voice)).sampleRate));
+  assert.deepEqual(
+    answers,
+    voices.map((voice) => rates[voice] ?? 8_000),
+  );
+  t.diagnostic(`30 answers: ${starts() - before} starts, ${Math.round(performance.now() - began)} ms`);
+  assert.ok(starts() - before <= 4);
+
+  await t.test("a crowd that wants one other voice shares its start, as far as an engine takes texts", async () => {
+    await gateway.say(highVoice);
+    const asked = starts();
+    const crowd = await Promise.all(
+      Array.from({ length: 60 }, () =>
+        fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice: lowVoice, input: "Hi." })),
+      ),
+    );
+    const answered = crowd.filter(({ status }) => status === 200).length;
+    const bodies = await Promise.all(crowd.filter(({ status }) => status !== 200).map((each) => each.json()));
+    assert.ok(answered >= 32, `${answered} answers`);
+    assert.ok(bodies.every((body) => codeOf({ body: body as Record<string, unknown> }) === "busy"));
+    assert.equal(starts() - asked, 1);
+  });
+  await t.test("nobody waits for ever for another one", async () => {
+    let isOver = false;
+    const crowd = Array.from({ length: 4 }, async () => {
+      while (!isOver)
+        assert.equal((await gateway.say(lowVoice, "Some words to be said. ".repeat(20))).sampleRate, rates[lowVoice]);
+    });
+    await gateway.until("they speak", ({ speech }) => (speech.synthesis?.inFlight ?? 0) > 1);
+    assert.equal((await gateway.say(highVoice)).sampleRate, rates[highVoice]);
+    isOver = true;
+    await Promise.all(crowd);
+  });
+});
+
+test("a voice that cannot speak does not stay the document's, and what Piper cannot do changes nothing", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await gateway.say(lowVoice);
+  const documented = async (): Promise<unknown> => (await gateway.json("/api/desired")).body["document"];
+  const document = await documented();
+  await writeVoice(join(gateway.stateDir, "voices"), three, { facts: { espeak: { voice: "no-language-at-all" } } });
+  const answer = await gateway.json("/v1/audio/speech", postWith({ voice: three, input: "Hello." }));
+  assert.ok(answer.status >= 500, JSON.stringify(answer.body));
+  assert.deepEqual(await documented(), document);
+  assert.equal((await gateway.say("alloy")).sampleRate, rates[lowVoice]);
+
+  await t.test("Piper of the oldest kind at another speed", async () => {
+    const piper = await startSpeechGateway(t, { flags: ["--piper", await fakePiper(t, "text")] });
+    await piper.say(highVoice);
+    await piper.say(lowVoice);
+    const { pid } = piper.engine("synthesis");
+    const { body } = await piper.json("/api/desired");
+    const refused = await piper.json("/v1/audio/speech", postWith({ voice: highVoice, input: "Hello.", speed: 2 }));
+    assert.deepEqual([refused.status, (refused.body["error"] as { param: string }).param], [400, "speed"]);
+    assert.deepEqual((await piper.json("/api/desired")).body, body);
+    await piper.say("alloy");
+    assert.equal(piper.engine("synthesis").pid, pid);
+  });
+});
+
+test("a voice that is here is found however its name is written, also without the hub", async (t) => {
+  const gateway = await startSpeechGateway(t);
+  await gateway.say(lowVoice);
+  const tugao = "pt_PT-tug\u00e3o-low";
+  await writeVoice(join(gateway.stateDir, "voices"), tugao, { sampleRate: 8_000 });
+  await gateway.hub.close();
+  const { pid } = gateway.engine("synthesis");
+  assert.equal((await gateway.say(lowVoice.toUpperCase())).sampleRate, rates[lowVoice]);
+  assert.equal(gateway.engine("synthesis").pid, pid);
+  assert.equal((await gateway.say(tugao.toUpperCase().normalize("NFD"))).sampleRate, 8_000);
+  assert.equal(gateway.gateway.status().speech.synthesis?.choice, tugao);
 });
 
 test("nor does a model that is being pulled keep anybody from a voice", async (t) => {

@@ -1,15 +1,18 @@
 // A gateway with speech for tests: the real engines, computed voices and models on a hub on loopback.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdir, symlink } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { PiperGeneration } from "../../src/speech/piper-http.ts";
 import { type Pcm, parseWav } from "../../src/speech/wav.ts";
 import { whisperServer } from "./engine.ts";
 import { makeFolders, startTestGateway, type TestGateway } from "./gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "./loopback-hub.ts";
 import { postWith } from "./own-calls.ts";
 import { piperVoiceConfig, piperVoiceModel } from "./piper-voice.ts";
+import { scratchFolder } from "./scratch.ts";
 import { sherpa } from "./sherpa.ts";
 import { manifestEntry } from "./voices.ts";
 import { whisperModel } from "./whisper-model.ts";
@@ -20,6 +23,9 @@ export const highVoice = "en_US-high-low";
 export const rates: Readonly<Record<string, number>> = { [lowVoice]: 16_000, [highVoice]: 22_050 };
 export const spokenWords = "what the test model hears";
 export const otherWords = "something else altogether";
+
+/** Some minutes of sound, which take a second or two to be made. */
+export const longText = "One more sentence of a good length, to be read aloud. ".repeat(300);
 
 export interface SpeechGateway extends TestGateway {
   readonly hub: LoopbackHub;
@@ -73,6 +79,14 @@ export async function startSpeechGateway(t: TestContext, options: SpeechOptions 
     },
     engine: (kind) => gateway.gateway.status().speech[kind] ?? { phase: "off", pid: null },
   };
+}
+
+/** A command that takes itself for a Python with Piper of that kind. */
+export async function fakePiper(t: TestContext, generation: PiperGeneration): Promise<string> {
+  const python = join(await scratchFolder(t), "python3");
+  const script = fileURLToPath(new URL("./fake-python.js", import.meta.url));
+  await writeFile(python, `#!/bin/sh\nexec '${process.execPath}' '${script}' ${generation} "$@"\n`, { mode: 0o755 });
+  return python;
 }
 
 /** The voices and the models, and many more voices by name. */

@@ -4,28 +4,26 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SpeechRequest } from "../../../schemas/speech.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { SynthesisEngine } from "../../engines/synthesis-engine.ts";
+import type { PieceRequest, PieceSpeaker } from "../../speech/piper-http.ts";
 import { speechFile, speechStream } from "../../speech/synthesis.ts";
 import { speechPieces } from "../../speech/text.ts";
 import { callOf } from "../call.ts";
 import type { Call } from "../edits/edits.ts";
-import { createReaderWatch } from "./reader-watch.ts";
+import { readAhead } from "./read-ahead.ts";
 import { isEnd } from "./until.ts";
 import type { SpeechUse } from "./use.ts";
 
 export interface SpeakDeps {
   readonly use: SpeechUse;
-  readonly engines: { readonly synthesis: SynthesisEngine };
-  /** Default 60 s: ms that a listener may leave unread what he is sent, and the engine with it. */
+  readonly engines: { readonly synthesis: PieceSpeaker & Pick<SynthesisEngine, "check"> };
+  /** A folder for sound that was made sooner than its listener takes it. */
+  readonly spoolDir: string;
+  /** Default 15 min: ms after which a listener who takes nothing of what he is sent is gone. */
   readonly readStallMs?: number;
 }
 
-/**
- * A listener that plays while it reads takes 32 kB a second; the system tells of that in steps of a third of what it holds: 45 s
- * apart, they were seen.
- */
-const defaultStallMs = 60_000;
-/** How much sooner a listener is given up who keeps others from their voice. */
-const whileOthersWait = 1 / 3;
+/** Somebody who pauses what he plays reads nothing meanwhile. */
+const defaultStallMs = 15 * 60_000;
 /** Characters; some twenty seconds of sound, made in less than one. */
 const wholeUpTo = 300;
 const headerBytes = 44;
@@ -42,24 +40,19 @@ export async function speak(
   if (speechPieces(input).length === 0)
     throw new GatewayError("invalid_request", "`input` has nothing in it that can be spoken", { param: "input" });
   const { header, first, parts, release } = await begun(deps, wanted, callOf(request, reply));
-  const stallMs = deps.readStallMs ?? defaultStallMs;
-  const watch = createReaderWatch(
-    () => (deps.engines.synthesis.isAwaited() ? stallMs * whileOthersWait : stallMs),
-    () => void reply.raw.destroy(),
-  );
+  const rest = readAhead(parts, deps.spoolDir);
+  // It is made at its own pace: no listener keeps the engine from anybody.
+  void rest.made.then(release);
   async function* body(): AsyncGenerator<Uint8Array> {
-    if (format === "wav") yield* watch.slices(header);
-    yield* watch.slices(first);
-    for await (const part of parts) yield* watch.slices(part);
-    watch.last();
+    if (format === "wav") yield header;
+    yield first;
+    yield* rest.read();
   }
   const stream = Readable.from(body(), { objectMode: false });
   // Also where nobody reads it: then the generator's own end never comes.
-  stream.once("close", () => {
-    watch.stop();
-    void parts.return(undefined);
-    release();
-  });
+  stream.once("close", () => void rest.close());
+  // Node ends a connection on which nothing goes for so long.
+  reply.raw.setTimeout(deps.readStallMs ?? defaultStallMs);
   if (input.length <= wholeUpTo)
     void reply.header("content-length", first.length + (format === "wav" ? headerBytes : 0));
   const sampleRate = new DataView(header.buffer, header.byteOffset).getUint32(24, true);
@@ -76,17 +69,26 @@ interface Begun {
 /** Once more where the engine has ended: nothing has been sent yet. */
 async function begun({ use, engines }: SpeakDeps, wanted: SpeechRequest, call: Call): Promise<Begun> {
   const { input, voice, speed = 1 } = wanted;
+  const pieceOf = (speaker: number | null): PieceRequest => ({
+    text: input,
+    voice: null,
+    speaker,
+    lengthScale: speed === 1 ? null : 1 / speed,
+  });
   for (let isRepeated = false; ; isRepeated = true) {
-    const { speaker, release } = await use.voice(voice, call);
-    const piece = { text: input, voice: null, speaker, lengthScale: speed === 1 ? null : 1 / speed };
+    const used = await use.voice(voice, call, (speaker) => engines.synthesis.check(pieceOf(speaker)));
+    const piece = pieceOf(used.speaker);
     const parts: AsyncGenerator<Uint8Array, void> =
       input.length <= wholeUpTo
         ? wholeFile(speechFile(engines.synthesis, piece, call.signal))
         : speechStream(engines.synthesis, piece, call.signal);
     try {
-      return { ...(await beginning(parts)), parts, release };
+      const start = await beginning(parts);
+      used.confirm();
+      return { ...start, parts, release: used.release };
     } catch (error) {
-      release();
+      if (!call.signal.aborted) await used.takeBack();
+      used.release();
       if (isRepeated || call.signal.aborted || !isEnd(error)) throw error;
     }
   }

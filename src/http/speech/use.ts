@@ -9,9 +9,9 @@ import { backoffKey, type HeldAction } from "../../plan/actions.ts";
 import type { SpeechKind, SpeechState } from "../../plan/observed.ts";
 import { choiceKey, speechKey } from "../../plan/speech.ts";
 import type { Loop, Pass } from "../../reconcile/loop.ts";
-import { createTurns } from "../../speech/turns.ts";
 import { type Speakers, speakerNumber, splitVoiceName } from "../../speech/voice-config.ts";
-import { isVoiceId, requireVoice } from "../../speech/voices.ts";
+import { createVoiceTurns, type VoiceTurn } from "../../speech/voice-turns.ts";
+import { findVoiceId, requireVoice } from "../../speech/voices.ts";
 import type { Call } from "../edits/edits.ts";
 import type { FetchVoice } from "./fetch-voice.ts";
 
@@ -26,14 +26,19 @@ export interface SpeechUse {
   transcription(call: Call): Promise<() => void>;
   /**
    * The same for a voice (`en_US-lessac-medium`) or one of its speakers (`en_GB-vctk-medium:p239`); the voice becomes the
-   * document's. Throws `voice_not_found` besides, `invalid_request` for a speaker that it does not have.
+   * document's. Throws `voice_not_found` besides, `invalid_request` for a speaker that it does not have, and what `check`
+   * throws, before anything is changed.
    */
-  voice(name: string, call: Call): Promise<VoiceUse>;
+  voice(name: string, call: Call, check: (speaker: number | null) => void): Promise<VoiceUse>;
 }
 
 export interface VoiceUse {
   /** Null: the voice's only or first one. */
   readonly speaker: number | null;
+  /** It has spoken, so it stays the document's. */
+  confirm(): void;
+  /** Nothing could be spoken with it: the document names the voice before again, unless somebody else could. */
+  takeBack(): Promise<void>;
   /** Call it when the answer is through. */
   release(): void;
 }
@@ -55,14 +60,15 @@ const openAiVoices: ReadonlySet<string> = new Set(
 );
 /** How often a request asks for its voice again when somebody else has changed it meanwhile. */
 const attempts = 3;
-const changesInLine = 32;
+/** A voice that others wait for keeps the engine for as long as its start took, within these, and no longer than it is used. */
+const shortestTurnMs = 1_000;
+const longestTurnMs = 30_000;
 /** After these the document keeps the voice that was asked for. */
 const noted: ReadonlySet<string> = new Set(["suspended", "shutting_down"]);
 
 export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
   const { store, engines } = deps;
-  // One change after the other: else two clients would take each other's voice away before either has spoken.
-  const changes = createTurns({ width: 1, depth: changesInLine, what: "changes of the voice" });
+  const turns = createVoiceTurns(steadyNow);
 
   function choiceOf(kind: SpeechKind): string {
     const choice = store.current().document.speech?.[kind] ?? null;
@@ -81,7 +87,7 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     return null;
   }
 
-  /** Null where the document names another choice by now. */
+  /** Null where the document names another choice by now. Only while somebody wants the engine. */
   async function whenRunning(
     kind: SpeechKind,
     choice: string,
@@ -89,42 +95,65 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     generation = 0,
   ): Promise<(() => void) | null> {
     const engine = engines[kind];
-    const unwant = engine.want();
     let serving = choice;
+    for (;;) {
+      const release = await leaseOf(kind, serving, call);
+      if (release) return release;
+      if (choiceOf(kind) !== choice) return null;
+      await deps.loop.waitFor({
+        generation,
+        timeoutMs: Number.MAX_SAFE_INTEGER,
+        signal: call.signal,
+        test: (pass) => {
+          if ((pass.desired.document.speech?.[kind] ?? null) !== choice) return true;
+          serving = pass.observed.speech[kind].standIn ?? choice;
+          if (engine.runs(serving)) return true;
+          throwIfStuck(deps.loop, pass, kind, choice);
+          return false;
+        },
+      });
+    }
+  }
+
+  async function whileWanted<T>(kind: SpeechKind, work: () => Promise<T>): Promise<T> {
+    const unwant = engines[kind].want();
     try {
-      for (;;) {
-        const release = await leaseOf(kind, serving, call);
-        if (release) return release;
-        if (choiceOf(kind) !== choice) return null;
-        await deps.loop.waitFor({
-          generation,
-          timeoutMs: Number.MAX_SAFE_INTEGER,
-          signal: call.signal,
-          test: (pass) => {
-            if ((pass.desired.document.speech?.[kind] ?? null) !== choice) return true;
-            serving = pass.observed.speech[kind].standIn ?? choice;
-            if (engine.runs(serving)) return true;
-            throwIfStuck(deps.loop, pass, kind, choice);
-            return false;
-          },
-        });
-      }
+      return await work();
     } finally {
       unwant();
     }
+  }
+
+  /** The document's voice; until that is here the one before serves. Changes nothing. */
+  async function documentVoice(call: Call): Promise<() => void> {
+    for (;;) {
+      const choice = choiceOf("synthesis");
+      const before = engines.synthesis.snapshot().choice;
+      const isServed = before !== null && engines.synthesis.runs(before) && !(await isNextUp(choice));
+      const release = await (isServed ? leaseOf("synthesis", before, call) : whenRunning("synthesis", choice, call));
+      if (release) return release;
+    }
+  }
+
+  /** Whether the engine is about to run with this voice, which the document names. */
+  async function isNextUp(voice: string): Promise<boolean> {
+    return !store.current().document.suspend && (await deps.cachedVoices()).includes(voice);
   }
 
   /** The voice that is meant, and whether it is here. */
   async function meaningOf(name: string, signal: AbortSignal): Promise<Meaning> {
     const current = choiceOf("synthesis");
     const { voice, speaker } = splitVoiceName(name);
-    if (openAiVoices.has(voice.toLowerCase()) && speaker === null)
-      return { voice: engines.synthesis.snapshot().choice ?? current, speaker: null, isHere: true };
-    const isHere = isVoiceId(voice) && (await deps.cachedVoices()).includes(voice);
-    if (isHere && speaker === null) return { voice, speaker, isHere };
-    if (isHere) return { voice, speaker: speakerNumber(await deps.speakersOf(voice), speaker, voice), isHere };
+    const here = findVoiceId(await deps.cachedVoices(), voice);
+    if (here !== null)
+      return {
+        // As the document has it.
+        voice: here.normalize("NFC"),
+        speaker: speaker === null ? null : speakerNumber(await deps.speakersOf(here), speaker, here),
+        isHere: true,
+      };
     // The loop is at it, or says why not.
-    if (voice === current && speaker === null) return { voice, speaker, isHere: true };
+    if (speaker === null && findVoiceId([current], voice) !== null) return { voice: current, speaker, isHere: true };
     const official = requireVoice(await deps.lists.voices(signal), voice);
     return {
       voice: official.key,
@@ -147,29 +176,58 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     if (!desired.document.suspend) await deps.fetchVoice(voice, call.signal);
   }
 
-  async function changeTo(voice: string, call: Call): Promise<(() => void) | null> {
-    const over = await changes.take(call.signal);
-    try {
-      const before = choiceOf("synthesis");
-      const { generation } = await store.edit(
-        ({ document }) => (document.speech?.synthesis ? { patch: patchOf(voice) } : null),
-        call.by,
-      );
-      return await whenRunning("synthesis", voice, call, generation).catch(async (error: unknown) => {
-        if (!noted.has(toGatewayError(error).code)) await takeBack(voice, before, call);
-        throw error;
-      });
-    } finally {
-      over();
-    }
+  /** The engine with the voice, which becomes the document's; null where another one has its turn by now. */
+  async function inTurn(turn: VoiceTurn, voice: string, call: Call): Promise<(() => void) | null> {
+    // The loaded voice serves, also while another one that the document names is still being fetched.
+    const loaded = await leaseOf("synthesis", voice, call);
+    if (loaded) return loaded;
+    const { generation } = await store.edit(({ document }) => {
+      const before = document.speech?.synthesis ?? null;
+      if (before === null || before === voice || !turn.isOn()) return null;
+      turn.replaced = before;
+      return { patch: patchOf(voice) };
+    }, call.by);
+    return whenRunning("synthesis", voice, call, generation).catch(async (error: unknown) => {
+      const { code } = toGatewayError(error);
+      if (!noted.has(code) && (code !== "cancelled" || turn.isAlone())) await takeBack(turn, voice, call);
+      throw error;
+    });
   }
 
   /** What cannot be had does not stay in the document. */
-  async function takeBack(voice: string, before: string, call: Call): Promise<void> {
+  async function takeBack({ replaced }: VoiceTurn, voice: string, call: Call): Promise<void> {
+    if (replaced === null) return;
     await store.edit(
-      ({ document }) => (document.speech?.synthesis === voice && before !== voice ? { patch: patchOf(before) } : null),
+      ({ document }) => (document.speech?.synthesis === voice ? { patch: patchOf(replaced) } : null),
       call.by,
     );
+  }
+
+  async function voiceUse({ voice, speaker }: Meaning, call: Call): Promise<VoiceUse> {
+    for (let attempt = 1; attempt <= attempts; attempt++) {
+      const turn = await turns.enter(voice, call.signal);
+      const release = await inTurn(turn, voice, call).catch((error: unknown) => {
+        turn.leave();
+        throw error;
+      });
+      if (release) {
+        turn.begun(Math.min(Math.max(engines.synthesis.startMs(), shortestTurnMs), longestTurnMs));
+        return {
+          speaker,
+          confirm: () => {
+            turn.replaced = null;
+          },
+          takeBack: () => takeBack(turn, voice, call),
+          release: () => {
+            release();
+            turn.leave();
+          },
+        };
+      }
+      turn.leave();
+    }
+    const message = `others change the voice all the time: ${voice} could not be kept`;
+    throw new GatewayError("busy", message, { retryAfterMs: 5_000 });
   }
 
   return {
@@ -177,26 +235,23 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
       if (kind) choiceOf(kind);
       else if (!store.current().document.speech) throw new GatewayError("speech_off", "speech is off");
     },
-    transcription: async (call) => {
-      for (;;) {
-        const release = await whenRunning("transcription", choiceOf("transcription"), call);
-        if (release) return release;
+    transcription: (call) =>
+      whileWanted("transcription", async () => {
+        for (;;) {
+          const release = await whenRunning("transcription", choiceOf("transcription"), call);
+          if (release) return release;
+        }
+      }),
+    voice: async (name, call, check) => {
+      if (openAiVoices.has(name.trim().toLowerCase())) {
+        check(null);
+        const release = await whileWanted("synthesis", () => documentVoice(call));
+        return { speaker: null, confirm: () => undefined, takeBack: async () => undefined, release };
       }
-    },
-    voice: async (name, call) => {
-      const { voice, speaker, isHere } = await meaningOf(name, call.signal);
-      // The loaded voice serves, also while another one that the document names is still being fetched.
-      const unwant = engines.synthesis.want();
-      const loaded = await leaseOf("synthesis", voice, call).finally(unwant);
-      if (loaded) return { speaker, release: loaded };
-      if (!isHere) await fetch(voice, call);
-      for (let attempt = 1; attempt <= attempts; attempt++) {
-        const isSame = choiceOf("synthesis") === voice;
-        const release = isSame ? await whenRunning("synthesis", voice, call) : await changeTo(voice, call);
-        if (release) return { speaker, release };
-      }
-      const message = `others change the voice all the time: ${voice} could not be kept`;
-      throw new GatewayError("busy", message, { retryAfterMs: 5_000 });
+      const meaning = await meaningOf(name, call.signal);
+      check(meaning.speaker);
+      if (!meaning.isHere && !engines.synthesis.runs(meaning.voice)) await fetch(meaning.voice, call);
+      return whileWanted("synthesis", () => voiceUse(meaning, call));
     },
   };
 }

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { createLeases } from "../../../src/speech/leases.ts";
 import { createTurns } from "../../../src/speech/turns.ts";
+import { createVoiceTurns, type VoiceTurn } from "../../../src/speech/voice-turns.ts";
 import { refusal } from "../../support/scratch.ts";
 
 const never = new AbortController().signal;
@@ -79,5 +80,78 @@ describe("leases", () => {
     (await next)();
     assert.equal((await refusal(leases.lease(AbortSignal.abort()))).code, "cancelled");
     assert.equal(leases.users(), 0);
+  });
+});
+
+describe("turns of voices", () => {
+  it("are shared by all who want one voice, and follow one another in the order of their asking", async () => {
+    const turns = createVoiceTurns(() => 0);
+    const order: string[] = [];
+    const enter = async (voice: string, who: string): Promise<VoiceTurn> => {
+      const turn = await turns.enter(voice, never);
+      order.push(who);
+      return turn;
+    };
+    const [a1, a2] = [await enter("a", "a1"), await enter("a", "a2")];
+    const [b1, c1, b2] = [enter("b", "b1"), enter("c", "c1"), enter("b", "b2")];
+    const a3 = await enter("a", "a3");
+    a3.replaced = "before";
+    assert.equal(a1.replaced, "before");
+    for (const turn of [a1, a2, a3]) {
+      await setImmediate();
+      assert.deepEqual([order, turn.isOn()], [["a1", "a2", "a3"], true]);
+      turn.leave();
+    }
+    for (const turn of await Promise.all([b1, b2])) turn.leave();
+    (await c1).leave();
+    assert.deepEqual(order, ["a1", "a2", "a3", "b1", "b2", "c1"]);
+    assert.equal((await enter("a", "a4")).replaced, null);
+  });
+
+  it("end where others wait once their time is over, but not before they have begun", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    let now = 0;
+    const pass = (ms: number): void => {
+      now += ms;
+      t.mock.timers.tick(ms);
+    };
+    const turns = createVoiceTurns(() => now);
+    const a = await turns.enter("a", never);
+    const leaving = new AbortController();
+    const left = refusal(turns.enter("x", leaving.signal));
+    const b = turns.enter("b", never);
+    pass(100_000);
+    a.begun(1_000);
+    a.begun(9_000);
+    pass(999);
+    assert.deepEqual([a.isOn(), a.isAlone()], [true, true]);
+    leaving.abort();
+    assert.equal((await left).code, "cancelled");
+    pass(1);
+    assert.equal(a.isOn(), false);
+    const next = await b;
+    assert.equal(next.isOn(), true);
+    const again = turns.enter("a", never);
+    next.begun(1_000);
+    a.leave();
+    assert.equal(next.isOn(), true);
+    pass(1_000);
+    assert.equal((await again).isOn(), true);
+    // Nobody waits: it goes on for as long as it is wanted, and ends at once when somebody comes.
+    const more = await again;
+    more.begun(1_000);
+    next.leave();
+    pass(60_000);
+    assert.equal(more.isOn(), true);
+    const last = await turns.enter("b", never);
+    assert.deepEqual([more.isOn(), last.isOn()], [false, true]);
+    last.begun(1_000);
+    const third = turns.enter("c", never);
+    // Its time is over, and the timer is late.
+    now += 1_000;
+    const late = turns.enter("b", never);
+    assert.equal((await third).isOn(), true);
+    (await third).leave();
+    assert.equal((await late).isOn(), true);
   });
 });
