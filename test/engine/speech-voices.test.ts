@@ -154,7 +154,9 @@ test("a voice that cannot speak does not stay the document's, and what Piper can
   assert.equal((await gateway.say("alloy")).sampleRate, rates[lowVoice]);
 
   await t.test("Piper of the oldest kind at another speed", async () => {
-    const piper = await startSpeechGateway(t, { flags: ["--piper", await fakePiper(t, "text")] });
+    const piper = await startSpeechGateway(t, {
+      flags: ["--speech-engine", "auto", "--piper", await fakePiper(t, "text")],
+    });
     await piper.say(highVoice);
     await piper.say(lowVoice);
     const { pid } = piper.engine("synthesis");
