@@ -63,6 +63,7 @@ export function piperCommand({ python }: PiperInstallation, voice: VoiceOnDisk):
     path: python,
     workingDir: voice.voicesDir,
     endsWhenLeft: false,
+    basePath: "",
     args: (port) => [
       "-m",
       "piper.http_server",

@@ -6,7 +6,7 @@ import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { createTurns } from "../speech/turns.ts";
 import { isRecord } from "../speech/voices.ts";
 import { normalisedSamples, type Pcm, softenEdges, wavFile } from "../speech/wav.ts";
-import type { SherpaServerSettings } from "./sherpa.ts";
+import { basePathVariable, type SherpaServerSettings } from "./sherpa.ts";
 
 interface Sound {
   readonly samples: Float32Array;
@@ -36,6 +36,7 @@ const bodyLimit = 64 * 1024;
 const waitingLimit = 64;
 
 const settings = JSON.parse(process.argv[2] ?? "") as SherpaServerSettings;
+const basePath = process.env[basePathVariable] ?? "";
 const speech = load(settings);
 const turns = createTurns({ width: 1, depth: waitingLimit, what: "pieces of speech" });
 
@@ -49,11 +50,11 @@ function load({ packageDir, model, tokens, dataDir, noiseScale, noiseW, lengthSc
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const route = `${request.method} ${request.url}`;
-  if (route === "GET /info") {
+  if (route === `GET ${basePath}/info`) {
     const voice = { name: settings.voice, language: settings.language, num_speakers: speech.numSpeakers };
     return send(response, 200, "application/json", JSON.stringify({ voice }));
   }
-  if (route !== "POST /synthesize") return send(response, 404, "text/plain", "no such route");
+  if (route !== `POST ${basePath}/synthesize`) return send(response, 404, "text/plain", "no such route");
   const left = new AbortController();
   response.on("close", () => left.abort());
   try {

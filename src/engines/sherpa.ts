@@ -1,6 +1,6 @@
 // Piper voices without Python: the command that serves one with sherpa-onnx, and the voice as sherpa-onnx wants it on disk.
 // Starts nothing: that is voice-server.ts; what runs is sherpa-server.ts, in a process of its own.
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { appendFile, chmod, copyFile, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -36,6 +36,9 @@ export interface PreparedVoice {
   readonly tokens: string;
 }
 
+/** Its server answers below what this holds, and nowhere else: not for other users of the machine, nor for web pages. */
+export const basePathVariable = "MODEL_GATEWAY_SPEECH_PATH";
+
 /** Changes when what {@link prepareVoice} writes does. */
 const formVersion = 2;
 
@@ -45,11 +48,15 @@ export function sherpaCommand(
   threads: number,
 ): VoiceCommand {
   const { espeakVoice: language, noiseScale, noiseW, lengthScale } = config;
+  const basePath = `/${randomBytes(16).toString("hex")}`;
   const settings = { packageDir, dataDir, model, tokens, voice, language, noiseScale, noiseW, lengthScale, threads };
   return {
     path: process.execPath,
     workingDir: packageDir,
     endsWhenLeft: true,
+    basePath,
+    // Not an argument: those are everybody's to read.
+    environment: { [basePathVariable]: basePath },
     args: (port) => [
       fileURLToPath(new URL("./sherpa-server.js", import.meta.url)),
       JSON.stringify({ port, ...settings } satisfies SherpaServerSettings),

@@ -38,6 +38,8 @@ export interface VoiceServer extends PieceSpeaker {
 export interface VoiceCommand extends Omit<ServerCommand, "isReady"> {
   /** It ends a piece whose client has left. */
   readonly endsWhenLeft: boolean;
+  /** Below which it answers, for those who know it: `/SECRET`; empty for one that answers everybody. */
+  readonly basePath: string;
 }
 
 /** When a process is replaced: what it has done by then. Piper gives no memory back, 3.5 GB were seen. */
@@ -97,10 +99,10 @@ export function createVoiceServer(
     if (isFirst) current = unit;
     try {
       await child.start(
-        { ...command, isReady: async (origin, until) => (await detectPiper(origin, until)) !== null },
+        { ...command, isReady: async (at, until) => (await detectPiper(at + command.basePath, until)) !== null },
         signal,
       );
-      const origin = child.origin();
+      const origin = child.origin() + command.basePath;
       const generation = await detectPiper(origin, signal);
       unit.look = threadProgress(child.snapshot().pid);
       unit.client = createPiperClient({

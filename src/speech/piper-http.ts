@@ -49,7 +49,7 @@ const descriptionLimit = 16 * 1024 * 1024;
 /** 350 characters are half a minute, 3 MB at most. */
 const soundLimit = 64 * 1024 * 1024;
 
-/** Throws `upstream_failed` where nothing answers at `origin`. */
+/** Throws `upstream_failed` where nothing answers at `origin`, which may have a path. */
 export async function detectPiper(origin: string, signal?: AbortSignal): Promise<PiperGeneration> {
   if (await answersJson(`${origin}/info`, signal)) return "synthesize";
   if (await answersJson(`${origin}/voices`, signal)) return "json";

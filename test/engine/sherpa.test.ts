@@ -70,6 +70,28 @@ describe("sherpa-onnx with a Piper voice", { concurrency: true }, () => {
     assert.equal(await isRunning(pid ?? 0), false);
   });
 
+  it("answers nobody who does not know where, and what it knows it by is not for others to read", async (t) => {
+    const { folder, server } = await world(t);
+    const prepared = await prepareVoice(
+      "en_US-tone-low",
+      await writeVoice(folder, "en_US-tone-low"),
+      join(folder, "prepared"),
+    );
+    const command = sherpaCommand(await sherpa(), prepared, 1);
+    await server.start("en_US-tone-low", command, never);
+    const { pid } = server.snapshot();
+    const args = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
+    const { port } = JSON.parse(args[2] ?? "") as { port: number };
+    const post = { method: "POST", body: JSON.stringify({ text: "Hello." }) };
+    for (const path of ["", "/0123456789abcdef0123456789abcdef"]) {
+      assert.equal((await fetch(`http://127.0.0.1:${port}${path}/info`)).status, 404);
+      assert.equal((await fetch(`http://127.0.0.1:${port}${path}/synthesize`, post)).status, 404);
+    }
+    assert.match(command.basePath, /^\/[0-9a-f]{32}$/);
+    assert.equal((await fetch(`http://127.0.0.1:${port}${command.basePath}/info`)).status, 200);
+    assert.ok(!args.join(" ").includes(command.basePath));
+  });
+
   it("gets pieces of which none has more sounds than it can bear, whatever the script", async (t) => {
     const { folder, server, start } = await world(t);
     await start("en_US-tone-low", await writeVoice(folder, "en_US-tone-low"));
