@@ -20,15 +20,23 @@ export async function memoryOf(pid: number): Promise<number | null> {
   return kilobytes.length === 0 ? null : 1024 * kilobytes.reduce((sum, next) => sum + next, 0);
 }
 
-/** Calls `onOver`, once, where the process has more than `limit` bytes; call the result to look no more. */
-export function watchMemory(pid: number, limit: number, onOver: () => void): () => void {
+/**
+ * Calls `onOver`, once, where the process has more than `limit` bytes together with what `elsewhere` says; call the result to
+ * look no more.
+ */
+export function watchMemory(
+  pid: number,
+  limit: number,
+  onOver: () => void,
+  elsewhere: () => Promise<number> = async () => 0,
+): () => void {
   let isOver = false;
   async function look(): Promise<void> {
     while (!isOver) {
       const bytes = await memoryOf(pid);
       // It has ended.
       if (bytes === null || isOver) return;
-      if (bytes > limit) {
+      if (bytes > limit || bytes + (await elsewhere()) > limit) {
         onOver();
         return;
       }

@@ -1,7 +1,7 @@
 // whisper-server as a supervised child, and the way of an upload through it: one at a time, as it does no more at once.
 // Adapts nothing: what the engine answers is the answer, but for errors, which it does not explain.
 import { randomBytes } from "node:crypto";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Agent } from "undici";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
@@ -87,14 +87,19 @@ export function createWhisper(
     const { pid } = child.snapshot();
     if (pid === null || memoryAtFirst === null) return work;
     let isTooMuch = false;
-    const unwatch = watchMemory(pid, memoryAtFirst + options.memoryLimit, () => {
+    const end = (): void => {
       isTooMuch = true;
       void child.stop(0);
-    });
+    };
+    // What ffmpeg has made of it so far will be in memory next: an hour of quiet is a few kB before.
+    const converted = (): Promise<number> => (converts ? convertedBytes(options.scratchDir) : Promise.resolve(0));
+    const unwatch = watchMemory(pid, memoryAtFirst + options.memoryLimit, end, converted);
     try {
       return await work;
     } catch (error) {
       if (!isTooMuch) throw error;
+      await child.stop(0);
+      await clear(options.scratchDir);
       const message = `the sound is too long: over it the engine took more than ${options.memoryLimit} bytes of memory, and was ended`;
       throw new GatewayError("sound_too_long", message, { param: "file", cause: error });
     } finally {
@@ -181,6 +186,16 @@ export function createWhisper(
 
 /** It leaves an upload behind that could not be converted, and when it is killed. */
 async function clear(scratchDir: string): Promise<void> {
-  for (const name of await readdir(scratchDir))
-    if (name.startsWith("whisper-server-")) await rm(join(scratchDir, name), { force: true });
+  for (const path of await converting(scratchDir)) await rm(path, { force: true });
+}
+
+async function convertedBytes(scratchDir: string): Promise<number> {
+  const files = await Promise.all((await converting(scratchDir)).map((path) => stat(path).catch(() => null)));
+  return files.reduce((sum, file) => sum + (file?.size ?? 0), 0);
+}
+
+/** The uploads that it converts, and what becomes of them. */
+async function converting(scratchDir: string): Promise<string[]> {
+  const names = await readdir(scratchDir);
+  return names.filter((name) => name.startsWith("whisper-server-")).map((name) => join(scratchDir, name));
 }

@@ -81,6 +81,22 @@ describe("whisper-server", { concurrency: true }, () => {
     );
   });
 
+  it("ends where ffmpeg makes more of a sound than it may hold, and leaves nothing of it", async (t) => {
+    const folder = await programs(t, 'truncate -s 1G "$last"; exec sleep 60');
+    const { whisper, folder: scratch } = await whisperFor(t, {
+      path: `${join(folder, "bin")}:/usr/bin:/bin`,
+      memoryLimit: 2 ** 28,
+    });
+    await whisper.start(await whisperServer(), await writeWhisperModel(scratch, "converted"), never);
+    const error = await refusal(heard(whisper));
+    assert.equal(error.code, "sound_too_long");
+    assert.deepEqual([whisper.snapshot().phase, whisper.snapshot().crashes], ["stopped", []]);
+    assert.deepEqual(
+      (await readdir(scratch)).filter((name) => name.startsWith("whisper-server-")),
+      [],
+    );
+  });
+
   it("whose model is missing or broken ends with its own words", async (t) => {
     const { whisper, folder } = await whisperFor(t);
     const broken = join(folder, "ggml-broken.bin");
@@ -211,15 +227,15 @@ describe("whisper-server", { concurrency: true }, () => {
   });
 });
 
-/** A folder with an ffmpeg that copies what is WAV and fails at the rest. */
-async function programs(t: TestContext): Promise<string> {
+/** A folder with an ffmpeg; it copies what is WAV and fails at the rest, unless told another thing to do. */
+async function programs(
+  t: TestContext,
+  does = 'case "$(head -c 4 "$2")" in RIFF) cp "$2" "$last";; *) exit 1;; esac',
+): Promise<string> {
   const { folder } = await whisperFor(t);
   await mkdir(join(folder, "bin"));
   const script = join(folder, "bin", "ffmpeg");
-  await writeFile(
-    script,
-    '#!/bin/sh\n[ "$1" = -version ] && exit 0\nfor last; do :; done\ncase "$(head -c 4 "$2")" in RIFF) cp "$2" "$last";; *) exit 1;; esac\n',
-  );
+  await writeFile(script, `#!/bin/sh\n[ "$1" = -version ] && exit 0\nfor last; do :; done\n${does}\n`);
   await chmod(script, 0o755);
   return folder;
 }

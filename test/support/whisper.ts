@@ -30,6 +30,7 @@ export async function whisperFor(
     readonly path?: string;
     readonly queueDepth?: number;
     readonly freeWithinMs?: number;
+    readonly memoryLimit?: number;
     readonly output?: (text: string) => void;
   } = {},
 ): Promise<{ readonly whisper: Whisper; readonly folder: string }> {
@@ -37,7 +38,7 @@ export async function whisperFor(
   const whisper = createWhisper({
     stateDir: folder,
     scratchDir: folder,
-    memoryLimit: 2 ** 32,
+    memoryLimit: options.memoryLimit ?? 2 ** 32,
     environment: { PATH: options.path ?? process.env["PATH"] },
     startTimeoutMs: 20_000,
     stopGraceMs: 5_000,
