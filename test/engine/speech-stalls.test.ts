@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { parseWav } from "../../src/speech/wav.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { untilStopped } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
 import {
   highVoice,
@@ -63,7 +64,7 @@ function pidOf(gateway: SpeechGateway, kind: "transcription" | "synthesis"): num
 }
 
 /** Ends with the test, also where nobody ended it. */
-function hang(t: Parameters<typeof cleanUp>[0], pid: number): void {
+async function hang(t: Parameters<typeof cleanUp>[0], pid: number): Promise<void> {
   process.kill(pid, "SIGSTOP");
   cleanUp(t, () => {
     try {
@@ -72,6 +73,8 @@ function hang(t: Parameters<typeof cleanUp>[0], pid: number): void {
       // It was ended.
     }
   });
+  // On a busy machine it goes on for a moment, and answers.
+  await untilStopped(pid);
 }
 
 test("a prompt that would jam the engine is refused on its way, and fields that it cannot read are named", async (t) => {
@@ -111,7 +114,7 @@ test("an engine that goes on with work nobody waits for is ended, so that the ne
   const { whisper } = await startedWhisper(t, "here", 4, 300);
   const pid = whisper.snapshot().pid ?? 0;
   const leaving = new AbortController();
-  hang(t, pid);
+  await hang(t, pid);
   const left = assert.rejects(whisper.transcribe(upload(form({ file: someSound() }), leaving.signal)));
   const next = assert.rejects(whisper.transcribe(upload(form({ file: someSound() }))), /is (?:not running|stopping)/);
   leaving.abort();
@@ -129,7 +132,7 @@ test("an engine that hangs is noticed, said and replaced, and whoever waits is a
   for (const kind of ["transcription", "synthesis"] as const) {
     await t.test(kind, async () => {
       const pid = pidOf(gateway, kind);
-      hang(t, pid);
+      await hang(t, pid);
       const answered =
         kind === "transcription" ? heard(gateway) : gateway.say(lowVoice).then(({ sampleRate }) => String(sampleRate));
       await gateway.until("it is said", ({ conditions }) =>
@@ -228,7 +231,7 @@ test("a stop while an upload comes: its client is told that the connection ends 
 test("a stop answers those who wait at once, and those who are heard when their time is up", async (t) => {
   const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "2"] });
   assert.equal(await heard(gateway), spokenWords);
-  hang(t, pidOf(gateway, "transcription"));
+  await hang(t, pidOf(gateway, "transcription"));
   const began = performance.now();
   let firstAt = 0;
   const body = form({ file: someSound() });

@@ -1,5 +1,6 @@
 // Looks at processes of this machine (Linux).
 import { readdir, readFile } from "node:fs/promises";
+import { until } from "./scratch.ts";
 
 /** Direct children of a process. */
 export async function childrenOf(pid: number): Promise<number[]> {
@@ -16,11 +17,24 @@ export async function childrenOf(pid: number): Promise<number[]> {
 /** Whether a process is there and no zombie. */
 export async function isRunning(pid: number): Promise<boolean> {
   try {
-    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2)[0] !== "Z";
+    return (await stateIn(`/proc/${pid}/stat`)) !== "Z";
   } catch {
     return false;
   }
+}
+
+/** Resolves when none of its threads goes on: a signal to stop reaches each of them when it comes to it. */
+export async function untilStopped(pid: number): Promise<void> {
+  await until("it is stopped", async () => {
+    const threads = await readdir(`/proc/${pid}/task`);
+    const states = await Promise.all(threads.map((thread) => stateIn(`/proc/${pid}/task/${thread}/stat`)));
+    return states.every((state) => state === "T");
+  });
+}
+
+async function stateIn(path: string): Promise<string | undefined> {
+  const stat = await readFile(path, "utf8");
+  return stat.slice(stat.lastIndexOf(")") + 2)[0];
 }
 
 /** MB of memory that a process has in use. */
