@@ -8,6 +8,7 @@ import { removeTemporaries } from "./desired/atomic-file.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
+import { freeBytes } from "./execute/model-actions.ts";
 import { absentReason, takenOut } from "./gateway/absent.ts";
 import { type Core, createCore } from "./gateway/core.ts";
 import { writeFirstDocument } from "./gateway/first-start.ts";
@@ -25,6 +26,7 @@ import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
 import { listen, requireKeys } from "./http/listen.ts";
 import { createOpenAnswers } from "./http/open-answers.ts";
 import { createVoiceFetch } from "./http/speech/fetch-voice.ts";
+import { createSpool } from "./http/speech/spool.ts";
 import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
@@ -218,7 +220,7 @@ async function run({
     },
     speech: {
       use: speechUse,
-      spoolDir: settings.stateDir,
+      spool: createSpool({ folder: settings.stateDir, limitBytes: 2 ** 30, freeBytes }),
       engines: core.speech,
       lists: core.speech.lists,
       cachedVoices: core.speech.cachedVoices,

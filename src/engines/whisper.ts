@@ -79,13 +79,13 @@ export function createWhisper(
   /** Another one at each start. */
   let prefix = "";
   const server = (): Parameters<typeof sendUpload>[0] => ({ base: `${child.origin()}${prefix}`, dispatcher });
-  /** Bytes that it had when it was ready; null where that cannot be told. */
-  let memoryAtFirst: number | null = null;
 
   /** Ends an engine that grows without end: it knows no limit, and the machine's memory is everybody's. */
-  async function withinMemory<T>(work: Promise<T>): Promise<T> {
+  async function withinMemory<T>(work: () => Promise<T>): Promise<T> {
     const { pid } = child.snapshot();
-    if (pid === null || memoryAtFirst === null) return work;
+    // It keeps some of what it had for the uploads before.
+    const before = pid === null ? null : await memoryOf(pid);
+    if (pid === null || before === null) return work();
     let isTooMuch = false;
     const end = (): void => {
       isTooMuch = true;
@@ -93,9 +93,9 @@ export function createWhisper(
     };
     // What ffmpeg has made of it so far will be in memory next: an hour of quiet is a few kB before.
     const converted = (): Promise<number> => (converts ? convertedBytes(options.scratchDir) : Promise.resolve(0));
-    const unwatch = watchMemory(pid, memoryAtFirst + options.memoryLimit, end, converted);
+    const unwatch = watchMemory(pid, before + options.memoryLimit, end, converted);
     try {
-      return await work;
+      return await work();
     } catch (error) {
       if (!isTooMuch) throw error;
       await child.stop(0);
@@ -109,7 +109,7 @@ export function createWhisper(
 
   async function hear(upload: Upload, boundary: string): Promise<Transcription> {
     const watch = createFormWatch(boundary);
-    const answer = await withinMemory(sendUpload(server(), upload, boundary, watch));
+    const answer = await withinMemory(() => sendUpload(server(), upload, boundary, watch));
     if (isAnswer(answer)) return { contentType: answer.contentType, body: answer.body, fields: watch.fields };
     if (converts) await clear(options.scratchDir);
     throw refusalOf(answer, watch, converts);
@@ -148,7 +148,6 @@ export function createWhisper(
         },
         signal,
       );
-      memoryAtFirst = await memoryOf(child.snapshot().pid ?? 0);
     },
     stop: () => child.stop(),
     transcribe: async (upload) => {

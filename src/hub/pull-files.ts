@@ -69,5 +69,5 @@ function idOf(repo: string, tag: string): ModelId {
 function requireFile(tree: readonly HubFile[], repo: string, path: string): HubFile {
   const file = tree.find((entry) => entry.path.normalize("NFC") === path.normalize("NFC"));
   if (file) return file;
-  throw new GatewayError("hub_not_found", `${repo} has no file ${path}.`);
+  throw new GatewayError("hub_not_found", `${repo} has no file ${path}`);
 }

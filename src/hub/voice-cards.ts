@@ -1,4 +1,5 @@
 // The model cards of voices: who trained one on what, and under which licence. Those of voices on the disk lie beside them.
+import { constants } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
@@ -73,9 +74,13 @@ function cardOf(voice: string, card: string | null): VoiceCard {
 
 /** What is longer than a card may be is cut off. */
 async function keptCard(voicesDir: string, voice: string): Promise<string | null> {
-  const file = await open(join(voicesDir, `${voice}${ending}`)).catch(() => null);
+  // Of a pipe nobody knows when it has something to read.
+  const file = await open(join(voicesDir, `${voice}${ending}`), constants.O_RDONLY | constants.O_NONBLOCK).catch(
+    () => null,
+  );
   if (!file) return null;
   try {
+    if (!(await file.stat()).isFile()) return null;
     const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(cardLimit) });
     return buffer.toString("utf8", 0, bytesRead);
   } catch {

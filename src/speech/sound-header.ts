@@ -34,6 +34,7 @@ const wave64 = Buffer.from("2e91cf11a5d628db04c10000", "hex");
  * least: where an AIFF has fewer samples than it says, the engine works through silence.
  */
 export function checkSound(head: Buffer): number {
+  if (head.toString("latin1", 0, 3) === "ID3" && head.length >= 10) return checkTagged(head);
   const [name, kind] = [head.toString("latin1", 0, 4), head.toString("latin1", 8, 12)];
   if (["RIFF", "RF64", "RIFX"].includes(name) && kind === "WAVE")
     checkWav(head, { from: 12, nameBytes: 4, isBigEndian: name === "RIFX" });
@@ -42,6 +43,14 @@ export function checkSound(head: Buffer): number {
   else if (name === "FORM" && (kind === "AIFF" || kind === "AIFC")) return checkAiff(head);
   else if (name === "fLaC" && head.length >= 26) checkFlac(head);
   return 0;
+}
+
+/** Tags may stand before a FLAC, too. Where they are longer than what is looked at, it is an MP3 with a picture. */
+function checkTagged(head: Buffer): number {
+  // Seven bits of each byte.
+  const size = [6, 7, 8, 9].reduce((sum, at) => sum * 128 + (head.readUInt8(at) & 0x7f), 0);
+  const hasFooter = (head.readUInt8(5) & 0x10) !== 0;
+  return checkSound(head.subarray(10 + size + (hasFooter ? 10 : 0)));
 }
 
 function checkWav(head: Buffer, layout: Layout): void {

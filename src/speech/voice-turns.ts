@@ -5,6 +5,8 @@ import { GatewayError } from "../core/errors.ts";
 export interface VoiceTurns {
   /** Resolves when it is this voice's turn. Throws `cancelled`. */
   enter(voice: string, signal: AbortSignal): Promise<VoiceTurn>;
+  /** What the turn that is on has replaced, as long as it is not known whether its voice speaks; null: nothing. */
+  replaced(): string | null;
 }
 
 /** One request's part in it. */
@@ -84,6 +86,7 @@ export function createVoiceTurns(now: () => number): VoiceTurns {
   }
 
   return {
+    replaced: () => current?.replaced ?? null,
     enter: async (voice, signal) => {
       if (signal.aborted) throw gone();
       // A timer may be late.

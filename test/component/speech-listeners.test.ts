@@ -8,6 +8,7 @@ import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
 import { GatewayError } from "../../src/core/errors.ts";
 import { type SpeakDeps, speak } from "../../src/http/speech/speak.ts";
+import { createSpool } from "../../src/http/speech/spool.ts";
 import { parseWav } from "../../src/speech/wav.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { cannotMount, mountDisk } from "../support/mounts.ts";
@@ -29,8 +30,20 @@ interface Server {
   listen(length?: number): Promise<IncomingMessage>;
 }
 
-async function startServer(t: TestContext, options: Partial<SpeakDeps> = {}): Promise<Server> {
+interface ServerOptions extends Partial<SpeakDeps> {
+  readonly spoolDir?: string;
+  /** Of what waits on the disk, in bytes. */
+  readonly limitBytes?: number;
+  readonly freeBytes?: number;
+}
+
+async function startServer(t: TestContext, options: ServerOptions = {}): Promise<Server> {
   const spoolDir = options.spoolDir ?? (await scratchFolder(t));
+  const spool = createSpool({
+    folder: spoolDir,
+    limitBytes: options.limitBytes ?? 1e9,
+    freeBytes: async () => options.freeBytes,
+  });
   let users = 0;
   const use: SpeakDeps["use"] = {
     requireOn: () => undefined,
@@ -55,7 +68,7 @@ async function startServer(t: TestContext, options: Partial<SpeakDeps> = {}): Pr
   const app = Fastify();
   app.post<{ Params: { length: string } }>("/:length", async (call, reply) => {
     const input = "One sentence. ".repeat(Number(call.params.length));
-    await speak({ use, engines: { synthesis }, ...options, spoolDir }, { input, voice: "x" }, call, reply);
+    await speak({ use, engines: { synthesis }, ...options, spool }, { input, voice: "x" }, call, reply);
     return reply;
   });
   cleanUp(t, () => app.close());
@@ -131,4 +144,24 @@ test("a disk that is full breaks off the answer that needs it, and no other", { 
   await assert.rejects(rest(slow), { code: "ECONNRESET" });
   const { samples } = parseWav(await rest(await server.listen(3)));
   assert.ok(samples.length >= 3 * samplesOfPiece);
+});
+
+test("what waits on the disk is bounded: one answer too many breaks off, and its room comes back", async (t) => {
+  const whole = 44 + 2 * pieces * samplesOfPiece;
+  const server = await startServer(t, { limitBytes: 1.5 * whole });
+  const first = await server.listen();
+  await until("the first is made", () => server.users() === 0);
+  await assert.rejects(rest(await server.listen()), { code: "ECONNRESET" });
+  assert.ok(parseWav(await rest(first)).samples.length >= pieces * samplesOfPiece);
+  const later = await server.listen();
+  await until("it is made", () => server.users() === 0);
+  assert.ok(parseWav(await rest(later)).samples.length >= pieces * samplesOfPiece);
+});
+
+test("of the disk's last room nothing is taken", async (t) => {
+  const server = await startServer(t, { freeBytes: 200 * 2 ** 20 });
+  const slow = await server.listen();
+  await until("nobody works for it", () => server.users() === 0);
+  await assert.rejects(rest(slow), { code: "ECONNRESET" });
+  assert.ok(parseWav(await rest(await server.listen(3))).samples.length >= 3 * samplesOfPiece);
 });

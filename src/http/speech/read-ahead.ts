@@ -1,7 +1,7 @@
 // What is made for a listener is made at its own pace and waits for him: the first of it in memory, the rest on the disk.
 // So whoever makes it is free again soon, however slowly it is listened to.
 import type { FileHandle } from "node:fs/promises";
-import { openUnnamed } from "../../desired/atomic-file.ts";
+import type { Spool } from "./spool.ts";
 
 export interface ReadAhead {
   /** Resolves when the source is through, whichever way. */
@@ -21,8 +21,7 @@ interface FilePart {
 const memoryBytes = 1024 * 1024;
 const readBytes = 64 * 1024;
 
-/** `folder` has to have room for all of it. */
-export function readAhead(source: AsyncIterable<Uint8Array>, folder: string): ReadAhead {
+export function readAhead(source: AsyncIterable<Uint8Array>, spool: Spool): ReadAhead {
   const parts: (Uint8Array | FilePart)[] = [];
   let inMemory = 0;
   let file: FileHandle | null = null;
@@ -38,10 +37,12 @@ export function readAhead(source: AsyncIterable<Uint8Array>, folder: string): Re
       parts.push(bytes);
       return;
     }
-    file ??= await openUnnamed(folder);
-    await file.appendFile(bytes);
-    parts.push({ at: fileBytes, length: bytes.length });
+    await spool.take(bytes.length);
+    const at = fileBytes;
     fileBytes += bytes.length;
+    file ??= await spool.open();
+    await file.appendFile(bytes);
+    parts.push({ at, length: bytes.length });
   }
 
   async function make(): Promise<void> {
@@ -92,6 +93,7 @@ export function readAhead(source: AsyncIterable<Uint8Array>, folder: string): Re
       parts.length = 0;
       await made;
       await file?.close();
+      spool.giveBack(fileBytes);
     },
   };
 }

@@ -10,14 +10,15 @@ import { speechPieces } from "../../speech/text.ts";
 import { callOf } from "../call.ts";
 import type { Call } from "../edits/edits.ts";
 import { readAhead } from "./read-ahead.ts";
+import type { Spool } from "./spool.ts";
 import { isEnd } from "./until.ts";
 import type { SpeechUse } from "./use.ts";
 
 export interface SpeakDeps {
   readonly use: SpeechUse;
   readonly engines: { readonly synthesis: PieceSpeaker & Pick<SynthesisEngine, "check"> };
-  /** A folder for sound that was made sooner than its listener takes it. */
-  readonly spoolDir: string;
+  /** For sound that was made sooner than its listener takes it. */
+  readonly spool: Spool;
   /** Default 15 min: ms after which a listener who takes nothing of what he is sent is gone. */
   readonly readStallMs?: number;
 }
@@ -40,7 +41,7 @@ export async function speak(
   if (speechPieces(input).length === 0)
     throw new GatewayError("invalid_request", "`input` has nothing in it that can be spoken", { param: "input" });
   const { header, first, parts, release } = await begun(deps, wanted, callOf(request, reply));
-  const rest = readAhead(parts, deps.spoolDir);
+  const rest = readAhead(parts, deps.spool);
   // It is made at its own pace: no listener keeps the engine from anybody.
   void rest.made.then(release);
   async function* body(): AsyncGenerator<Uint8Array> {

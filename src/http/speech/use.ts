@@ -124,15 +124,37 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     }
   }
 
-  /** The document's voice; until that is here the one before serves. Changes nothing. */
+  /** The document's voice; until that is here the one before serves. Changes nothing, and has its turn like any other. */
   async function documentVoice(call: Call): Promise<() => void> {
     for (;;) {
-      const choice = choiceOf("synthesis");
+      // What a request tries may be taken back: it is the document's once it speaks.
+      const choice = turns.replaced() ?? choiceOf("synthesis");
       const before = engines.synthesis.snapshot().choice;
       const isServed = before !== null && engines.synthesis.runs(before) && !(await isNextUp(choice));
-      const release = await (isServed ? leaseOf("synthesis", before, call) : whenRunning("synthesis", choice, call));
+      const release = isServed ? await leaseOf("synthesis", before, call) : await inDocumentsTurn(choice, call);
       if (release) return release;
     }
+  }
+
+  /** Null where the document names another voice by now. */
+  async function inDocumentsTurn(choice: string, call: Call): Promise<(() => void) | null> {
+    const turn = await turns.enter(choice, call.signal);
+    let release: (() => void) | null = null;
+    try {
+      if (choiceOf("synthesis") === choice) release = await whenRunning("synthesis", choice, call);
+    } finally {
+      if (!release) turn.leave();
+    }
+    return release && kept(turn, release);
+  }
+
+  /** The turn lasts from here, as long as the start took; call the result when the answer is through. */
+  function kept(turn: VoiceTurn, release: () => void): () => void {
+    turn.begun(Math.min(Math.max(engines.synthesis.startMs(), shortestTurnMs), longestTurnMs));
+    return () => {
+      release();
+      turn.leave();
+    };
   }
 
   /** Whether the engine is about to run with this voice, which the document names. */
@@ -211,17 +233,13 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
         throw error;
       });
       if (release) {
-        turn.begun(Math.min(Math.max(engines.synthesis.startMs(), shortestTurnMs), longestTurnMs));
         return {
           speaker,
           confirm: () => {
             turn.replaced = null;
           },
           takeBack: () => takeBack(turn, voice, call),
-          release: () => {
-            release();
-            turn.leave();
-          },
+          release: kept(turn, release),
         };
       }
       turn.leave();

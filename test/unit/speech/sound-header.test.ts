@@ -59,6 +59,12 @@ describe("the first bytes of a sound", () => {
       wave64Saying(50),
       aiffSaying({ rate: 1 }),
       flacSaying({ rate: 100, samples: 1_000_000 }),
+      // Behind a tag of 300 bytes.
+      Buffer.concat([
+        Buffer.from("ID3\x04\0\0\0\0\x02\x2c", "latin1"),
+        Buffer.alloc(300),
+        flacSaying({ rate: 1, samples: 9 }),
+      ]),
     ])
       assert.match(judged(file), /^invalid_request: the sound says that it has \d+ samples a second; it takes 4000 to/);
     assert.match(judged(wavSaying({ channels: 0 })), /0 channels; it takes 1 to 32/);
