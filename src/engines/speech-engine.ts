@@ -59,6 +59,8 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
   const { what, now } = options;
   const leases = createLeases();
   let choice: string | null = null;
+  /** Of the last start that went well. */
+  let last: string | null = null;
   let going = false;
   let startMs = 0;
   let waiting = 0;
@@ -89,6 +91,12 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
     timer.unref();
   }
 
+  /** What goes on answering while the wanted one is not here. */
+  async function standInFor(wanted: string | null, isThere: boolean): Promise<string | null> {
+    if (wanted === null || isThere || last === null || last === wanted) return null;
+    return snapshot().choice === last || (await parts.has(last)) ? last : null;
+  }
+
   async function look(): Promise<void> {
     const before = problem;
     try {
@@ -108,7 +116,8 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
       const cached = isThere && wanted !== null ? [wanted] : [];
       const { users, ...seen } = snapshot();
       const idle = users === 0 && now() - usedAt >= options.idleMs;
-      return { ...seen, problem, cached, standIn: null, wanted: waiting > 0, idle };
+      const standIn = await standInFor(wanted, isThere);
+      return { ...seen, problem, cached, standIn, wanted: waiting > 0, idle };
     },
     startMs: () => startMs,
     runs: (wanted) => snapshot().choice === wanted && !going,
@@ -137,6 +146,7 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
       await parts.start(wanted, signal);
       startMs = now() - began;
       choice = wanted;
+      last = wanted;
       noteUse();
     },
     stop: async (signal) => {

@@ -56,8 +56,6 @@ export function createTranscriptionEngine(
   }
 
   const has = async (name: string): Promise<boolean> => (await cachedTranscriptionModel(cacheDir, name)) !== null;
-  /** The model of the last start that went well. */
-  let last: string | null = null;
 
   const engine = createSpeechEngine(
     {
@@ -72,7 +70,6 @@ export function createTranscriptionEngine(
         await startOrMend({ what: name, links, signal, warn: options.warn }, async () =>
           whisper.start(await find(), model.path, signal),
         );
-        last = name;
       },
       stop: whisper.stop,
     },
@@ -80,11 +77,6 @@ export function createTranscriptionEngine(
   );
   return {
     ...engine,
-    observe: async (wanted) => {
-      const state = await engine.observe(wanted);
-      if (last === null || wanted === null || last === wanted || state.cached.includes(wanted)) return state;
-      return { ...state, standIn: engine.runs(last) || (await has(last)) ? last : null };
-    },
     transcribe: whisper.transcribe,
     close: async () => {
       await engine.close();

@@ -94,17 +94,21 @@ export function createWhisper(
     // What ffmpeg has made of it so far will be in memory next: an hour of quiet is a few kB before.
     const converted = (): Promise<number> => (converts ? convertedBytes(options.scratchDir) : Promise.resolve(0));
     const unwatch = watchMemory(pid, before + options.memoryLimit, end, converted);
+    let cause: unknown;
     try {
-      return await work();
+      const answer = await work();
+      // It may still tell that ffmpeg, which is ended with it, has failed.
+      if (!isTooMuch) return answer;
     } catch (error) {
       if (!isTooMuch) throw error;
-      await child.stop(0);
-      await clear(options.scratchDir);
-      const message = `the sound is too long: over it the engine took more than ${options.memoryLimit} bytes of memory, and was ended`;
-      throw new GatewayError("sound_too_long", message, { param: "file", cause: error });
+      cause = error;
     } finally {
       unwatch();
     }
+    await child.stop(0);
+    await clear(options.scratchDir);
+    const message = `the sound is too long: over it the engine took more than ${options.memoryLimit} bytes of memory, and was ended`;
+    throw new GatewayError("sound_too_long", message, { param: "file", cause });
   }
 
   async function hear(upload: Upload, boundary: string): Promise<Transcription> {

@@ -62,7 +62,7 @@ function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { b
   const other = state.phase === "ready" ? state.choice : state.standIn;
   const meanwhile = isThere || other === null ? "" : `${other} still answers`;
   if (failure) {
-    const why = `${failure.message.replace(/\.$/, "")}. ${failure.hint}${meanwhile && ` ${meanwhile}.`}`;
+    const why = `${failure.message.replace(/\.$/, "")}. ${failure.hint.replace(/\.$/, "")}${meanwhile && `; ${meanwhile}`}`;
     if (failure.reason === "HubUnreachable") return no("HubUnreachable", why);
     return no(isThere ? failure.reason : missing(kind), why);
   }
@@ -70,8 +70,7 @@ function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { b
     return no(missing(kind), `${wanted} is not here yet: it is being pulled${meanwhile && `; ${meanwhile}`}`);
   if (state.silentSince !== null)
     return no("NotAnswering", `${kind} does not answer; it is ended and started again if it stays silent`);
-  if (state.phase === "ready" && state.choice === wanted)
-    return yes("Serving", `${kind} runs with ${wanted} as process ${state.pid ?? 0}`);
+  if (state.phase === "ready" && state.choice === wanted) return yes("Serving", `${kind} runs with ${wanted}`);
   if (state.phase === "ready") return no("Changing", `${kind} still runs with ${state.choice ?? "another"}`);
   if (state.phase === "starting") return no("Starting", `${kind} is starting with ${wanted}`);
   if (state.lastWords === "") return yes("Idle", `${kind} starts with the first request`);

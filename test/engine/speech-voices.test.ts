@@ -227,3 +227,19 @@ test("what streams and what does not: a transcription as events, speech never", 
   assert.deepEqual([form.status, codeOf(form)], [415, "unsupported_media_type"]);
   assert.match(messageOf(form), /: application\/json is expected$/);
 });
+
+test("a voice that cannot be had in the document: the one before goes on for those who name none, idle or not", async (t) => {
+  const gateway = await startSpeechGateway(t, { flags: ["--speech-idle", "0.2"] });
+  await gateway.say(lowVoice);
+  await gateway.until("it is idle", ({ speech }) => speech.synthesis?.phase === "stopped");
+  await gateway.writeConfig(`version: 1\n${speechDocument.replace(lowVoice, "en_US-nobody-low")}\n`);
+  await gateway.until("it is said", ({ conditions }) =>
+    conditions.some(
+      ({ type, reason, message }) =>
+        type === "SpeechReady" && reason === "VoiceMissing" && message.endsWith(`${lowVoice} still answers`),
+    ),
+  );
+  assert.equal((await gateway.say("alloy")).sampleRate, rates[lowVoice]);
+  const exactly = await gateway.json("/v1/audio/speech", postWith({ voice: "en_US-nobody-low", input: "Hello." }));
+  assert.deepEqual([exactly.status, codeOf(exactly)], [404, "voice_not_found"]);
+});

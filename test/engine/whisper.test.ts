@@ -89,7 +89,7 @@ describe("whisper-server", { concurrency: true }, () => {
     });
     await whisper.start(await whisperServer(), await writeWhisperModel(scratch, "converted"), never);
     const error = await refusal(heard(whisper));
-    assert.equal(error.code, "sound_too_long");
+    assert.equal(error.code, "sound_too_long", error.message);
     assert.deepEqual([whisper.snapshot().phase, whisper.snapshot().crashes], ["stopped", []]);
     assert.deepEqual(
       (await readdir(scratch)).filter((name) => name.startsWith("whisper-server-")),

@@ -87,12 +87,15 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
     return null;
   }
 
-  /** Null where the document names another choice by now. Only while somebody wants the engine. */
+  /**
+   * Null where the document names another choice by now. Only while somebody wants the engine. `exactly`: not with the one before,
+   * which stands in while that is not here.
+   */
   async function whenRunning(
     kind: SpeechKind,
     choice: string,
     call: Call,
-    generation = 0,
+    { generation = 0, exactly = false } = {},
   ): Promise<(() => void) | null> {
     const engine = engines[kind];
     let serving = choice;
@@ -106,9 +109,10 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
         signal: call.signal,
         test: (pass) => {
           if ((pass.desired.document.speech?.[kind] ?? null) !== choice) return true;
-          serving = pass.observed.speech[kind].standIn ?? choice;
+          const standIn = exactly ? null : pass.observed.speech[kind].standIn;
+          serving = standIn ?? choice;
           if (engine.runs(serving)) return true;
-          throwIfStuck(deps.loop, pass, kind, choice);
+          throwIfStuck(deps.loop, pass, kind, standIn === null ? choice : null);
           return false;
         },
       });
@@ -209,7 +213,7 @@ export function createSpeechUse(deps: SpeechUseDeps): SpeechUse {
       turn.replaced = before;
       return { patch: patchOf(voice) };
     }, call.by);
-    return whenRunning("synthesis", voice, call, generation).catch(async (error: unknown) => {
+    return whenRunning("synthesis", voice, call, { generation, exactly: true }).catch(async (error: unknown) => {
       const { code } = toGatewayError(error);
       if (!noted.has(code) && (code !== "cancelled" || turn.isAlone())) await takeBack(turn, voice, call);
       throw error;
@@ -286,11 +290,10 @@ function patchOf(voice: string): { readonly speech: { readonly synthesis: { read
   return { speech: { synthesis: { voice } } };
 }
 
-/** Throws where the choice will not run by itself soon. */
-function throwIfStuck(loop: Loop, { plan, observed }: Pass, kind: SpeechKind, choice: string): void {
+/** Throws where the engine will not run by itself soon, or the choice, where one has to be pulled, not be here. */
+function throwIfStuck(loop: Loop, { plan, observed }: Pass, kind: SpeechKind, choice: string | null): void {
   throwIfMissing(observed.speech[kind]);
-  // Nobody waits for a file in whose place another one serves.
-  const keys = [speechKey(kind), ...(observed.speech[kind].standIn === null ? [choiceKey(kind, choice)] : [])];
+  const keys = [speechKey(kind), ...(choice === null ? [] : [choiceKey(kind, choice)])];
   for (const { action, why } of plan.held.filter((held) => keys.includes(held.action.key))) {
     if (why === "suspended")
       throw new GatewayError("suspended", `the document says suspend: nothing is done to ${action.message}`);
