@@ -1,5 +1,5 @@
 // Work that several ask for at once is done once.
-import { GatewayError } from "./errors.ts";
+import { unlessLeft } from "./unless-left.ts";
 
 interface Turn<T> {
   users: number;
@@ -29,16 +29,9 @@ export function createSharedWork<T>(work: (signal: AbortSignal) => Promise<T>): 
   return async (signal) => {
     const turn = (current ??= begin());
     turn.users++;
-    let leave: () => void = () => undefined;
-    const left = new Promise<never>((_resolve, reject) => {
-      leave = () => reject(new GatewayError("cancelled", "the client left"));
-    });
-    signal.addEventListener("abort", leave, { once: true });
-    if (signal.aborted) leave();
     try {
-      return await Promise.race([turn.outcome, left]);
+      return await unlessLeft(turn.outcome, signal);
     } finally {
-      signal.removeEventListener("abort", leave);
       turn.users--;
       if (turn.users === 0) {
         end(turn);

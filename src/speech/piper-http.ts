@@ -3,6 +3,7 @@
 import { Agent, request } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { readAtMost } from "../core/read-at-most.ts";
+import { unlessLeft } from "../core/unless-left.ts";
 import { createTurns } from "./turns.ts";
 import { isRecord, isVoiceId } from "./voices.ts";
 import { type Pcm, parseWav } from "./wav.ts";
@@ -190,20 +191,6 @@ function parsed(text: string): unknown {
     return JSON.parse(text);
   } catch {
     return null;
-  }
-}
-
-/** The caller goes at once, also where the work goes on: its outcome is nobody's then. */
-async function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let leave = (): void => undefined;
-  const gone = new Promise<never>((_, reject) => {
-    leave = () => reject(left());
-  });
-  signal.addEventListener("abort", leave, { once: true });
-  try {
-    return await Promise.race([work, gone]);
-  } finally {
-    signal.removeEventListener("abort", leave);
   }
 }
 

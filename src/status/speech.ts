@@ -1,5 +1,4 @@
 // What is said of speech: its condition, and its part of /status. Pure.
-
 import { restartAfterCrash } from "../core/backoff.ts";
 import type { Desired } from "../desired/document.ts";
 import type { BackoffEntry, Plan } from "../plan/actions.ts";

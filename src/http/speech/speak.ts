@@ -36,7 +36,6 @@ export async function speak(
   reply: FastifyReply,
 ): Promise<void> {
   const { input, response_format: format = "wav" } = wanted;
-  deps.use.requireOn("synthesis");
   // First: nobody's voice is changed for a text that has no sound.
   if (speechPieces(input).length === 0)
     throw new GatewayError("invalid_request", "`input` has nothing in it that can be spoken", { param: "input" });

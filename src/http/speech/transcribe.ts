@@ -66,7 +66,6 @@ async function heard(
   call: Call,
   source: UploadSource,
 ): Promise<Transcription> {
-  use.requireOn("transcription");
   const length = raw.headers["content-length"];
   const contentLength = length === undefined ? null : Number(length);
   if (contentLength !== null && contentLength > uploadLimit) throw tooLarge(uploadLimit);
