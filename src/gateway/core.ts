@@ -1,5 +1,6 @@
 // The parts between the document and the machine, wired: observers, loop, executor, router, admission, status.
 // Starts nothing; src/gateway.ts does.
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { FastifyBaseLogger } from "fastify";
 import { GatewayError } from "../core/errors.ts";
@@ -76,7 +77,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   const toldOf = new Map<string, number>();
   const presetPath = join(stateDir, "router.preset.ini");
 
-  const journal = createJournal(Date.now);
+  const journal = createJournal(Date.now, randomBytes(4).toString("hex"));
   const kept = await openKept({ stateDir, renewLock, logger, onChange: () => loop.wake("state folder") });
   const { stateFolder, store, inventory, lastUsed, gatewayId } = kept;
   const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
@@ -96,8 +97,12 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
       if (event) toldOf.set(event.model, now());
       admission.poke();
       rpc.workers.review();
-      if (event) journal.record("model", { model: event.model, event: event.event, data: event.data ?? null });
-      if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
+      const isStep = event !== null && isProgress(event);
+      if (event) {
+        const { model, event: name, data = null } = event;
+        journal.record("model", { model, event: name, data }, isStep ? `load ${model}` : undefined);
+      }
+      if (!isStep) loop.wake(event ? "router event" : "router state");
     },
     warn,
   });
@@ -200,7 +205,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     onStarted: (action) => journal.record("action.started", actionBody(action)),
     onProgress: (action, progress) => {
       loop.sizes.progressed(action, progress);
-      journal.record("action.progress", { key: action.key, kind: action.kind, ...progress });
+      journal.record("action.progress", { key: action.key, kind: action.kind, ...progress }, `action ${action.key}`);
     },
     onSettled: (outcome) => {
       tellOutcome(outcome, logger, journal);

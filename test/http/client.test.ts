@@ -97,7 +97,7 @@ test("the client", async (t) => {
     const following = new AbortController();
     const started = new Promise<string>((resolve) => {
       void (async () => {
-        for await (const event of client.events({ signal: following.signal, since: 0 })) {
+        for await (const event of client.events({ signal: following.signal, since: "0" })) {
           if (event.type === "action.started" && event.data["kind"] === "model.pull") resolve(event.data.at);
         }
       })();
