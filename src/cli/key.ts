@@ -36,7 +36,10 @@ async function create(
     );
   }
   if (!isKeyScope(scope)) {
-    throw new GatewayError("invalid_request", `--scope must be ${keyScopes.join(" or ")}, not ${JSON.stringify(scope)}`);
+    throw new GatewayError(
+      "invalid_request",
+      `--scope must be ${keyScopes.join(" or ")}, not ${JSON.stringify(scope)}`,
+    );
   }
   const { key, entry } = await change(settings, (path) => addKey(path, { name, scope, expiresAt, now }));
   if (json) return console.log(JSON.stringify({ ...shown(entry), key }, null, 2));
@@ -71,7 +74,7 @@ async function revoke(settings: Settings, name: string, json: boolean): Promise<
   console.log(`License key ${name} is revoked.`);
   if (left.length === 0 && settings.licenseKey === undefined) {
     console.log(
-      `It was the last one: the gateway now refuses every request that needs a key, also from this machine. \`${settings.command("key", "create", "NAME")}\` makes another; to use it from this machine without one, delete ${pathOf(settings)} and start it again.`,
+      `It was the last one: the gateway now refuses every request that needs a key, also from this machine. \`${settings.command("key", "create", "NAME")}\` makes another; to use it from this machine without a key, delete ${pathOf(settings)} and start the gateway again.`,
     );
   }
 }

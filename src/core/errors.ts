@@ -42,12 +42,7 @@ export const errorCatalogue = {
     reason: "ForbiddenOrigin",
     hint: "Call the gateway by a loopback name or address, and not from a page of another origin.",
   },
-  scope_missing: {
-    status: 403,
-    reaction: "stall",
-    reason: "ScopeMissing",
-    hint: "Use a license key without a scope; `model-gateway key list` shows each key's.",
-  },
+  scope_missing: { status: 403, reaction: "stall", reason: "ScopeMissing", hint: "Use a license key of scope `all`." },
   not_found: { status: 404, reaction: "stall", reason: "NotFound", hint: "The README lists the routes." },
   model_not_found: {
     status: 404,

@@ -1,6 +1,5 @@
 // The parts between the document and the machine, wired: observers, loop, executor, router, admission, status.
 // Starts nothing; src/gateway.ts does.
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { FastifyBaseLogger } from "fastify";
 import { GatewayError } from "../core/errors.ts";
@@ -31,7 +30,7 @@ import { actionBody, type StatusReport, statusReport } from "../status/report.ts
 import { createStatusTracker } from "../status/tracker.ts";
 import type { CachedFacts } from "./cached-facts.ts";
 import { type Kept, openCache, openKept } from "./kept.ts";
-import { noteSeen, tellDisabled, tellOutcome } from "./outcomes.ts";
+import { noteSeen, tellDisabled, tellOutcome, tellRouterEvent } from "./outcomes.ts";
 import { createRequests } from "./requests.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import { createSecondThoughts } from "./second-thoughts.ts";
@@ -77,7 +76,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   const toldOf = new Map<string, number>();
   const presetPath = join(stateDir, "router.preset.ini");
 
-  const journal = createJournal(Date.now, randomBytes(4).toString("hex"));
+  const journal = createJournal(Date.now);
   const kept = await openKept({ stateDir, renewLock, logger, onChange: () => loop.wake("state folder") });
   const { stateFolder, store, inventory, lastUsed, gatewayId } = kept;
   const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
@@ -97,12 +96,8 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
       if (event) toldOf.set(event.model, now());
       admission.poke();
       rpc.workers.review();
-      const isStep = event !== null && isProgress(event);
-      if (event) {
-        const { model, event: name, data = null } = event;
-        journal.record("model", { model, event: name, data }, isStep ? `load ${model}` : undefined);
-      }
-      if (!isStep) loop.wake(event ? "router event" : "router state");
+      if (event) tellRouterEvent(event, journal);
+      if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
     },
     warn,
   });

@@ -1,7 +1,7 @@
 // The HTTP application: who may come in, families at their prefixes, answers for what no family has. Does not listen.
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
-import { GatewayError } from "../core/errors.ts";
 import { operations } from "../../schemas/operations.ts";
+import { GatewayError } from "../core/errors.ts";
 import { bodyLimitOf } from "./body-limits.ts";
 import { llamaRoutes } from "./compat/llama-routes.ts";
 import { type CompatRoutesDeps, compatRoutes } from "./compat/routes.ts";

@@ -1,4 +1,5 @@
-// The latest events, numbered: for /api/events and for whoever waits. Pure: clock and epoch come in.
+// The latest events, numbered: for /api/events and for whoever waits.
+import { randomBytes } from "node:crypto";
 
 export interface JournalEvent {
   /** `EPOCH-N`: the epoch is another one in each run of the gateway, N counts up from 1. */
@@ -31,7 +32,7 @@ interface Kept {
 
 const mostKept = 1000;
 
-export function createJournal(now: () => number, epoch: string): Journal {
+export function createJournal(now: () => number, epoch = randomBytes(4).toString("hex")): Journal {
   const kept: Kept[] = [];
   const listeners = new Set<(event: JournalEvent) => void>();
   let last = 0;

@@ -82,13 +82,20 @@ test("a reader that comes back gets what it missed, and is told first where that
     const reader = await rawClient(t, url);
     reader.send(rawGet(path));
     const text = await reader.until(/"generation":3\}\n\n/);
-    assert.deepEqual([...text.matchAll(/^event: (.+)$/gm)].map(([, type]) => type), types, path);
+    assert.deepEqual(
+      [...text.matchAll(/^event: (.+)$/gm)].map(([, type]) => type),
+      types,
+      path,
+    );
     reader.socket.destroy();
     await reader.ended();
   }
   const reader = await rawClient(t, url);
   reader.send(rawGet("/api/events", "last-event-id: earlier-7\r\n"));
-  assert.match(await reader.until(/"generation":3\}\n\n/), /^id: run-0\nevent: reset\ndata: \{"at":"[^"]+"\}\n\nid: run-1\n/m);
+  assert.match(
+    await reader.until(/"generation":3\}\n\n/),
+    /^id: run-0\nevent: reset\ndata: \{"at":"[^"]+"\}\n\nid: run-1\n/m,
+  );
 });
 
 test("a reader that does not read is told no more, and why; others are; beyond the limit there is no place", async (t) => {

@@ -12,7 +12,12 @@ import { type GatewayFolders, makeFolders } from "../support/gateway.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
 
 interface Stored {
-  readonly keys: readonly { readonly name: string; readonly hash: string; readonly scope?: string; readonly expiresAt?: string }[];
+  readonly keys: readonly {
+    readonly name: string;
+    readonly hash: string;
+    readonly scope?: string;
+    readonly expiresAt?: string;
+  }[];
 }
 
 async function stored(folders: Pick<GatewayFolders, "stateDir">): Promise<Stored["keys"]> {

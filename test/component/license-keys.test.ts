@@ -94,7 +94,10 @@ describe("interface 5, Authentication: license keys", () => {
     await removeKey(keys.path, "only");
     assert.deepEqual([keys.areRequired(), keys.accepts(key), keys.accepts("")], [true, false, false]);
     assert.equal(keys.warnings.length, 1);
-    assert.match(keys.warnings[0] ?? "", /^there is no license key, so requests are refused: `model-gateway key create/);
+    assert.match(
+      keys.warnings[0] ?? "",
+      /^there is no license key, so requests are refused: `model-gateway key create/,
+    );
     const again = await open(t, undefined, folder);
     assert.deepEqual([again.areRequired(), again.accepts(key)], [true, false]);
     // Only without a file, from the start, none is needed.

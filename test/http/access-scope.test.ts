@@ -106,21 +106,24 @@ test("interface 5, Authentication: a key of scope chat lists and asks models, an
     assert.equal((await gateway.json("/api/desired", as(both))).status, 200);
   });
 
-  await t.test("a chat is answered under the context size that is in force, and the model stays as it was", async () => {
-    const { hello } = answersOf("acme/alpha");
-    const before = (await gateway.json("/api/desired", as(all))).body;
-    const compat = await gateway.json("/v1/chat/completions", as(chat, chatWith(model, "hi", { num_ctx: 512 })));
-    assert.deepEqual([compat.status, compat.headers.get("x-context-size")], [200, "1024"]);
-    const options = { stream: false, keep_alive: "1s", options: { num_ctx: 512 } };
-    const native = await gateway.json("/api/chat", as(chat, chatWith(model, "hi", options)));
-    assert.deepEqual([native.status, native.headers.get("x-context-size")], [200, "1024"]);
-    for (const { body } of [compat, native]) assert.ok(JSON.stringify(body).includes(hello), JSON.stringify(body));
-    // A load without a message; one of the tokens to embed has no model for it here.
-    assert.equal((await gateway.json("/api/generate", as(chat, postWith({ model, ...options })))).status, 200);
-    assert.deepEqual((await gateway.json("/api/desired", as(all))).body, before);
-    const { models } = (await gateway.json("/api/ps", as(chat))).body as { models: { expires_at: string }[] };
-    assert.ok(Date.parse(models[0]?.expires_at ?? "") > Date.now() + 60_000, JSON.stringify(models));
-  });
+  await t.test(
+    "a chat is answered under the context size that is in force, and the model stays as it was",
+    async () => {
+      const { hello } = answersOf("acme/alpha");
+      const before = (await gateway.json("/api/desired", as(all))).body;
+      const compat = await gateway.json("/v1/chat/completions", as(chat, chatWith(model, "hi", { num_ctx: 512 })));
+      assert.deepEqual([compat.status, compat.headers.get("x-context-size")], [200, "1024"]);
+      const options = { stream: false, keep_alive: "1s", options: { num_ctx: 512 } };
+      const native = await gateway.json("/api/chat", as(chat, chatWith(model, "hi", options)));
+      assert.deepEqual([native.status, native.headers.get("x-context-size")], [200, "1024"]);
+      for (const { body } of [compat, native]) assert.ok(JSON.stringify(body).includes(hello), JSON.stringify(body));
+      // A load without a message; one of the tokens to embed has no model for it here.
+      assert.equal((await gateway.json("/api/generate", as(chat, postWith({ model, ...options })))).status, 200);
+      assert.deepEqual((await gateway.json("/api/desired", as(all))).body, before);
+      const { models } = (await gateway.json("/api/ps", as(chat))).body as { models: { expires_at: string }[] };
+      assert.ok(Date.parse(models[0]?.expires_at ?? "") > Date.now() + 60_000, JSON.stringify(models));
+    },
+  );
 
   await t.test("an unload by keep_alive is refused in each family's shape, and so is a pull", async () => {
     const unload = { stream: false, keep_alive: 0 };

@@ -19,7 +19,11 @@ function appWith(t: TestContext, keys: Keys, loopback: boolean): FastifyInstance
   const app = Fastify();
   cleanUp(t, () => app.close());
   installAccess(app, {
-    keys: { areRequired: () => keys.required, scopeOf: (key) => (keys.valid.has(key) ? "all" : null) },
+    keys: {
+      areNone: () => false,
+      areRequired: () => keys.required,
+      scopeOf: (key) => (keys.valid.has(key) ? "all" : null),
+    },
     scopeOfRoute: () => "all",
     loopback,
     allowedHosts: [],
@@ -113,7 +117,7 @@ test("strangers share a report on the state; somebody with a key has a new one",
       made++;
       return { conditions: made > 1 ? [{ type: "RouterReady", status: "True" }] : [] } as unknown as StatusReport;
     },
-    journal: createJournal(Date.now, "run"),
+    journal: createJournal(Date.now),
     stopping: new AbortController().signal,
     cutOff: new AbortController().signal,
     eventListeners: 1,

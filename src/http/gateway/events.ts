@@ -67,7 +67,7 @@ export function createEventStreams({
   });
 
   return (request, reply) => {
-    const { since } = request.query as { since?: unknown };
+    const { since } = request.query as { since?: string };
     const asked = request.headers["last-event-id"] ?? since;
     if (readers.size >= most)
       throw new GatewayError("busy", `${readers.size} event streams are open, and --event-listeners allows no more`, {

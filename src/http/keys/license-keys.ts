@@ -8,6 +8,8 @@ import { isLive, type KeyEntry, type KeyScope } from "./key-list.ts";
 export interface LicenseKeys {
   /** Whether there is a file of keys or a single key. An empty file counts too: a list that lost its keys opened the gateway. */
   areRequired(): boolean;
+  /** No key is configured. */
+  areNone(): boolean;
   /** null: unknown, revoked or expired. Compared in constant time. Changes of the file count at once. */
   scopeOf(key: string): KeyScope | null;
 }
@@ -57,8 +59,7 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
     // The stamp of the moment before: what changes the file after it was read shows at the next look.
     if (look.stamp !== stamp) {
       seeToMode();
-      if (known.length === 0 && single === undefined)
-        warn(`there is no license key, so requests are refused: \`${createCommand}\` makes one`, { path });
+      if (areNone()) warn(`there is no license key, so requests are refused: \`${createCommand}\` makes one`, { path });
     }
     stamp = look.stamp;
   }
@@ -81,9 +82,15 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
     }
   }
 
+  const areNone = (): boolean => known.length === 0 && singleDigest === null;
+
   load();
 
   return {
+    areNone() {
+      refresh();
+      return areNone();
+    },
     areRequired() {
       refresh();
       // A file that appears and cannot be understood is a file of keys too.

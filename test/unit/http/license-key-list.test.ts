@@ -1,7 +1,14 @@
 // What may stand in license-keys.json, and which times can be asked for.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isKeyName, isLive, type KeyEntry, parseExpiry, parseKeyList, renderKeyList } from "../../../src/http/keys/key-list.ts";
+import {
+  isKeyName,
+  isLive,
+  type KeyEntry,
+  parseExpiry,
+  parseKeyList,
+  renderKeyList,
+} from "../../../src/http/keys/key-list.ts";
 
 const hash = "ab".repeat(32);
 const entry = { name: "laptop", hash, createdAt: "2026-01-02T03:04:05.000Z" };
