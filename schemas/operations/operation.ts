@@ -36,7 +36,7 @@ export interface Operation {
   readonly description?: string;
   /** Without a license key: `required` is refused, `short` says less, `none` answers as always. */
   readonly key: "required" | "short" | "none";
-  /** A license key of this scope is enough. Absent: only one that may all. */
+  /** A license key of this scope is enough. Absent: it takes one of scope `all`. */
   readonly scope?: "chat";
   /** Of the parameters in the path. */
   readonly parameters?: Readonly<Record<string, Schema>>;

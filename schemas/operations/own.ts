@@ -139,7 +139,7 @@ export const ownOperations: readonly Operation[] = [
     path: "/api/events",
     summary: "Stream events",
     description:
-      "With `Last-Event-ID` the events after it come first, as far as they are kept: of the progress of an action only the latest, of all others the last 1000. An event of type `reset` comes before them where some are missing, or the id is of another run of the gateway: read the status anew then.",
+      "With `Last-Event-ID` the events after it come first, as far as they are kept: of the progress of an action only the latest, of all others the last 1000. An event of type `reset` comes before them where some are missing, or the id is of another run of the gateway: read the status again then.",
     query: eventsQuerySchema,
     headers: { "Last-Event-ID": "The id of the last event that was seen, `EPOCH-N`." },
     responses: [ok("One event after the other, without end.", events(eventDataSchema))],

@@ -8,7 +8,7 @@ export interface GatewayEvent {
   readonly id: string;
   /**
    * `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, …
-   * `reset`: events after `since` were missed, so read the status anew; those that are still kept follow.
+   * `reset`: events after `since` were missed, so read the status again; the events that are still kept follow.
    */
   readonly type: string;
   /** `at`, in ISO 8601, and what the type tells. */

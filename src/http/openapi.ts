@@ -38,8 +38,8 @@ const description = [
   "One document says which models are there and how they run; the gateway makes it so, and passes chats on.",
   "A family is served at its prefix and, for clients that know only a root, at further ones: each path is listed.",
   "Where license keys are configured, one goes into `Authorization: Bearer KEY`, `X-License-Key` or `x-api-key`; a",
-  "client that can send no header puts `/k/KEY` before any path. `HEAD` is answered wherever `GET` is. The role `chat` of an",
-  "operation means that a key of that scope is enough, `all` that it takes a key without a scope.",
+  "client that can send no header puts `/k/KEY` before any path. `HEAD` is answered wherever `GET` is. The role in an",
+  "operation's `security` is the scope that the key needs: where it is `chat`, any key will do.",
 ].join(" ");
 
 /** OpenAPI 3.1. Throws where two schemas have one title, or an operation names an error that the catalogue lacks. */

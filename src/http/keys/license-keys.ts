@@ -6,7 +6,7 @@ import { hashOf, lookAtKeyFile, narrowKeyFile, readKeyFile } from "./key-file.ts
 import { isLive, type KeyEntry, type KeyScope } from "./key-list.ts";
 
 export interface LicenseKeys {
-  /** Whether there is a file of keys or a single key. An empty file counts too: a list that lost its keys opened the gateway. */
+  /** There is a file of keys, or a single key. An empty file counts: one whose last key was taken out opened the gateway. */
   areRequired(): boolean;
   /** No key is configured. */
   areNone(): boolean;

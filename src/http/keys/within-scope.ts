@@ -1,4 +1,4 @@
-// What a chat may set beside its answer. Everybody who uses the model feels it, so a license key of scope `chat` sets none of it.
+// What a request sets for every client of its model, and not for its answer alone: a license key of scope `chat` sets none of it.
 import type { FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import type { KeepAlive } from "../../core/keep-alive.ts";
