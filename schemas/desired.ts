@@ -42,7 +42,12 @@ export const reconcileQuerySchema = {
 export const eventsQuerySchema = {
   type: "object",
   properties: {
-    since: { type: "string", description: "Replay what came after this number; as the header Last-Event-ID does." },
+    since: {
+      type: "string",
+      description:
+        "The id of an event: replay what is still kept of what came after it, as the header Last-Event-ID does. `0`: all that is kept.",
+      examples: ["5f0c1d7a-42"],
+    },
   },
 } as const;
 
@@ -131,7 +136,7 @@ export const readyzSchema = {
   examples: [{ status: "ok", reason: "Serving", message: "chats can be served" }],
 } as const;
 
-/** The data of one server-sent event of the journal; its `id:` and `event:` lines carry number and type. */
+/** The data of one server-sent event of the journal; its `id:` and `event:` lines carry id and type. */
 export const eventDataSchema = {
   title: "EventData",
   type: "object",

@@ -23,8 +23,8 @@ async function run(line: CommandLine): Promise<number | null> {
     console.log(helpText());
     return 0;
   }
-  if (line.expires !== undefined && line.command !== "key")
-    throw new GatewayError("invalid_request", "--expires belongs to `model-gateway key create NAME`");
+  if ((line.expires !== undefined || line.scope !== undefined) && line.command !== "key")
+    throw new GatewayError("invalid_request", "--expires and --scope belong to `model-gateway key create NAME`");
   if (line.yes && line.command !== "gc" && line.command !== "rm")
     throw new GatewayError("invalid_request", "--yes belongs to `model-gateway gc` and `model-gateway rm ID`");
   if (line.worker.threads !== undefined && line.command !== "worker")

@@ -81,6 +81,8 @@ export interface CommandLine {
   readonly yes: boolean;
   /** `key create --expires`, as given. */
   readonly expires: string | undefined;
+  /** `key create --scope`, as given. */
+  readonly scope: string | undefined;
   /** Flags that mean something else to `worker`, as given. */
   readonly worker: Readonly<Partial<Record<"host" | "port" | "threads", string>>>;
 }
@@ -96,6 +98,7 @@ export function readSettings(args: readonly string[], environment: Environment =
       options: {
         ...options,
         expires: { type: "string" },
+        scope: { type: "string" },
         threads: { type: "string" },
         json: { type: "boolean" },
         yes: { type: "boolean" },
@@ -128,6 +131,7 @@ export function readSettings(args: readonly string[], environment: Environment =
     yes: parsed.values["yes"] === true,
     help: parsed.values["help"] === true,
     expires: given("expires"),
+    scope: given("scope"),
     worker: workerFlags(given),
   };
 }

@@ -21,12 +21,13 @@ import { generationErrors } from "./errors.ts";
 import type { Operation } from "./operation.ts";
 
 const common = { family: "compat", key: "required" } as const;
+const chat = { ...common, scope: "chat" } as const;
 
 const streamed = "Whole, or with `stream: true` as server-sent events that end in `data: [DONE]`.";
 
 export const compatOperations: readonly Operation[] = [
   {
-    ...common,
+    ...chat,
     id: "chatCompletions",
     method: "POST",
     path: "/chat/completions",
@@ -36,7 +37,7 @@ export const compatOperations: readonly Operation[] = [
     errors: generationErrors,
   },
   {
-    ...common,
+    ...chat,
     id: "completions",
     method: "POST",
     path: "/completions",
@@ -46,7 +47,7 @@ export const compatOperations: readonly Operation[] = [
     errors: generationErrors,
   },
   {
-    ...common,
+    ...chat,
     id: "embeddings",
     method: "POST",
     path: "/embeddings",
@@ -57,7 +58,7 @@ export const compatOperations: readonly Operation[] = [
     errors: [...generationErrors, "not_supported"],
   },
   {
-    ...common,
+    ...chat,
     id: "responses",
     method: "POST",
     path: "/responses",
@@ -69,7 +70,7 @@ export const compatOperations: readonly Operation[] = [
     errors: [...generationErrors, "not_supported"],
   },
   {
-    ...common,
+    ...chat,
     id: "messages",
     dialect: "messages",
     method: "POST",
@@ -82,7 +83,7 @@ export const compatOperations: readonly Operation[] = [
     errors: [...generationErrors, "not_supported"],
   },
   {
-    ...common,
+    ...chat,
     id: "countTokens",
     dialect: "messages",
     method: "POST",
@@ -93,7 +94,7 @@ export const compatOperations: readonly Operation[] = [
     errors: [...generationErrors, "not_supported"],
   },
   {
-    ...common,
+    ...chat,
     id: "models",
     method: "GET",
     path: "/models",
@@ -108,7 +109,7 @@ export const compatOperations: readonly Operation[] = [
     ] as const
   ).map(
     ([id, path]): Operation => ({
-      ...common,
+      ...chat,
       id,
       method: "POST",
       path,
@@ -141,7 +142,7 @@ export const compatOperations: readonly Operation[] = [
     errors: ["model_not_found", "router_unavailable", "engine_missing", "engine_failed", "wait_timeout"],
   },
   {
-    ...common,
+    ...chat,
     id: "model",
     method: "GET",
     path: "/models/{model}",

@@ -49,7 +49,7 @@ export const pullErrors = [
 export function errorCodesOf(operation: Operation): string[] {
   const { key, query, method, errors, anyMediaType } = operation;
   const codes = new Set<string>(["forbidden_origin", ...errors]);
-  if (key === "required") codes.add("unauthorized");
+  if (key === "required") codes.add("unauthorized").add("scope_missing");
   if (query) codes.add("invalid_request");
   if (method !== "GET") {
     // A body is read even where none is asked for.

@@ -6,6 +6,7 @@ import { generationErrors } from "./errors.ts";
 import type { Operation } from "./operation.ts";
 
 const common = { family: "llama", key: "required" } as const;
+const chat = { ...common, scope: "chat" } as const;
 
 /** What the versioned family has too, but for Anthropic's and the one model. */
 const unversioned = compatOperations
@@ -23,7 +24,7 @@ const engineOperations = (
   ] as const
 ).map(
   ([id, path, summary]): Operation => ({
-    ...common,
+    ...chat,
     id,
     method: "POST",
     path,
@@ -38,7 +39,7 @@ export const llamaOperations: readonly Operation[] = [
   ...unversioned,
   ...engineOperations,
   {
-    ...common,
+    ...chat,
     id: "health",
     method: "GET",
     path: "/health",
@@ -47,7 +48,7 @@ export const llamaOperations: readonly Operation[] = [
     errors: ["router_unavailable"],
   },
   {
-    ...common,
+    ...chat,
     id: "props",
     method: "GET",
     path: "/props",

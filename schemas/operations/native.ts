@@ -20,6 +20,7 @@ import { changeErrors, generationErrors, pullErrors } from "./errors.ts";
 import type { Operation } from "./operation.ts";
 
 const common = { family: "native", key: "required", anyMediaType: true } as const;
+const chat = { ...common, scope: "chat" } as const;
 
 /** Routes of Ollama's that are answered by a plain no. */
 const absentOperations = (
@@ -49,7 +50,7 @@ const absentOperations = (
 
 export const nativeOperations: readonly Operation[] = [
   {
-    ...common,
+    ...chat,
     id: "nativeChat",
     method: "POST",
     path: "/chat",
@@ -66,7 +67,7 @@ export const nativeOperations: readonly Operation[] = [
     errors: generationErrors,
   },
   {
-    ...common,
+    ...chat,
     id: "nativeGenerate",
     method: "POST",
     path: "/generate",
@@ -83,7 +84,7 @@ export const nativeOperations: readonly Operation[] = [
     errors: generationErrors,
   },
   {
-    ...common,
+    ...chat,
     id: "nativeTags",
     method: "GET",
     path: "/tags",
@@ -92,7 +93,7 @@ export const nativeOperations: readonly Operation[] = [
     errors: [],
   },
   {
-    ...common,
+    ...chat,
     id: "nativePs",
     method: "GET",
     path: "/ps",
@@ -101,7 +102,7 @@ export const nativeOperations: readonly Operation[] = [
     errors: [],
   },
   {
-    ...common,
+    ...chat,
     id: "nativeShow",
     method: "POST",
     path: "/show",
@@ -111,7 +112,7 @@ export const nativeOperations: readonly Operation[] = [
     errors: ["model_not_found"],
   },
   {
-    ...common,
+    ...chat,
     id: "nativeVersion",
     method: "GET",
     path: "/version",
@@ -158,7 +159,7 @@ export const nativeOperations: readonly Operation[] = [
     errors: changeErrors,
   },
   {
-    ...common,
+    ...chat,
     id: "nativeEmbed",
     method: "POST",
     path: "/embed",
@@ -168,7 +169,7 @@ export const nativeOperations: readonly Operation[] = [
     errors: [...generationErrors, "not_supported"],
   },
   {
-    ...common,
+    ...chat,
     id: "nativeEmbeddings",
     method: "POST",
     path: "/embeddings",

@@ -36,6 +36,8 @@ export interface Operation {
   readonly description?: string;
   /** Without a license key: `required` is refused, `short` says less, `none` answers as always. */
   readonly key: "required" | "short" | "none";
+  /** A license key of this scope is enough. Absent: it takes one of scope `all`. */
+  readonly scope?: "chat";
   /** Of the parameters in the path. */
   readonly parameters?: Readonly<Record<string, Schema>>;
   /** An object: one property per parameter. */

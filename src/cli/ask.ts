@@ -1,6 +1,6 @@
 // `plan` and `status`: ask the running gateway; `plan` looks by itself where none runs.
 import { request } from "undici";
-import { GatewayError, systemCode } from "../core/errors.ts";
+import { GatewayError, isErrorCode, systemCode } from "../core/errors.ts";
 import { lockHolder } from "../lifecycle.ts";
 import type { CommandLine, Settings } from "../settings.ts";
 import { offlinePlan } from "./offline-plan.ts";
@@ -152,10 +152,13 @@ async function ask(settings: Settings, path: string): Promise<unknown> {
     const { licenseKey } = settings;
     const headers = licenseKey === undefined ? {} : { authorization: `Bearer ${licenseKey}` };
     const answer = await request(origin(settings) + path, { headersTimeout: 10_000, headers });
-    const body = (await answer.body.json()) as { error?: { message?: string } };
+    const body = (await answer.body.json()) as { error?: { code?: string; message?: string } };
     if (answer.statusCode === 401) throw refusedKey(settings);
     if (answer.statusCode !== 200)
-      throw new GatewayError("router_unavailable", body.error?.message ?? `the gateway answered ${answer.statusCode}`);
+      throw new GatewayError(
+        isErrorCode(body.error?.code) ? body.error.code : "router_unavailable",
+        body.error?.message ?? `the gateway answered ${answer.statusCode}`,
+      );
     return body;
   } catch (error) {
     if (systemCode(error) === "ECONNREFUSED") return null;

@@ -2,7 +2,7 @@
 import { Agent, fetch } from "undici";
 import { GatewayClientError } from "../client/error.ts";
 import { createGatewayClient, type GatewayClient } from "../client/index.ts";
-import { type ErrorCode, errorCatalogue, GatewayError } from "../core/errors.ts";
+import { GatewayError, isErrorCode } from "../core/errors.ts";
 import type { Settings } from "../settings.ts";
 import { noGateway, origin, refusedKey, requireNoGateway } from "./ask.ts";
 
@@ -39,7 +39,6 @@ export async function withGateway<T>(
 function inOurWords(error: GatewayClientError, settings: Settings): GatewayError {
   if (error.code === "unreachable") return noGateway(settings);
   if (error.status === 401) return refusedKey(settings);
-  const code = error.code !== null && error.code in errorCatalogue ? (error.code as ErrorCode) : null;
   // Ollama's routes answer without a code: their message says it all.
-  return new GatewayError(code ?? "invalid_request", error.message, { cause: error });
+  return new GatewayError(isErrorCode(error.code) ? error.code : "invalid_request", error.message, { cause: error });
 }

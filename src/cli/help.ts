@@ -50,10 +50,11 @@ Commands:
   worker [--host 127.0.0.1] [--port 50052] [--threads N]
                    lend this machine to a gateway: run a ggml-rpc-server and
                    start it again when it dies
-  key create NAME [--expires 30d|2027-01-01]
+  key create NAME [--scope chat] [--expires 30d|2027-01-01]
                    make a license key and print it, this once; a running
-                   gateway takes it at once
-  key list         names and times of the keys
+                   gateway takes it at once. Scope chat: list models, ask
+                   them and read the status, nothing else
+  key list         names, scopes and times of the keys
   key revoke NAME  the key no longer counts, from the next request on
   version, help
 

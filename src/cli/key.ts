@@ -2,26 +2,31 @@
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../http/keys/key-file.ts";
-import { isLive, type KeyEntry, parseExpiry } from "../http/keys/key-list.ts";
+import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../http/keys/key-list.ts";
 import { withLock } from "../lifecycle.ts";
 import type { CommandLine, Settings } from "../settings.ts";
 
 const usage =
-  "use `model-gateway key create NAME [--expires 30d|2027-01-01]`, `model-gateway key list` or `model-gateway key revoke NAME`";
+  "use `model-gateway key create NAME [--scope chat] [--expires 30d|2027-01-01]`, `model-gateway key list` or `model-gateway key revoke NAME`";
 
-export async function keyCommand({ operands, settings, json, expires }: CommandLine): Promise<number> {
+export async function keyCommand({ operands, settings, json, expires, scope }: CommandLine): Promise<number> {
   const [verb, name, ...rest] = operands;
   const takesName = verb === "create" || verb === "revoke";
   const isCall = rest.length === 0 && (takesName ? name !== undefined : verb === "list" && name === undefined);
-  if (!isCall || (expires !== undefined && verb !== "create")) throw new GatewayError("invalid_request", usage);
-  if (verb === "create") await create(settings, name ?? "", expires, json);
+  const isMaking = expires !== undefined || scope !== undefined;
+  if (!isCall || (isMaking && verb !== "create")) throw new GatewayError("invalid_request", usage);
+  if (verb === "create") await create(settings, name ?? "", { expires, scope, json });
   else if (verb === "revoke") await revoke(settings, name ?? "", json);
   else await list(settings, json);
   return 0;
 }
 
 /** The key alone goes to stdout, so that a script can take it from there. */
-async function create(settings: Settings, name: string, expires: string | undefined, json: boolean): Promise<void> {
+async function create(
+  settings: Settings,
+  name: string,
+  { expires, scope = "all", json }: Pick<CommandLine, "expires" | "scope" | "json">,
+): Promise<void> {
   const now = Date.now();
   const expiresAt = expires === undefined ? undefined : parseExpiry(expires, now);
   if (expiresAt === null) {
@@ -30,11 +35,16 @@ async function create(settings: Settings, name: string, expires: string | undefi
       `--expires must be a time to come such as 12h, 30d, 4w or 2027-01-01, not ${JSON.stringify(expires)}`,
     );
   }
-  const { key, entry } = await change(settings, (path) => addKey(path, { name, expiresAt, now }));
-  if (json) return console.log(JSON.stringify({ ...timesOf(entry), key }, null, 2));
-  console.error(
-    `License key ${name}${expiresAt === undefined ? "" : `, until ${expiresAt}`}. It is shown this once; only its hash is kept.\n`,
-  );
+  if (!isKeyScope(scope)) {
+    throw new GatewayError(
+      "invalid_request",
+      `--scope must be ${keyScopes.join(" or ")}, not ${JSON.stringify(scope)}`,
+    );
+  }
+  const { key, entry } = await change(settings, (path) => addKey(path, { name, scope, expiresAt, now }));
+  if (json) return console.log(JSON.stringify({ ...shown(entry), key }, null, 2));
+  const until = expiresAt === undefined ? "" : `, until ${expiresAt}`;
+  console.error(`License key ${name}, scope ${scope}${until}. It is shown this once; only its hash is kept.\n`);
   console.log(key);
   console.error(`
 Clients send it as \`Authorization: Bearer KEY\` (their API key), \`X-License-Key\` or \`x-api-key\`; one that can send no
@@ -44,13 +54,14 @@ As soon as there is a key, every client needs one, on this machine too; hub sear
 
 async function list(settings: Settings, json: boolean): Promise<void> {
   const keys = await listKeys(pathOf(settings));
-  if (json) return console.log(JSON.stringify(keys.map(timesOf), null, 2));
+  if (json) return console.log(JSON.stringify(keys.map(shown), null, 2));
   const now = Date.now();
   const width = Math.max(4, ...keys.map(({ name }) => name.length));
-  if (keys.length > 0) console.log(`${"NAME".padEnd(width)}  ${"CREATED".padEnd(24)}  EXPIRES`);
+  if (keys.length > 0) console.log(`${"NAME".padEnd(width)}  SCOPE  ${"CREATED".padEnd(24)}  EXPIRES`);
   for (const entry of keys) {
     const until = `${entry.expiresAt ?? "never"}${isLive(entry, now) ? "" : " (expired)"}`;
-    console.log(`${entry.name.padEnd(width)}  ${entry.createdAt.padEnd(24)}  ${until}`);
+    const { scope = "all" } = entry;
+    console.log(`${entry.name.padEnd(width)}  ${scope.padEnd(5)}  ${entry.createdAt.padEnd(24)}  ${until}`);
   }
   if (keys.length === 0) console.log(`No license keys: \`${settings.command("key", "create", "NAME")}\` makes one.`);
   if (settings.licenseKey !== undefined)
@@ -63,7 +74,7 @@ async function revoke(settings: Settings, name: string, json: boolean): Promise<
   console.log(`License key ${name} is revoked.`);
   if (left.length === 0 && settings.licenseKey === undefined) {
     console.log(
-      "It was the last one: a gateway that only this machine can reach now needs none; one that others reach lets nobody in.",
+      `It was the last one: the gateway now refuses every request that needs a key, also from this machine. \`${settings.command("key", "create", "NAME")}\` makes another; to use it from this machine without a key, delete ${pathOf(settings)} and start the gateway again.`,
     );
   }
 }
@@ -76,6 +87,6 @@ function pathOf({ stateDir }: Settings): string {
   return join(stateDir, keyFileName);
 }
 
-function timesOf({ name, createdAt, expiresAt }: KeyEntry): object {
-  return { name, createdAt, expiresAt: expiresAt ?? null };
+function shown({ name, scope = "all", createdAt, expiresAt }: KeyEntry): object {
+  return { name, scope, createdAt, expiresAt: expiresAt ?? null };
 }

@@ -4,17 +4,20 @@ import { eventsOf } from "./streams.ts";
 import { type CallOptions, connectionLost, type Transport } from "./transport.ts";
 
 export interface GatewayEvent {
-  /** Counts up without gaps while one gateway runs. */
-  readonly id: number;
-  /** `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, … */
+  /** For `since`. */
+  readonly id: string;
+  /**
+   * `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, …
+   * `reset`: events after `since` were missed, so read the status again; the events that are still kept follow.
+   */
   readonly type: string;
   /** `at`, in ISO 8601, and what the type tells. */
   readonly data: EventData;
 }
 
 export interface EventsOptions extends CallOptions {
-  /** The number of the last event that was seen: what came since then is replayed, as far as it is kept. */
-  readonly since?: number;
+  /** The id of the last event that was seen: what came after it is replayed, as far as it is kept. `0`: all that is kept. */
+  readonly since?: string;
 }
 
 /** Ends with the connection; an abort ends it without an error. Errors: `GatewayClientError`. */
@@ -25,7 +28,7 @@ export async function* followEvents(
   try {
     const response = await transport.send("/api/events", { query: { since }, signal });
     for await (const { id, type, data } of eventsOf(response.body)) {
-      yield { id: Number(id), type, data: JSON.parse(data) as EventData };
+      yield { id, type, data: JSON.parse(data) as EventData };
     }
   } catch (error) {
     if (signal?.aborted) return;

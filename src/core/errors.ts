@@ -42,6 +42,7 @@ export const errorCatalogue = {
     reason: "ForbiddenOrigin",
     hint: "Call the gateway by a loopback name or address, and not from a page of another origin.",
   },
+  scope_missing: { status: 403, reaction: "stall", reason: "ScopeMissing", hint: "Use a license key of scope `all`." },
   not_found: { status: 404, reaction: "stall", reason: "NotFound", hint: "The README lists the routes." },
   model_not_found: {
     status: 404,
@@ -265,6 +266,10 @@ export const errorCatalogue = {
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof errorCatalogue;
+
+export function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === "string" && Object.hasOwn(errorCatalogue, code);
+}
 
 /** An error with a documented code. `cause` keeps the original; `message` may be shown to a client, so it holds no secret. */
 export class GatewayError extends Error {

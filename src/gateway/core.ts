@@ -30,7 +30,7 @@ import { actionBody, type StatusReport, statusReport } from "../status/report.ts
 import { createStatusTracker } from "../status/tracker.ts";
 import type { CachedFacts } from "./cached-facts.ts";
 import { type Kept, openCache, openKept } from "./kept.ts";
-import { noteSeen, tellDisabled, tellOutcome } from "./outcomes.ts";
+import { noteSeen, tellDisabled, tellOutcome, tellRouterEvent } from "./outcomes.ts";
 import { createRequests } from "./requests.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import { createSecondThoughts } from "./second-thoughts.ts";
@@ -96,7 +96,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
       if (event) toldOf.set(event.model, now());
       admission.poke();
       rpc.workers.review();
-      if (event) journal.record("model", { model: event.model, event: event.event, data: event.data ?? null });
+      if (event) tellRouterEvent(event, journal);
       if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
     },
     warn,
@@ -200,7 +200,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     onStarted: (action) => journal.record("action.started", actionBody(action)),
     onProgress: (action, progress) => {
       loop.sizes.progressed(action, progress);
-      journal.record("action.progress", { key: action.key, kind: action.kind, ...progress });
+      journal.record("action.progress", { key: action.key, kind: action.kind, ...progress }, `action ${action.key}`);
     },
     onSettled: (outcome) => {
       tellOutcome(outcome, logger, journal);

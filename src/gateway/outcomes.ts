@@ -1,6 +1,8 @@
 // What comes of actions and passes beside the work itself: the log, the journal, and what the inventory has to remember.
 import type { FastifyBaseLogger } from "fastify";
 import { toGatewayError } from "../core/errors.ts";
+import { isProgress } from "../engines/router.ts";
+import type { RouterEvent } from "../engines/router-client.ts";
 import type { Outcome } from "../execute/executor.ts";
 import type { Inventory } from "../execute/inventory.ts";
 import type { Pass } from "../reconcile/loop.ts";
@@ -18,6 +20,11 @@ export function tellOutcome({ action, ms, error }: Outcome, logger: FastifyBaseL
     logger.info(fields, "an action is done");
     journal.record("action.finished", { ...actionBody(action), ms });
   }
+}
+
+export function tellRouterEvent(routerEvent: RouterEvent, journal: Journal): void {
+  const { model, event, data = null } = routerEvent;
+  journal.record("model", { model, event, data }, isProgress(routerEvent) ? `load ${model}` : undefined);
 }
 
 /** Lines of the preset file that the router would have ended at. */

@@ -1,5 +1,6 @@
 // The HTTP application: who may come in, families at their prefixes, answers for what no family has. Does not listen.
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
+import { operations } from "../../schemas/operations.ts";
 import { GatewayError } from "../core/errors.ts";
 import { bodyLimitOf } from "./body-limits.ts";
 import { llamaRoutes } from "./compat/llama-routes.ts";
@@ -10,6 +11,7 @@ import { type FirstLook, waitForFirstLook } from "./first-look.ts";
 import { type GatewayRoutesDeps, gatewayRoutes } from "./gateway/routes.ts";
 import { installAccess, rewriteKeyedUrl } from "./keys/access.ts";
 import type { LicenseKeys } from "./keys/license-keys.ts";
+import { routeScopes } from "./keys/route-scopes.ts";
 import { type NativeRoutesDeps, nativeRoutes } from "./native/routes.ts";
 import type { OpenAnswers } from "./open-answers.ts";
 import { openApiRoute } from "./openapi-route.ts";
@@ -88,7 +90,9 @@ export function buildApp({
     done();
   });
   limitConnections(app, settings.maxConnections, (fields, message) => logger.warn(fields, message));
-  installAccess(app, { keys, loopback, allowedHosts: settings.allowedHosts, corsOrigins: settings.corsOrigins });
+  const prefixes = servedPrefixes(settings);
+  const { allowedHosts, corsOrigins } = settings;
+  installAccess(app, { keys, loopback, allowedHosts, corsOrigins, scopeOfRoute: routeScopes(operations, prefixes) });
   app.addHook("onRequest", (request, reply, done) => {
     if (!stopping.aborted) return done();
     // Whoever looks how the stop goes may do so; the next look is a new connection's, which soon finds nobody.
@@ -116,7 +120,6 @@ export function buildApp({
       waitForFirstLook(inner, firstLook);
       routes(inner);
     });
-  const prefixes = servedPrefixes(settings);
   for (const prefix of prefixes.compat) {
     looking(prefix, (inner) => compatRoutes(inner, families));
     looking(prefix, (inner) => audioRoutes(inner, speech));

@@ -33,7 +33,7 @@ export interface Generation {
   readonly stream: boolean;
   readonly translator: Translator;
   /** The context size that the request carries. */
-  readonly contextSize?: number;
+  readonly contextSize?: number | undefined;
   /** How long the model stays loaded after it. */
   readonly keepAlive?: KeepAlive;
 }

@@ -3,7 +3,7 @@
 import { compatErrorSchema, gatewayErrorSchema, messagesErrorSchema, nativeErrorSchema } from "../../schemas/errors.ts";
 import { errorCodesOf } from "../../schemas/operations/errors.ts";
 import type { Content, Operation, OperationFamily, Schema } from "../../schemas/operations/operation.ts";
-import { type ErrorCode, errorCatalogue, GatewayError } from "../core/errors.ts";
+import { type ErrorCode, errorCatalogue, GatewayError, isErrorCode } from "../core/errors.ts";
 import { type Dialect, type Family, renderError } from "./errors.ts";
 
 /** Where each family is served, the main prefix first; `""` is the root. */
@@ -38,7 +38,8 @@ const description = [
   "One document says which models are there and how they run; the gateway makes it so, and passes chats on.",
   "A family is served at its prefix and, for clients that know only a root, at further ones: each path is listed.",
   "Where license keys are configured, one goes into `Authorization: Bearer KEY`, `X-License-Key` or `x-api-key`; a",
-  "client that can send no header puts `/k/KEY` before any path. `HEAD` is answered wherever `GET` is.",
+  "client that can send no header puts `/k/KEY` before any path. `HEAD` is answered wherever `GET` is. The role in an",
+  "operation's `security` is the scope that the key needs: where it is `chat`, any key will do.",
 ].join(" ");
 
 /** OpenAPI 3.1. Throws where two schemas have one title, or an operation names an error that the catalogue lacks. */
@@ -77,8 +78,17 @@ export function openApiDocument({ operations, prefixes, version }: OpenApiInput)
   };
 }
 
-const anyKey = [{ bearer: [] }, { licenseKey: [] }, { apiKey: [] }] as const;
-const security = { required: anyKey, short: [{}, ...anyKey], none: [] } as const;
+/** A role is the scope that the key needs. */
+const keysWith = (...roles: readonly string[]): object[] => [
+  { bearer: roles },
+  { licenseKey: roles },
+  { apiKey: roles },
+];
+
+function securityOf({ key, scope }: Operation): object[] {
+  if (key === "none") return [];
+  return key === "short" ? [{}, ...keysWith()] : keysWith(scope ?? "all");
+}
 
 type Place = (schema: Schema) => Schema;
 /** A response that many operations share, by its name. */
@@ -105,7 +115,7 @@ function describe(operation: Operation, place: Place, share: Share): object {
     tags: [families[family].tag],
     summary,
     ...(description === undefined ? {} : { description }),
-    security: security[operation.key],
+    security: securityOf(operation),
     ...(described.length === 0 ? {} : { parameters: described }),
     ...(request
       ? { requestBody: { required: request.required !== false, content: contents(request.content, place) } }
@@ -170,10 +180,6 @@ function examplesOf(family: Family | Dialect, codes: readonly ErrorCode[]): obje
   return Object.fromEntries(
     codes.map((code) => [code, { value: renderError(family, new GatewayError(code, "what is the matter")).body }]),
   );
-}
-
-function isErrorCode(code: string): code is ErrorCode {
-  return code in errorCatalogue;
 }
 
 interface Schemas {

@@ -1,39 +1,74 @@
-// What happened, as events with numbers: for /api/events and for whoever waits. Keeps the last few, forgets the rest.
+// The latest events, numbered: for /api/events and for whoever waits.
+import { randomBytes } from "node:crypto";
 
 export interface JournalEvent {
-  /** From 1, without gaps. */
-  readonly id: number;
+  /** `EPOCH-N`: the epoch is another one in each run of the gateway, N counts up from 1. */
+  readonly id: string;
   /** ISO 8601. */
   readonly at: string;
-  /** `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, `model`, `drain`, `preset`. */
+  /** `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, `model`, `drain`, `preset`, `reset`. */
   readonly type: string;
   readonly data: object;
 }
 
 export interface Journal {
-  record(type: string, data: object): void;
-  /** Events after this number, as far as they are still kept. */
-  since(id: number): readonly JournalEvent[];
-  lastId(): number;
+  /** Of the events with one `latestOf` only the newest is kept: the progress of one long pull would leave nothing else. */
+  record(type: string, data: object, latestOf?: string): void;
+  /**
+   * The kept events after this id; `0` is the beginning of this run. A `reset` event comes first where events in between are
+   * no longer kept, and for an id of another run.
+   */
+  since(id: string): readonly JournalEvent[];
+  lastId(): string;
   /** Calls back at each event; call the result to stop. */
   follow(listener: (event: JournalEvent) => void): () => void;
 }
 
-const kept = 1000;
+interface Kept {
+  readonly number: number;
+  readonly latestOf: string | undefined;
+  readonly event: JournalEvent;
+}
 
-export function createJournal(now: () => number): Journal {
-  const events: JournalEvent[] = [];
+const mostKept = 1000;
+
+export function createJournal(now: () => number, epoch = randomBytes(4).toString("hex")): Journal {
+  const kept: Kept[] = [];
   const listeners = new Set<(event: JournalEvent) => void>();
   let last = 0;
+  /** The newest event that was dropped for want of space; 0: none. */
+  let dropped = 0;
+
+  function eventOf(number: number, type: string, data: object): JournalEvent {
+    return { id: `${epoch}-${number}`, at: new Date(now()).toISOString(), type, data };
+  }
+
+  /** null: an id of another run. */
+  function numberOf(id: string): number | null {
+    if (id === "0") return 0;
+    const digits = id.startsWith(`${epoch}-`) ? id.slice(epoch.length + 1) : "";
+    return /^\d{1,15}$/.test(digits) && Number(digits) <= last ? Number(digits) : null;
+  }
+
   return {
-    record: (type, data) => {
-      const event = { id: ++last, at: new Date(now()).toISOString(), type, data };
-      events.push(event);
-      if (events.length > kept) events.shift();
+    record: (type, data, latestOf) => {
+      const number = ++last;
+      const event = eventOf(number, type, data);
+      const before = latestOf === undefined ? -1 : kept.findIndex((entry) => entry.latestOf === latestOf);
+      if (before >= 0) kept.splice(before, 1);
+      kept.push({ number, latestOf, event });
+      if (kept.length > mostKept) dropped = kept.shift()?.number ?? dropped;
       for (const listener of listeners) listener(event);
     },
-    since: (id) => events.filter((event) => event.id > id),
-    lastId: () => last,
+    since: (id) => {
+      const number = numberOf(id);
+      const isWhole = number !== null && number >= dropped;
+      const after = isWhole ? number : dropped;
+      const events = kept.filter((entry) => entry.number > after).map(({ event }) => event);
+      // Its id stands before the first event that follows: a client that comes back with it misses none.
+      return isWhole ? events : [eventOf(dropped, "reset", {}), ...events];
+    },
+    lastId: () => `${epoch}-${last}`,
     follow: (listener) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);

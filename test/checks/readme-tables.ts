@@ -41,10 +41,14 @@ function sharedTable(): string {
 }
 
 function routesTable(wanted: OperationFamily): string {
-  const keys = { required: "", short: "short without", none: "not needed" };
+  const needs = { required: "", short: "short without", none: "not needed" };
   const rows = operations
     .filter(({ family }) => family === wanted)
-    .map(({ method, path, summary, key }) => [code(`${method} ${path}`), summary, keys[key]]);
+    .map(({ method, path, summary, key, scope }) => [
+      code(`${method} ${path}`),
+      summary,
+      scope ? code(scope) : needs[key],
+    ]);
   const keyed = rows.some(([, , key]) => key !== "");
   const head = ["route", "what", "license key"];
   return keyed

@@ -12,7 +12,12 @@ import { type GatewayFolders, makeFolders } from "../support/gateway.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
 
 interface Stored {
-  readonly keys: readonly { readonly name: string; readonly hash: string; readonly expiresAt?: string }[];
+  readonly keys: readonly {
+    readonly name: string;
+    readonly hash: string;
+    readonly scope?: string;
+    readonly expiresAt?: string;
+  }[];
 }
 
 async function stored(folders: Pick<GatewayFolders, "stateDir">): Promise<Stored["keys"]> {
@@ -52,12 +57,15 @@ describe("interface 5, Authentication: the key command", () => {
     assert.equal((await stat(join(folders.stateDir, keyFileName))).mode & 0o777, 0o600);
 
     const list = await runCommand(t, folders, ["key", "list"]);
-    assert.match(list.stdout, /^NAME +CREATED +EXPIRES\nlaptop +\S+Z +\S+Z\n$/);
+    assert.match(list.stdout, /^NAME +SCOPE +CREATED +EXPIRES\nlaptop +all +\S+Z +\S+Z\n$/);
     assert.ok(!list.stdout.includes(entry?.hash ?? "-") && !list.stdout.includes(key));
 
     const revoked = await runCommand(t, folders, ["key", "revoke", "laptop"]);
     assert.equal(revoked.code, 0);
-    assert.match(revoked.stdout, /^License key laptop is revoked\.\nIt was the last one/);
+    assert.match(
+      revoked.stdout,
+      /^License key laptop is revoked\.\nIt was the last one: the gateway now refuses every request that needs a key/,
+    );
     assert.deepEqual(await stored(folders), []);
   });
 
@@ -66,12 +74,25 @@ describe("interface 5, Authentication: the key command", () => {
     const json = async (...args: readonly string[]): Promise<unknown> =>
       JSON.parse(await run(t, stateDir, ...args, "--json"));
     const created = (await json("create", "ci", "--expires", "2099-01-01")) as Record<string, string>;
-    assert.deepEqual(Object.keys(created), ["name", "createdAt", "expiresAt", "key"]);
+    assert.deepEqual(Object.keys(created), ["name", "scope", "createdAt", "expiresAt", "key"]);
     assert.deepEqual([created["name"], created["expiresAt"]], ["ci", "2099-01-01T00:00:00.000Z"]);
     assert.deepEqual(await json("list"), [
-      { name: "ci", createdAt: created["createdAt"], expiresAt: created["expiresAt"] },
+      { name: "ci", scope: "all", createdAt: created["createdAt"], expiresAt: created["expiresAt"] },
     ]);
     assert.deepEqual(await json("revoke", "ci"), { revoked: "ci", left: 0 });
+  });
+
+  it("makes a key of a scope, and lists it", async (t) => {
+    const stateDir = await scratchFolder(t);
+    const key = await run(t, stateDir, "create", "phone", "--scope", "chat");
+    assert.match(key, /^mgw_[\w-]{43}$/);
+    assert.deepEqual(
+      (await stored({ stateDir })).map(({ name, scope }) => [name, scope]),
+      [["phone", "chat"]],
+    );
+    assert.match(await run(t, stateDir, "list"), /^NAME +SCOPE +CREATED +EXPIRES\nphone +chat +\S+Z +never$/);
+    const [listed] = JSON.parse(await run(t, stateDir, "list", "--json")) as { scope: string }[];
+    assert.equal(listed?.scope, "chat");
   });
 
   it("marks an expired key, and makes no second one of its name", async (t) => {
@@ -94,6 +115,8 @@ describe("interface 5, Authentication: the key command", () => {
     [["create", "a", "b"], /^use `model-gateway key create NAME/],
     [["list", "a"], /^use `model-gateway key create NAME/],
     [["revoke", "a", "--expires", "1d"], /^use `model-gateway key create NAME/],
+    [["revoke", "a", "--scope", "chat"], /^use `model-gateway key create NAME/],
+    [["create", "a", "--scope", "read"], /^--scope must be all or chat, not "read"$/],
     [["make", "a"], /^use `model-gateway key create NAME/],
     [["create", "a b"], /^a key's name begins with/],
     [["create", "a", "--expires", "soon"], /^--expires must be a time to come such as .* or 2027-01-01, not "soon"$/],
@@ -114,7 +137,7 @@ describe("interface 5, Authentication: the key command", () => {
     const { code, stdout, stderr } = await runCommand(t, folders, ["version", "--expires", "1d"]);
     assert.deepEqual(
       [code, stdout, stderr],
-      [1, "", "model-gateway: --expires belongs to `model-gateway key create NAME`\n"],
+      [1, "", "model-gateway: --expires and --scope belong to `model-gateway key create NAME`\n"],
     );
   });
 

@@ -10,6 +10,7 @@ import { type LicenseKeys, openLicenseKeys } from "../../src/http/keys/license-k
 import { refusal, scratchFolder } from "../support/scratch.ts";
 
 interface Keys extends LicenseKeys {
+  accepts(key: string): boolean;
   readonly path: string;
   readonly warnings: string[];
   /** ms */
@@ -33,6 +34,7 @@ async function open(t: TestContext, single?: string, folder?: string): Promise<K
   return Object.assign(clock, keys, {
     path,
     warnings,
+    accepts: (key: string) => keys.scopeOf(key) !== null,
     create: async (name: string, expiresAt?: string) => (await addKey(path, { name, expiresAt, now: clock.now })).key,
   });
 }
@@ -82,8 +84,38 @@ describe("interface 5, Authentication: license keys", () => {
     assert.deepEqual([keys.accepts(first), keys.accepts(second)], [true, true]);
     await removeKey(keys.path, "first");
     assert.deepEqual([keys.accepts(first), keys.accepts(second)], [false, true]);
-    await removeKey(keys.path, "second");
-    assert.deepEqual([keys.areRequired(), keys.accepts(second)], [false, false]);
+  });
+
+  it("stay needed when the last one is gone: an emptied file opens no door, nor does a start with one", async (t) => {
+    const folder = await scratchFolder(t);
+    const keys = await open(t, undefined, folder);
+    const key = await keys.create("only");
+    assert.ok(keys.accepts(key));
+    await removeKey(keys.path, "only");
+    assert.deepEqual([keys.areRequired(), keys.accepts(key), keys.accepts("")], [true, false, false]);
+    assert.equal(keys.warnings.length, 1);
+    assert.match(
+      keys.warnings[0] ?? "",
+      /^there is no license key, so requests are refused: `model-gateway key create/,
+    );
+    const again = await open(t, undefined, folder);
+    assert.deepEqual([again.areRequired(), again.accepts(key)], [true, false]);
+    // Only without a file, from the start, none is needed.
+    await rm(keys.path);
+    assert.equal(again.areRequired(), true);
+    assert.equal((await open(t, undefined, folder)).areRequired(), false);
+  });
+
+  it("have a scope: that of their entry, all where it has none, all for the single one", async (t) => {
+    const keys = await open(t, "a-key-from-the-environment");
+    const all = await keys.create("all");
+    const now = keys.now;
+    const { key: chat } = await addKey(keys.path, { name: "chat", scope: "chat", expiresAt: undefined, now });
+    const scopes = (): unknown[] => [all, chat, "a-key-from-the-environment", "x"].map((key) => keys.scopeOf(key));
+    assert.deepEqual(scopes(), ["all", "chat", "all", null]);
+    // As earlier versions wrote it.
+    await writeFile(keys.path, (await readFile(keys.path, "utf8")).replace(/\s*"scope": "all",/, ""));
+    assert.deepEqual(scopes(), ["all", "chat", "all", null]);
   });
 
   it("are read again after an edit in place that leaves size and time as they were", async (t) => {
@@ -155,7 +187,7 @@ describe("interface 5, Authentication: a damaged file of license keys", () => {
       await rm(keys.path, { recursive: true, force: true });
       await writeFile(`${keys.path}.new`, renderKeyList([]));
       await rename(`${keys.path}.new`, keys.path);
-      assert.deepEqual([keys.areRequired(), keys.accepts(key)], [false, false]);
+      assert.deepEqual([keys.areRequired(), keys.accepts(key)], [true, false]);
     });
   }
 

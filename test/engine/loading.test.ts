@@ -34,7 +34,7 @@ test("a client that left while it waited for room ends nobody's model", async (t
   assert.equal(await gateway.ask("acme/talker:Q8_0"), answersOf("talker").hello);
   assert.deepEqual(await loadedIds(gateway), ["acme/talker:Q8_0"]);
   const unloads = gateway.gateway.journal
-    .since(0)
+    .since("0")
     .filter((event) => event.type === "model" && JSON.stringify(event.data).includes('"unloaded"'));
   assert.deepEqual(unloads, []);
 });
@@ -50,7 +50,7 @@ test("a sleeping model wakes at the next request, and holds up no other", async 
   await gateway.ask(sleeper);
   await gateway.until("asleep", () =>
     gateway.gateway.journal
-      .since(0)
+      .since("0")
       .some((event) => event.type === "model" && JSON.stringify(event.data).includes("sleeping")),
   );
   assert.deepEqual(await Promise.all([gateway.ask(sleeper), gateway.ask(other)]), [

@@ -52,7 +52,7 @@ test("a hundred changes in one breath cost one reload of a loaded model, and the
   const { body } = await gateway.json("/beta/v1/models");
   assert.equal((body["data"] as { context_length: number }[])[0]?.context_length, 2048);
   const reloads = gateway.gateway.journal
-    .since(0)
+    .since("0")
     .filter((event) => event.type === "action.finished" && JSON.stringify(event.data).includes("router.reload"));
   assert.ok(reloads.length >= 1 && reloads.length <= breaths, `${reloads.length} reloads in ${breaths} breaths`);
 });

@@ -45,7 +45,7 @@ test("a thousand readers of /api/events", async (t) => {
   const { serve, url, before } = await start(t, folders);
   await serve.output(/Ready\./);
   const clients = await openAll(t, url, rawGet("/api/events"));
-  for (const client of clients) await client.until(/: from \d/);
+  for (const client of clients) await client.until(/: from \w+-\d/);
   await assertSmall(t, serve, "readers of /api/events", before);
   const change = await fetch(`${url}/api/desired`, {
     method: "PATCH",

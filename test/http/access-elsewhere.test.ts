@@ -29,6 +29,17 @@ test("interface 5, Authentication: no license key, no other machines", async (t)
   }
 });
 
+test("interface 5, Authentication: nor do other machines reach a gateway whose last key is revoked before its start", async (t) => {
+  const folders = await makeFolders(t);
+  const path = join(folders.stateDir, keyFileName);
+  await addKey(path, { name: "only", expiresAt: undefined, now: Date.now() });
+  await removeKey(path, "only");
+  const { message } = await refusal(
+    startTestGateway(t, { folders, yaml: "version: 1\n", flags: ["--host", "0.0.0.0"] }),
+  );
+  assert.match(message, /there is no license key .* key create NAME/);
+});
+
 test("interface 5, Authentication: a start is refused where the keys cannot be understood", async (t) => {
   const folders = await makeFolders(t);
   await writeFile(join(folders.stateDir, keyFileName), '{"version":1,"keys":"mgw_SECRET"}');

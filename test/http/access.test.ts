@@ -187,6 +187,17 @@ test("interface 5, Authentication: license keys on a running gateway", async (t)
     }
   });
 
+  await t.test("end the event streams that they opened, at once", async () => {
+    const key = await create(folders, "watcher");
+    const response = await fetch(`${gateway.url}/api/events`, bearer(key));
+    assert.equal(response.status, 200);
+    await revoke(folders, "watcher");
+    const revokedAt = performance.now();
+    const text = await response.text();
+    assert.ok(performance.now() - revokedAt < 5_000, "long before a sign of life is due");
+    assert.match(text, /: the license key is no longer valid\n\n$/);
+  });
+
   await t.test("are asked for before a body is read", async () => {
     const { hostname, port } = new URL(gateway.url);
     const socket = createConnection(Number(port), hostname);
@@ -224,9 +235,10 @@ test("interface 5, Authentication: without a key, this machine alone needs none"
   const key = await create(folders, "first");
   assert.equal((await fetch(`${url}/api/desired`)).status, 401);
   assert.equal((await fetch(`${url}/api/desired`, bearer(key))).status, 200);
-  await revoke(folders, "first");
-  assert.equal((await fetch(`${url}/api/desired`)).status, 200);
-
   await create(folders, "expired", new Date(Date.now() - 1_000).toISOString());
   assert.equal((await fetch(`${url}/api/desired`)).status, 401);
+  // The list is empty then, and valid.
+  for (const name of ["first", "expired"]) await revoke(folders, name);
+  assert.equal((await fetch(`${url}/api/desired`)).status, 401);
+  assert.equal((await fetch(`${url}/api/desired`, bearer(key))).status, 401);
 });

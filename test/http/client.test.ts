@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { createGatewayClient, type GatewayClient, GatewayClientError } from "model-gateway/client";
 import { cleanUp } from "../support/clean-up.ts";
-import { cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, eventsOf, makeFolders, startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
 
@@ -95,16 +95,22 @@ test("the client", async (t) => {
   await t.test("a pull with its progress and its events, then an eject and a removal", async () => {
     const seen: string[] = [];
     const following = new AbortController();
-    const started = new Promise<string>((resolve) => {
+    let reports = 0;
+    const finished = new Promise<string>((resolve) => {
       void (async () => {
-        for await (const event of client.events({ signal: following.signal, since: 0 })) {
-          if (event.type === "action.started" && event.data["kind"] === "model.pull") resolve(event.data.at);
+        for await (const { type, data } of client.events({ signal: following.signal, since: "0" })) {
+          if (data["kind"] !== "model.pull") continue;
+          if (type === "action.progress") reports++;
+          if (type === "action.finished") resolve(data.at);
         }
       })();
     });
     await client.pull("acme/new-GGUF:Q8_0", { onProgress: ({ status }) => seen.push(status) });
-    assert.ok(Date.parse(await started) > 0);
+    assert.ok(Date.parse(await finished) > 0);
     following.abort();
+    // Only the last one is kept for later readers: all of them would push out other events.
+    assert.ok(reports > 1, `${reports} reports of progress`);
+    assert.equal(eventsOf(gateway.gateway, "action.progress").length, 1);
     assert.deepEqual([seen[0], seen.at(-1)], ["pulling manifest", "success"]);
     const id = "acme/new-GGUF:Q8_0";
     assert.equal(await isLoaded(client, id), false);

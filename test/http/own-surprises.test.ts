@@ -27,11 +27,6 @@ test("what is tried, taken out and given another name", async (t) => {
     assert.deepEqual((body["document"] as { models: unknown }).models, [model]);
   });
 
-  await t.test("events from what is no number are refused", async () => {
-    const answer = await gateway.json("/api/events?since=abc");
-    assert.deepEqual([answer.status, codeOf(answer)], [400, "invalid_request"]);
-  });
-
   await t.test("a name given by copy is in both families' lists", async () => {
     const copied = await fetch(`${gateway.url}/api/copy`, postWith({ source: model, destination: "my-bot" }));
     assert.equal(copied.status, 200);

@@ -19,7 +19,12 @@ function appWith(t: TestContext, keys: Keys, loopback: boolean): FastifyInstance
   const app = Fastify();
   cleanUp(t, () => app.close());
   installAccess(app, {
-    keys: { areRequired: () => keys.required, accepts: (key) => keys.valid.has(key) },
+    keys: {
+      areNone: () => false,
+      areRequired: () => keys.required,
+      scopeOf: (key) => (keys.valid.has(key) ? "all" : null),
+    },
+    scopeOfRoute: () => "all",
     loopback,
     allowedHosts: [],
     corsOrigins: [],
@@ -48,13 +53,13 @@ test("a request that goes on for long is asked for its key again", async (t) => 
   await app.inject({ url: "/" });
   const [keyed, keyless] = seen;
   assert.ok(keyed && keyless);
-  assert.deepEqual([keyed.stillLicensed(), keyless.stillLicensed()], [true, true]);
+  assert.deepEqual([keyed.isStillAllowed(), keyless.isStillAllowed()], [true, true]);
   keys.required = true;
-  assert.deepEqual([keyed.stillLicensed(), keyless.stillLicensed()], [true, false]);
+  assert.deepEqual([keyed.isStillAllowed(), keyless.isStillAllowed()], [true, false]);
   keys.valid.delete("one");
-  assert.deepEqual([keyed.stillLicensed(), keyless.stillLicensed()], [false, false]);
+  assert.deepEqual([keyed.isStillAllowed(), keyless.isStillAllowed()], [false, false]);
   keys.required = false;
-  assert.deepEqual([keyed.stillLicensed(), keyless.stillLicensed()], [true, true]);
+  assert.deepEqual([keyed.isStillAllowed(), keyless.isStillAllowed()], [true, true]);
 });
 
 test("elsewhere than on loopback the last key's end is everybody's", async (t) => {
@@ -66,10 +71,10 @@ test("elsewhere than on loopback the last key's end is everybody's", async (t) =
     return {};
   });
   await app.inject({ url: "/", headers: { authorization: "Bearer one" } });
-  assert.equal(held?.stillLicensed(), true);
+  assert.equal(held?.isStillAllowed(), true);
   keys.required = false;
   keys.valid.clear();
-  assert.equal(held?.stillLicensed(), false);
+  assert.equal(held?.isStillAllowed(), false);
 });
 
 test("a stranger's body that does not come ends with its connection; one of somebody with a key may be slow", async (t) => {

@@ -224,7 +224,7 @@ function untilStatus(
 
 /** The journal's events of a type so far. */
 export function eventsOf(gateway: Gateway, type: string): readonly JournalEvent[] {
-  return gateway.journal.since(0).filter((event) => event.type === type);
+  return gateway.journal.since("0").filter((event) => event.type === type);
 }
 
 /** Ids of the models in the order in which the router began to load them. */

@@ -67,7 +67,7 @@ export function since(from: number): string {
 /** How often the router was told to read its preset again. */
 export function reloads({ gateway }: TestGateway): number {
   return gateway.journal
-    .since(0)
+    .since("0")
     .filter(({ type, data }) => type === "action.finished" && (data as { kind: string }).kind === "router.reload")
     .length;
 }

@@ -1,6 +1,7 @@
 // The routes that a gateway really serves, as Fastify learns of them.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { FastifyInstance } from "fastify";
+import { templateOf } from "../../src/http/keys/route-scopes.ts";
 import { cleanUp } from "./clean-up.ts";
 
 export interface ServedRoute {
@@ -24,14 +25,4 @@ export function watchRoutes(t: { after(fn: () => Promise<void>): void }): Served
   subscribe("fastify.initialization", onCreated);
   cleanUp(t, () => unsubscribe("fastify.initialization", onCreated));
   return routes;
-}
-
-/** `/v1/models/:id` and `/v1/models/*` → `/v1/models/{}` */
-function templateOf(url: string): string {
-  return anonymous(url.replace(/(?<=\/)(?:\*|:[^/]+)/g, "{}").replace(/(?<=.)\/$/, ""));
-}
-
-/** A path template without the names of its parameters, so that two can be compared. */
-export function anonymous(template: string): string {
-  return template.replace(/\{[^}]*\}/g, "{}");
 }

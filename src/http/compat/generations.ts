@@ -2,6 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { runGeneration } from "../exchange.ts";
 import { sendError } from "../family.ts";
+import { withinScope } from "../keys/within-scope.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 import { passThrough, type StreamKind } from "./pass-through.ts";
 import { readRequest } from "./request.ts";
@@ -54,9 +55,15 @@ export function generationRoutes(
         ? { config, errorHandler: (error, request, reply) => sendError("messages", error, request, reply) }
         : { config },
       (request, reply) => {
-        const read = readRequest(request.body, deps.catalogue);
-        const generation = { ...read, stream: streams && read.stream, path: upstream, translator: passThrough(kind) };
-        return runGeneration(deps, reply, generation);
+        const { model, body, stream, ...wishes } = readRequest(request.body, deps.catalogue);
+        return runGeneration(deps, reply, {
+          model,
+          body,
+          stream: streams && stream,
+          path: upstream,
+          translator: passThrough(kind),
+          ...withinScope(request, wishes),
+        });
       },
     );
   }

@@ -1,10 +1,12 @@
-// The journal as server-sent events, for so many readers at once as are allowed.
+// The journal as server-sent events, for a bounded number of readers.
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import type { Journal, JournalEvent } from "../../status/journal.ts";
 
 /** Proxies and browsers drop a connection that is silent for a minute. */
 const keepAliveMs = 15_000;
+/** ms between two checks of the readers' license keys, beside the one before each event. */
+const keyCheckMs = 500;
 /** Bytes. A reader this far behind is told no more; it may come back with Last-Event-ID. */
 const mostBuffered = 1 << 18;
 
@@ -19,9 +21,8 @@ export interface EventStreamsOptions {
 }
 
 /**
- * `Last-Event-ID` (or `?since=`) replays what is still kept; without it only what happens from now on is sent. Ends with a
- * word why: at the first sign of life after the request's license key has been revoked or has expired, when the gateway
- * stops, and when the reader is too far behind.
+ * `Last-Event-ID` (or `?since=`) replays what is still kept; without it only new events are sent. A stream ends with a
+ * comment that states why: its license key was revoked or has expired, the gateway stops, or the reader is too far behind.
  */
 export function createEventStreams({
   journal,
@@ -30,32 +31,35 @@ export function createEventStreams({
   everyMs = keepAliveMs,
 }: EventStreamsOptions): (request: FastifyRequest, reply: FastifyReply) => void {
   const readers = new Set<Reader>();
-  // One for all: a thousand readers are a thousand connections, and need not be a thousand timers.
-  let timer: NodeJS.Timeout | null = null;
+  // Shared: a thousand readers are a thousand connections, and need not be a thousand timers.
+  let timers: readonly NodeJS.Timeout[] = [];
   let unfollow: (() => void) | null = null;
 
   function enter(reader: Reader): void {
     readers.add(reader);
-    timer ??= setInterval(signOfLife, everyMs);
-    unfollow ??= journal.follow((event) => {
-      const text = frame(event);
-      for (const each of readers) each.tell(text);
+    if (unfollow) return;
+    timers = [setInterval(checkKeys, keyCheckMs), setInterval(() => tellAll(": keep-alive\n\n"), everyMs)];
+    unfollow = journal.follow((event) => {
+      checkKeys();
+      tellAll(frame(event));
     });
   }
 
   function leave(reader: Reader): void {
     if (!readers.delete(reader) || readers.size > 0) return;
-    if (timer) clearInterval(timer);
-    timer = null;
+    for (const timer of timers) clearInterval(timer);
     unfollow?.();
     unfollow = null;
   }
 
-  function signOfLife(): void {
+  function checkKeys(): void {
     for (const reader of readers) {
-      if (reader.isLicensed()) reader.tell(": keep-alive\n\n");
-      else reader.end(": the license key is not valid any more\n\n");
+      if (!reader.isAllowed()) reader.end(": the license key is no longer valid\n\n");
     }
+  }
+
+  function tellAll(text: string): void {
+    for (const reader of readers) reader.tell(text);
   }
 
   cutOff.addEventListener("abort", () => {
@@ -65,8 +69,6 @@ export function createEventStreams({
   return (request, reply) => {
     const { since } = request.query as { since?: string };
     const asked = request.headers["last-event-id"] ?? since;
-    if (asked !== undefined && !/^\d+$/.test(String(asked)))
-      throw new GatewayError("invalid_request", "since (or Last-Event-ID) must be the number of an event");
     if (readers.size >= most)
       throw new GatewayError("busy", `${readers.size} event streams are open, and --event-listeners allows no more`, {
         retryAfterMs: 10_000,
@@ -79,11 +81,11 @@ export function createEventStreams({
       "x-accel-buffering": "no",
     });
     response.write(`: from ${journal.lastId()}\n\n`);
-    if (asked !== undefined) response.write(journal.since(Number(asked)).map(frame).join(""));
+    if (asked !== undefined) response.write(journal.since(String(asked)).map(frame).join(""));
     // What it came back for may be more than that already.
     const allowed = mostBuffered + response.writableLength;
     const reader: Reader = {
-      isLicensed: () => request.stillLicensed(),
+      isAllowed: () => request.isStillAllowed(),
       tell: (text) => {
         if (response.writableLength <= allowed) response.write(text);
         else reader.end(": you are too far behind; come back with Last-Event-ID\n\n");
@@ -100,7 +102,7 @@ export function createEventStreams({
 }
 
 interface Reader {
-  isLicensed(): boolean;
+  isAllowed(): boolean;
   tell(text: string): void;
   end(text: string): void;
 }

@@ -26,15 +26,16 @@ export interface StatusRoutesDeps {
 
 export function statusRoutes(app: FastifyInstance, deps: StatusRoutesDeps): void {
   let last: { readonly report: StatusReport; readonly at: number } | undefined;
-  const reportFor = ({ isLicensed }: FastifyRequest): StatusReport => {
+  const reportFor = ({ keyScope }: FastifyRequest): StatusReport => {
     const now = (deps.now ?? steadyNow)();
-    if (isLicensed || !last || Math.abs(now - last.at) >= strangersReportAge) last = { report: deps.status(), at: now };
+    if (keyScope !== null || !last || Math.abs(now - last.at) >= strangersReportAge)
+      last = { report: deps.status(), at: now };
     return last.report;
   };
 
   app.get("/status", { config: { licenseKey: "short" } }, (request) => {
     const report = reportFor(request);
-    return request.isLicensed ? report : shortReport(report);
+    return request.keyScope !== null ? report : shortReport(report);
   });
   app.get("/livez", { config: { licenseKey: "none", probe: true } }, () => ({ status: "ok" }));
   app.get("/readyz", { config: { licenseKey: "none", probe: true } }, (request, reply) => {

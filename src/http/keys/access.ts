@@ -1,10 +1,11 @@
-// Who may come in: Host and Origin, license keys, and what a stranger may see without a key. In this order, before a body
-// is read, a route's handler runs or a model is looked up.
+// Who may come in: Host and Origin, license keys and their scope, and what a stranger may see without a key. In this order,
+// before a body is read, a route's handler runs or a model is looked up.
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import { isAllowedHost, isAllowedOrigin } from "../guards.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
+import type { KeyScope } from "./key-list.ts";
 import type { LicenseKeys } from "./license-keys.ts";
 import { presentedKeys } from "./presented.ts";
 
@@ -14,12 +15,14 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Without a key: `none` answers as always, `short` answers what a stranger may see. Absent: a key is needed. */
     readonly licenseKey?: "none" | "short";
+    /** The scope that a key needs here. */
+    readonly scope?: KeyScope;
   }
   interface FastifyRequest {
-    /** The request carries a key, or none is needed here. */
-    isLicensed: boolean;
-    /** Asked anew, for what goes on for long: a key may be revoked or expire meanwhile, or the first one be made. */
-    stillLicensed(): boolean;
+    /** What the request's key may do; `all` where none is needed, null for a stranger's. */
+    keyScope: KeyScope | null;
+    /** Checked again, for long streams: a key may be revoked or expire meanwhile, or the first one be made. */
+    isStillAllowed(): boolean;
   }
 }
 
@@ -30,16 +33,24 @@ export interface AccessOptions {
   readonly allowedHosts: readonly string[];
   /** Origins whose pages may call, as browsers write them. */
   readonly corsOrigins: readonly string[];
+  /** The scope that a key needs on a route. */
+  readonly scopeOfRoute: (methods: string | readonly string[], url: string) => KeyScope;
 }
 
 /** Adds the hooks that refuse, before a body is read or a model is looked up. */
 export function installAccess(app: FastifyInstance, options: AccessOptions): void {
-  const { keys, loopback, corsOrigins } = options;
-  // Elsewhere than on loopback a key is needed even when the last one was revoked.
-  const isNeeded = (): boolean => !loopback || keys.areRequired();
-  app.decorateRequest("isLicensed", false);
-  app.decorateRequest("stillLicensed", function stillLicensed(this: FastifyRequest) {
-    return !isNeeded() || presentedKeys(this.raw).some((key) => keys.accepts(key));
+  const { keys, loopback, corsOrigins, scopeOfRoute } = options;
+  const scopeNow = (presented: readonly string[]): KeyScope | null => {
+    if (loopback && !keys.areRequired()) return "all";
+    const scopes = presented.map((key) => keys.scopeOf(key));
+    return scopes.find((scope) => scope === "all") ?? scopes.find((scope) => scope !== null) ?? null;
+  };
+  app.decorateRequest("keyScope", null);
+  app.decorateRequest("isStillAllowed", function isStillAllowed(this: FastifyRequest) {
+    return covers(scopeNow(presentedKeys(this.raw)), this);
+  });
+  app.addHook("onRoute", (route) => {
+    route.config = { ...route.config, scope: scopeOfRoute(route.method, route.url) };
   });
 
   app.addHook("onRequest", (request, reply, done) => {
@@ -55,11 +66,16 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
   });
 
   app.addHook("onRequest", (request, reply, done) => {
-    const needed = isNeeded();
-    const presented = needed ? presentedKeys(request.raw) : [];
-    request.isLicensed = !needed || presented.some((key) => keys.accepts(key));
-    if (!request.isLicensed) limitBodyTime(request.raw);
-    if (request.isLicensed || request.routeOptions.config.licenseKey !== undefined) return done();
+    const presented = presentedKeys(request.raw);
+    const scope = scopeNow(presented);
+    request.keyScope = scope;
+    if (scope === null) limitBodyTime(request.raw);
+    const { config, url } = request.routeOptions;
+    if (config.licenseKey !== undefined || covers(scope, request)) return done();
+    if (scope !== null) {
+      const message = `${request.method} ${url ?? ""} is beyond the scope of this license key, which is ${scope}`;
+      return done(new GatewayError("scope_missing", message));
+    }
     void reply.header("www-authenticate", "Bearer");
     done(
       new GatewayError(
@@ -70,6 +86,11 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
       ),
     );
   });
+}
+
+function covers(scope: KeyScope | null, { is404, routeOptions: { config } }: FastifyRequest): boolean {
+  // Clients take 403 for a bad key where they only try whether a path exists.
+  return scope === "all" || (scope === "chat" && (is404 || config.scope === "chat"));
 }
 
 function refusalOf(

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { GatewayError, systemCode } from "../../core/errors.ts";
 import { readIfPresent, writeAtomic } from "../../desired/atomic-file.ts";
-import { isKeyName, isLive, type KeyEntry, parseKeyList, renderKeyList } from "./key-list.ts";
+import { isKeyName, isLive, type KeyEntry, type KeyScope, parseKeyList, renderKeyList } from "./key-list.ts";
 
 /** In the state folder. */
 export const keyFileName = "license-keys.json";
@@ -103,7 +103,17 @@ export interface NewKey {
 /** Only under the file's lock. Errors: `invalid_request` for a name that is none or is taken, and as readKeyFile. */
 export async function addKey(
   path: string,
-  { name, expiresAt, now }: { readonly name: string; readonly expiresAt: string | undefined; readonly now: number },
+  {
+    name,
+    scope = "all",
+    expiresAt,
+    now,
+  }: {
+    readonly name: string;
+    readonly scope?: KeyScope | undefined;
+    readonly expiresAt: string | undefined;
+    readonly now: number;
+  },
 ): Promise<NewKey> {
   if (!isKeyName(name)) {
     throw new GatewayError(
@@ -121,7 +131,7 @@ export async function addKey(
   }
   const key = makeKey();
   const createdAt = new Date(now).toISOString();
-  const entry = { name, hash: hashOf(key), createdAt, ...(expiresAt === undefined ? {} : { expiresAt }) };
+  const entry = { name, hash: hashOf(key), scope, createdAt, ...(expiresAt === undefined ? {} : { expiresAt }) };
   await write(path, [...keys, entry]);
   return { entry, key };
 }

@@ -1,10 +1,16 @@
-// What license-keys.json holds and what may stand in it: names, hashes, times. Pure; keys themselves are never in it.
+// What license-keys.json holds and what may stand in it: names, hashes, scopes, times. Pure; keys themselves are never in it.
 import { isJsonObject } from "../../core/merge-patch.ts";
+
+/** `chat`: ask models and read which there are; `all`: change the document, delete models and all else too. */
+export const keyScopes = ["all", "chat"] as const;
+export type KeyScope = (typeof keyScopes)[number];
 
 export interface KeyEntry {
   readonly name: string;
   /** SHA-256 of the key, 64 lower-case hex digits. */
   readonly hash: string;
+  /** Absent: `all`. */
+  readonly scope?: KeyScope;
   /** RFC 3339, as is `expiresAt`: from then on the key does not count. */
   readonly createdAt: string;
   readonly expiresAt?: string;
@@ -18,6 +24,10 @@ const formatVersion = 1;
 
 export function isKeyName(text: string): boolean {
   return /^[A-Za-z0-9][\w.@-]{0,63}$/.test(text);
+}
+
+export function isKeyScope(value: unknown): value is KeyScope {
+  return (keyScopes as readonly unknown[]).includes(value);
 }
 
 export function isLive({ expiresAt }: KeyEntry, now: number): boolean {
@@ -55,10 +65,11 @@ function bad(problem: string): ParsedKeyList {
 
 function entryProblem(entry: unknown): string | null {
   if (!isJsonObject(entry)) return "it is no object";
-  const { name, hash, createdAt, expiresAt, ...others } = entry;
-  if (Object.keys(others).length > 0) return "it has a field other than name, hash, createdAt and expiresAt";
+  const { name, hash, scope, createdAt, expiresAt, ...others } = entry;
+  if (Object.keys(others).length > 0) return "it has a field other than name, hash, scope, createdAt and expiresAt";
   if (typeof name !== "string" || !isKeyName(name)) return "`name` is no name";
   if (typeof hash !== "string" || !/^[0-9a-f]{64}$/.test(hash)) return "`hash` is no SHA-256 in lower-case hex";
+  if (scope !== undefined && !isKeyScope(scope)) return "`scope` is neither all nor chat";
   if (!isTime(createdAt)) return "`createdAt` is no time";
   return expiresAt === undefined || isTime(expiresAt) ? null : "`expiresAt` is no time";
 }

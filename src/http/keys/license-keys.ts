@@ -1,15 +1,17 @@
-// The license keys of a running gateway: which there are, and whether a text is one of them. What cannot be read or
-// understood while it runs leaves the keys as they were: it must never let anybody in.
+// The license keys of a running gateway: which there are, and what each may do. What cannot be read or understood while it
+// runs leaves the keys as they were: it must never let anybody in.
 import { timingSafeEqual } from "node:crypto";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { hashOf, lookAtKeyFile, narrowKeyFile, readKeyFile } from "./key-file.ts";
-import { isLive, type KeyEntry } from "./key-list.ts";
+import { isLive, type KeyEntry, type KeyScope } from "./key-list.ts";
 
 export interface LicenseKeys {
-  /** Whether any key is configured, valid or not: then one is needed. */
+  /** There is a file of keys, or a single key. An empty file counts: one whose last key was taken out opened the gateway. */
   areRequired(): boolean;
-  /** Compared in constant time. Changes of the file count at once. */
-  accepts(key: string): boolean;
+  /** No key is configured. */
+  areNone(): boolean;
+  /** null: unknown, revoked or expired. Compared in constant time. Changes of the file count at once. */
+  scopeOf(key: string): KeyScope | null;
 }
 
 export interface LicenseKeysOptions {
@@ -55,7 +57,10 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
     if (look.stamp === stamp && Math.abs(now() - look.changedAt) > young) return;
     known = readKeyFile(path).map((entry) => ({ entry, digest: Buffer.from(entry.hash, "hex") }));
     // The stamp of the moment before: what changes the file after it was read shows at the next look.
-    if (look.stamp !== stamp) seeToMode();
+    if (look.stamp !== stamp) {
+      seeToMode();
+      if (areNone()) warn(`there is no license key, so requests are refused: \`${createCommand}\` makes one`, { path });
+    }
     stamp = look.stamp;
   }
 
@@ -77,26 +82,32 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
     }
   }
 
+  const areNone = (): boolean => known.length === 0 && singleDigest === null;
+
   load();
 
   return {
+    areNone() {
+      refresh();
+      return areNone();
+    },
     areRequired() {
       refresh();
-      // A file that appears and cannot be understood means that somebody wanted keys.
-      return known.length > 0 || singleDigest !== null || (stamp === null && trouble !== null);
+      // A file that appears and cannot be understood is a file of keys too.
+      return stamp !== null || trouble !== null || singleDigest !== null;
     },
-    accepts(key) {
+    scopeOf(key) {
       refresh();
       const digest = digestOf(key);
       const time = now();
-      let accepted = false;
+      let scope: KeyScope | null = null;
       for (const { entry, digest: other } of known) {
         // Every one is compared: when the first fits must not show in the time it takes.
         const same = timingSafeEqual(digest, other);
-        if (same && isLive(entry, time)) accepted = true;
+        if (same && isLive(entry, time)) scope = entry.scope ?? "all";
       }
-      if (singleDigest !== null && timingSafeEqual(digest, singleDigest)) accepted = true;
-      return accepted;
+      if (singleDigest !== null && timingSafeEqual(digest, singleDigest)) scope = "all";
+      return scope;
     },
   };
 }

@@ -6,6 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { EngineAnswer } from "../ask-instance.ts";
 import { clientLeft } from "../client-left.ts";
 import { renderEngineError } from "../errors.ts";
+import { withinScope } from "../keys/within-scope.ts";
 import { nanoseconds } from "./chat-records.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { cutTokens, cutVector, type NativeEmbed, parseEmbeddingsRequest, parseEmbedRequest } from "./embed-request.ts";
@@ -53,7 +54,8 @@ interface Refused {
 function vectorsOf(deps: NativeRoutesDeps, embed: NativeEmbed, reply: FastifyReply): Promise<Vectors | Refused> {
   const model = deps.catalogue.resolve(embed.model);
   const { keepAlive, numCtx, dimensions } = embed;
-  const calls = { keepAlive, contextSize: numCtx, signal: clientLeft(reply) };
+  const wishes = withinScope(reply.request, { keepAlive, contextSize: numCtx });
+  const calls = { ...wishes, signal: clientLeft(reply) };
   return withModel(deps, model, calls, async (call) => {
     const beganAt = performance.now();
     if (embed.texts.length === 0) return { ok: true, vectors: [], tokens: 0, beganAt };

@@ -2,19 +2,16 @@
 // generations have ../exchange.ts.
 
 import { GatewayError } from "../../core/errors.ts";
-import type { KeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import type { Lease } from "../admission.ts";
 import { askInstance, type EngineAnswer } from "../ask-instance.ts";
 import { type ExchangeDeps, withCause } from "../exchange.ts";
+import type { ModelWishes } from "../keys/within-scope.ts";
 import { isRefusal } from "../upstream.ts";
 
 export type CallEngine = (path: string, body: object) => Promise<EngineAnswer>;
 
-export interface EngineCalls {
-  readonly keepAlive: KeepAlive;
-  /** The context size that the request carries. */
-  readonly contextSize: number | undefined;
+export interface EngineCalls extends Required<ModelWishes> {
   /** Aborted when the client left. */
   readonly signal: AbortSignal;
 }

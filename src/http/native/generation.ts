@@ -6,6 +6,7 @@ import { isForEmbeddings } from "../../core/gguf-facts.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { clientLeft } from "../client-left.ts";
 import { runGeneration } from "../exchange.ts";
+import { type ModelWishes, withinScope } from "../keys/within-scope.ts";
 import { type AnswerShape, rfc3339, streamedAnswer, wholeAnswer } from "./answers.ts";
 import { type ChatEnd, type ChatRecord, chatEnd } from "./chat-records.ts";
 import { parseChatRequest } from "./chat-request.ts";
@@ -56,6 +57,7 @@ async function answer(
   question: Question,
   { path, upstream, read, write }: Wording,
 ): Promise<unknown> {
+  const wishes = withinScope(reply.request, { contextSize: question.numCtx, keepAlive: question.keepAlive });
   const model = deps.catalogue.resolve(question.model);
   const done = (reason: ChatEnd["done_reason"]): ChatRecord => chatEnd(question.model, rfc3339(), reason);
   if (question.purpose === "unload") {
@@ -66,7 +68,7 @@ async function answer(
     throw new GatewayError("not_capable", `"${question.model}" does not support ${question.purpose}`);
   await requireCapabilities(model, question.model, question.needs);
   if (question.purpose === "load") {
-    await load(deps, model, question, clientLeft(reply));
+    await load(deps, model, wishes, clientLeft(reply));
     return write(done("load"));
   }
   const shape: AnswerShape = { model: question.model, topLogprobs: question.topLogprobs, read, write };
@@ -77,8 +79,7 @@ async function answer(
     body: Buffer.from(JSON.stringify({ ...upstream, model: model.id })),
     path,
     translator: question.stream ? streamedAnswer(shape) : wholeAnswer(shape),
-    keepAlive: question.keepAlive,
-    ...(question.numCtx === undefined ? {} : { contextSize: question.numCtx }),
+    ...wishes,
   });
   return reply;
 }
@@ -86,10 +87,10 @@ async function answer(
 async function load(
   deps: NativeRoutesDeps,
   model: CachedModel,
-  { numCtx, keepAlive }: CommonRequest,
+  { contextSize, keepAlive }: Required<ModelWishes>,
   signal: AbortSignal,
 ): Promise<void> {
-  const lease = await deps.chatContext.acquire(model, numCtx, signal);
+  const lease = await deps.chatContext.acquire(model, contextSize, signal);
   deps.idle.keep(model.upstreamId, keepAlive);
   lease.release();
 }

@@ -1,7 +1,14 @@
 // What may stand in license-keys.json, and which times can be asked for.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isKeyName, isLive, parseExpiry, parseKeyList, renderKeyList } from "../../../src/http/keys/key-list.ts";
+import {
+  isKeyName,
+  isLive,
+  type KeyEntry,
+  parseExpiry,
+  parseKeyList,
+  renderKeyList,
+} from "../../../src/http/keys/key-list.ts";
 
 const hash = "ab".repeat(32);
 const entry = { name: "laptop", hash, createdAt: "2026-01-02T03:04:05.000Z" };
@@ -14,7 +21,7 @@ function problemOf(value: unknown): string {
 
 describe("interface 5, Authentication: the list of license keys", () => {
   it("reads what it writes", () => {
-    const keys = [entry, { ...entry, name: "ci", expiresAt: "2027-01-01T00:00:00.000Z" }];
+    const keys: KeyEntry[] = [entry, { ...entry, name: "ci", scope: "chat", expiresAt: "2027-01-01T00:00:00.000Z" }];
     assert.deepEqual(parseKeyList(renderKeyList(keys)), { ok: true, keys });
     assert.deepEqual(parseKeyList(renderKeyList([])), { ok: true, keys: [] });
   });
@@ -36,8 +43,9 @@ describe("interface 5, Authentication: the list of license keys", () => {
     [list({ ...entry, expiresAt: "2026-13-01T00:00:00Z" }), "keys[0]: `expiresAt` is no time"],
     [
       list({ ...entry, expires: "2027-01-01" }),
-      "keys[0]: it has a field other than name, hash, createdAt and expiresAt",
+      "keys[0]: it has a field other than name, hash, scope, createdAt and expiresAt",
     ],
+    [list({ ...entry, scope: "read" }), "keys[0]: `scope` is neither all nor chat"],
     [list(entry, { ...entry }), "keys[1]: another key has the same name"],
   ] as const) {
     it(`does not take ${JSON.stringify(value).slice(0, 60)}: ${problem}`, () => {
