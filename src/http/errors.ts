@@ -89,8 +89,8 @@ export function errorFrame(dialect: Dialect, thrown: unknown): string {
   return frameOf(dialect, renderError(dialect, thrown));
 }
 
-/** The same of a rendered error. */
-export function frameOf(dialect: Dialect, { body }: RenderedError): string {
+/** The same of a rendered error; `sequence` is its number, where the family's events have one. */
+export function frameOf(dialect: Dialect, { body }: RenderedError, sequence = 0): string {
   switch (dialect) {
     case "compat":
       return `data: ${JSON.stringify(body)}\n\n`;
@@ -100,7 +100,8 @@ export function frameOf(dialect: Dialect, { body }: RenderedError): string {
       // The documented event has its members at the top; OpenAI's own client takes only one with `error` for an error.
       const { error } = body as { readonly error: CompatError };
       const { message, code, param } = error;
-      return `event: error\ndata: ${JSON.stringify({ type: "error", code, message, param, error })}\n\n`;
+      const event = { type: "error", sequence_number: sequence, code, message, param, error };
+      return `event: error\ndata: ${JSON.stringify(event)}\n\n`;
     }
     case "native":
       return `${JSON.stringify(body)}\n`;

@@ -7,4 +7,6 @@ import type { ExchangeDeps } from "../exchange.ts";
 export interface NativeRoutesDeps extends ExchangeDeps {
   readonly catalogue: Catalogue;
   readonly edits: Edits;
+  /** ms after which a pull's stream repeats its last record; default 10 s. */
+  readonly pullRepeatMs?: number;
 }
