@@ -159,6 +159,16 @@ export const rpcRosterSchema = {
   ],
 } as const;
 
+export const removeQuerySchema = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    dryRun: { type: "string", enum: ["true", "false"], description: "`true`: find the model and delete nothing." },
+  },
+} as const;
+
+export type RemoveQuery = FromSchema<typeof removeQuerySchema>;
+
 export const hubSearchQuerySchema = {
   type: "object",
   additionalProperties: false,

@@ -1,5 +1,6 @@
 // One mapper per family: the same error in the shape that the family's clients read. Pure.
 import { type GatewayError, toGatewayError } from "../core/errors.ts";
+import { followedBy } from "../core/sentences.ts";
 
 export type Family = "gateway" | "compat" | "native";
 
@@ -24,7 +25,7 @@ export function renderError(family: Family | Dialect, thrown: unknown): Rendered
   const message = error.code === "internal" ? "internal error" : error.message;
   if (family === "gateway")
     return { status: error.status, body: { error: { code: error.code, message, hint: error.hint } } };
-  const told = hinted.has(error.code) ? `${message}. ${error.hint}` : message;
+  const told = hinted.has(error.code) ? followedBy(message, error.hint) : message;
   const type = error.status < 500 ? "invalid_request_error" : "server_error";
   return {
     status: error.status,
