@@ -41,7 +41,7 @@ export async function rmCommand({ settings, operands, yes, json }: CommandLine):
   });
 }
 
-/** Nobody is asked about what is not there. Errors: `model_not_found`. */
+/** Before the question: a name without a model needs none. Errors: `model_not_found`. */
 async function requireKnown(client: GatewayClient, id: string): Promise<void> {
   try {
     await client.remove(id, { dryRun: true });

@@ -21,7 +21,7 @@ export async function serveCommand(settings: Settings): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
   // Node prints its own in words.
   process.removeAllListeners("warning").on("warning", (warning) => logger.warn({ err: warning }, "warning of Node"));
-  const say = createSay(process.stdout);
+  const announce = createAnnounce(process.stdout);
   const giveUp = new AbortController();
   const starting = startGateway({
     settings,
@@ -35,7 +35,7 @@ export async function serveCommand(settings: Settings): Promise<void> {
   });
   stopOnSignals(
     async () => {
-      say("Stopping: answers in flight may end first. A second signal stops at once.");
+      announce("Stopping: answers in flight may end first. A second signal stops at once.");
       giveUp.abort();
       const started = await starting.catch(() => null);
       await started?.stop();
@@ -49,14 +49,14 @@ export async function serveCommand(settings: Settings): Promise<void> {
   if (gateway === null) return;
   const { url } = gateway;
   const document = settings.configPath;
-  say(`Model Gateway listens on ${url}; its document is ${document}`, { url, document });
-  tellWhenReady(gateway, say);
+  announce(`Model Gateway listens on ${url}; its document is ${document}`, { url, document });
+  tellWhenReady(gateway, announce);
 }
 
 /** `terminal`: how it looks there, where that is not the message itself. */
-type Say = (message: string, fields?: object, terminal?: string) => void;
+type Announce = (message: string, fields?: object, terminal?: string) => void;
 
-function createSay(stream: WriteStream): Say {
+function createAnnounce(stream: WriteStream): Announce {
   if (stream.isTTY) return (message, _fields, terminal = message) => console.log(terminal);
   const lines = jsonLines(stream);
   return (message, fields = {}) => lines.info(fields, message);
@@ -74,22 +74,22 @@ interface ToldCondition {
 const passing = new Set(["NotStarted", "Starting", "EngineInstalling"]);
 
 /** Says once that it works, with a line to try; until then, why it does not. */
-function tellWhenReady(gateway: Gateway, say: Say): void {
+function tellWhenReady(gateway: Gateway, announce: Announce): void {
   const stopFollowing = gateway.journal.follow(({ type, data }) => {
     const condition = data as ToldCondition;
     if (type !== "condition" || condition.subject !== "gateway") return;
     if (condition.type === "RouterReady" && condition.status === "False" && !passing.has(condition.reason ?? "")) {
-      say(`Not ready: ${condition.message ?? ""}`, { reason: condition.reason });
+      announce(`Not ready: ${condition.message ?? ""}`, { reason: condition.reason });
     }
     if (condition.type !== "Synced" || condition.status !== "True") return;
     stopFollowing();
     const name = gateway.status().models[0]?.id;
     if (name === undefined) {
       const message = "Ready. No model yet: add one to the document.";
-      return say(message, {}, `\n${message}`);
+      return announce(message, {}, `\n${message}`);
     }
     const command = tryLine(gateway, name);
-    say("Ready. Try it.", { try: command }, `\nReady. Try it:\n\n  ${command}\n`);
+    announce("Ready. Try it.", { try: command }, `\nReady. Try it:\n\n  ${command}\n`);
   });
 }
 

@@ -97,7 +97,7 @@ async function untilFetched(
         loop.wake("pull");
       }, left);
   };
-  const tellOnce = createTeller(tell);
+  const tellOnce = withoutRepeats(tell);
   const unfollow = executor.follow(actionKey, {
     progress: (_action, progress) => {
       patience.progressed(progress);
@@ -142,8 +142,8 @@ async function untilFetched(
   }
 }
 
-/** Tells what is said (by default the same words) once until it is something else, and not once more for each pass. */
-function createTeller(
+/** Passes on what differs from the last news (by default in its message): each pass finds the same again. */
+function withoutRepeats(
   tell: (news: PullNews) => void,
 ): (news: Exclude<PullNews, { kind: "fetched" }>, said?: unknown) => void {
   let told: unknown = null;

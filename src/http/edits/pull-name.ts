@@ -9,7 +9,7 @@ import type { Catalogue } from "../catalogue.ts";
 /** What no tag means where a repository has several models: what most people take. */
 const usualTag = "Q4_K_M";
 
-/** `de_DE-…`; any other word may be the id of a voice too, but whoever asks for `mistral` has a model in mind. */
+/** `de_DE-…`; any other word may be the id of a voice too, but a pull of `mistral` means a model. */
 const officialVoice = /^[a-z]{2,3}_[A-Z]{2}-/;
 
 /** More in one message nobody reads. */
