@@ -155,6 +155,23 @@ export const engineRequestSchema = {
   examples: [{ model: "acme/alpha:Q8_0", prompt: "hi", content: "hi", n_predict: 16 }],
 } as const;
 
+export const loraScalesSchema = {
+  title: "LoraScales",
+  type: "array",
+  items: {
+    type: "object",
+    additionalProperties: false,
+    required: ["id", "scale"],
+    properties: {
+      id: { type: "integer", minimum: 0, description: "As `GET /lora-adapters` lists it." },
+      scale: { type: "number", description: "0: the adapter is off. Adapters that are not named are off too." },
+    },
+  },
+  examples: [[{ id: 0, scale: 0.5 }]],
+} as const;
+
+export type LoraScales = FromSchema<typeof loraScalesSchema>;
+
 export const successSchema = {
   title: "Success",
   type: "object",

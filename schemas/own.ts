@@ -159,12 +159,21 @@ export const rpcRosterSchema = {
   ],
 } as const;
 
+export const removeQuerySchema = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    dryRun: { type: "string", enum: ["true", "false"], description: "`true`: find the model and delete nothing." },
+  },
+} as const;
+
+export type RemoveQuery = FromSchema<typeof removeQuerySchema>;
+
 export const hubSearchQuerySchema = {
   type: "object",
   additionalProperties: false,
-  required: ["q"],
   properties: {
-    q: { type: "string", minLength: 1, maxLength: 200, pattern: "\\S", description: "What to look for." },
+    q: { type: "string", maxLength: 200, default: "", description: "What to look for; empty: the most downloaded." },
     limit: { type: "integer", minimum: 1, maximum: 1000, default: 20, description: "At most so many." },
   },
 } as const;

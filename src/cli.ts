@@ -2,6 +2,7 @@
 // The command line: picks the command, turns its outcome into an exit code. Does no work itself.
 import { planCommand, statusCommand } from "./cli/ask.ts";
 import { engineCommand } from "./cli/engine.ts";
+import { tellFailure } from "./cli/failure.ts";
 import { helpText, workerHelpText } from "./cli/help.ts";
 import { keyCommand } from "./cli/key.ts";
 import { gcCommand, modelsCommand } from "./cli/models.ts";
@@ -68,9 +69,6 @@ try {
   const code = await run(readSettings(process.argv.slice(2)));
   if (code !== null) process.exitCode = code;
 } catch (error) {
-  const { message, hint, code } = toGatewayError(error);
-  console.error(`model-gateway: ${message}`);
-  // These say what to do already.
-  if (code !== "invalid_request" && code !== "unauthorized" && code !== "engine_missing") console.error(hint);
+  tellFailure(toGatewayError(error), process.argv.includes("serve"));
   process.exitCode = 1;
 }

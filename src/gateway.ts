@@ -18,6 +18,7 @@ import { buildApp } from "./http/app.ts";
 import { createCatalogue } from "./http/catalogue.ts";
 import { createChatContext } from "./http/chat-context.ts";
 import { createEdits } from "./http/edits/create.ts";
+import type { PullTimes } from "./http/edits/pull-patience.ts";
 import { createFirstLook } from "./http/first-look.ts";
 import { isLoopback } from "./http/guards.ts";
 import { createIdleUnload } from "./http/idle.ts";
@@ -55,6 +56,8 @@ export interface GatewayOptions {
   readonly onInstallProgress?: (progress: InstallProgress) => void;
   /** Gives the start up: whatever has been started ends. */
   readonly signal?: AbortSignal;
+  /** For tests, which cannot wait as long as people do. */
+  readonly pulls?: PullTimes;
 }
 
 /** Filesystems without events: how often gateway.yaml is looked at anyway. */
@@ -97,7 +100,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     if (isFirst) logger.info({ path: settings.configPath }, "wrote a first document, with a starter model");
     const tight = await openFilesProblem(settings.maxConnections);
     if (tight !== null) logger.warn(tight);
-    return await run({ core, keys, settings, logger, signal, unlock: lock.release });
+    return await run({ core, keys, settings, logger, signal, unlock: lock.release, pulls: options.pulls ?? {} });
   } catch (error) {
     await lock.release();
     throw error;
@@ -111,6 +114,7 @@ async function run({
   logger,
   signal,
   unlock,
+  pulls,
 }: {
   readonly core: Core;
   readonly keys: LicenseKeys;
@@ -118,6 +122,7 @@ async function run({
   readonly logger: FastifyBaseLogger;
   readonly signal: AbortSignal;
   readonly unlock: () => Promise<void>;
+  readonly pulls: PullTimes;
 }): Promise<Gateway> {
   const { loop, store, admission, journal, router } = core;
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
@@ -148,6 +153,7 @@ async function run({
     status,
     waitTimeoutMs: settings.waitTimeoutMs,
     now: Date.now,
+    ...pulls,
   });
   const speechUse = createSpeechUse({
     store,
@@ -233,6 +239,7 @@ async function run({
       cutOff: cutOff.signal,
     },
     families: {
+      ...pulls,
       catalogue,
       edits,
       admission: {

@@ -7,6 +7,7 @@ import {
   embeddedSchema,
   embeddingsSchema,
   engineAnswerSchema,
+  healthSchema,
   messagesSchema,
   modelEntrySchema,
   modelListSchema,
@@ -152,5 +153,14 @@ export const compatOperations: readonly Operation[] = [
     },
     responses: [ok("That model.", json(modelEntrySchema))],
     errors: ["model_not_found"],
+  },
+  {
+    ...chat,
+    id: "health",
+    method: "GET",
+    path: "/health",
+    summary: "Check whether models can answer",
+    responses: [ok("They can.", json(healthSchema))],
+    errors: ["router_unavailable"],
   },
 ];

@@ -22,6 +22,9 @@ import type { Operation } from "./operation.ts";
 const common = { family: "native", key: "required", anyMediaType: true } as const;
 const chat = { ...common, scope: "chat" } as const;
 
+const zeroEjects =
+  "Below `/alpha/api` `keep_alive: 0` unloads it whatever else the body has, and nothing is generated; below `/api` the answer comes first, as in Ollama.";
+
 /** Routes of Ollama's that are answered by a plain no. */
 const absentOperations = (
   [
@@ -55,7 +58,7 @@ export const nativeOperations: readonly Operation[] = [
     method: "POST",
     path: "/chat",
     summary: "Chat",
-    description: "No messages: loads the model, or with `keep_alive: 0` unloads it.",
+    description: `No messages: loads the model, or with \`keep_alive: 0\` unloads it. ${zeroEjects}`,
     request: body(json(nativeChatSchema)),
     responses: [
       ok(
@@ -72,7 +75,7 @@ export const nativeOperations: readonly Operation[] = [
     method: "POST",
     path: "/generate",
     summary: "Continue a prompt",
-    description: "No prompt: loads the model, or with `keep_alive: 0` unloads it.",
+    description: `No prompt: loads the model, or with \`keep_alive: 0\` unloads it. ${zeroEjects}`,
     request: body(json(nativeGenerateSchema)),
     responses: [
       ok(

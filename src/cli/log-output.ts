@@ -1,6 +1,8 @@
 // Where the log goes: JSON lines for programs, and for a person at a terminal one short line each.
 import { Writable } from "node:stream";
 import type { WriteStream } from "node:tty";
+import pino, { type Logger } from "pino";
+import { wrapped } from "./wrap.ts";
 
 const levels: Readonly<Record<number, string>> = {
   10: "trace",
@@ -13,12 +15,18 @@ const levels: Readonly<Record<number, string>> = {
 /** Of every line; a person has no use for them. */
 const hidden = new Set(["level", "time", "pid", "hostname", "msg", "what", "err"]);
 
+/** A log of its own, for what is said whatever the log level. */
+export function jsonLines(stream: WriteStream): Logger {
+  return pino({}, stream);
+}
+
 export function logOutput(stream: WriteStream): WriteStream | Writable {
   if (!stream.isTTY) return stream;
   return new Writable({
     write: (chunk: Buffer, _encoding, done) => {
       // A progress bar may stand on the line.
-      for (const line of chunk.toString().split("\n")) if (line !== "") stream.write(`\r\u001b[K${readable(line)}\n`);
+      for (const line of chunk.toString().split("\n"))
+        if (line !== "") stream.write(`\r\u001b[K${wrapped(readable(line), stream.columns, " ".repeat(9))}\n`);
       done();
     },
   });
@@ -27,9 +35,10 @@ export function logOutput(stream: WriteStream): WriteStream | Writable {
 function readable(line: string): string {
   const entry = JSON.parse(line) as Record<string, unknown>;
   const time = new Date(Number(entry["time"])).toTimeString().slice(0, 8);
-  const { what, err } = entry as { what?: string; err?: { message?: string } };
+  const { what, error, err } = entry as { what?: string; error?: string; err?: { message?: string } };
   const fields = Object.entries(entry).filter(([key]) => !hidden.has(key));
   const rest = fields.map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`);
-  const text = [what ?? entry["msg"], err?.message, ...(what === undefined || Number(entry["level"]) > 30 ? rest : [])];
+  // Of an action what it was and why it failed is enough.
+  const text = what === undefined ? [entry["msg"], err?.message, ...rest] : [error ? `${what}: ${error}` : what];
   return `${time} ${levels[Number(entry["level"])] ?? ""}${text.filter((part) => part !== undefined && part !== "").join("  ")}`;
 }

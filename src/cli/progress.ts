@@ -2,12 +2,16 @@
 import type { WriteStream } from "node:tty";
 import type { InstallProgress } from "../engines/install/install.ts";
 import { bytesText, durationText } from "./amounts.ts";
+import { wrapped } from "./wrap.ts";
 
 export function installProgress(name: string, stream: WriteStream): (progress: InstallProgress) => void {
-  return stream.isTTY ? bar(name, stream) : lines(name, stream);
+  if (stream.isTTY) return installBar(name, stream);
+  return installSteps(({ phase, percent, detail }) =>
+    stream.write(`${name}: ${phase} ${percent === undefined ? detail : `${percent}%`}\n`),
+  );
 }
 
-function bar(name: string, stream: WriteStream): (progress: InstallProgress) => void {
+export function installBar(name: string, stream: WriteStream): (progress: InstallProgress) => void {
   return ({ phase, detail, done, total }) => {
     const share = total > 0 ? Math.min(1, done / total) : 0;
     const gauge = total > 0 ? `[${"#".repeat(Math.round(share * 24)).padEnd(24)}] ${Math.floor(share * 100)}% ` : "";
@@ -18,15 +22,22 @@ function bar(name: string, stream: WriteStream): (progress: InstallProgress) => 
   };
 }
 
+interface InstallStep {
+  readonly phase: InstallProgress["phase"];
+  /** Where it is known. */
+  readonly percent?: number;
+  readonly detail: string;
+}
+
 /** A log file wants to know that it goes on, not every package. */
-function lines(name: string, stream: WriteStream): (progress: InstallProgress) => void {
+export function installSteps(tell: (step: InstallStep) => void): (progress: InstallProgress) => void {
   let last = "";
   return ({ phase, detail, done, total }) => {
     const quarter = total > 0 ? Math.floor((4 * done) / total) : 0;
     const key = phase === "resolve" ? `${phase} ${detail}` : `${phase} ${quarter}`;
     if (key === last) return;
     last = key;
-    stream.write(`${name}: ${phase}${total > 0 ? ` ${25 * quarter}%` : ` ${detail}`}\n`);
+    tell({ phase, detail, ...(total > 0 ? { percent: 25 * quarter } : {}) });
   };
 }
 
@@ -52,16 +63,26 @@ export function transferProgress(name: string, stream: WriteStream): TransferVie
 
 function transferBar(name: string, stream: WriteStream): TransferView {
   let open = false;
+  let said = "";
+  const columns = Math.max(20, (stream.columns || 80) - 1);
   const write = (text: string): void => {
     open = true;
-    stream.write(`\r\u001b[K${text.slice(0, Math.max(20, (stream.columns || 80) - 1))}`);
+    stream.write(`\r\u001b[K${text.slice(0, columns)}`);
   };
   return {
     step: (step) => {
       const share = shareOf(step);
       write(`[${"#".repeat(Math.round(share * 24)).padEnd(24)}] ${Math.floor(share * 100)}% ${amounts(step)} ${name}`);
     },
-    say: (text) => write(`${name}: ${text}`),
+    say: (text) => {
+      const line = `${name}: ${text}`;
+      if (line === said) return;
+      said = line;
+      if (line.length <= columns) return write(line);
+      // Why it does not go on is worth more than one line, and stays.
+      stream.write(`\r\u001b[K${wrapped(line, columns, "  ")}\n`);
+      open = false;
+    },
     end: () => {
       if (open) stream.write("\n");
       open = false;

@@ -16,7 +16,10 @@ export async function rmCommand({ settings, operands, yes, json }: CommandLine):
   if (id === undefined || rest.length > 0)
     throw new GatewayError("invalid_request", "use `model-gateway rm ID [--yes]`");
   return withGateway(settings, async (client) => {
-    if (!yes && !(await isConfirmed(id, settings.command))) return 2;
+    if (!yes) {
+      await requireKnown(client, id);
+      if (!(await isConfirmed(id, settings.command))) return 2;
+    }
     // Links and blobs are counted in the answer: a person has files in mind. What cannot be told holds up no removal.
     const models = json
       ? []
@@ -38,17 +41,31 @@ export async function rmCommand({ settings, operands, yes, json }: CommandLine):
   });
 }
 
+/** Before the question: a name without a model needs none. Errors: `model_not_found`. */
+async function requireKnown(client: GatewayClient, id: string): Promise<void> {
+  try {
+    await client.remove(id, { dryRun: true });
+  } catch (error) {
+    if (!isNotFound(error) || (await nameInDocument(client, id)) === undefined) throw error;
+  }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof GatewayClientError && error.status === 404;
+}
+
+async function nameInDocument(client: GatewayClient, id: string): Promise<string | undefined> {
+  const { document } = await client.desired.get();
+  const names = (document.models ?? []).map((model) => (typeof model === "string" ? model : model.id));
+  return names.find((name) => name.toLowerCase() === id.toLowerCase());
+}
+
 /** null: there was nothing of it to delete, and the document names it no more. */
 async function removeOrGiveUp(client: GatewayClient, id: string): Promise<Removed | null> {
   try {
     return await client.remove(id);
   } catch (error) {
-    if (!(error instanceof GatewayClientError) || error.status !== 404) throw error;
-    const { document } = await client.desired.get();
-    const folded = id.toLowerCase();
-    const named = (document.models ?? [])
-      .map((model) => (typeof model === "string" ? model : model.id))
-      .find((name) => name.toLowerCase() === folded);
+    const named = isNotFound(error) ? await nameInDocument(client, id) : undefined;
     if (named === undefined) throw error;
     await client.desired.patch({ models: { [named]: null } }, { wait: true });
     return null;

@@ -1,10 +1,11 @@
-// Runs the gateway in the foreground and tells a newcomer what to do next.
+// Runs the gateway in the foreground and tells a newcomer what to do next: in words on a terminal, elsewhere as JSON lines.
+import type { WriteStream } from "node:tty";
 import pino from "pino";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { stopOnSignals } from "../lifecycle.ts";
 import type { Settings } from "../settings.ts";
-import { logOutput } from "./log-output.ts";
-import { installProgress } from "./progress.ts";
+import { jsonLines, logOutput } from "./log-output.ts";
+import { installBar, installSteps } from "./progress.ts";
 
 /** Where a license key could get into a log line. The raw packet is that of a request which the HTTP parser refused. */
 const secretFields = [
@@ -18,16 +19,23 @@ export async function serveCommand(settings: Settings): Promise<void> {
   const logger = pino({ level: settings.logLevel, redact: [...secretFields] }, logOutput(process.stderr));
   // A terminal that was closed takes no more words: that is no reason to end in disorder.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+  // Node prints its own in words.
+  process.removeAllListeners("warning").on("warning", (warning) => logger.warn({ err: warning }, "warning of Node"));
+  const announce = createAnnounce(process.stdout);
   const giveUp = new AbortController();
   const starting = startGateway({
     settings,
     logger,
-    onInstallProgress: installProgress("llama-server", process.stderr),
+    onInstallProgress: process.stderr.isTTY
+      ? installBar("llama-server", process.stderr)
+      : installSteps(({ phase, percent, detail }) =>
+          logger.info({ phase, percent, detail }, "installing llama-server"),
+        ),
     signal: giveUp.signal,
   });
   stopOnSignals(
     async () => {
-      console.log("Stopping: answers in flight may end first. A second signal stops at once.");
+      announce("Stopping: answers in flight may end first. A second signal stops at once.");
       giveUp.abort();
       const started = await starting.catch(() => null);
       await started?.stop();
@@ -39,8 +47,19 @@ export async function serveCommand(settings: Settings): Promise<void> {
     throw error;
   });
   if (gateway === null) return;
-  console.log(`Model Gateway listens on ${gateway.url}; its document is ${settings.configPath}`);
-  tellWhenReady(gateway);
+  const { url } = gateway;
+  const document = settings.configPath;
+  announce(`Model Gateway listens on ${url}; its document is ${document}`, { url, document });
+  tellWhenReady(gateway, announce);
+}
+
+/** `terminal`: how it looks there, where that is not the message itself. */
+type Announce = (message: string, fields?: object, terminal?: string) => void;
+
+function createAnnounce(stream: WriteStream): Announce {
+  if (stream.isTTY) return (message, _fields, terminal = message) => console.log(terminal);
+  const lines = jsonLines(stream);
+  return (message, fields = {}) => lines.info(fields, message);
 }
 
 interface ToldCondition {
@@ -55,21 +74,22 @@ interface ToldCondition {
 const passing = new Set(["NotStarted", "Starting", "EngineInstalling"]);
 
 /** Says once that it works, with a line to try; until then, why it does not. */
-function tellWhenReady(gateway: Gateway): void {
+function tellWhenReady(gateway: Gateway, announce: Announce): void {
   const stopFollowing = gateway.journal.follow(({ type, data }) => {
     const condition = data as ToldCondition;
     if (type !== "condition" || condition.subject !== "gateway") return;
     if (condition.type === "RouterReady" && condition.status === "False" && !passing.has(condition.reason ?? "")) {
-      console.log(`Not ready: ${condition.message ?? ""}`);
+      announce(`Not ready: ${condition.message ?? ""}`, { reason: condition.reason });
     }
     if (condition.type !== "Synced" || condition.status !== "True") return;
     stopFollowing();
     const name = gateway.status().models[0]?.id;
-    console.log(
-      name === undefined
-        ? "\nReady. No model yet: add one to the document."
-        : `\nReady. Try it:\n\n  ${tryLine(gateway, name)}\n`,
-    );
+    if (name === undefined) {
+      const message = "Ready. No model yet: add one to the document.";
+      return announce(message, {}, `\n${message}`);
+    }
+    const command = tryLine(gateway, name);
+    announce("Ready. Try it.", { try: command }, `\nReady. Try it:\n\n  ${command}\n`);
   });
 }
 

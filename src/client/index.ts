@@ -37,8 +37,8 @@ export interface GatewayClient {
   setContextSize(model: string, ctxSize: number, options?: CallOptions): Promise<ContextSizeSet>;
   /** Unloads it; its files stay. */
   eject(model: string, options?: CallOptions): Promise<Ejected>;
-  /** Deletes its files. */
-  remove(model: string, options?: CallOptions): Promise<Removed>;
+  /** Deletes its files; with `dryRun` it only says by its id which model that would be. */
+  remove(model: string, options?: CallOptions & { readonly dryRun?: boolean }): Promise<Removed>;
   pull(model: string, options?: PullOptions): Promise<void>;
   /** Repositories of GGUF models on the hub. */
   searchHub(q: string, options?: CallOptions & { readonly limit?: number }): Promise<HubRepos>;
@@ -71,7 +71,8 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
     models: async (call = {}) => (await transport.json<ModelList>("/v1/models", call)).data,
     setContextSize: (model, ctxSize, call) => post("/api/set-ctx-size", { model, ctx_size: ctxSize }, call),
     eject: (model, call) => post("/api/eject-model", { model }, call),
-    remove: (model, call) => post("/api/remove-model", { model }, call),
+    remove: (model, { dryRun, signal } = {}) =>
+      transport.json("/api/remove-model", { method: "POST", json: { model }, query: { dryRun }, signal }),
     pull: (model, call = {}) => pullModel(transport, model, call),
     searchHub: (q, { limit, signal } = {}) => transport.json("/api/hf/search", { query: { q, limit }, signal }),
     repoFiles: (repo, { signal } = {}) => transport.json("/api/hf/repo-files", { query: { repo }, signal }),

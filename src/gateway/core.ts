@@ -203,8 +203,8 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
       journal.record("action.progress", { key: action.key, kind: action.kind, ...progress }, `action ${action.key}`);
     },
     onSettled: (outcome) => {
-      tellOutcome(outcome, logger, journal);
       loop.settled(outcome);
+      tellOutcome(outcome, loop.backoff(), logger, journal);
     },
   });
   const observer = createObserver({

@@ -3,16 +3,27 @@ import type { FastifyBaseLogger } from "fastify";
 import { toGatewayError } from "../core/errors.ts";
 import { isProgress } from "../engines/router.ts";
 import type { RouterEvent } from "../engines/router-client.ts";
+import { steadyNow } from "../core/steady.ts";
 import type { Outcome } from "../execute/executor.ts";
 import type { Inventory } from "../execute/inventory.ts";
-import type { Pass } from "../reconcile/loop.ts";
+import { backoffKey, withRetry } from "../plan/actions.ts";
+import type { Loop, Pass } from "../reconcile/loop.ts";
 import type { Journal } from "../status/journal.ts";
 import { actionBody } from "../status/report.ts";
 
-export function tellOutcome({ action, ms, error }: Outcome, logger: FastifyBaseLogger, journal: Journal): void {
+/** `backoff`: with this outcome in it. */
+export function tellOutcome(
+  { action, ms, error }: Outcome,
+  backoff: ReturnType<Loop["backoff"]>,
+  logger: FastifyBaseLogger,
+  journal: Journal,
+): void {
   const fields = { what: action.message, kind: action.kind, key: action.key, reason: action.reason, ms };
   if (error) {
-    const told = { ...fields, code: error.code, error: error.message };
+    const isOver = error.code === "cancelled" || error.code === "shutting_down";
+    const next = backoff.get(backoffKey(action));
+    const text = next && !isOver ? withRetry(next, steadyNow()) : error.message;
+    const told = { ...fields, code: error.code, error: text };
     if (error.code === "cancelled") logger.info(told, "an action was given up");
     else logger.warn(told, "an action failed");
     journal.record("action.failed", { ...actionBody(action), code: error.code, message: error.message });

@@ -125,7 +125,8 @@ export function buildApp({
     looking(prefix, (inner) => audioRoutes(inner, speech));
   }
   for (const prefix of prefixes.llama) looking(prefix, (inner) => llamaRoutes(inner, families));
-  for (const prefix of prefixes.native) looking(prefix, (inner) => nativeRoutes(inner, families));
+  // At /api clients are Ollama's, and know its rule: generate, then unload.
+  for (const prefix of prefixes.native) looking(prefix, (inner) => nativeRoutes(inner, families, prefix !== "/api"));
   scope("", (inner) => gatewayRoutes(inner, own));
   looking("", (inner) => speechRoutes(inner, speech));
   scope("", (inner) => openApiRoute(inner, { prefixes, version: () => own.status().gateway.version }));

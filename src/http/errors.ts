@@ -1,5 +1,6 @@
 // One mapper per family: the same error in the shape that the family's clients read. Pure.
 import { type GatewayError, toGatewayError } from "../core/errors.ts";
+import { followedBy } from "../core/sentences.ts";
 
 export type Family = "gateway" | "compat" | "native";
 
@@ -24,7 +25,7 @@ export function renderError(family: Family | Dialect, thrown: unknown): Rendered
   const message = error.code === "internal" ? "internal error" : error.message;
   if (family === "gateway")
     return { status: error.status, body: { error: { code: error.code, message, hint: error.hint } } };
-  const told = hinted.has(error.code) ? `${message}. ${error.hint}` : message;
+  const told = hinted.has(error.code) ? followedBy(message, error.hint) : message;
   const type = error.status < 500 ? "invalid_request_error" : "server_error";
   return {
     status: error.status,
@@ -89,8 +90,8 @@ export function errorFrame(dialect: Dialect, thrown: unknown): string {
   return frameOf(dialect, renderError(dialect, thrown));
 }
 
-/** The same of a rendered error. */
-export function frameOf(dialect: Dialect, { body }: RenderedError): string {
+/** The same of a rendered error; `sequence` is its number, where the family's events have one. */
+export function frameOf(dialect: Dialect, { body }: RenderedError, sequence = 0): string {
   switch (dialect) {
     case "compat":
       return `data: ${JSON.stringify(body)}\n\n`;
@@ -100,7 +101,8 @@ export function frameOf(dialect: Dialect, { body }: RenderedError): string {
       // The documented event has its members at the top; OpenAI's own client takes only one with `error` for an error.
       const { error } = body as { readonly error: CompatError };
       const { message, code, param } = error;
-      return `event: error\ndata: ${JSON.stringify({ type: "error", code, message, param, error })}\n\n`;
+      const event = { type: "error", sequence_number: sequence, code, message, param, error };
+      return `event: error\ndata: ${JSON.stringify(event)}\n\n`;
     }
     case "native":
       return `${JSON.stringify(body)}\n`;

@@ -21,6 +21,8 @@ export interface Translator {
   readonly waiting?: { readonly headers: Readonly<Record<string, string>>; readonly tick: string };
   /** What to write for a chunk; null writes nothing. */
   chunk(chunk: Buffer): Uint8Array | string | null;
+  /** The number that an error frame gets, in a family whose events are numbered. */
+  nextSequence?(): number;
   /** What to write last (the whole answer, where it is sent whole); an error where the answer was cut. */
   end(): Uint8Array | string | GatewayError | null;
 }
@@ -191,12 +193,12 @@ function fail(raw: RawReply, translator: Translator, error: GatewayError): void 
 
 function refuse(
   raw: RawReply,
-  { family }: Translator,
+  { family, nextSequence }: Translator,
   rendered: RenderedError,
   headers: Readonly<Record<string, string>> = {},
 ): void {
   if (!raw.headersSent()) return answer(raw, rendered, headers);
-  raw.write(frameOf(family, rendered));
+  raw.write(frameOf(family, rendered, nextSequence?.()));
   raw.end();
 }
 

@@ -6,32 +6,27 @@ import { parseJsonBody } from "./json-body.ts";
 
 /** Sets up an encapsulated scope for a family. Families that pass bodies on get them as bytes, unparsed. */
 export function installFamily(app: FastifyInstance, family: Family): void {
-  if (family === "compat") {
-    app.removeAllContentTypeParsers();
-    app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-  } else {
-    app.removeAllContentTypeParsers();
-    // Ollama's own clients send JSON under any type or none; for the gateway's own routes the type is what keeps a
-    // web page's plain form post out.
-    app.addContentTypeParser(
-      family === "native" ? "*" : ["application/json", "application/merge-patch+json"],
-      { parseAs: "buffer" },
-      (_request, body: Buffer, done) => {
-        try {
-          done(null, parseJsonBody(body));
-        } catch (error) {
-          done(error as Error);
-        }
-      },
-    );
-  }
-  if (family === "native") {
-    // "Any" is meant: one that is no media type at all would be refused before the parser is asked.
-    app.addHook("onRequest", (request, _reply, done) => {
-      request.raw.headers["content-type"] = "application/json";
-      done();
-    });
-  }
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    family === "gateway" ? ["application/json", "application/merge-patch+json"] : "application/json",
+    { parseAs: "buffer" },
+    (_request, body: Buffer, done) => {
+      if (family === "compat") return done(null, body);
+      try {
+        done(null, parseJsonBody(body));
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  );
+  app.addHook("onRequest", ({ headers, raw }, _reply, done) => {
+    // The type keeps out a web page's plain form post, and what a page sends has an Origin: without one `curl -d` is fine.
+    // Ollama's own clients send JSON under any type or none.
+    const isForm = /^multipart\//i.test(headers["content-type"] ?? "");
+    if (family === "native" || (headers.origin === undefined && !isForm))
+      raw.headers["content-type"] = "application/json";
+    done();
+  });
   app.setErrorHandler((error, request, reply) => sendError(family, error, request, reply));
 }
 
@@ -78,8 +73,7 @@ function tooLargeMessage({ routeOptions: { bodyLimit, config } }: FastifyRequest
 const mediaTypes = ["application/json", "application/merge-patch+json", "multipart/form-data"] as const;
 
 function mediaTypeMessage({ server, headers }: FastifyRequest): string {
-  // The native family takes every type, but the framework none that is not written as one.
-  const expected = mediaTypes.filter((type) => server.hasContentTypeParser(type)).join(" or ") || mediaTypes[0];
+  const expected = mediaTypes.filter((type) => server.hasContentTypeParser(type)).join(" or ");
   const given = headers["content-type"];
   return given === undefined
     ? `the body has no Content-Type: ${expected} is expected`

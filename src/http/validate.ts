@@ -15,12 +15,12 @@ function compiled<T>(ajv: Ajv, schema: object): () => ValidateFunction<T> {
   return () => (fits ??= ajv.compile<T>(schema));
 }
 
-export function bodyCheck<T>(schema: object): Check<T> {
+export function bodyCheck<T>(schema: { readonly type?: string }): Check<T> {
   const check = compiled<T>(exact, schema);
   return (value) => {
     const fits = check();
     if (value === undefined || value === null)
-      throw new GatewayError("invalid_request", "the body is empty; a JSON object is expected");
+      throw new GatewayError("invalid_request", `the body is empty; a JSON ${schema.type ?? "object"} is expected`);
     if (fits(value)) return value;
     throw refusal(fits.errors ?? [], "field");
   };
@@ -65,7 +65,9 @@ function describe(error: ErrorObject, what: string): string {
     case "maxProperties":
       return `one of ${Object.keys(schema?.properties ?? {}).join(" and ")} is needed`;
     case "type":
-      return name === "" ? "the body must be a JSON object" : `${name} must be ${article(parameters["type"])}`;
+      return name === ""
+        ? `the body must be a JSON ${String(parameters["type"])}`
+        : `${name} must be ${article(parameters["type"])}`;
     case "enum":
       return `${name} must be one of ${(parameters["allowedValues"] as readonly unknown[]).join(", ")}`;
     case "minLength":
@@ -95,6 +97,6 @@ function nameOf(pointer: string): string {
     .split("/")
     .slice(1)
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
-    .map((part, index) => (index > 0 && /^\d+$/.test(part) ? `[${part}]` : index > 0 ? `.${part}` : part))
+    .map((part, index) => (/^\d+$/.test(part) ? `[${part}]` : index > 0 ? `.${part}` : part))
     .join("");
 }

@@ -93,7 +93,7 @@ export function createHubClient(options: HubHttpOptions): HubClient {
   return {
     async searchModels(query, limit, signal) {
       const search = new URLSearchParams({
-        search: query,
+        ...(query === "" ? {} : { search: query }),
         filter: "gguf",
         sort: "downloads",
         direction: "-1",

@@ -61,23 +61,36 @@ export function transferError(error: unknown, what: string, signal: AbortSignal 
   // An aborted request throws the signal's reason, whatever that is.
   if (signal?.aborted && (error === signal.reason || !(error instanceof GatewayError))) return cancelled(what);
   if (error instanceof GatewayError) return error;
-  const never = unreached.get(systemCode(error) ?? "");
+  const how = unreached.get(systemCode(error) ?? "");
   const message =
-    never === undefined
+    how === undefined
       ? `The connection to the hub broke while reading ${what}: ${reasonOf(error)}.`
-      : `The hub was not reached for ${what}: ${never} (${reasonOf(error)}).`;
+      : `cannot reach the hub (${how(placeOf(error) ?? "its address")}`;
   return new GatewayError("hub_unreachable", message, { cause: error });
 }
 
+const notResolved = (name: string): string => `${name} does not resolve); is this machine online?`;
+const noRoute = (place: string): string => `no route to ${place}); is this machine online?`;
+
 /** What keeps a connection from being made at all. */
-const unreached: ReadonlyMap<string, string> = new Map([
-  ["ENOTFOUND", "its name is not known here, as without a network"],
-  ["EAI_AGAIN", "its name cannot be looked up, as without a network"],
-  ["ECONNREFUSED", "nothing listens at its address"],
-  ["EHOSTUNREACH", "there is no way to its address"],
-  ["ENETUNREACH", "there is no network"],
-  ["UND_ERR_CONNECT_TIMEOUT", "its address does not answer"],
+const unreached: ReadonlyMap<string, (place: string) => string> = new Map([
+  ["ENOTFOUND", notResolved],
+  ["EAI_AGAIN", notResolved],
+  ["EHOSTUNREACH", noRoute],
+  ["ENETUNREACH", noRoute],
+  ["UND_ERR_CONNECT_TIMEOUT", (place) => `${place} does not answer); is this machine online?`],
+  ["ECONNREFUSED", (place) => `${place} refuses connections)`],
 ]);
+
+/** The name or address that a system's error is about. */
+function placeOf(error: unknown): string | undefined {
+  const { hostname, address, port, errors } = error as {
+    readonly [key in "hostname" | "address" | "port"]?: unknown;
+  } & { readonly errors?: unknown };
+  if (typeof hostname === "string") return hostname;
+  if (typeof address === "string") return typeof port === "number" ? `${address}:${port}` : address;
+  return Array.isArray(errors) && errors.length > 0 ? placeOf(errors[0]) : undefined;
+}
 
 /** Whether a signal was given because the gateway stops, and not because nobody wants the work any more. */
 export function isStopping(signal: AbortSignal): boolean {

@@ -1,5 +1,6 @@
-// The actions that the planner may ask for. Pure types.
+// The actions that the planner may ask for. Pure.
 import type { ErrorCode } from "../core/errors.ts";
+import { followedBy } from "../core/sentences.ts";
 import type { SpeechKind } from "./observed.ts";
 
 export const actionKinds = [
@@ -118,6 +119,11 @@ export interface Plan {
   readonly spared: readonly string[];
   /** Findings that no action mends, by model id. */
   readonly findings: ReadonlyMap<string, string>;
+}
+
+/** Why it failed, and when it is tried again. `now` in ms, by the clock of `until`. */
+export function withRetry({ message, until, stalled }: BackoffEntry, now: number): string {
+  return stalled ? message : followedBy(message, `Will retry in ${Math.max(1, Math.ceil((until - now) / 1000))} s`);
 }
 
 export function backoffKey(action: Action): string {

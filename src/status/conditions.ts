@@ -1,6 +1,7 @@
 // Conditions: what is true of the gateway and of each model, why, and since when. Pure.
 import { runnableContext } from "../core/context-size.ts";
 import type { OwnCommand } from "../core/own-command.ts";
+import { followedBy } from "../core/sentences.ts";
 import type { Desired } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import type { BackoffEntry, Plan } from "../plan/actions.ts";
@@ -141,7 +142,7 @@ function stalled({ plan, backoff }: StatusInput): Finding {
 }
 
 function explain({ message, hint }: BackoffEntry): string {
-  return `${message.replace(/\.$/, "")}. ${hint}`;
+  return followedBy(message, hint);
 }
 
 function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): Finding {

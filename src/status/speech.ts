@@ -1,5 +1,6 @@
 // What is said of speech: its condition, and its part of /status. Pure.
 import { restartAfterCrash } from "../core/backoff.ts";
+import { followedBy } from "../core/sentences.ts";
 import type { Desired } from "../desired/document.ts";
 import type { BackoffEntry, Plan } from "../plan/actions.ts";
 import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
@@ -61,7 +62,7 @@ function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { b
   const other = state.phase === "ready" ? state.choice : state.standIn;
   const meanwhile = isThere || other === null ? "" : `${other} still answers`;
   if (failure) {
-    const why = `${failure.message.replace(/\.$/, "")}. ${failure.hint.replace(/\.$/, "")}${meanwhile && `; ${meanwhile}`}`;
+    const why = `${followedBy(failure.message, failure.hint).replace(/\.$/, "")}${meanwhile && `; ${meanwhile}`}`;
     if (failure.reason === "HubUnreachable") return no("HubUnreachable", why);
     return no(isThere ? failure.reason : missing(kind), why);
   }

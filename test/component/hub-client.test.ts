@@ -59,8 +59,14 @@ describe("the hub client", () => {
     assert.equal(later.reachability().status, "unknown");
     await assert.rejects(
       later.resolveRevision("acme/demo", "main"),
-      unreachable(/^The hub was not reached for acme\/demo[^:]*: nothing listens at its address \(.*ECONNREFUSED/),
+      unreachable(/^cannot reach the hub \(127\.0\.0\.1:\d+ refuses connections\)$/),
     );
     assert.equal(later.reachability().status, "unreachable");
+    const nowhere = createHubClient({ endpoint: "http://no-such-hub.invalid", token: undefined });
+    t.after(() => nowhere.close());
+    await assert.rejects(
+      nowhere.resolveRevision("acme/demo", "main"),
+      unreachable(/^cannot reach the hub \(no-such-hub\.invalid does not resolve\); is this machine online\?$/),
+    );
   });
 });

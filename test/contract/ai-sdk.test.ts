@@ -1,5 +1,6 @@
-// The Vercel AI SDK with its provider for OpenAI-compatible servers, on the real engine.
+// The Vercel AI SDK with its providers for OpenAI-compatible servers and for OpenAI's own responses, on the real engine.
 import assert from "node:assert/strict";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import {
   APICallError,
@@ -66,6 +67,33 @@ contractTest("interface 4, Chat and model list: the AI SDK", async (t, contract)
         assert.deepEqual([text, steps.length], [says.afterTool, 2]);
         assert.equal(await streamText(rounds).text, says.afterTool);
         assert.deepEqual(asked, [weatherArguments, weatherArguments]);
+      });
+      await t.test("a tool that the SDK runs, by OpenAI's responses, streamed and not", async () => {
+        asked.length = 0;
+        const openai = createOpenAI({ baseURL: base, apiKey: key ?? "none" });
+        const rounds = {
+          model: openai.responses(contract.talker),
+          tools,
+          prompt: "weather?",
+          stopWhen: stepCountIs(2),
+          maxRetries: 0,
+        };
+        const { text, steps } = await generateText(rounds);
+        assert.deepEqual([text, steps.length], [says.afterTool, 2]);
+        const streamed = streamText(rounds);
+        assert.equal(await streamed.text, says.afterTool);
+        const { modelId, timestamp } = await streamed.response;
+        assert.equal(modelId, contract.talker);
+        assert.ok(Math.abs(timestamp.getTime() - Date.now()) < 60_000, String(timestamp));
+        assert.deepEqual(asked, [weatherArguments, weatherArguments]);
+        // The engine does not take the form in which the SDK's responses have earlier answers; its chat completions are for that.
+        const { messages } = await streamed.response;
+        const further = await generateText({
+          model: openai.chat(contract.talker),
+          messages: [{ role: "user", content: "weather?" }, ...messages, { role: "user", content: "hi" }],
+          maxRetries: 0,
+        });
+        assert.equal(further.text, says.hello);
       });
       await t.test("objects by a schema, streamed and not", async () => {
         const wanted = { schema, prompt: "as json, please", maxRetries: 0 } as const;

@@ -87,7 +87,7 @@ async function startSlow(t: TestContext): Promise<{ readonly host: string } & Pi
   const app = Fastify();
   void app.register(
     (inner, _options, done) => {
-      nativeRoutes(inner, deps);
+      nativeRoutes(inner, deps, false);
       done();
     },
     { prefix: "/api" },

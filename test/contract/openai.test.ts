@@ -112,6 +112,14 @@ test("interface 4, Chat and model list: the openai client", async (t) => {
           last = event.type;
         }
         assert.deepEqual([text, last], [says.long, "response.completed"]);
+        // The client's own accumulator: it finds items and parts by their indexes.
+        for (const [input, tools, types] of [
+          ["think", [], ["reasoning", "message"]],
+          ["hi", [tool], ["function_call"]],
+        ] as const) {
+          const whole = await client.responses.stream({ model, input, tools: [...tools] }).finalResponse();
+          assert.deepEqual([whole.output.map(({ type }) => type), whole.model], [types, model]);
+        }
       });
       await t.test("embeddings, as numbers and as the client asks by itself", async () => {
         const numbers = await client.embeddings.create({

@@ -18,13 +18,13 @@ import { isRunning } from "../support/processes.ts";
 test("a first start writes the starter and its document, and the curl line that it prints answers", async (t) => {
   const folders = await makeFolders(t);
   const serve = await startCommand(t, folders, ["serve"]);
-  const [, line] = await serve.output(/^ {2}(curl .*)$/m);
-  const { stdout } = await promisify(execFile)("sh", ["-c", line ?? ""]);
-  const said = [...stdout.matchAll(/^data: (\{.*\})$/gm)].map(
+  const [line = ""] = await serve.output(/^.*"try":.*$/m);
+  const { stdout } = await promisify(execFile)("sh", ["-c", (JSON.parse(line) as { try: string }).try]);
+  const pieces = [...stdout.matchAll(/^data: (\{.*\})$/gm)].map(
     (match) =>
       (JSON.parse(match[1] ?? "") as { choices: { delta: { content?: string } }[] }).choices[0]?.delta.content ?? "",
   );
-  assert.equal(said.join(""), starterSentence);
+  assert.equal(pieces.join(""), starterSentence);
   assert.match(stdout, /data: \[DONE\]/);
   assert.match(
     await readFile(folders.configPath, "utf8"),
@@ -32,10 +32,25 @@ test("a first start writes the starter and its document, and the curl line that 
   );
 
   serve.process.kill("SIGTERM");
-  assert.equal((await serve.exited).code, 0);
+  const ended = await serve.exited;
+  assert.equal(ended.code, 0);
   assert.deepEqual(await findLeftovers(folders.stateDir), []);
   await assert.rejects(access(join(folders.stateDir, "gateway.lock")));
+  // Nobody sits at a terminal there: every line is for a program.
+  const said = linesIn(ended.stdout);
+  assert.deepEqual(
+    said.map(({ msg }) => String(msg).split(" ")[0]),
+    ["Model", "Ready.", "Stopping:"],
+  );
+  assert.match(String(said[0]?.["url"]), /^http:\/\/127\.0\.0\.1:\d+$/);
+  assert.ok(linesIn(ended.stderr).some(({ msg }) => msg === "wrote a first document, with a starter model"));
 });
+
+function linesIn(output: string): Record<string, unknown>[] {
+  const lines = output.split("\n");
+  assert.equal(lines.pop(), "");
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
 
 test("a model cache that goes away and comes back is told in the log, once each", async (t) => {
   const folders = await makeTalkerFolders(t);
@@ -118,7 +133,8 @@ test("a port that is taken and flags that are none end with a clear word and exi
   ]) {
     const { code, stderr } = await runCommand(t, folders, args);
     assert.equal(code, 1, args.join(" "));
-    assert.match(stderr, /^model-gateway: /m, args.join(" "));
+    if (args[0] === "serve") assert.equal(linesIn(stderr)[0]?.["code"], "invalid_request", args.join(" "));
+    else assert.match(stderr, /^model-gateway: /m);
   }
 });
 

@@ -61,17 +61,34 @@ test("interface 3, keep_alive 0: loaded → not loaded", async (t) => {
     const { status, body } = await gateway.json("/api/chat", chatWith(model, "", { messages: [], keep_alive: 0 }));
     assert.deepEqual([status, body["done"], body["done_reason"]], [200, true, "unload"]);
   });
-  for (const [path, asked, answer] of [
-    ["/alpha/api/chat", {}, (body: Record<string, unknown>) => (body["message"] as { content: string }).content],
-    ["/alpha/api/generate", { prompt: "hi" }, (body: Record<string, unknown>) => body["response"]],
+  const answerOf = (body: Record<string, unknown>): unknown =>
+    (body["message"] as { content: string } | undefined)?.content ?? body["response"];
+  for (const [path, asked] of [
+    ["/alpha/api/chat", { messages: [{ role: "user", content: "hi" }], tools: "nonsense" }],
+    ["/alpha/api/generate", { prompt: "hi", options: { num_ctx: -1 } }],
   ] as const) {
-    await t.test(`${path} with something to answer: the answer first`, async () => {
-      const { status, body } = await gateway.json(
-        path,
-        chatWith(model, "hi", { ...asked, keep_alive: 0, stream: false }),
-      );
-      assert.deepEqual([status, answer(body), body["done_reason"]], [200, answersOf("acme/alpha").hello, "stop"]);
+    for (const stream of [true, false]) {
+      await t.test(`${path} ${stream ? "streamed" : "whole"}: an eject whatever else the body has`, async () => {
+        await gateway.ask(model);
+        assert.deepEqual(await loadedIds(gateway), [model]);
+        const { body } = await gateway.json(path, chatWith(`${model}.gguf`, "hi", { ...asked, keep_alive: 0, stream }));
+        assert.deepEqual(
+          [body["model"], answerOf(body), body["done"], body["done_reason"]],
+          [`${model}.gguf`, "", true, "unload"],
+        );
+        assert.deepEqual(await loadedIds(gateway), []);
+        times++;
+      });
+    }
+    await t.test(`${path} at /api: Ollama's rule, the answer first`, async () => {
+      const request = chatWith(model, "hi", { prompt: "hi", keep_alive: 0, stream: false });
+      const { status, body } = await gateway.json(path.replace("/alpha", ""), request);
+      assert.deepEqual([status, answerOf(body), body["done_reason"]], [200, answersOf("acme/alpha").hello, "stop"]);
       await unloaded(gateway, model, ++times);
+    });
+    await t.test(`${path}: an eject of a model that nobody knows`, async () => {
+      assert.equal((await gateway.json(path, chatWith("nothing", "hi", { keep_alive: 0 }))).status, 404);
+      assert.equal((await gateway.json(path, { ...chatWith("", ""), body: '{"keep_alive":0}' })).status, 400);
     });
   }
   await t.test("a keep_alive that is none", async () => {

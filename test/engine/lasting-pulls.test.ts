@@ -60,6 +60,34 @@ test("interface 4, Pull: what has begun is not given up for three failed tries",
   assert.equal(hub.sentBytes("late-Q8_0.gguf"), modelBytes(talkingModel("late")).length);
 });
 
+test("interface 4, Pull: a hub that goes away in the middle ends the pull, and its client hears from it until then", async (t) => {
+  const hub = await startLoopbackHub(t);
+  hub.addRepo("acme/half", { files: { "half-Q8_0.gguf": modelBytes(talkingModel("half")) } });
+  hub.dropAfter("half-Q8_0.gguf", 100_000);
+  const headers = { "retry-after": "3600" };
+  hub.failNext({ status: 429, headers, times: 99, match: ({ range }) => /^bytes=(?!0-)/.test(range ?? "") });
+  const gateway = await startTestGateway(t, {
+    yaml: "version: 1\n",
+    environment: { HF_ENDPOINT: hub.endpoint },
+    pulls: { pullPatienceMs: 2_000, pullRepeatMs: 50 },
+  });
+  // Tries in between, which bring nothing: each goes over what is here already.
+  let tries = 0;
+  const unfollow = gateway.gateway.journal.follow(({ type }) => {
+    if (type === "action.failed" && ++tries < 5) void gateway.json("/api/reconcile", { method: "POST" });
+  });
+  cleanUp(t, unfollow);
+  const records = await streamPull(gateway, "acme/half:Q8_0");
+  assert.equal(tries, 5);
+  assert.match(records.at(-1)?.error ?? "", /The hub asks to wait 3600 s/);
+  const said = records.filter(({ status }) => /asks to wait.*\. Will retry in 3600 s$/.test(status ?? ""));
+  assert.ok(said.length > 10, JSON.stringify(records));
+  assert.deepEqual(await documentModels(gateway), []);
+  const isEmpty = (files: readonly string[]): boolean => files.length === 0;
+  // A folder may go while it is read.
+  await until("nothing is left", () => leftovers(gateway.cacheDir).then(isEmpty, () => false));
+});
+
 test("interface 4, Pull: a removed model that the file names comes back as the file has it", async (t) => {
   const folders = await makeFolders(t);
   await writeFile(join(folders.stateDir, "mine-Q8_0.gguf"), modelBytes(talkingModel("mine")));

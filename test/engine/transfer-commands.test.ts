@@ -76,6 +76,9 @@ test("pull shows bytes, rate and time left, and is done when the router lists th
   const json = JSON.parse((await run("models", "--json")).stdout) as { models: { id: string; bytes: number }[] };
   assert.equal(json.models.find(({ id }) => id === model)?.bytes, size);
 
+  const nothing = await run("rm", "nope");
+  assert.equal(nothing.code, 1);
+  assert.match(nothing.stderr, /^model-gateway: model 'nope' not found/);
   const unasked = await run("rm", model);
   assert.equal(unasked.code, 2);
   assert.match(unasked.stderr, /Nobody can be asked here: .*--yes/);
@@ -86,6 +89,21 @@ test("pull shows bytes, rate and time left, and is done when the router lists th
   const again = await run("rm", model, "--yes");
   assert.equal(again.code, 1);
   assert.match(again.stderr, /not found/);
+});
+
+test("a hub that is away is said with what is the matter, and when it is asked again; rm gives the pull up", async (t) => {
+  const { hub, serve, run, start, document } = await commands(t);
+  await hub.close();
+  const why = `cannot reach the hub \\(${new URL(hub.endpoint).host} refuses connections\\)\\. Will retry in \\d+ s`;
+  const pulling = await start("pull", model);
+  await pulling.said(new RegExp(`^${model}: ${why}$`, "m"));
+  await serve.said(new RegExp(`"error":"${why}"`));
+  pulling.process.kill("SIGINT");
+  assert.equal((await pulling.exited).code, 130);
+  // It is in the document alone, which is enough to be asked about.
+  assert.equal((await run("rm", model)).code, 2);
+  assert.equal((await run("rm", model, "--yes")).code, 0);
+  assert.deepEqual((await document()).models, []);
 });
 
 test("Ctrl+C leaves: the pull goes on, and rm gives it up", async (t) => {

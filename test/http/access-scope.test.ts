@@ -17,7 +17,7 @@ const forChat: ReadonlySet<string> = new Set([
   "GET /status",
   ...["/beta/v1", "/v1", "/alpha/v1"].flatMap((prefix) => [
     ...asking.map((path) => `POST ${prefix}/${path}`),
-    ...["models", "models/{}"].map((path) => `GET ${prefix}/${path}`),
+    ...["models", "models/{}", "health"].map((path) => `GET ${prefix}/${path}`),
   ]),
   ...["/beta", ""].flatMap((prefix) => [
     ...[...asking.filter((path) => !path.startsWith("messages")), ...engineOnly].map(

@@ -33,7 +33,20 @@ test("requests of the compatible family", async (t) => {
     ["no object", { headers: json, body: "[]" }, 400, "invalid_request", /no JSON object/],
     ["no model", { headers: json, body: "{}" }, 400, "invalid_request", /model is missing/],
     ["an unknown model", { headers: json, body: '{"model":"none"}' }, 404, "model_not_found", /'none' not found/],
-    ["another type", { headers: { "content-type": "text/plain" }, body: "{}" }, 415, "unsupported_media_type", /json/],
+    [
+      "another type",
+      { headers: { "content-type": "text/plain" }, body: "{}" },
+      400,
+      "invalid_request",
+      /model is missing/,
+    ],
+    [
+      "another type from a page",
+      { headers: { "content-type": "text/plain", origin: "http://localhost" }, body: "{}" },
+      415,
+      "unsupported_media_type",
+      /json/,
+    ],
     [
       "too much",
       { headers: json, body: JSON.stringify({ x: "y".repeat(20_000) }) },
@@ -98,6 +111,17 @@ test("requests of the compatible family", async (t) => {
       headers: { ...json, authorization: "Bearer something-else", "anthropic-version": "2023-06-01" },
     });
     assert.equal(status, 200, JSON.stringify(body));
+  });
+  await t.test("embeddings: llama.cpp's shape without a version, OpenAI's with one", async () => {
+    const init = { method: "POST", body: JSON.stringify({ model: embedder, input: "a text" }) };
+    for (const path of ["/embeddings", "/beta/embeddings", "/embedding"]) {
+      const [first] = (await gateway.json(path, init)).body as unknown as { index: number; embedding: number[][] }[];
+      assert.deepEqual([first?.index, first?.embedding[0]?.length], [0, 64], path);
+    }
+    for (const path of ["/v1/embeddings", "/beta/v1/embeddings"]) {
+      const { data } = (await gateway.json(path, init)).body as { data?: { embedding: number[] }[] };
+      assert.equal(data?.[0]?.embedding.length, 64, path);
+    }
   });
   await t.test("keep_alive 0: the model is unloaded once it has answered", async () => {
     const { body } = await gateway.json("/v1/chat/completions", chatWith(alpha, "hi", { keep_alive: 0 }));

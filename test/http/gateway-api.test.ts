@@ -130,7 +130,7 @@ test("the document over HTTP", async (t) => {
     assert.equal(
       (await gateway.json("/api/desired", { method: "PUT", headers: { "content-type": "text/plain" }, body: "{}" }))
         .status,
-      415,
+      400,
     );
     assert.equal((await gateway.json("/api/desired?wait=true&timeout=never", send("PATCH", {}))).status, 400);
     assert.deepEqual((await gateway.json("/api/desired")).body["document"], before.body["document"]);
@@ -235,7 +235,7 @@ test("status, plan, health, events, and what is refused", async (t) => {
           body: "hi",
         })
       ).status,
-      415,
+      400,
     );
     const native = await gateway.json("/alpha/api/chat", send("POST", "nope"));
     assert.deepEqual(
@@ -252,19 +252,29 @@ test("status, plan, health, events, and what is refused", async (t) => {
     assert.equal(marked.status, 200, "a byte order mark is none of the body's");
   });
 
-  await t.test("bodies of another type, and what is expected instead", async () => {
-    const typed = async (path: string, type: string | null): Promise<readonly [number, string | undefined]> => {
-      const headers: Record<string, string> = type === null ? {} : { "content-type": type };
-      const method = path === "/api/desired" ? "PUT" : "POST";
+  await t.test("bodies of another type: taken as JSON, but for what a page sends", async () => {
+    const typed = async (
+      path: string,
+      type: string | null,
+      origin = "http://localhost",
+    ): Promise<readonly [number, string | undefined]> => {
+      const headers = { ...(type === null ? {} : { "content-type": type }), ...(origin === "" ? {} : { origin }) };
+      const method = path === "/api/desired?dryRun=true" ? "PATCH" : "POST";
       // Of text, fetch would name a type by itself.
       const answer = await gateway.json(path, { method, headers, body: Buffer.from("{}") });
-      return [answer.status, errorOf(answer).message];
+      return [answer.status, (answer.body["error"] as { message?: string } | undefined)?.message];
     };
+    const [trial, chat] = ["/api/desired?dryRun=true", "/v1/chat/completions"];
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "nonsense", null]) {
+      assert.deepEqual(await typed(trial, type, ""), [200, undefined], String(type));
+      assert.deepEqual(await typed(chat, type, ""), [400, "model is missing or no string"], String(type));
+    }
     const own = "application/json or application/merge-patch+json is expected";
-    assert.deepEqual(await typed("/api/desired", "text/plain"), [415, `the body is "text/plain": ${own}`]);
-    assert.deepEqual(await typed("/api/desired", "nonsense"), [415, `the body is "nonsense": ${own}`]);
-    assert.deepEqual(await typed("/api/desired", null), [415, `the body has no Content-Type: ${own}`]);
-    assert.deepEqual(await typed("/v1/chat/completions", "application/x-www-form-urlencoded"), [
+    assert.deepEqual(await typed(trial, "text/plain"), [415, `the body is "text/plain": ${own}`]);
+    assert.deepEqual(await typed(trial, "nonsense"), [415, `the body is "nonsense": ${own}`]);
+    assert.deepEqual(await typed(trial, null), [415, `the body has no Content-Type: ${own}`]);
+    assert.deepEqual(await typed(trial, "application/json"), [200, undefined]);
+    assert.deepEqual(await typed(chat, "application/x-www-form-urlencoded"), [
       415,
       'the body is "application/x-www-form-urlencoded": application/json is expected',
     ]);

@@ -14,7 +14,7 @@ test("what is tried, taken out and given another name", async (t) => {
 
   await t.test("a trial on a route that has none is refused and does nothing", async () => {
     for (const [path, body] of [
-      ["/api/remove-model?dryRun=true", { model }],
+      ["/api/eject-model?dryRun=true", { model }],
       ["/api/set-ctx-size?dryRun=true", { model, ctx_size: 700 }],
       ["/api/reconcile?dryRun=true", {}],
     ] as const) {
@@ -22,9 +22,22 @@ test("what is tried, taken out and given another name", async (t) => {
       assert.deepEqual([answer.status, codeOf(answer)], [400, "invalid_request"], path);
       assert.match(messageOf(answer), /unknown query parameter dryRun/, path);
     }
+    for (const query of ["dryrun=true", "dryRun=yes", "dryRun"])
+      assert.equal((await gateway.json(`/api/remove-model?${query}`, postWith({ model }))).status, 400, query);
     assert.deepEqual(await ids(), [model]);
     const { body } = await gateway.json("/api/desired");
     assert.deepEqual((body["document"] as { models: unknown }).models, [model]);
+  });
+
+  await t.test("a trial of a removal finds the model, and removes nothing", async () => {
+    const trial = (name: string): ReturnType<typeof gateway.json> =>
+      gateway.json("/api/remove-model?dryRun=true", postWith({ model: name }));
+    const found = await trial("ACME/alpha:Q8_0");
+    const nothing = { ok: true, model, deleted_files: 0, freed_bytes: 0, removed_preset_section: false };
+    assert.deepEqual([found.status, found.body], [200, nothing]);
+    assert.deepEqual([(await trial("nope")).status, (await trial("alpha")).status], [404, 404]);
+    assert.deepEqual(await ids(), [model]);
+    assert.deepEqual(gateway.gateway.status().removals, []);
   });
 
   await t.test("a name given by copy is in both families' lists", async () => {

@@ -11,6 +11,7 @@ const dates: Readonly<Record<string, string>> = {
   "src/gateway.ts": "license keys' ends, when a removal was asked for, since when it stops",
   "src/gateway/core.ts": "dates in the journal, the conditions and the inventory; ages of files",
   "src/gateway/kept.ts": "who changed the document when; when models were used",
+  "src/http/compat/generations.ts": "when a response was created",
   "src/hub/http.ts": "Retry-After may be a date",
   "src/hub/partial-owner.ts": "when the machine was started",
   "src/hub/partial-takeover.ts": "the age of a file",

@@ -32,6 +32,7 @@ test("it lists every setting, and none that does not exist", () => {
     "--json",
     "--yes",
     "--expires",
+    "--scope",
     "--threads",
     // Node's own.
     "--max-semi-space-size",

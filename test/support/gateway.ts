@@ -8,6 +8,7 @@ import type { TestContext } from "node:test";
 import pino, { type Logger } from "pino";
 import { inferTag } from "../../src/core/ids.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
+import type { PullTimes } from "../../src/http/edits/pull-patience.ts";
 import { blobPath } from "../../src/hub/layout.ts";
 import { linkSnapshot, writeRef } from "../../src/hub/link.ts";
 import { readSettings, type Settings } from "../../src/settings.ts";
@@ -122,6 +123,7 @@ export interface TestGatewayOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
   readonly logger?: Logger;
+  readonly pulls?: PullTimes;
 }
 
 /** The settings of a test's gateway: any port, its own folders, the engine that the tests use. */
@@ -158,7 +160,7 @@ export async function startTestGateway(t: TestContext, options: TestGatewayOptio
   if (options.yaml !== undefined) await folders.writeConfig(options.yaml);
   const settings = await testSettings(folders, options);
   const logger = options.logger ?? pino({ level: settings.logLevel }, pino.destination(2));
-  const gateway = await startGateway({ settings, logger });
+  const gateway = await startGateway({ settings, logger, ...(options.pulls ? { pulls: options.pulls } : {}) });
   cleanUp(t, () => gateway.stop());
   const until: TestGateway["until"] = (what, test, timeoutMs = 20_000) => untilStatus(gateway, what, test, timeoutMs);
   return {

@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WriteStream } from "node:tty";
 import { bytesText, durationText } from "../../src/cli/amounts.ts";
-import { transferProgress } from "../../src/cli/progress.ts";
+import { logOutput } from "../../src/cli/log-output.ts";
+import { installProgress, transferProgress } from "../../src/cli/progress.ts";
+import { wrapped } from "../../src/cli/wrap.ts";
 
 function stream(isTTY: boolean, columns = 80): { written: string[]; stream: WriteStream } {
   const written: string[] = [];
@@ -26,6 +28,48 @@ test("on a terminal one line is written over itself, and no wider than it", () =
   ]);
 });
 
+test("on a terminal what does not fit a line is wrapped between words, and said once", () => {
+  const { written, stream: terminal } = stream(true, 40);
+  const view = transferProgress("acme/a:Q8_0", terminal);
+  const message = "cannot reach the hub (hub.example does not resolve); is this machine online? Will retry in 20 s";
+  view.say(message);
+  view.say(message);
+  view.end();
+  assert.deepEqual(written, [
+    "\r\u001b[Kacme/a:Q8_0: cannot reach the hub\n" +
+      "  (hub.example does not resolve); is\n" +
+      "  this machine online? Will retry in 20\n" +
+      "  s\n",
+  ]);
+});
+
+test("wrapping: words that are longer than a line stay whole, and without a width nothing is wrapped", () => {
+  assert.equal(wrapped("a bb cccccccc d", 4), "a bb\ncccccccc\nd");
+  assert.equal(wrapped("one two three", 7, "  "), "one two\n  three");
+  assert.equal(wrapped("one two three", undefined), "one two three");
+  assert.equal(wrapped("one two three", 0), "one two three");
+});
+
+test("the log on a terminal: what an action was and why it failed, wrapped; elsewhere JSON as it is", () => {
+  const { written, stream: terminal } = stream(true, 60);
+  const entry = {
+    level: 40,
+    time: Date.parse("2026-01-01T10:00:00"),
+    what: "pull acme/a:Q8_0",
+    key: "model/acme/a:Q8_0",
+    error: "cannot reach the hub (hub.example does not resolve); is this machine online? Will retry in 20 s",
+    msg: "an action failed",
+  };
+  logOutput(terminal).write(`${JSON.stringify(entry)}\n`);
+  assert.deepEqual(written, [
+    "\r\u001b[K10:00:00 warning: pull acme/a:Q8_0: cannot reach the hub\n" +
+      "         (hub.example does not resolve); is this machine\n" +
+      "         online? Will retry in 20 s\n",
+  ]);
+  const { stream: file } = stream(false);
+  assert.equal(logOutput(file), file);
+});
+
 test("in a log there is a line at each tenth, and each word once", () => {
   const { written, stream: log } = stream(false);
   const view = transferProgress("m", log);
@@ -38,6 +82,17 @@ test("in a log there is a line at each tenth, and each word once", () => {
     "m: 0% 0 B of 1.00 kB\n",
     "m: 10% 100 B of 1.00 kB\n",
     "m: 100% 1.00 kB of 1.00 kB\n",
+  ]);
+});
+
+test("an install in a log: each step, and of a long one each quarter", () => {
+  const { written, stream: log } = stream(false);
+  const tell = installProgress("llama-server", log);
+  tell({ phase: "resolve", detail: "asking", done: 0, total: 0 });
+  for (const done of [0, 10, 30, 99, 100]) tell({ phase: "download", detail: "a file", done, total: 100 });
+  assert.deepEqual(written, [
+    "llama-server: resolve asking\n",
+    ...[0, 25, 75, 100].map((percent) => `llama-server: download ${percent}%\n`),
   ]);
 });
 

@@ -1,11 +1,12 @@
 // The routes whose requests go to a model's own process, and how each one's stream ends.
 import type { FastifyInstance } from "fastify";
-import { runGeneration } from "../exchange.ts";
+import { runGeneration, type Translator } from "../exchange.ts";
 import { sendError } from "../family.ts";
 import { withinScope } from "../keys/within-scope.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 import { passThrough, type StreamKind } from "./pass-through.ts";
 import { readRequest } from "./request.ts";
+import { completeResponses } from "./responses-stream.ts";
 
 interface GenerationRoute {
   readonly path: string;
@@ -28,12 +29,14 @@ export const compatGenerations: readonly GenerationRoute[] = [
   { path: "/reranking", upstream: "/v1/reranking", kind: "done", streams: false },
 ];
 
-/** What llama.cpp serves without a version: its own, and most of the above. */
+/** What llama.cpp serves without a version: its own, and those of the above that have the same shape there. */
 export const llamaGenerations: readonly GenerationRoute[] = [
-  ...compatGenerations.filter(({ kind }) => kind !== "messages"),
+  ...compatGenerations.filter(({ path, kind }) => kind !== "messages" && !/^\/(?:completions|embeddings)$/.test(path)),
   { path: "/completion", upstream: "/completion", kind: "llama" },
+  { path: "/completions", upstream: "/completions", kind: "llama" },
   { path: "/infill", upstream: "/infill", kind: "llama" },
   { path: "/embedding", upstream: "/embedding", kind: "done", streams: false },
+  { path: "/embeddings", upstream: "/embeddings", kind: "done", streams: false },
   { path: "/tokenize", upstream: "/tokenize", kind: "done", streams: false },
   { path: "/detokenize", upstream: "/detokenize", kind: "done", streams: false },
   { path: "/apply-template", upstream: "/apply-template", kind: "done", streams: false },
@@ -61,10 +64,16 @@ export function generationRoutes(
           body,
           stream: streams && stream,
           path: upstream,
-          translator: passThrough(kind),
+          translator: translatorFor(kind, model.id),
           ...withinScope(request, wishes),
         });
       },
     );
   }
+}
+
+function translatorFor(kind: StreamKind, model: string): Translator {
+  const translator = passThrough(kind);
+  if (kind !== "responses") return translator;
+  return completeResponses(translator, { model, createdAt: Math.floor(Date.now() / 1000) });
 }

@@ -4,6 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { installFamily } from "../family.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 import { compatGenerations, generationRoutes } from "./generations.ts";
+import { healthRoute } from "./health.ts";
 import { modelRoute, modelRoutes } from "./models.ts";
 
 export type { CompatRoutesDeps } from "./deps.ts";
@@ -13,4 +14,5 @@ export function compatRoutes(app: FastifyInstance, deps: CompatRoutesDeps): void
   generationRoutes(app, deps, compatGenerations);
   modelRoutes(app, deps);
   modelRoute(app, deps);
+  healthRoute(app, deps);
 }

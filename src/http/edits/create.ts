@@ -11,12 +11,13 @@ import { addAliasEdit, removeAliasEdit } from "./aliases.ts";
 import type { Edits } from "./edits.ts";
 import { ejectEdit } from "./eject.ts";
 import { pullEdit } from "./pull-model.ts";
+import type { PullTimes } from "./pull-patience.ts";
 import { removeEdit } from "./remove-model.ts";
 import { withSpeechRemoval } from "./remove-speech.ts";
 import { rosterEdits } from "./roster.ts";
 import { contextSizeEdit } from "./set-context-size.ts";
 
-export interface EditsDeps {
+export interface EditsDeps extends Pick<PullTimes, "pullPatienceMs"> {
   readonly store: DesiredStore;
   readonly loop: Loop;
   readonly admission: Admission;

@@ -15,6 +15,11 @@ export interface PullCall extends Call {
   readonly keep: boolean;
 }
 
+export interface RemoveCall extends Call {
+  /** Says what would be removed, and removes nothing. */
+  readonly dryRun?: boolean;
+}
+
 export interface Removed {
   readonly id: string;
   readonly deletedFiles: number;
@@ -52,7 +57,7 @@ export interface Edits {
   /** Unloads it once its answers are through; the files stay. */
   eject(name: string, call: Call): Promise<{ readonly id: string }>;
   /** Unloads it, deletes its files, takes it out of the document and the preset, and has the router told. */
-  remove(name: string, call: Call): Promise<Removed>;
+  remove(name: string, call: RemoveCall): Promise<Removed>;
   /**
    * Has it pulled, or joins a pull under way; resolves once the router lists it. A client that leaves, and a pull that
    * fails for good, take out of the document what this call had put in; with `keep` a client that leaves takes out nothing, and

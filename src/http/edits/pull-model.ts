@@ -5,6 +5,7 @@ import type { Desired } from "../../desired/document.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { Executor } from "../../execute/executor.ts";
 import type { HubClient } from "../../hub/client.ts";
+import { backoffKey, withRetry } from "../../plan/actions.ts";
 import { type CachedModel, findCached } from "../../plan/observed.ts";
 import type { Pass } from "../../reconcile/loop.ts";
 import type { Catalogue } from "../catalogue.ts";
@@ -14,8 +15,9 @@ import { namesInDocument } from "./naming.ts";
 import { type Claim, createClaims } from "./pull-claims.ts";
 import { requireMeant } from "./pull-meaning.ts";
 import { modelToPull } from "./pull-name.ts";
+import { createPullPatience, type PullTimes } from "./pull-patience.ts";
 
-export interface PullDeps extends WaitDeps {
+export interface PullDeps extends WaitDeps, Pick<PullTimes, "pullPatienceMs"> {
   readonly store: DesiredStore;
   readonly catalogue: Catalogue;
   readonly executor: Pick<Executor, "follow" | "running">;
@@ -24,10 +26,6 @@ export interface PullDeps extends WaitDeps {
 
 /** How long the router may take to list a model whose files are there, in ms. */
 const listedWithinMs = 60_000;
-/** What waits for the world to change is given up for its caller after so many tries: nobody waits for days. */
-const patience = 3;
-/** Unless a part of it is here: then only after so long, in ms, without a byte more. A router at home takes a minute to restart. */
-const patienceMs = 10 * 60_000;
 /** After these the document goes on wanting the model. */
 const noted: ReadonlySet<ErrorCode> = new Set(["suspended", "shutting_down"]);
 
@@ -83,36 +81,37 @@ async function untilFetched(
 ): Promise<Pass> {
   const { loop, executor } = deps;
   const actionKey = `model/${key}`;
-  let failures = 0;
-  /** When (ms) the last bytes came in; null: none did. */
-  let gainedAt: number | null = null;
-  let completed = 0;
-  const isGivenUp = (): boolean =>
-    !call.keep && (gainedAt === null ? failures >= patience : steadyNow() - gainedAt > patienceMs);
+  const patience = createPullPatience(steadyNow, deps.pullPatienceMs);
+  const isUnderWay = (): boolean => executor.running().some(({ action }) => action.key === actionKey);
   let final: GatewayError | null = null;
-  let told: string | null = null;
-  /** Not once more for each look at the world. */
-  const tellWaiting = (message: string): void => {
-    if (told !== message) tell({ kind: "waiting", message });
-    told = message;
+  let timer: NodeJS.Timeout | undefined;
+  /** For its client, which does not wait for days for what lies outside. A try that is under way ends by itself. */
+  const giveUpInTime = (error: GatewayError): void => {
+    clearTimeout(timer);
+    const left = patience.leftMs();
+    if (left === 0) final = error;
+    else if (Number.isFinite(left))
+      timer = setTimeout(() => {
+        if (isUnderWay()) return;
+        giveUpInTime(error);
+        loop.wake("pull");
+      }, left);
   };
+  const tellOnce = withoutRepeats(tell);
   const unfollow = executor.follow(actionKey, {
     progress: (_action, progress) => {
-      told = null;
-      if (progress.completed > completed) gainedAt = steadyNow();
-      completed = progress.completed;
-      tell({ kind: "progress", progress });
+      patience.progressed(progress);
+      tellOnce({ kind: "progress", progress });
     },
     settled: ({ action, error }) => {
       if (!error || action.kind === "model.remove" || error.code === "cancelled") return;
-      failures++;
-      if (error.reaction === "wait" && isGivenUp()) final = error;
-      else if (error.reaction !== "stall") tell({ kind: "retrying", message: error.message });
+      patience.failed();
+      if (error.reaction === "wait" && !call.keep) giveUpInTime(error);
     },
   });
   try {
     const underWay = executor.running().find(({ action }) => action.key === actionKey);
-    if (underWay?.progress) tell({ kind: "progress", progress: underWay.progress });
+    if (underWay?.progress) tellOnce({ kind: "progress", progress: underWay.progress });
     // What failed before is tried again: somebody asks for it.
     if (isHeldBack(deps, actionKey)) loop.retry();
     return await waitFor(deps, {
@@ -124,19 +123,34 @@ async function untilFetched(
         throwIfGivenUp(deps, pass, key, call.keep);
         const { cache } = pass.observed;
         if (cache.state === "unknown") {
-          tellWaiting(cache.why);
+          tellOnce({ kind: "waiting", message: cache.why });
           return false;
         }
         const own = pass.running.find(({ action }) => action.key === actionKey);
-        const crowded = pass.plan.held.find(({ action, why }) => why === "room" && action.key === actionKey);
-        if (crowded) tellWaiting(crowded.action.message);
-        if (own?.startedAt === null) tellWaiting(`${own.action.message}: waits for its turn`);
+        const held = pass.plan.held.find(({ action }) => action.key === actionKey);
+        const failure = held?.why === "backoff" && loop.backoff().get(backoffKey(held.action));
+        if (failure) tellOnce({ kind: "retrying", message: withRetry(failure, steadyNow()) }, failure.until);
+        if (held?.why === "room") tellOnce({ kind: "waiting", message: held.action.message });
+        if (own?.startedAt === null)
+          tellOnce({ kind: "waiting", message: `${own.action.message}: waits for its turn` });
         return !own && cachedIn(pass, key)?.complete === true && !isBeingRemoved(pass, key);
       },
     });
   } finally {
+    clearTimeout(timer);
     unfollow();
   }
+}
+
+/** Passes on what differs from the last news (by default in its message): each pass finds the same again. */
+function withoutRepeats(
+  tell: (news: PullNews) => void,
+): (news: Exclude<PullNews, { kind: "fetched" }>, said?: unknown) => void {
+  let told: unknown = null;
+  return (news, said = news.kind === "progress" ? null : news.message) => {
+    if (said === null || said !== told) tell(news);
+    told = said;
+  };
 }
 
 function isHeldBack({ loop }: PullDeps, actionKey: string): boolean {

@@ -4,11 +4,13 @@ import { isRepo, normaliseName, parseModelId } from "../../core/ids.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { type HubFile, selectFiles, tagsOf } from "../../hub/select.ts";
 import { isModelFileName } from "../../speech/transcription-models.ts";
-import { isVoiceId } from "../../speech/voices.ts";
 import type { Catalogue } from "../catalogue.ts";
 
 /** What no tag means where a repository has several models: what most people take. */
 const usualTag = "Q4_K_M";
+
+/** `de_DE-…`; any other word may be the id of a voice too, but a pull of `mistral` means a model. */
+const officialVoice = /^[a-z]{2,3}_[A-Z]{2}-/;
 
 /** More in one message nobody reads. */
 const mostNamed = 40;
@@ -53,15 +55,14 @@ function tagFor(repo: string, tree: readonly HubFile[]): string {
 function hereAlready(catalogue: Pick<Catalogue, "resolve">, name: string): string {
   const here = tryHere(catalogue, name);
   if (here !== undefined) return here;
-  if (isVoiceId(name) || isModelFileName(name)) {
-    const how = isVoiceId(name)
-      ? "a voice's name: it is pulled once the document names it (speech.synthesis.voice), or a request to /v1/audio/speech"
-      : "a transcription model's name: it is pulled once the document names it (speech.transcription.model)";
-    throw new GatewayError("invalid_request", `${JSON.stringify(name)} is ${how}`);
-  }
+  const speech = officialVoice.test(name)
+    ? "a voice: it is pulled once the document names it (speech.synthesis.voice), or a request to /v1/audio/speech"
+    : isModelFileName(name) &&
+      "a transcription model: it is pulled once the document names it (speech.transcription.model)";
+  if (speech) throw new GatewayError("invalid_request", `${JSON.stringify(name)} is ${speech}`);
   throw new GatewayError(
     "invalid_request",
-    `${JSON.stringify(name)} names no repository of the hub: a pull takes OWNER/NAME, OWNER/NAME:TAG or hf.co/OWNER/NAME:TAG`,
+    `${JSON.stringify(name)} names no repository: a pull takes OWNER/NAME, OWNER/NAME:TAG or hf.co/OWNER/NAME:TAG`,
   );
 }
 

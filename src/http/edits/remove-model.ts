@@ -28,6 +28,7 @@ export function removeEdit(deps: RemoveDeps): Edits["remove"] {
     const underWay = deps.store.current().document.removals.find((removal) => isNamed(removal, name));
     const model = underWay ? undefined : modelToRemove(deps, name);
     const id = underWay?.id ?? model?.id ?? name;
+    if (call.dryRun) return { id, ...nothing, removedPresetSection: false };
     let removed: RemovedFiles | null = null;
     const unfollow = deps.executor.follow(`model/${id}`, {
       settled: (outcome) => {

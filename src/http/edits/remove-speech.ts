@@ -13,6 +13,7 @@ export function withSpeechRemoval(
 ): Edits["remove"] {
   return async (name, call) => {
     if (!(await speechFiles.has(name))) return removeModel(name, call);
+    if (call.dryRun) return { id: name, deletedFiles: 0, freedBytes: 0, removedPresetSection: false };
     if (store.current().document.suspend) throw new GatewayError("suspended", "not done: the document says suspend");
     const removed = await speechFiles.remove(name);
     if (!removed) return removeModel(name, call);

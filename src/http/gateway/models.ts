@@ -3,15 +3,18 @@ import type { FastifyInstance } from "fastify";
 import {
   type ModelRequest,
   modelRequestSchema,
+  type RemoveQuery,
+  removeQuerySchema,
   type SetContextSize,
   setContextSizeSchema,
 } from "../../../schemas/own.ts";
 import { callOf } from "../call.ts";
 import type { Edits } from "../edits/edits.ts";
-import { bodyCheck } from "../validate.ts";
+import { bodyCheck, queryCheck } from "../validate.ts";
 
 const setContextSize = bodyCheck<SetContextSize>(setContextSizeSchema);
 const modelRequest = bodyCheck<ModelRequest>(modelRequestSchema);
+const removeQuery = queryCheck<RemoveQuery>(removeQuerySchema);
 
 export function modelRoutes(app: FastifyInstance, edits: Pick<Edits, "setContextSize" | "eject" | "remove">): void {
   app.post("/api/set-ctx-size", async (request, reply) => {
@@ -23,8 +26,9 @@ export function modelRoutes(app: FastifyInstance, edits: Pick<Edits, "setContext
     const { id } = await edits.eject(modelRequest(request.body).model, callOf(request, reply));
     return { ok: true, model: id };
   });
-  app.post("/api/remove-model", async (request, reply) => {
-    const removed = await edits.remove(modelRequest(request.body).model, callOf(request, reply));
+  app.post("/api/remove-model", { config: { query: ["dryRun"] } }, async (request, reply) => {
+    const dryRun = removeQuery(request.query).dryRun === "true";
+    const removed = await edits.remove(modelRequest(request.body).model, { ...callOf(request, reply), dryRun });
     return {
       ok: true,
       model: removed.id,

@@ -2,9 +2,10 @@
 
 import type { Catalogue } from "../catalogue.ts";
 import type { Edits } from "../edits/edits.ts";
+import type { PullTimes } from "../edits/pull-patience.ts";
 import type { ExchangeDeps } from "../exchange.ts";
 
-export interface NativeRoutesDeps extends ExchangeDeps {
+export interface NativeRoutesDeps extends ExchangeDeps, Pick<PullTimes, "pullRepeatMs"> {
   readonly catalogue: Catalogue;
   readonly edits: Edits;
 }

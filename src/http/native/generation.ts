@@ -8,20 +8,21 @@ import { clientLeft } from "../client-left.ts";
 import { runGeneration } from "../exchange.ts";
 import { type ModelWishes, withinScope } from "../keys/within-scope.ts";
 import { type AnswerShape, rfc3339, streamedAnswer, wholeAnswer } from "./answers.ts";
-import { type ChatEnd, type ChatRecord, chatEnd } from "./chat-records.ts";
+import { type ChatRecord, chatEnd } from "./chat-records.ts";
 import { parseChatRequest } from "./chat-request.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
-import { type JsonObject, taken } from "./fields.ts";
+import { type JsonObject, modelNameOf, parseBody, taken } from "./fields.ts";
 import { asChatChunk, generateRecord } from "./generate-records.ts";
 import { parseGenerateRequest } from "./generate-request.ts";
 import { requireCapabilities } from "./model-facts.ts";
-import type { CommonRequest, Need } from "./options.ts";
+import { type CommonRequest, keepsForNoTime, type Need } from "./options.ts";
 
 /** Images come in it. */
 const chatBody = { config: { body: "chat" } } as const;
 
-export function generationRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
+export function generationRoutes(app: FastifyInstance, deps: NativeRoutesDeps, zeroEjects: boolean): void {
   app.post("/chat", chatBody, (request, reply) => {
+    if (zeroEjects && keepsForNoTime(request.body)) return eject(deps, reply, namedIn(request.body), (end) => end);
     const chat = taken(parseChatRequest(request.body));
     return answer(deps, reply, chat, {
       path: "/v1/chat/completions",
@@ -31,6 +32,7 @@ export function generationRoutes(app: FastifyInstance, deps: NativeRoutesDeps): 
     });
   });
   app.post("/generate", chatBody, (request, reply) => {
+    if (zeroEjects && keepsForNoTime(request.body)) return eject(deps, reply, namedIn(request.body), generateRecord);
     const generate = taken(parseGenerateRequest(request.body));
     return answer(deps, reply, generate, {
       path: generate.path,
@@ -39,6 +41,23 @@ export function generationRoutes(app: FastifyInstance, deps: NativeRoutesDeps): 
       write: generateRecord,
     });
   });
+}
+
+function namedIn(body: unknown): string {
+  return taken(parseBody(body, (fields) => ({ name: modelNameOf(fields) }))).name;
+}
+
+/** Answers with one object, streamed or not, as Ollama does. */
+async function eject(
+  deps: NativeRoutesDeps,
+  reply: FastifyReply,
+  name: string,
+  write: (record: ChatRecord) => object,
+): Promise<object> {
+  withinScope(reply.request, { keepAlive: { kind: "seconds", seconds: 0 } });
+  const { id } = deps.catalogue.resolve(name);
+  await deps.edits.eject(id, { by: "http:keep_alive", signal: clientLeft(reply) });
+  return write(chatEnd(name, rfc3339(), "unload"));
 }
 
 interface Question extends CommonRequest {
@@ -58,18 +77,14 @@ async function answer(
   { path, upstream, read, write }: Wording,
 ): Promise<unknown> {
   const wishes = withinScope(reply.request, { contextSize: question.numCtx, keepAlive: question.keepAlive });
+  if (question.purpose === "unload") return eject(deps, reply, question.model, write);
   const model = deps.catalogue.resolve(question.model);
-  const done = (reason: ChatEnd["done_reason"]): ChatRecord => chatEnd(question.model, rfc3339(), reason);
-  if (question.purpose === "unload") {
-    await deps.edits.eject(model.id, { by: "http:keep_alive", signal: clientLeft(reply) });
-    return write(done("unload"));
-  }
   if (question.purpose !== "load" && isForEmbeddings(model.architecture ?? "", model.pooling))
     throw new GatewayError("not_capable", `"${question.model}" does not support ${question.purpose}`);
   await requireCapabilities(model, question.model, question.needs);
   if (question.purpose === "load") {
     await load(deps, model, wishes, clientLeft(reply));
-    return write(done("load"));
+    return write(chatEnd(question.model, rfc3339(), "load"));
   }
   const shape: AnswerShape = { model: question.model, topLogprobs: question.topLogprobs, read, write };
   await runGeneration(deps, reply, {

@@ -76,7 +76,16 @@ export function settingsOf(body: JsonObject): EngineSettings {
 
 /** Nothing to answer: the model is to be loaded or, where it is to be kept for no time at all, unloaded. */
 export function idlePurposeOf({ keepAlive }: CommonRequest): "load" | "unload" {
-  return keepAlive.kind === "seconds" && keepAlive.seconds === 0 ? "unload" : "load";
+  return isNoTime(keepAlive) ? "unload" : "load";
+}
+
+/** `keep_alive: 0`. Nothing else of the body is read, or need be right. */
+export function keepsForNoTime(body: unknown): boolean {
+  return isObject(body) && isNoTime(parseKeepAlive(body["keep_alive"]));
+}
+
+function isNoTime(keepAlive: KeepAlive | null): boolean {
+  return keepAlive?.kind === "seconds" && keepAlive.seconds === 0;
 }
 
 export function keepAliveOf(value: unknown): KeepAlive {

@@ -10,6 +10,9 @@ import type { NativeRoutesDeps } from "./deps.ts";
 import { booleanOf, modelNameOf, parseBody, taken } from "./fields.ts";
 import { createPullRecords, type PullRecord } from "./pull-records.ts";
 
+/** Clients and proxies drop a stream that says nothing for minutes, as one does while the hub is away. */
+const defaultRepeatMs = 10_000;
+
 /** A failure within this time still gets a status of its own; clients give up on one that says nothing for long. */
 const firstRecordMs = 1_000;
 
@@ -30,15 +33,16 @@ export function pullRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
       await deps.edits.pull(name, call, () => undefined);
       return { status: "success" };
     }
-    await streamed(reply, (tell) => deps.edits.pull(name, call, tell));
+    await streamed(reply, deps.pullRepeatMs ?? defaultRepeatMs, (tell) => deps.edits.pull(name, call, tell));
     return reply;
   });
 }
 
 type Tell = Parameters<NativeRoutesDeps["edits"]["pull"]>[2];
 
-async function streamed(reply: FastifyReply, pull: (tell: Tell) => Promise<unknown>): Promise<void> {
+async function streamed(reply: FastifyReply, repeatMs: number, pull: (tell: Tell) => Promise<unknown>): Promise<void> {
   const records = createPullRecords(steadyNow);
+  let latest: PullRecord | undefined;
   const held: PullRecord[] = [];
   let raw: ReturnType<typeof createRawReply> | null = null;
   /** The client does not read: how far it is can be left out then. */
@@ -54,8 +58,13 @@ async function streamed(reply: FastifyReply, pull: (tell: Tell) => Promise<unkno
         blocked = false;
       });
     }
+    latest = list.at(-1);
+    repeat.refresh();
     blocked = !raw.write(list.map((record) => `${JSON.stringify(record)}\n`).join(""));
   };
+  const repeat = setInterval(() => {
+    if (latest && !blocked) write([latest]);
+  }, repeatMs);
   const tell = (list: readonly PullRecord[]): void => {
     held.push(...list);
     // That it begins can wait until it surely does: a repository that nobody has is a 404 then.
@@ -72,6 +81,7 @@ async function streamed(reply: FastifyReply, pull: (tell: Tell) => Promise<unkno
     last = errorFrame("native", error);
   } finally {
     clearTimeout(patience);
+    clearInterval(repeat);
   }
   finish(raw, last);
 }

@@ -14,9 +14,10 @@ export type { NativeRoutesDeps } from "./deps.ts";
 /** The version of Ollama's API that is spoken here; clients refuse to talk to one below 0.6.4. */
 const apiVersion = "0.20.0";
 
-export function nativeRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
+/** `zeroEjects`: `keep_alive: 0` unloads and answers nothing, whatever else the body has, as the interface has it. */
+export function nativeRoutes(app: FastifyInstance, deps: NativeRoutesDeps, zeroEjects: boolean): void {
   installFamily(app, "native");
-  generationRoutes(app, deps);
+  generationRoutes(app, deps, zeroEjects);
   embeddingRoutes(app, deps);
   libraryRoutes(app, deps);
   pullRoutes(app, deps);

@@ -81,6 +81,7 @@ test("an error in mid-stream is a frame of the family", () => {
   assert.equal(event, "event: error");
   assert.deepEqual(JSON.parse(data?.slice("data: ".length) ?? ""), {
     type: "error",
+    sequence_number: 0,
     code: "upstream_failed",
     message: "two\nlines",
     param: null,
