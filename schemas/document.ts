@@ -152,6 +152,12 @@ export const documentSchema = {
       type: "boolean",
       description: "Delete models that this gateway pulled and this document no longer names.",
     },
+    pruneAfter: {
+      type: "integer",
+      minimum: 0,
+      maximum: 31_536_000,
+      description: "Seconds that a model stays after it has left this document; 60 if absent.",
+    },
     allowEmpty: { type: "boolean", description: "Let an empty list of models prune everything." },
     suspend: { type: "boolean", description: "Observe and plan, but change nothing." },
     rpc: rpcSchema,

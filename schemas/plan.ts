@@ -57,10 +57,11 @@ export const heldActionSchema = {
   description: "An action that is due and not started.",
   type: "object",
   additionalProperties: false,
-  required: [...actionRequired, "held"],
+  required: [...actionRequired, "held", "because", "until"],
   properties: {
     ...actionProperties,
-    held: { enum: ["suspended", "backoff", "stalled", "waiting", "room", "settling"] },
+    held: { enum: ["suspended", "backoff", "stalled", "waiting", "room", "settling", "prune"] },
+    because: { type: "string", description: "Why it is held." },
     until: { type: ["string", "null"], description: "ISO 8601: not before this." },
   },
 } as const;
@@ -74,7 +75,7 @@ export const planSchema = {
   properties: {
     dryRun: { const: true, description: "Nothing was changed." },
     generation: { type: "integer" },
-    converged: { type: "boolean", description: "Everything is as the document says." },
+    converged: { type: "boolean", description: "Everything is as the document says, but for models that are pruned later." },
     actions: { type: "array", items: actionSchema },
     running: { type: "array", items: runningActionSchema },
     held: { type: "array", items: heldActionSchema },

@@ -103,8 +103,13 @@ export interface BackoffEntry {
 
 export interface HeldAction {
   readonly action: Action;
-  /** `waiting`: another action comes first; `room`: the disk has too little; `settling`: the document has just changed. */
-  readonly why: "suspended" | "backoff" | "stalled" | "waiting" | "room" | "settling";
+  /**
+   * `waiting`: something else comes first; `room`: the disk has too little; `settling`: the document has just changed; `prune`: a
+   * deletion comes last, and after the document's `pruneAfter`.
+   */
+  readonly why: "suspended" | "backoff" | "stalled" | "waiting" | "room" | "settling" | "prune";
+  /** For people. */
+  readonly because: string;
   readonly until: number | null;
 }
 
@@ -118,6 +123,11 @@ export interface Plan {
   readonly spared: readonly string[];
   /** Findings that no action mends, by model id. */
   readonly findings: ReadonlyMap<string, string>;
+}
+
+/** Nothing left to do now: prunes have a time of their own. */
+export function isAtRest({ actions, held }: Plan): boolean {
+  return actions.length === 0 && held.every(({ why }) => why === "prune");
 }
 
 export function backoffKey(action: Action): string {

@@ -6,7 +6,7 @@ import { equalJson } from "../core/merge-patch.ts";
 import type { DesiredState } from "../desired/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
-import { type Action, type BackoffEntry, backoffKey, type Plan, type RunningAction } from "../plan/actions.ts";
+import { type Action, type BackoffEntry, backoffKey, isAtRest, type Plan, type RunningAction } from "../plan/actions.ts";
 import { type Observed, speechKinds } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
 import type { Needs } from "../plan/room.ts";
@@ -176,6 +176,9 @@ export function createLoop(options: {
         options.executor().cancel(action.key);
       const isAsked = action.kind === "voice.pull" && action.requested === true;
       if (lane === "speech-transfer" && !speech.includes(action.key) && !isAsked) options.executor().cancel(action.key);
+      // Its drain takes up to 30 s: time enough to put the model back.
+      if (action.kind === "model.remove" && !action.requested && !found.actions.some(({ key }) => key === action.key))
+        options.executor().cancel(action.key);
       if (lane !== "transfer" || !("model" in action)) continue;
       const instead = planned.get(action.key);
       if (instead ? !isSameTransfer(instead, action) : !named.has(action.model)) options.executor().cancel(action.key);
@@ -287,11 +290,9 @@ function isSameTransfer(a: Action, b: Action): boolean {
   return a.kind === "model.import" && b.kind === "model.import" && a.source === b.source;
 }
 
-/** Nothing left that will be done: what the document asks for and cannot be had does not count as left. */
+/** Nothing left that will be done now: what the document asks for and cannot be had does not count as left. */
 export function isSettled({ plan: found, running, observed }: Pass): boolean {
-  return (
-    found.actions.length === 0 && found.held.length === 0 && running.length === 0 && observed.router.phase === "ready"
-  );
+  return isAtRest(found) && running.length === 0 && observed.router.phase === "ready";
 }
 
 /** Everything is as the document says. */
