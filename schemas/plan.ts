@@ -66,6 +66,21 @@ export const heldActionSchema = {
   },
 } as const;
 
+export const sourceSchema = {
+  title: "Source",
+  description: "How gateway.yaml stands.",
+  type: "object",
+  additionalProperties: false,
+  required: ["path", "valid", "reason", "message", "problems"],
+  properties: {
+    path: { type: "string" },
+    valid: { type: "boolean" },
+    reason: { type: "string", description: "As the condition SourceValid has it." },
+    message: { type: "string" },
+    problems: { type: "array", items: { type: "object" } },
+  },
+} as const;
+
 export const planSchema = {
   title: "Plan",
   description: "What will be done, and what cannot be.",
@@ -74,8 +89,13 @@ export const planSchema = {
   required: ["generation", "converged", "actions", "running", "held", "unmanaged", "spared", "findings"],
   properties: {
     dryRun: { const: true, description: "Nothing was changed." },
+    stateDir: { type: "string", description: "The gateway's state folder; not of a dry run." },
+    source: { ...sourceSchema, description: "How gateway.yaml stands; not of a dry run." },
     generation: { type: "integer" },
-    converged: { type: "boolean", description: "Everything is as the document says, but for models that are pruned later." },
+    converged: {
+      type: "boolean",
+      description: "Everything is as the document says, but for models that are pruned later.",
+    },
     actions: { type: "array", items: actionSchema },
     running: { type: "array", items: runningActionSchema },
     held: { type: "array", items: heldActionSchema },

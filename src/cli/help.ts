@@ -30,10 +30,10 @@ ${settingRows
 export function helpText(): string {
   const settings = settingRows.map(told);
   const shared = sharedVariables.map((row) => `  ${row.variable} (default ${row.fallback})\n      ${row.meaning}`);
-  return `Usage: model-gateway [COMMAND] [SETTINGS]
+  return `Usage: model-gateway COMMAND [SETTINGS]
 
 Commands:
-  serve            run the gateway (the default)
+  serve            run the gateway
   plan             what would be done: exit 0 nothing, 2 changes, 1 error
   status           what is true: exit 0 ready, 2 not ready, 1 error
   models           what lies in the model cache: sizes, last use, what is stale;

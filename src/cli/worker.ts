@@ -25,9 +25,7 @@ const defaultPort = 50_052;
 const unknownAddress = "ADDRESS";
 
 /** Runs until a signal ends it. */
-export async function workerCommand({ operands, settings, worker }: CommandLine): Promise<number> {
-  if (operands.length > 0)
-    throw new GatewayError("invalid_request", "use `model-gateway worker [--host HOST] [--port PORT] [--threads N]`");
+export async function workerCommand({ settings, worker }: CommandLine): Promise<number> {
   const port = wholeNumber("--port", worker.port ?? String(defaultPort), 65_535);
   const threads = worker.threads === undefined ? null : wholeNumber("--threads", worker.threads, 4096);
   const asked = worker.host ?? "127.0.0.1";

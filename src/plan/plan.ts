@@ -46,7 +46,7 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
     if (isSuspended) hold("suspended", "the document says suspend");
     else if (entry?.stalled) hold("stalled", `it failed: ${entry.message}`);
     else if (missing !== null)
-      held.push({ action: withoutRoom(action, missing), why: "room", because: missing, until: null });
+      held.push({ action: withoutRoom(action, missing), why: "room", because: "the disk is too full", until: null });
     else if (prune) hold("prune", prune.because, prune.until);
     else if (until > context.now) hold("backoff", entry ? `it failed: ${entry.message}` : "it ended by itself", until);
     else if (settles && (context.settledAt ?? 0) > context.now)

@@ -42,13 +42,7 @@ function planPull(kind: SpeechKind, state: SpeechState, wanted: string): Candida
     : [{ action: { ...base, kind: "voice.pull", voice: wanted, reason: "VoiceAbsent" }, notBefore: 0 }];
 }
 
-function planEngine(
-  kind: SpeechKind,
-  state: SpeechState,
-  wanted: string,
-  isNeeded: boolean,
-  now: number,
-): Candidate[] {
+function planEngine(kind: SpeechKind, state: SpeechState, wanted: string, isNeeded: boolean, now: number): Candidate[] {
   const isThere = state.cached.includes(wanted);
   // The one before serves until the next one is there.
   const next = isThere ? wanted : state.standIn;

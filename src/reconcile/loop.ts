@@ -6,7 +6,14 @@ import { equalJson } from "../core/merge-patch.ts";
 import type { DesiredState } from "../desired/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
-import { type Action, type BackoffEntry, backoffKey, isAtRest, type Plan, type RunningAction } from "../plan/actions.ts";
+import {
+  type Action,
+  type BackoffEntry,
+  backoffKey,
+  isAtRest,
+  type Plan,
+  type RunningAction,
+} from "../plan/actions.ts";
 import { type Observed, speechKinds } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
 import type { Needs } from "../plan/room.ts";
@@ -17,6 +24,7 @@ import { createSizeBook, type SizeBook } from "./size-book.ts";
 
 /** What a pass found. */
 export interface Pass {
+  /** Counts passes that began. */
   readonly number: number;
   readonly at: number;
   readonly desired: DesiredState;
@@ -40,11 +48,12 @@ export interface Loop {
   /** What transfers need of the disk, as far as it is known now. */
   needs(): Needs;
   /**
-   * Resolves with the first pass that has seen the generation and satisfies the test.
+   * Resolves with the first pass that has seen the generation and satisfies the test; `fresh`: one that begins after the call.
    * Errors: `wait_timeout`, `shutting_down`, and whatever the test throws.
    */
   waitFor(options: {
     generation: number;
+    fresh?: boolean;
     timeoutMs: number;
     signal?: AbortSignal;
     test: (pass: Pass) => boolean;
@@ -124,6 +133,7 @@ export function createLoop(options: {
   }
 
   async function pass(): Promise<void> {
+    const number = ++count;
     const desired = options.desired();
     if (desired.generation !== seenGeneration) {
       // A new document is a new chance for what had failed.
@@ -149,7 +159,7 @@ export function createLoop(options: {
     cancelUnwanted(desired, found);
     for (const action of found.actions) options.executor().submit(action);
     last = {
-      number: ++count,
+      number,
       at: options.now(),
       desired,
       observed,
@@ -235,8 +245,9 @@ export function createLoop(options: {
     last: () => last,
     backoff: backoff.entries,
     needs,
-    waitFor: ({ generation, timeoutMs, signal, test }) =>
+    waitFor: ({ generation, fresh, timeoutMs, signal, test }) =>
       new Promise((resolve, reject) => {
+        const begun = fresh ? count : 0;
         const deadline = setTimeout(
           () => waiter.fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`)),
           timerMs(timeoutMs),
@@ -249,7 +260,7 @@ export function createLoop(options: {
         }
         const waiter: Waiter = {
           check: (pass) => {
-            if (pass.desired.generation < generation) return;
+            if (pass.desired.generation < generation || pass.number <= begun) return;
             try {
               if (!test(pass)) return;
             } catch (error) {

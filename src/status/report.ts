@@ -30,7 +30,7 @@ export interface StatusReport {
   readonly health: "Healthy" | "Progressing" | "Degraded" | "Suspended";
   readonly generation: number;
   readonly observedGeneration: number;
-  readonly source: { readonly path: string; readonly valid: boolean; readonly problems: readonly object[] };
+  readonly source: SourceStatus;
   readonly conditions: readonly Condition[];
   readonly models: readonly ModelStatus[];
   readonly running: readonly object[];
@@ -104,7 +104,7 @@ export interface ReportInput {
 }
 
 export function statusReport(input: ReportInput): StatusReport {
-  const { desired, pass, router, conditions, source } = input;
+  const { desired, pass, router, conditions } = input;
   const isObserved = pass?.desired.generation === desired.generation;
   const isReady = conditions.some((condition) => condition.type === "Ready" && condition.status === "True");
   return {
@@ -126,7 +126,7 @@ export function statusReport(input: ReportInput): StatusReport {
     health: healthOf(conditions, desired.document.suspend),
     generation: desired.generation,
     observedGeneration: pass?.desired.generation ?? 0,
-    source: { path: source.path, valid: source.valid, problems: source.problems },
+    source: input.source,
     conditions: conditions.map((condition) => whileStopping(condition, input.stoppingSince)),
     models: input.models,
     running: input.running.map(runningBody),

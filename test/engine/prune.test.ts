@@ -99,7 +99,9 @@ test("what a pull of a sibling carried along to a newer revision is pruned too, 
   const files = { "m-Q8_0.gguf": bytes, "m-Q4_0.gguf": four, "mmproj-F16.gguf": projector };
   const { hub, gateway, other, root } = await started(t, files);
   hub.updateRepo(repo, { files: { ...files, "README.md": Buffer.from("new") } });
-  await gateway.writeConfig(`version: 1\nprune: true\npruneAfter: 0\nmodels: ["${other}", "${eight}", "${repo}:Q4_0"]\n`);
+  await gateway.writeConfig(
+    `version: 1\nprune: true\npruneAfter: 0\nmodels: ["${other}", "${eight}", "${repo}:Q4_0"]\n`,
+  );
   await applied(gateway, 2);
   assert.equal((await world(root)).filter((line) => line.includes("m-Q8_0.gguf")).length, 2);
   await gateway.writeConfig(`version: 1\nprune: true\npruneAfter: 0\nmodels: ["${other}", "${eight}"]\n`);

@@ -96,7 +96,7 @@ test("the whole status of a gateway at rest", () => {
     health: "Healthy",
     generation: 3,
     observedGeneration: 3,
-    source: { path: "/gateway.yaml", valid: true, problems: [] },
+    source: atRest.source,
     conditions: atRest.conditions,
     models: [],
     running: [],
@@ -189,7 +189,12 @@ const variants: readonly (readonly [
   ],
   [
     "what is held",
-    { pass: { desired: state(3), plan: plan({ held: [{ action: pull, why: "backoff", because: "it failed", until: 5 }] }) } },
+    {
+      pass: {
+        desired: state(3),
+        plan: plan({ held: [{ action: pull, why: "backoff", because: "it failed", until: 5 }] }),
+      },
+    },
     { planned: [{ ...actionBody(pull), held: "backoff", because: "it failed", until: "1970-01-01T00:00:00.005Z" }] },
   ],
 ];
