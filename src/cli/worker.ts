@@ -7,6 +7,7 @@ import { steadyNow } from "../core/steady.ts";
 import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
 import { freePort } from "../engines/free-port.ts";
 import { installEngine } from "../engines/install/install.ts";
+import { rehomeEngines } from "../engines/install/rehome.ts";
 import { endLeftovers } from "../engines/leftovers.ts";
 import { locateEngine, whyNone } from "../engines/locate.ts";
 import { runRpcWorker } from "../engines/rpc-worker.ts";
@@ -86,6 +87,7 @@ async function findBinary(
   signal: AbortSignal,
 ): Promise<string> {
   const enginesDir = join(stateDir, "engines");
+  await rehomeEngines(enginesDir, { environment, signal });
   const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
   const found = await locateEngine("ggml-rpc-server", where);
   if (found) return found.path;

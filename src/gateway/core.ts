@@ -108,6 +108,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     installCommand: settings.command("engine", "install", "llama"),
     environment,
     install: settings.installEngine,
+    rehome: true,
     onProgress: onInstallProgress,
     onChange: () => loop.wake("engine"),
   });
