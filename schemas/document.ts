@@ -159,7 +159,7 @@ export const documentSchema = {
       description: "Seconds that a model stays after it has left this document; 60 if absent.",
     },
     allowEmpty: { type: "boolean", description: "Let an empty list of models prune everything." },
-    suspend: { type: "boolean", description: "Observe and plan, but change nothing." },
+    suspend: { type: "boolean", description: "Observe and plan, but apply nothing; the router keeps running." },
     rpc: rpcSchema,
     speech: speechSchema,
   },

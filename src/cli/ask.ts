@@ -1,4 +1,5 @@
 // `plan` and `status`: ask the running gateway; `plan` looks by itself where none runs.
+import { realpath } from "node:fs/promises";
 import { request } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { lockHolder } from "../lifecycle.ts";
@@ -66,16 +67,22 @@ async function askForPlan({ settings, flags }: CommandLine): Promise<PlanAnswer 
   if (isHere("state") && !isHere("port") && (await lockHolder(stateDir)) === null) return null;
   const answer = (await ask(settings, "/api/plan")) as PlanAnswer | null;
   if (!answer) return null;
-  const refuse = (what: string, theirs: string, ours: string, flag: string): never => {
+  for (const [flag, what, ours, theirs = ""] of [
+    ["state", "state folder", stateDir, answer.stateDir],
+    ["config", "document", configPath, answer.source?.path],
+  ] as const) {
+    if (!isHere(flag) || (await realPath(ours)) === (await realPath(theirs))) continue;
     throw new GatewayError(
       "invalid_request",
       `the gateway on ${origin(settings)} has the ${what} ${theirs}, not ${ours}: leave out --${flag}, or say with --port where the other gateway is`,
     );
-  };
-  if (isHere("state") && answer.stateDir !== stateDir) refuse("state folder", answer.stateDir ?? "", stateDir, "state");
-  if (isHere("config") && answer.source?.path !== configPath)
-    refuse("document", answer.source?.path ?? "", configPath, "config");
+  }
   return answer;
+}
+
+/** Of what is not there, its name. */
+function realPath(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
 }
 
 /** An error, whatever else is true: what a person wrote is not in force. */

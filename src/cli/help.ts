@@ -34,8 +34,9 @@ export function helpText(): string {
 
 Commands:
   serve            run the gateway
-  plan             what would be done: exit 0 nothing, 2 changes, 1 error
-  status           what is true: exit 0 ready, 2 not ready, 1 error
+  plan             what would be done: exit 0 nothing, 2 changes, 1 error, also
+                   where gateway.yaml is not in force
+  status           what is true: exit 0 ready, 2 not ready, 1 error, likewise
   models           what lies in the model cache: sizes, last use, what is stale;
                    looks by itself where no gateway runs, as do plan and gc
   pull ID          have the running gateway pull a model, and watch it;
