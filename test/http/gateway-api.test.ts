@@ -2,10 +2,8 @@
 import assert from "node:assert/strict";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
-import { join } from "node:path";
 import { test } from "node:test";
 import { cacheTalker, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
-import { until } from "../support/scratch.ts";
 
 interface Answer {
   readonly status: number;
@@ -115,17 +113,6 @@ test("the document over HTTP", async (t) => {
       ["model.pull", "preset.write"],
     );
     assert.deepEqual((await gateway.json("/api/desired")).body, before.body);
-    const patch = { models: { [model]: { ctxSize: 256 } } };
-    const stale = await gateway.json("/api/desired?dryRun=true", send("PATCH", patch, { "if-match": '"g1-0"' }));
-    assert.deepEqual([stale.status, errorOf(stale).code], [412, "precondition_failed"]);
-    // The answers that the reload will wait for, in the step that leads to it.
-    await gateway.ask(model);
-    await gateway.json("/api/plan");
-    const resized = await gateway.json("/api/desired?dryRun=true", send("PATCH", patch));
-    assert.deepEqual(
-      (resized.body["actions"] as { kind: string; disrupts: unknown }[]).map(({ kind, disrupts }) => [kind, disrupts]),
-      [["preset.write", [model]]],
-    );
   });
 
   await t.test("an invalid document is refused whole, with every problem", async () => {
@@ -168,42 +155,6 @@ test("the document over HTTP", async (t) => {
     const mended = await gateway.until("mended", (status) => status.source.valid);
     assert.equal(mended.generation, broken.generation);
   });
-
-  await t.test(
-    "reconcile and plan go by the file and the world as they are now, and the two ways to say so agree",
-    async () => {
-      const contradictions: unknown[] = [];
-      const stop = gateway.gateway.journal.follow(() => {
-        const { source, conditions } = gateway.gateway.status();
-        const valid = conditions.find((entry) => entry.type === "SourceValid")?.status;
-        if ((valid === "True") !== source.valid) contradictions.push([valid, source.valid]);
-      });
-      for (const ctxSize of [2048, 512, 1024]) {
-        await gateway.writeConfig(`version: 1\nmodels: [{ id: "${model}", ctxSize: ${ctxSize} }]\n`);
-        const { body } = await gateway.json("/api/reconcile?wait=true", { method: "POST" });
-        assert.equal(body["converged"], true);
-        const text = await readFile(join(folders.stateDir, "router.preset.ini"), "utf8");
-        assert.match(text, new RegExp(`^ctx-size = ${ctxSize}$`, "m"));
-      }
-      const repo = join(folders.cacheDir, "models--acme--alpha");
-      await rename(repo, `${repo}.away`);
-      const planned = async (): Promise<unknown[]> => {
-        const { body } = await gateway.json("/api/plan");
-        const lists = [body["actions"], body["running"], body["held"]] as { kind: string }[][];
-        return lists.flat().map(({ kind }) => kind);
-      };
-      assert.ok((await planned()).includes("model.pull"));
-      await rename(`${repo}.away`, repo);
-      await until("nothing is missing", async () => !(await planned()).includes("model.pull"));
-      await gateway.writeConfig("version: 2\n");
-      const { body } = await gateway.json("/api/plan");
-      const source = body["source"] as { valid: boolean; message: string };
-      assert.deepEqual([source.valid, body["stateDir"]], [false, folders.stateDir]);
-      assert.match(source.message, /gateway\.yaml:1:10: version: must be 1/);
-      stop();
-      assert.deepEqual(contradictions, []);
-    },
-  );
 });
 
 test("status, plan, health, events, and what is refused", async (t) => {
