@@ -59,11 +59,11 @@ export async function planCommand(line: CommandLine): Promise<number> {
   return isEmpty(answer) ? 0 : 2;
 }
 
-/** Null: nobody answers who has this state folder. Errors: `invalid_request` where a flag means another gateway than answers. */
+/** Null: no gateway with this state folder answers. Errors: `invalid_request` if a flag means another gateway than the one that answers. */
 async function askForPlan({ settings, flags }: CommandLine): Promise<PlanAnswer | null> {
   const { stateDir, configPath } = settings;
   const isHere = (flag: string): boolean => flags.includes(flag);
-  // Then whoever has the usual port has nothing to do with it.
+  // A gateway on the usual port is another one then.
   if (isHere("state") && !isHere("port") && (await lockHolder(stateDir)) === null) return null;
   const answer = (await ask(settings, "/api/plan")) as PlanAnswer | null;
   if (!answer) return null;

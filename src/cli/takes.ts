@@ -1,5 +1,5 @@
-// Which operands and flags each command takes. One rule for all: any other is an error. `plan --config F` that was passed over told
-// of another document, and `rm --state A` has deleted from B.
+// Which operands and flags each command takes. One rule for all: any other is an error. `plan --config F` ignored F beside a running
+// gateway and ended with "Nothing to do.", exit code 0.
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings.ts";
 import { settingRows } from "../settings-table.ts";

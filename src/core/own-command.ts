@@ -3,7 +3,7 @@
 /** The whole line for a command and its operands. */
 export type OwnCommand = (...words: readonly string[]) => string;
 
-/** These have to do with where the gateway listens; but for `help` the others look into its state folder only. */
+/** These take where the gateway listens; the others, but for `help`, its state folder only. */
 const listening = new Set(["serve", "plan", "status", "models", "pull", "rm", "gc"]);
 
 export function ownCommand(start: {

@@ -149,7 +149,7 @@ export async function watchFileSource(options: {
   function refresh(): Promise<void> {
     if (closed) return Promise.resolve();
     const rested = new Promise<void>((resolve) => void waiting.add(resolve));
-    // A look that is under way may have read the file before the caller's save.
+    // The read that is under way may be older than the caller's save.
     if (looking) again = true;
     else {
       looking = true;
@@ -163,7 +163,7 @@ export async function watchFileSource(options: {
     timer = setTimeout(() => void look(before), ms);
   }
 
-  /** `before`: the hash of what the look before this one found. */
+  /** `before`: the hash that the previous read found. */
   async function look(before: string | null): Promise<void> {
     await serialized(async () => {
       again = false;

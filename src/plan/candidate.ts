@@ -8,7 +8,7 @@ export interface PlanContext {
   readonly backoff: ReadonlyMap<string, BackoffEntry>;
   /** A running router that answers nothing for this long hangs. */
   readonly silenceLimitMs: number;
-  /** Before this (ms) the document is likely to change again: a router that runs is not told of it yet. */
+  /** Before this (ms) the document is likely to change again: a running router does not reload yet. */
   readonly settledAt?: number;
   /** Room that pulls need, as far as it is known; default: nothing is. */
   readonly needs?: Needs;
@@ -18,7 +18,7 @@ export interface Candidate {
   readonly action: Action;
   /** ms; 0: at once. */
   readonly notBefore: number;
-  /** What comes first; told, as a plan that hid a deletion would mislead. */
+  /** What comes first. It stays in the plan: one that hides a deletion misleads. */
   readonly waits?: string;
   /** A hundred changes in a second are to cost one reload. */
   readonly settles?: boolean;

@@ -139,7 +139,7 @@ function planEngine(
       replaces: preset.value.text,
       reason,
       message: "write router.preset.ini",
-      // The reload after it: whoever reads the plan reads its first step.
+      // Of the reload after it, which the plan does not show yet: a resize of a loaded model once read as harmless.
       disrupts: router.phase === "ready" ? reloadAction(observed, parsePreset(text), cache.value).disrupts : [],
     };
     const write: Candidate = {

@@ -93,7 +93,7 @@ function resolverOf(models: readonly CachedModel[]): (name: string) => string {
   return (name) => (findCached(models, name)?.id ?? name).toLowerCase();
 }
 
-/** Ids of the inventory's entries whose model the document names, by any of its names; null: nobody can tell. */
+/** Ids of the inventory's entries whose model the document names, by any of its names; null: unknown. */
 export function namedEntries(desired: Desired, { cache, inventory }: Observed): ReadonlySet<string> | null {
   if (cache.state === "unknown" || inventory.state === "unknown") return null;
   const idOf = resolverOf(cache.value.models);

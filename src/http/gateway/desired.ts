@@ -22,7 +22,7 @@ export interface DesiredRoutesDeps extends WaitDeps {
   readonly retry: (cacheGone: boolean) => void;
   readonly store: DesiredStore;
   readonly stateDir: string;
-  /** Reads the file; resolves when what it says is the document, or is found wrong. */
+  /** Reads gateway.yaml; resolves when it is applied or found wrong. */
   readonly readFile: () => Promise<void>;
   /** What would be done for another document, with the world as it was last seen. */
   readonly planFor: (change: DocumentChange, ifMatch?: string) => Plan;
