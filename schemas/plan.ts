@@ -90,7 +90,7 @@ export const planSchema = {
   properties: {
     dryRun: { const: true, description: "Nothing was changed." },
     stateDir: { type: "string", description: "The gateway's state folder; not of a dry run." },
-    source: { ...sourceSchema, description: "How gateway.yaml stands; not of a dry run." },
+    source: sourceSchema,
     generation: { type: "integer" },
     converged: {
       type: "boolean",
