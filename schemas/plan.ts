@@ -57,11 +57,27 @@ export const heldActionSchema = {
   description: "An action that is due and not started.",
   type: "object",
   additionalProperties: false,
-  required: [...actionRequired, "held"],
+  required: [...actionRequired, "held", "because", "until"],
   properties: {
     ...actionProperties,
-    held: { enum: ["suspended", "backoff", "stalled", "waiting", "room", "settling"] },
+    held: { enum: ["suspended", "backoff", "stalled", "waiting", "room", "settling", "prune"] },
+    because: { type: "string", description: "Why it is held." },
     until: { type: ["string", "null"], description: "ISO 8601: not before this." },
+  },
+} as const;
+
+export const sourceSchema = {
+  title: "Source",
+  description: "How gateway.yaml stands.",
+  type: "object",
+  additionalProperties: false,
+  required: ["path", "valid", "reason", "message", "problems"],
+  properties: {
+    path: { type: "string" },
+    valid: { type: "boolean" },
+    reason: { type: "string", description: "As the condition SourceValid has it." },
+    message: { type: "string" },
+    problems: { type: "array", items: { type: "object" } },
   },
 } as const;
 
@@ -73,8 +89,13 @@ export const planSchema = {
   required: ["generation", "converged", "actions", "running", "held", "unmanaged", "spared", "findings"],
   properties: {
     dryRun: { const: true, description: "Nothing was changed." },
+    stateDir: { type: "string", description: "The gateway's state folder; not of a dry run." },
+    source: sourceSchema,
     generation: { type: "integer" },
-    converged: { type: "boolean", description: "Everything is as the document says." },
+    converged: {
+      type: "boolean",
+      description: "Everything is as the document says, but for models that are pruned later.",
+    },
     actions: { type: "array", items: actionSchema },
     running: { type: "array", items: runningActionSchema },
     held: { type: "array", items: heldActionSchema },

@@ -1,6 +1,6 @@
 // What the gateway tells of itself: status and conditions, as they go over the wire.
 import type { FromSchema } from "json-schema-to-ts";
-import { heldActionSchema, runningActionSchema } from "./plan.ts";
+import { heldActionSchema, runningActionSchema, sourceSchema } from "./plan.ts";
 
 const conditionSchema = {
   title: "Condition",
@@ -140,7 +140,13 @@ const exampleStatus = {
   health: "Healthy",
   generation: 3,
   observedGeneration: 3,
-  source: { path: "state/gateway.yaml", valid: true, problems: [] },
+  source: {
+    path: "state/gateway.yaml",
+    valid: true,
+    reason: "Applied",
+    message: "state/gateway.yaml is applied",
+    problems: [],
+  },
   conditions: [],
   models: [],
   running: [],
@@ -216,16 +222,7 @@ export const statusSchema = {
     health: { enum: ["Healthy", "Progressing", "Degraded", "Suspended"] },
     generation: { type: "integer", description: "Of the document." },
     observedGeneration: { type: "integer", description: "Of the document that the last pass worked on." },
-    source: {
-      type: "object",
-      additionalProperties: false,
-      required: ["path", "valid", "problems"],
-      properties: {
-        path: { type: "string" },
-        valid: { type: "boolean" },
-        problems: { type: "array", items: { type: "object" } },
-      },
-    },
+    source: sourceSchema,
     conditions: { type: "array", items: conditionSchema },
     models: {
       type: "array",

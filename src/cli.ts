@@ -9,27 +9,19 @@ import { gcCommand, modelsCommand } from "./cli/models.ts";
 import { pullCommand } from "./cli/pull.ts";
 import { rmCommand } from "./cli/rm.ts";
 import { serveCommand } from "./cli/serve.ts";
+import { checkCommandLine } from "./cli/takes.ts";
 import { validateCommand } from "./cli/validate.ts";
 import { workerCommand } from "./cli/worker.ts";
-import { GatewayError, toGatewayError } from "./core/errors.ts";
+import { toGatewayError } from "./core/errors.ts";
 import { type CommandLine, readSettings, version } from "./settings.ts";
 
 /** Resolves with the exit code; `serve` resolves when it listens and goes on. */
 async function run(line: CommandLine): Promise<number | null> {
-  if (line.help && line.command === "worker") {
-    console.log(workerHelpText());
+  checkCommandLine(line);
+  if (line.help) {
+    console.log(line.command === "worker" ? workerHelpText() : helpText());
     return 0;
   }
-  if (line.help || line.command === "help") {
-    console.log(helpText());
-    return 0;
-  }
-  if ((line.expires !== undefined || line.scope !== undefined) && line.command !== "key")
-    throw new GatewayError("invalid_request", "--expires and --scope belong to `model-gateway key create NAME`");
-  if (line.yes && line.command !== "gc" && line.command !== "rm")
-    throw new GatewayError("invalid_request", "--yes belongs to `model-gateway gc` and `model-gateway rm ID`");
-  if (line.worker.threads !== undefined && line.command !== "worker")
-    throw new GatewayError("invalid_request", "--threads belongs to `model-gateway worker`");
   switch (line.command) {
     case "serve":
       await serveCommand(line.settings);
@@ -58,10 +50,8 @@ async function run(line: CommandLine): Promise<number | null> {
       console.log(version);
       return 0;
     default:
-      throw new GatewayError(
-        "invalid_request",
-        `there is no command ${line.command}; \`${line.settings.command("help")}\` lists them`,
-      );
+      console.log(helpText());
+      return 0;
   }
 }
 

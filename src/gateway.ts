@@ -209,10 +209,12 @@ async function run({
       inventory: core.inventory,
       lastUsed: core.lastUsed,
       retry: core.retry,
-      planFor: (change) => {
+      stateDir: settings.stateDir,
+      readFile: async () => files?.refresh(),
+      planFor: (change, ifMatch) => {
         const pass = loop.last();
         if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
-        return plan(store.preview(change), pass.observed, {
+        return plan(store.preview(change, ifMatch), pass.observed, {
           now: steadyNow(),
           backoff: new Map(),
           silenceLimitMs: settings.silenceLimitMs,

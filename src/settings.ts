@@ -72,8 +72,11 @@ export interface Settings extends LimitSettings {
 }
 
 export interface CommandLine {
+  /** Empty where none was given. */
   readonly command: string;
   readonly operands: readonly string[];
+  /** Those that were given on the command line, without dashes. */
+  readonly flags: readonly string[];
   readonly settings: Settings;
   readonly json: boolean;
   readonly help: boolean;
@@ -112,7 +115,7 @@ export function readSettings(args: readonly string[], environment: Environment =
     const help = startedAs({ state: { dir: "", isDefault: true }, where: [], environment })("help");
     throw new GatewayError("invalid_request", `${why}; \`${help}\` lists what there is`, { cause: error });
   }
-  const [command = parsed.values["version"] === true ? "version" : "serve", ...operands] = parsed.positionals;
+  const [command = parsed.values["version"] === true ? "version" : "", ...operands] = parsed.positionals;
   const text = (flag: Flag): string | undefined => {
     const given = parsed.values[flag];
     if (typeof given === "string") return given;
@@ -126,6 +129,7 @@ export function readSettings(args: readonly string[], environment: Environment =
   return {
     command,
     operands,
+    flags: Object.keys(parsed.values),
     settings: build(text, environment),
     json: parsed.values["json"] === true,
     yes: parsed.values["yes"] === true,

@@ -1,4 +1,5 @@
 // `plan` and `status`: ask the running gateway; `plan` looks by itself where none runs.
+import { realpath } from "node:fs/promises";
 import { request } from "undici";
 import { GatewayError, isErrorCode, systemCode } from "../core/errors.ts";
 import { lockHolder } from "../lifecycle.ts";
@@ -7,10 +8,13 @@ import { offlinePlan } from "./offline-plan.ts";
 import { amounts, type TransferStep } from "./progress.ts";
 
 interface PlanAnswer {
+  /** Of a running gateway. */
+  readonly stateDir?: string;
+  readonly source?: { readonly path: string; readonly valid: boolean; readonly message: string };
   readonly converged: boolean;
   readonly actions: readonly Line[];
   readonly running: readonly Line[];
-  readonly held: readonly (Line & { readonly held: string })[];
+  readonly held: readonly (Line & { readonly because: string; readonly until: string | null })[];
   readonly unmanaged: readonly string[];
   readonly spared: readonly string[];
   /** What cannot be had, and why. */
@@ -21,6 +25,7 @@ interface Line {
   readonly kind: string;
   readonly message: string;
   readonly reason: string;
+  readonly model?: string;
 }
 
 interface Said {
@@ -45,11 +50,49 @@ interface StatusAnswer extends Said {
   }[];
 }
 
-export async function planCommand({ settings, json }: CommandLine): Promise<number> {
-  const answer = ((await ask(settings, "/api/plan")) ?? (await planWithout(settings))) as PlanAnswer;
+export async function planCommand(line: CommandLine): Promise<number> {
+  const { settings, json } = line;
+  const answer = ((await askForPlan(line)) ?? (await planWithout(settings))) as PlanAnswer;
   if (json) console.log(JSON.stringify(answer, null, 2));
   else printPlan(answer);
-  return answer.converged ? 0 : 2;
+  if (answer.source?.valid === false) return brokenSource(answer.source.message);
+  return isEmpty(answer) ? 0 : 2;
+}
+
+/** Null: no gateway with this state folder answers. Errors: `invalid_request` if a flag means another gateway than the one that answers. */
+async function askForPlan({ settings, flags }: CommandLine): Promise<PlanAnswer | null> {
+  const { stateDir, configPath } = settings;
+  const isHere = (flag: string): boolean => flags.includes(flag);
+  // A gateway on the usual port is another one then.
+  if (isHere("state") && !isHere("port") && (await lockHolder(stateDir)) === null) return null;
+  const answer = (await ask(settings, "/api/plan")) as PlanAnswer | null;
+  if (!answer) return null;
+  for (const [flag, what, ours, theirs = ""] of [
+    ["state", "state folder", stateDir, answer.stateDir],
+    ["config", "document", configPath, answer.source?.path],
+  ] as const) {
+    if (!isHere(flag) || (await realPath(ours)) === (await realPath(theirs))) continue;
+    throw new GatewayError(
+      "invalid_request",
+      `the gateway on ${origin(settings)} has the ${what} ${theirs}, not ${ours}: leave out --${flag}, or say with --port where the other gateway is`,
+    );
+  }
+  return answer;
+}
+
+/** Of what is not there, its name. */
+function realPath(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
+}
+
+/** An error, whatever else is true: what a person wrote is not in force. */
+function brokenSource(message: string): number {
+  console.error(`model-gateway: ${message}`);
+  return 1;
+}
+
+function isEmpty({ actions, running, held, findings }: PlanAnswer): boolean {
+  return actions.length + running.length + held.length + Object.keys(findings).length === 0;
 }
 
 async function planWithout(settings: Settings): Promise<object> {
@@ -71,19 +114,23 @@ export async function requireNoGateway(settings: Settings): Promise<void> {
   }
 }
 
-function printPlan({ actions, running, held, unmanaged, spared, findings, converged }: PlanAnswer): void {
+function printPlan(answer: PlanAnswer): void {
+  const { actions, running, held, unmanaged, spared, findings } = answer;
   for (const { kind, message, reason } of running) console.log(`* ${kind}: ${message} (${reason}, under way)`);
   for (const { kind, message, reason } of actions) console.log(`+ ${kind}: ${message} (${reason})`);
-  for (const { kind, message, held: why } of held) console.log(`- ${kind}: ${message} (held: ${why})`);
+  for (const { kind, message, because, until } of held)
+    console.log(`- ${kind}: ${message} (held${until === null ? "" : ` until ${until}`}: ${because})`);
   const problems = Object.entries(findings);
   for (const [id, problem] of problems) console.log(`! ${id}: ${problem}`);
-  for (const id of unmanaged) console.log(`  ${id} is in the cache and not in the document; it is left alone`);
+  const planned = [...running, ...actions, ...held].map(({ model }) => model);
+  for (const id of unmanaged.filter((name) => !planned.includes(name)))
+    console.log(`  ${id} is in the cache and not in the document; it is left alone`);
   for (const id of spared)
     console.log(
       `  ${id} left the document when its list of models was emptied; prune leaves it unless allowEmpty is true`,
     );
   console.log(
-    converged
+    isEmpty(answer)
       ? "Nothing to do."
       : `Plan: ${actions.length} to do, ${running.length} under way, ${held.length} held${problems.length > 0 ? `, ${problems.length} that cannot be done` : ""}.`,
   );
@@ -95,6 +142,8 @@ export async function statusCommand({ settings, json }: CommandLine): Promise<nu
   if (json) console.log(JSON.stringify(answer, null, 2));
   else if ("conditions" in answer) printStatus(answer);
   else printShortStatus(answer, settings);
+  const source = "conditions" in answer && answer.conditions.find(({ type }) => type === "SourceValid");
+  if (source && source.status === "False") return brokenSource(source.message);
   return answer.gateway.ready ? 0 : 2;
 }
 

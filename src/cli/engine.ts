@@ -7,8 +7,8 @@ import type { CommandLine } from "../settings.ts";
 import { installProgress } from "./progress.ts";
 
 export async function engineCommand({ operands, settings }: CommandLine): Promise<number> {
-  const [verb, name = "llama", ...rest] = operands;
-  if (verb !== "install" || rest.length > 0 || !isEngine(name))
+  const [verb, name = "llama"] = operands;
+  if (verb !== "install" || !isEngine(name))
     throw new GatewayError("invalid_request", "use `model-gateway engine install [llama|whisper|sherpa]`");
   const stop = new AbortController();
   process.once("SIGINT", () => stop.abort());

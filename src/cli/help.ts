@@ -30,12 +30,13 @@ ${settingRows
 export function helpText(): string {
   const settings = settingRows.map(told);
   const shared = sharedVariables.map((row) => `  ${row.variable} (default ${row.fallback})\n      ${row.meaning}`);
-  return `Usage: model-gateway [COMMAND] [SETTINGS]
+  return `Usage: model-gateway COMMAND [SETTINGS]
 
 Commands:
-  serve            run the gateway (the default)
-  plan             what would be done: exit 0 nothing, 2 changes, 1 error
-  status           what is true: exit 0 ready, 2 not ready, 1 error
+  serve            run the gateway
+  plan             what would be done: exit 0 nothing, 2 changes, 1 error, also
+                   where gateway.yaml is not in force
+  status           what is true: exit 0 ready, 2 not ready, 1 error, likewise
   models           what lies in the model cache: sizes, last use, what is stale;
                    looks by itself where no gateway runs, as do plan and gc
   pull ID          have the running gateway pull a model, and watch it;

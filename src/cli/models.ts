@@ -1,14 +1,12 @@
 // `models` and `gc`: what lies in the model cache, and deleting what of it serves nobody.
 import type { DiskBody } from "../../schemas/disk.ts";
-import { GatewayError } from "../core/errors.ts";
 import type { Collected } from "../plan/garbage.ts";
 import type { CommandLine, Settings } from "../settings.ts";
 import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
 import { offlineCollection, offlineReport } from "./offline-disk.ts";
 
-export async function modelsCommand({ settings, json, operands }: CommandLine): Promise<number> {
-  if (operands.length > 0) throw new GatewayError("invalid_request", "use `model-gateway models [--json]`");
+export async function modelsCommand({ settings, json }: CommandLine): Promise<number> {
   const report = await withGateway<DiskBody>(
     settings,
     (client) => client.disk.report(),
@@ -90,8 +88,7 @@ function printTable(rows: readonly (readonly string[])[]): void {
 }
 
 /** Exit code 2: something would go. */
-export async function gcCommand({ settings, json, yes, operands }: CommandLine): Promise<number> {
-  if (operands.length > 0) throw new GatewayError("invalid_request", "use `model-gateway gc [--yes] [--json]`");
+export async function gcCommand({ settings, json, yes }: CommandLine): Promise<number> {
   const dryRun = !yes;
   const result = await withGateway<Collection>(
     settings,

@@ -1,17 +1,17 @@
 // The document as a gateway that is started now would have it: what is saved, and what the file says since. Writes nothing.
 import { GatewayError } from "../core/errors.ts";
-import { readIfPresent } from "../desired/atomic-file.ts";
+import { readBytesIfPresent } from "../desired/atomic-file.ts";
 import { type Desired, emptyTree, mergeFile, sparedAfter, standingRemovals, toDesired } from "../desired/document.ts";
-import { parseSource } from "../desired/parse.ts";
+import { parseBytes } from "../desired/encoding.ts";
 import { readSavedDocument } from "../desired/saved.ts";
 import type { Settings } from "../settings.ts";
 
 /** Errors: `invalid_document`, with the first thing that is wrong in the file. */
 export async function offlineDocument({ stateDir, configPath }: Settings): Promise<Desired> {
   const saved = await readSavedDocument(stateDir);
-  const text = await readIfPresent(configPath);
-  if (text === null) return toDesired(saved.tree, saved.removals, saved.spared);
-  const parsed = parseSource(text);
+  const bytes = await readBytesIfPresent(configPath);
+  if (bytes === null) return toDesired(saved.tree, saved.removals, saved.spared);
+  const parsed = parseBytes(bytes);
   if (!parsed.ok) {
     const [first] = parsed.problems;
     throw new GatewayError(

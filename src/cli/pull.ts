@@ -1,7 +1,6 @@
 // `pull ID`: has the running gateway pull a model, and shows how far it is. It goes on when this is left: a closed terminal
 // must not cost what came in so far.
 import type { GatewayClient, GatewayEvent } from "../client/index.ts";
-import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings.ts";
 import { withGateway } from "./connect.ts";
 import { type TransferStep, transferProgress } from "./progress.ts";
@@ -10,8 +9,7 @@ import { type TransferStep, transferProgress } from "./progress.ts";
 const interrupted = 130;
 
 export async function pullCommand({ settings, operands }: CommandLine): Promise<number> {
-  const [id, ...rest] = operands;
-  if (id === undefined || rest.length > 0) throw new GatewayError("invalid_request", "use `model-gateway pull ID`");
+  const [id = ""] = operands;
   const leaving = new AbortController();
   const leave = (): void => leaving.abort();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, leave);

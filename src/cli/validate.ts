@@ -1,17 +1,16 @@
 // `validate FILE`: every problem as FILE:LINE:COLUMN, as editors and CI read it.
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { readIfPresent } from "../desired/atomic-file.ts";
-import { parseSource } from "../desired/parse.ts";
+import { readBytesIfPresent } from "../desired/atomic-file.ts";
+import { parseBytes } from "../desired/encoding.ts";
 
-export async function validateCommand([path]: readonly string[]): Promise<number> {
-  if (path === undefined) throw new GatewayError("invalid_request", "validate needs a file");
-  const text = await readIfPresent(path).catch((error: unknown) => {
+export async function validateCommand([path = ""]: readonly string[]): Promise<number> {
+  const bytes = await readBytesIfPresent(path).catch((error: unknown) => {
     throw new GatewayError("invalid_request", `${path} cannot be read (${systemCode(error) ?? String(error)})`, {
       cause: error,
     });
   });
-  if (text === null) throw new GatewayError("invalid_request", `there is no ${path}`);
-  const parsed = parseSource(text);
+  if (bytes === null) throw new GatewayError("invalid_request", `there is no ${path}`);
+  const parsed = parseBytes(bytes);
   if (parsed.ok) {
     console.log(`${path} is valid`);
     return 0;

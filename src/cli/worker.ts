@@ -7,6 +7,7 @@ import { steadyNow } from "../core/steady.ts";
 import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
 import { freePort } from "../engines/free-port.ts";
 import { installEngine } from "../engines/install/install.ts";
+import { rehomeEngines } from "../engines/install/rehome.ts";
 import { endLeftovers } from "../engines/leftovers.ts";
 import { locateEngine, whyNone } from "../engines/locate.ts";
 import { runRpcWorker } from "../engines/rpc-worker.ts";
@@ -25,9 +26,7 @@ const defaultPort = 50_052;
 const unknownAddress = "ADDRESS";
 
 /** Runs until a signal ends it. */
-export async function workerCommand({ operands, settings, worker }: CommandLine): Promise<number> {
-  if (operands.length > 0)
-    throw new GatewayError("invalid_request", "use `model-gateway worker [--host HOST] [--port PORT] [--threads N]`");
+export async function workerCommand({ settings, worker }: CommandLine): Promise<number> {
   const port = wholeNumber("--port", worker.port ?? String(defaultPort), 65_535);
   const threads = worker.threads === undefined ? null : wholeNumber("--threads", worker.threads, 4096);
   const asked = worker.host ?? "127.0.0.1";
@@ -88,6 +87,7 @@ async function findBinary(
   signal: AbortSignal,
 ): Promise<string> {
   const enginesDir = join(stateDir, "engines");
+  await rehomeEngines(enginesDir, { environment, signal });
   const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
   const found = await locateEngine("ggml-rpc-server", where);
   if (found) return found.path;

@@ -3,7 +3,7 @@
 /** The whole line for a command and its operands. */
 export type OwnCommand = (...words: readonly string[]) => string;
 
-/** These have to do with where the gateway listens; the others look into its state folder only. */
+/** These take where the gateway listens; the others, but for `help`, its state folder only. */
 const listening = new Set(["serve", "plan", "status", "models", "pull", "rm", "gc"]);
 
 export function ownCommand(start: {
@@ -20,7 +20,8 @@ export function ownCommand(start: {
   const program = isOnPath ? ["model-gateway"] : ["node", nearest(workingDir, script)];
   const folder = state.isDefault ? [] : ["--state", nearest(workingDir, state.dir)];
   return (...words) => {
-    const flags = listening.has(words[0] ?? "") ? [...folder, ...where] : folder;
+    const [name = ""] = words;
+    const flags = listening.has(name) ? [...folder, ...where] : name === "help" ? [] : folder;
     return [...program, ...words, ...flags].map(quoted).join(" ");
   };
 }

@@ -58,8 +58,13 @@ export async function removeTemporaries(folder: string): Promise<void> {
 
 /** The file's text, or null where there is none. */
 export async function readIfPresent(path: string): Promise<string | null> {
+  return (await readBytesIfPresent(path))?.toString("utf8") ?? null;
+}
+
+/** What the file holds, or null where there is none. */
+export async function readBytesIfPresent(path: string): Promise<Buffer | null> {
   try {
-    return await readFile(path, "utf8");
+    return await readFile(path);
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
     throw error;

@@ -61,6 +61,8 @@ export interface Desired {
   readonly context: { readonly default?: number };
   readonly models: readonly DesiredModel[];
   readonly prune: boolean;
+  /** Seconds from when a model left the document. */
+  readonly pruneAfter: number;
   readonly allowEmpty: boolean;
   readonly suspend: boolean;
   readonly rpc: {
@@ -91,6 +93,9 @@ export interface DesiredState {
  * what was written, no defaults: a default is not an opinion of its author.
  */
 export type DocumentTree = JsonObject;
+
+/** Seconds: time to notice a typo in an id, and for an editor's second write. */
+const defaultPruneAfter = 60;
 
 export const emptyTree: DocumentTree = { version: 1 };
 
@@ -129,6 +134,7 @@ export function toDesired(
     context: input.context ?? {},
     models: (input.models ?? []).map((entry) => (typeof entry === "string" ? { id: entry } : (entry as DesiredModel))),
     prune: input.prune ?? false,
+    pruneAfter: input.pruneAfter ?? defaultPruneAfter,
     allowEmpty: input.allowEmpty ?? false,
     suspend: input.suspend ?? false,
     rpc: {

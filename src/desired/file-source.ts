@@ -4,21 +4,34 @@ import { createHash } from "node:crypto";
 import { dirname, resolve } from "node:path";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
-import { readIfPresent } from "./atomic-file.ts";
-import { parseSource, type SourceStatus } from "./parse.ts";
+import { readBytesIfPresent } from "./atomic-file.ts";
+import { parseBytes } from "./encoding.ts";
+import type { SourceStatus } from "./parse.ts";
 import type { DesiredStore } from "./store.ts";
 
 export interface FileSource {
   status(): SourceStatus;
   /** Reads the file now; resolves when it is applied or found wrong. */
   check(): Promise<void>;
+  /** The same once the file stands still, as its own events would have it. */
+  refresh(): Promise<void>;
   close(): Promise<void>;
+}
+
+interface Content {
+  readonly bytes: Buffer;
+  /** SHA-256, hex. */
+  readonly hash: string;
 }
 
 /** An editor's save comes in pieces: a text counts when a second look after this time finds it unchanged. */
 const settleMs = 120;
 /** A text that was applied is looked at once more after this time. */
 const recheckMs = 400;
+
+export function unreadSource(path: string): SourceStatus {
+  return { path, valid: false, reason: "Unread", message: "not read yet", problems: [] };
+}
 
 export async function watchFileSource(options: {
   readonly path: string;
@@ -32,11 +45,12 @@ export async function watchFileSource(options: {
   readonly pollMs: number;
 }): Promise<FileSource> {
   const path = resolve(options.path);
-  let status: SourceStatus = { path, valid: false, reason: "Unread", message: "not read yet", problems: [] };
+  let status = unreadSource(path);
   let seenHash: string | null = null;
   let timer: NodeJS.Timeout | null = null;
   let looking = false;
   let again = false;
+  const waiting = new Set<() => void>();
   let closed = false;
   let work: Promise<void> = Promise.resolve();
 
@@ -46,10 +60,10 @@ export async function watchFileSource(options: {
     options.onStatus(status);
   }
 
-  async function read(): Promise<string | null> {
+  async function read(): Promise<Content | null> {
     try {
-      const text = await readIfPresent(path);
-      if (text !== null) return text;
+      const bytes = await readBytesIfPresent(path);
+      if (bytes !== null) return { bytes, hash: createHash("sha256").update(bytes).digest("hex") };
       seenHash = null;
       report({
         valid: false,
@@ -70,10 +84,9 @@ export async function watchFileSource(options: {
     return null;
   }
 
-  async function apply(text: string): Promise<void> {
-    const hash = hashOf(text);
+  async function apply({ bytes, hash }: Content): Promise<void> {
     if (hash === seenHash) return;
-    const parsed = parseSource(text);
+    const parsed = parseBytes(bytes);
     if (parsed.ok) {
       await options.store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`);
       seenHash = hash;
@@ -113,8 +126,8 @@ export async function watchFileSource(options: {
 
   function check(): Promise<void> {
     return serialized(async () => {
-      const text = await read();
-      if (text !== null) await apply(text);
+      const content = await read();
+      if (content) await apply(content);
     });
   }
 
@@ -133,21 +146,44 @@ export async function watchFileSource(options: {
     lookAfter(settleMs / 2, null);
   }
 
-  function lookAfter(ms: number, before: string | null): void {
-    timer = setTimeout(() => void serialized(() => look(before)), ms);
+  function refresh(): Promise<void> {
+    if (closed) return Promise.resolve();
+    const rested = new Promise<void>((resolve) => void waiting.add(resolve));
+    // The read that is under way may be older than the caller's save.
+    if (looking) again = true;
+    else {
+      looking = true;
+      if (timer) clearTimeout(timer);
+      void look(null);
+    }
+    return rested;
   }
 
+  function lookAfter(ms: number, before: string | null): void {
+    timer = setTimeout(() => void look(before), ms);
+  }
+
+  /** `before`: the hash that the previous read found. */
   async function look(before: string | null): Promise<void> {
-    again = false;
-    const text = await read();
-    if (!closed && text !== null && text !== before && hashOf(text) !== seenHash) return lookAfter(settleMs, text);
-    looking = false;
-    if (!closed && text !== null && text === before) {
-      await apply(text);
+    await serialized(async () => {
+      again = false;
+      const content = await read();
+      if (!closed && content && content.hash !== before && content.hash !== seenHash)
+        return lookAfter(settleMs, content.hash);
+      looking = false;
+      if (closed || content?.hash !== before || !content) return;
+      await apply(content);
       // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file.
       if (!closed) timer = setTimeout(settle, recheckMs);
-    }
-    if (again) settle();
+    });
+    if (looking) return;
+    if (again) return settle();
+    tellWaiting();
+  }
+
+  function tellWaiting(): void {
+    for (const resolve of waiting) resolve();
+    waiting.clear();
   }
 
   const folders = [...new Set([path, ...options.others.map((other) => resolve(other))].map((file) => dirname(file)))];
@@ -167,16 +203,14 @@ export async function watchFileSource(options: {
   return {
     status: () => status,
     check,
+    refresh,
     close: async () => {
       closed = true;
+      tellWaiting();
       clearInterval(poll);
       if (timer) clearTimeout(timer);
       await watcher.close();
       await work;
     },
   };
-}
-
-function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

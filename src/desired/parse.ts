@@ -1,5 +1,5 @@
 // gateway.yaml's text to a document tree, or to every problem in it with line and column. Reads no file.
-import { type Document, isMap, isScalar, LineCounter, parseDocument } from "yaml";
+import { type Document, isAlias, isMap, isScalar, LineCounter, parseDocument, visit } from "yaml";
 import type { DocumentTree } from "./document.ts";
 import { type Problem, validateDocument } from "./validate.ts";
 
@@ -42,10 +42,9 @@ export function parseSource(text: string): Parsed {
   try {
     value = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    return {
-      ok: false,
-      problems: [{ line: 1, column: 1, path: "", message: error instanceof Error ? error.message : String(error) }],
-    };
+    const { line, col } = lineCounter.linePos(undefinedAlias(document) ?? 0);
+    const message = error instanceof Error ? error.message : String(error);
+    return { ok: false, problems: [{ line, column: col, path: "", message }] };
   }
   // A file that is being written starts empty: no document, rather than one that wants nothing.
   if (value === null || value === undefined) {
@@ -54,6 +53,25 @@ export function parseSource(text: string): Parsed {
   const validation = validateDocument(value);
   if (validation.ok) return validation;
   return { ok: false, problems: validation.problems.map((problem) => locate(document, lineCounter, problem)) };
+}
+
+/** Where the first alias stands that has no anchor before it; null where each has one. */
+function undefinedAlias(document: Document): number | null {
+  let offset: number | null = null;
+  // Not by the alias's own `resolve`, which reads the document from its start for each.
+  const anchors = new Set<string>();
+  visit(document, {
+    Node: (_key, node) => {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) anchors.add(node.anchor);
+        return undefined;
+      }
+      if (anchors.has(node.source)) return undefined;
+      offset = node.range?.[0] ?? 0;
+      return visit.BREAK;
+    },
+  });
+  return offset;
 }
 
 function locate(document: Document, lineCounter: LineCounter, problem: Problem): SourceProblem {

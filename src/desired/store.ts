@@ -33,8 +33,8 @@ export interface FieldDifference {
 
 export interface DesiredStore {
   current(): DesiredState;
-  /** Validates without changing: the document that `put` or `patch` would make. */
-  preview(change: DocumentChange): Desired;
+  /** Validates without changing: the document that {@link DesiredStore.change} would make. Errors: the same. */
+  preview(change: DocumentChange, ifMatch?: string): Desired;
   /** Errors: `invalid_document` with every problem, `precondition_failed` where `ifMatch` names another document. */
   change(change: DocumentChange, by: string, ifMatch?: string): Promise<DesiredState>;
   /**
@@ -165,17 +165,21 @@ export async function openDesiredStore(options: {
     return validation.tree;
   }
 
+  function requireMatch(ifMatch: string | undefined): void {
+    if (ifMatch !== undefined && !matches(ifMatch, state.etag))
+      throw new GatewayError("precondition_failed", `the document is ${state.etag} now`);
+  }
+
   return {
     current: () => state,
-    preview: (change) => {
+    preview: (change, ifMatch) => {
+      requireMatch(ifMatch);
       const tree = resolve(change);
       return toDesired(tree, standingRemovals(saved.removals, tree), sparedBy(tree));
     },
     change: (change, by, ifMatch) =>
       serialized(async () => {
-        if (ifMatch !== undefined && !matches(ifMatch, state.etag)) {
-          throw new GatewayError("precondition_failed", `the document is ${state.etag} now`);
-        }
+        requireMatch(ifMatch);
         return commit(resolve(change), by);
       }),
     edit: (make, by) =>

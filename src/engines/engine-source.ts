@@ -4,6 +4,7 @@ import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { BinaryState } from "../plan/observed.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import { type InstallProgress, installEngine } from "./install/install.ts";
+import { rehomeEngines } from "./install/rehome.ts";
 import { readKnownOptions } from "./known-options.ts";
 import { locateEngine, whyNone } from "./locate.ts";
 import { isForAnotherMachine } from "./machine.ts";
@@ -26,6 +27,8 @@ export function createEngineSource(options: {
   readonly installCommand: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly install: boolean;
+  /** Whether engines that were moved with their folder are made to run where they lie. */
+  readonly rehome: boolean;
   readonly onProgress: (progress: InstallProgress) => void;
   readonly onChange: () => void;
 }): EngineSource {
@@ -40,13 +43,15 @@ export function createEngineSource(options: {
   let knownOptions: ReadonlySet<string> | null = null;
   let failure: GatewayError | null = null;
   let none = "";
+  /** Why moved engines do not run. */
+  let strays: readonly string[] = [];
   let stamp: string | null = null;
   let prepared = false;
 
   async function find(signal?: AbortSignal): Promise<boolean> {
     const located = await locateEngine("llama-server", where);
     if (!located) {
-      none = await whyNone("llama-server", options.enginesDir);
+      none = [await whyNone("llama-server", options.enginesDir), ...strays].join("; ");
       return false;
     }
     stamp = await stampOf(located.path);
@@ -76,12 +81,14 @@ export function createEngineSource(options: {
     prepare: async (signal) => {
       failure = null;
       try {
+        const { enginesDir, environment } = options;
+        if (options.rehome) strays = await rehomeEngines(enginesDir, { environment, signal });
         if (!(await find(signal)) && options.install) {
           binary = "installing";
           options.onChange();
           await installEngine("llama", {
-            enginesDir: options.enginesDir,
-            environment: options.environment,
+            enginesDir,
+            environment,
             signal,
             onProgress: options.onProgress,
           });

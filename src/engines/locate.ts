@@ -6,7 +6,7 @@ import { access, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import type { EngineBinary } from "./install/catalogue.ts";
-import { type InstalledEngine, readInstalled, readStray } from "./install/folder.ts";
+import { type InstalledEngine, readInstalled, readStrays } from "./install/folder.ts";
 
 export type { EngineBinary } from "./install/catalogue.ts";
 
@@ -59,8 +59,9 @@ export async function findOnPath(program: string, pathVariable: string): Promise
 
 /** What to say where there is none. */
 export async function whyNone(binary: EngineBinary, enginesDir: string): Promise<string> {
-  const stray = await readStray(enginesDir, binary);
-  if (stray === null) return `no ${binary} was found`;
+  const strays = await readStrays(enginesDir);
+  const stray = strays.find(({ manifest }) => manifest.binaries[binary] !== undefined);
+  if (!stray) return `no ${binary} was found`;
   return `no ${binary} was found but that in ${stray.dir}, which was installed for ${stray.manifest.home} and runs only there`;
 }
 

@@ -5,6 +5,7 @@ import { readJsonState } from "../desired/atomic-file.ts";
 import { plainStateFiles, type StateFiles } from "../desired/state-folder.ts";
 import type { Origin } from "../hub/origin.ts";
 import type { FormerRevision, InventoryEntry } from "../plan/observed.ts";
+import { leftAtOf } from "../plan/removals.ts";
 
 export interface Inventory {
   entries(): readonly InventoryEntry[];
@@ -18,6 +19,8 @@ export interface Inventory {
   review(repo: string, remember: (entry: InventoryEntry) => InventoryEntry | null): Promise<void>;
   /** Remembers which entries the document marks `keep`, so that they stay when they leave it. */
   noteKept(ids: ReadonlySet<string>, unkept: ReadonlySet<string>): Promise<void>;
+  /** Remembers since when (ms) the document has not named entries: all but these. */
+  noteLeft(named: ReadonlySet<string>, at: number): Promise<void>;
   /** Where the model cache was when it had models; null: never noted. */
   place(): string | null;
   notePlace(place: string): Promise<void>;
@@ -91,7 +94,20 @@ export async function openInventory(
         });
         return next.every((entry, index) => entry === all[index]) ? all : next;
       }),
+    noteLeft: (named, at) =>
+      save((all) => {
+        const next = all.map((entry) => withLeft(entry, !named.has(entry.id), at));
+        return next.every((entry, index) => entry === all[index]) ? all : next;
+      }),
   };
+}
+
+/** A time to come is of a clock that was wrong: the model would stay until then. */
+function withLeft(entry: InventoryEntry, hasLeft: boolean, at: number): InventoryEntry {
+  const { leftAt: before, ...rest } = entry;
+  if (!hasLeft) return before === undefined ? entry : rest;
+  const since = leftAtOf(entry);
+  return since !== null && since <= at ? entry : { ...entry, leftAt: new Date(at).toISOString() };
 }
 
 /** More than so many revisions back nobody's disk holds. */
@@ -138,6 +154,7 @@ function isEntry(value: Json): boolean {
   return (
     texts &&
     typeof value["keep"] === "boolean" &&
+    (value["leftAt"] === undefined || typeof value["leftAt"] === "string") &&
     hasFiles(value) &&
     (value["former"] === undefined || isFormer(value["former"]))
   );

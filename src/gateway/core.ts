@@ -5,6 +5,7 @@ import type { FastifyBaseLogger } from "fastify";
 import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { Desired } from "../desired/document.ts";
+import { unreadSource } from "../desired/file-source.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import { createEngineSource, type EngineSource } from "../engines/engine-source.ts";
 import type { InstallProgress } from "../engines/install/install.ts";
@@ -107,6 +108,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     installCommand: settings.command("engine", "install", "llama"),
     environment,
     install: settings.installEngine,
+    rehome: true,
     onProgress: onInstallProgress,
     onChange: () => loop.wake("engine"),
   });
@@ -223,13 +225,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     usedBy: rpc.workers.usedBy,
     onChange: (subject, condition) => journal.record("condition", { subject, ...condition }),
   });
-  let source: SourceStatus = {
-    path: configPath,
-    valid: false,
-    reason: "Unread",
-    message: "not read yet",
-    problems: [],
-  };
+  let source = unreadSource(configPath);
   const loop = createLoop({
     desired: store.current,
     observer,
@@ -289,6 +285,9 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     },
     noteSource: (next) => {
       source = next;
+      // What a client reads of the source, beside the conditions, is the newest: they must not be of the one before.
+      const pass = loop.last();
+      if (pass) tracker.update(pass, statusInput(pass));
       if (next.valid) logger.info({ path: next.path }, "gateway.yaml is applied");
       else warn("gateway.yaml is not applied", { reason: next.reason, problem: next.message });
       journal.record("source", next);

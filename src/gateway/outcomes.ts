@@ -1,12 +1,13 @@
 // What comes of actions and passes beside the work itself: the log, the journal, and what the inventory has to remember.
 import type { FastifyBaseLogger } from "fastify";
 import { toGatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 import { isProgress } from "../engines/router.ts";
 import type { RouterEvent } from "../engines/router-client.ts";
-import { steadyNow } from "../core/steady.ts";
 import type { Outcome } from "../execute/executor.ts";
 import type { Inventory } from "../execute/inventory.ts";
 import { backoffKey, withRetry } from "../plan/actions.ts";
+import { namedEntries } from "../plan/removals.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
 import type { Journal } from "../status/journal.ts";
 import { actionBody } from "../status/report.ts";
@@ -48,16 +49,22 @@ export function tellDisabled(
   journal.record("preset", { disabled: lines });
 }
 
-/** What the document once marked `keep` stays when it leaves the list; and where the models are that were put there. */
+/**
+ * What the document once marked `keep` stays when it leaves the list; since when it has not named a model; and where the models
+ * are that were put there.
+ */
 export async function noteSeen(
   inventory: Inventory,
-  { desired: { document }, observed: { cache } }: Pass,
+  { at, desired: { document }, observed }: Pass,
   warn: (message: string, fields: object) => void,
 ): Promise<void> {
+  const { cache } = observed;
   const named = (keep: boolean): Set<string> =>
     new Set(document.models.filter((model) => (model.keep ?? false) === keep).map((model) => model.id));
   try {
     await inventory.noteKept(named(true), named(false));
+    const listed = namedEntries(document, observed);
+    if (listed) await inventory.noteLeft(listed, at);
     const place = cache.state === "known" && cache.value.models.length > 0 ? (cache.value.place ?? null) : null;
     if (place !== null && inventory.entries().length > 0) await inventory.notePlace(place);
   } catch (thrown) {

@@ -104,8 +104,13 @@ export interface BackoffEntry {
 
 export interface HeldAction {
   readonly action: Action;
-  /** `waiting`: another action comes first; `room`: the disk has too little; `settling`: the document has just changed. */
-  readonly why: "suspended" | "backoff" | "stalled" | "waiting" | "room" | "settling";
+  /**
+   * `waiting`: something else comes first; `room`: the disk has too little; `settling`: the document has just changed; `prune`: a
+   * deletion comes last, and after the document's `pruneAfter`.
+   */
+  readonly why: "suspended" | "backoff" | "stalled" | "waiting" | "room" | "settling" | "prune";
+  /** For people. */
+  readonly because: string;
   readonly until: number | null;
 }
 
@@ -124,6 +129,11 @@ export interface Plan {
 /** Why it failed, and when it is tried again. `now` in ms, by the clock of `until`. */
 export function withRetry({ message, until, stalled }: BackoffEntry, now: number): string {
   return stalled ? message : followedBy(message, `Will retry in ${Math.max(1, Math.ceil((until - now) / 1000))} s`);
+}
+
+/** Nothing left to do now: prunes have a time of their own. */
+export function isAtRest({ actions, held }: Plan): boolean {
+  return actions.length === 0 && held.every(({ why }) => why === "prune");
 }
 
 export function backoffKey(action: Action): string {

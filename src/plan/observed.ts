@@ -104,6 +104,8 @@ export interface InventoryEntry {
   readonly addedAt: string;
   /** The document once said `keep`: never pruned. */
   readonly keep: boolean;
+  /** ISO 8601: since when the document does not name it; absent: it does, or that was not noted yet. */
+  readonly leftAt?: string;
   /** What it was before: files of ours that may still lie in older revisions. */
   readonly former?: readonly FormerRevision[];
 }

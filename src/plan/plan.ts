@@ -3,54 +3,55 @@
 import { restartAfterCrash } from "../core/backoff.ts";
 import { isCommit } from "../core/ids.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
-import { type Action, type BackoffEntry, backoffKey, type HeldAction, type Plan } from "./actions.ts";
-import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, loadedModels, type Observed } from "./observed.ts";
+import { type Action, backoffKey, type HeldAction, type Plan } from "./actions.ts";
+import type { Candidate, PlanContext } from "./candidate.ts";
+import {
+  type CachedModel,
+  type CacheSnapshot,
+  findCached,
+  isOfRepo,
+  loadedModels,
+  type Observed,
+  type RouterSnapshot,
+} from "./observed.ts";
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
-import { type Goings, isMarked, isPresent, modelsToGo, planPruned, planRequested } from "./removals.ts";
+import { duePrunes, planPruned } from "./prune.ts";
+import { type Going, isMarked, isPresent, modelsToGo, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
-import { createRoomCheck, type Needs, noNeeds } from "./room.ts";
+import { createRoomCheck, noNeeds } from "./room.ts";
 import { planSpeech } from "./speech.ts";
 import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
 import { onlyTakesBack, presetEndpoints, wantedWorkers } from "./workers.ts";
 
-export interface PlanContext {
-  /** ms since the epoch. */
-  readonly now: number;
-  readonly backoff: ReadonlyMap<string, BackoffEntry>;
-  /** A running router that answers nothing for this long hangs. */
-  readonly silenceLimitMs: number;
-  /** Before this (ms) the document is likely to change again: a router that runs is not told of it yet. */
-  readonly settledAt?: number;
-  /** Room that pulls need, as far as it is known; default: nothing is. */
-  readonly needs?: Needs;
-}
-
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
   const { needs = noNeeds } = context;
-  const going = modelsToGo(desired, observed);
+  const going = modelsToGo(desired, observed, context.now);
   const findings = new Map<string, string>();
-  const engine = planEngine(desired, observed, going, findings, context);
-  const candidates: Candidate[] = [
-    ...planModels(desired, observed),
-    ...planRequested(going.requested, observed),
-    ...engine,
-    ...planPruned(going.pruned, observed, engine, needs),
-    ...planSpeech(desired, observed, findings, context.now),
-  ];
+  const models = [...planModels(desired, observed), ...planRequested(going.requested, observed).map(now)];
+  const due = duePrunes(going.pruned, models, context);
+  const engine = planEngine(desired, observed, [...going.requested, ...due], findings, context);
+  const speech = planSpeech(desired, observed, findings, context.now);
+  const others = [...models, ...engine, ...speech];
+  const pruned = planPruned(going.pruned, others, desired, observed, findings, context);
   const ready: Action[] = [];
   const held: HeldAction[] = [];
   const lacking = createRoomCheck(observed.freeBytes, needs);
-  for (const { action, notBefore, waits, settles } of candidates) {
+  for (const { action, notBefore, waits, settles, prune, isUpkeep } of [...others, ...pruned]) {
     const entry = context.backoff.get(backoffKey(action));
     const until = Math.max(notBefore, entry?.until ?? 0);
-    const missing = desired.suspend || entry?.stalled ? null : lacking(action);
-    if (desired.suspend) held.push({ action, why: "suspended", until: null });
-    else if (entry?.stalled) held.push({ action, why: "stalled", until: null });
-    else if (missing !== null) held.push({ action: withoutRoom(action, missing), why: "room", until: null });
-    else if (until > context.now) held.push({ action, why: "backoff", until });
+    const hold = (why: HeldAction["why"], because: string, next: number | null = null): void =>
+      void held.push({ action, why, because, until: next });
+    const isSuspended = desired.suspend && isUpkeep !== true;
+    const missing = isSuspended || entry?.stalled ? null : lacking(action);
+    if (isSuspended) hold("suspended", "the document says suspend");
+    else if (entry?.stalled) hold("stalled", `it failed: ${entry.message}`);
+    else if (missing !== null)
+      held.push({ action: withoutRoom(action, missing), why: "room", because: "the disk is too full", until: null });
+    else if (prune) hold("prune", prune.because, prune.until);
+    else if (until > context.now) hold("backoff", entry ? `it failed: ${entry.message}` : "it ended by itself", until);
     else if (settles && (context.settledAt ?? 0) > context.now)
-      held.push({ action, why: "settling", until: context.settledAt ?? null });
-    else if (waits) held.push({ action, why: "waiting", until: null });
+      hold("settling", "the document has just changed", context.settledAt ?? null);
+    else if (waits !== undefined) hold("waiting", waits);
     else ready.push(action);
   }
   return { actions: ready, held, unmanaged: unmanagedModels(desired, observed), spared: going.spared, findings };
@@ -59,16 +60,6 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
 /** Not started: it would fail when the disk is full, and take the room from others until then. */
 function withoutRoom(action: Action, missing: string): Action {
   return { ...action, reason: "DiskFull", message: `${action.message}: ${missing}` };
-}
-
-interface Candidate {
-  readonly action: Action;
-  /** ms; 0: at once. */
-  readonly notBefore: number;
-  /** Something else comes first; told, as a plan that hid a deletion would mislead. */
-  readonly waits?: boolean;
-  /** A hundred changes in a second are to cost one reload. */
-  readonly settles?: boolean;
 }
 
 function now(action: Action): Candidate {
@@ -124,14 +115,14 @@ function fetchAction({ id, source, revision }: DesiredModel): Action {
 function planEngine(
   desired: Desired,
   observed: Observed,
-  going: Goings,
+  going: readonly Going[],
   findings: Map<string, string>,
   context: PlanContext,
 ): Candidate[] {
   const { cache, preset, router } = observed;
   // Without the cache the sections of its models would look stale, without the file its owner's lines would be lost.
   if (cache.state === "unknown" || preset.state === "unknown") return [];
-  const leaving = new Set([...going.requested, ...going.pruned].map(({ cached }) => cached));
+  const leaving = new Set(going.map(({ cached }) => cached));
   const kept = cache.value.models.filter((model) => !leaving.has(model));
   const workers = observed.workers.state === "known" ? observed.workers.value : { workers: [], answering: false };
   const { endpoints, unprobed } = wantedWorkers(desired, workers, presetEndpoints(router.loadedPreset ?? ""));
@@ -148,12 +139,23 @@ function planEngine(
       replaces: preset.value.text,
       reason,
       message: "write router.preset.ini",
-      disrupts: [],
+      // Of the reload after it, which the plan does not show yet: a resize of a loaded model once read as harmless.
+      disrupts: router.phase === "ready" ? reloadAction(observed, parsePreset(text), cache.value).disrupts : [],
     };
-    // A worker that nobody has looked at yet may be down: its first look takes seconds at most.
-    return [{ action, notBefore: 0, waits: unprobed > 0, settles: router.phase === "ready" }];
+    const write: Candidate = {
+      action,
+      notBefore: 0,
+      // A worker that was not probed yet may be down: its first probe takes seconds at most.
+      ...(unprobed > 0 ? { waits: "an RPC worker was not probed yet" } : {}),
+      settles: router.phase === "ready",
+    };
+    if (!desired.suspend) return [write];
+    // The router cannot start without a file.
+    if (preset.value.text === "" && router.phase !== "ready") return [{ ...write, isUpkeep: true }];
+    return [write, ...planUpkeep(observed, context)];
   }
-  if (router.binary !== "present") return [];
+  const upkeep = planUpkeep(observed, context);
+  if (upkeep.length > 0 || !isAnswering(router)) return upkeep;
   const listedByItself = kept
     .filter((model) => model.complete && model.routerId !== null)
     .map((model) => model.upstreamId);
@@ -161,33 +163,41 @@ function planEngine(
     ...wanted.map((section) => section.name).filter((name) => name !== "*"),
     ...listedByItself,
   ]);
-  return planRouter(observed, preset.value, cache.value, [...expected], context);
+  return planReload(observed, preset.value, cache.value, [...expected]);
 }
 
-function planRouter(
+function isAnswering({ binary, phase, silentSince }: RouterSnapshot): boolean {
+  return binary === "present" && phase === "ready" && silentSince === null;
+}
+
+/** What keeps the router running with the preset file as it is. */
+function planUpkeep(observed: Observed, context: PlanContext): Candidate[] {
+  const { router } = observed;
+  if (router.binary !== "present") return [];
+  if (router.phase === "stopped") {
+    const reason = router.crashes.length > 0 ? "RouterCrashed" : "RouterStopped";
+    const action: Action = { kind: "router.start", key: "router", reason, message: "start the router", disrupts: [] };
+    return [{ action, notBefore: restartAfterCrash(router.crashes, context.now), isUpkeep: true }];
+  }
+  if (router.phase !== "ready" || router.silentSince === null) return [];
+  if (context.now - router.silentSince < context.silenceLimitMs) return [];
+  const action: Action = {
+    kind: "router.restart",
+    key: "router",
+    reason: "RouterHung",
+    message: "restart the router, which does not answer",
+    disrupts: loadedNow(observed),
+  };
+  return [{ action, notBefore: 0, isUpkeep: true }];
+}
+
+function planReload(
   observed: Observed,
   preset: PresetFile,
   cache: CacheSnapshot,
   expected: readonly string[],
-  context: PlanContext,
 ): Candidate[] {
   const { router } = observed;
-  if (router.phase === "stopped") {
-    const reason = router.crashes.length > 0 ? "RouterCrashed" : "RouterStopped";
-    const action: Action = { kind: "router.start", key: "router", reason, message: "start the router", disrupts: [] };
-    return [{ action, notBefore: restartAfterCrash(router.crashes, context.now) }];
-  }
-  if (router.phase !== "ready") return [];
-  if (router.silentSince !== null) {
-    const action: Action = {
-      kind: "router.restart",
-      key: "router",
-      reason: "RouterHung",
-      message: "restart the router, which does not answer",
-      disrupts: loadedNow(observed),
-    };
-    return context.now - router.silentSince >= context.silenceLimitMs ? [now(action)] : [];
-  }
   if (router.loadedPreset !== preset.text || router.loadedCache !== cache.signature) {
     const action = reloadAction(observed, preset, cache);
     // A folder that cannot be read just now is no reason to end the models that are served from it.

@@ -9,7 +9,6 @@ import {
   isOfRepo,
   type Observed,
 } from "./observed.ts";
-import type { Needs } from "./room.ts";
 
 /** A model that goes; `cached` is undefined where its files are gone already and only what is noted of it is left. */
 export interface Going {
@@ -17,22 +16,21 @@ export interface Going {
   readonly cached: CachedModel | undefined;
 }
 
+/** A model that the document no longer names. */
+export interface Pruned extends Going {
+  /** ms: it stays until then. */
+  readonly dueAt: number;
+}
+
 export interface Goings {
   readonly requested: readonly Going[];
-  readonly pruned: readonly Going[];
+  readonly pruned: readonly Pruned[];
   /** Would be pruned, but left the document when a list of models was emptied; by the ids of the inventory. */
   readonly spared: readonly string[];
 }
 
-export interface PlannedRemoval {
-  readonly action: Action;
-  readonly notBefore: 0;
-  /** Something else comes first. */
-  readonly waits: boolean;
-}
-
 /** Whatever is unknown keeps everything. */
-export function modelsToGo(desired: Desired, observed: Observed): Goings {
+export function modelsToGo(desired: Desired, observed: Observed, now: number): Goings {
   if (observed.cache.state === "unknown") return { requested: [], pruned: [], spared: [] };
   const { models, unreadable } = observed.cache.value;
   const { removals } = desired;
@@ -47,7 +45,12 @@ export function modelsToGo(desired: Desired, observed: Observed): Goings {
   const pruned = prunable.filter((entry) => !isSpared(entry));
   return {
     requested,
-    pruned: pruned.map((entry) => ({ id: entry.id, cached: findCached(models, entry.id) })),
+    pruned: pruned.map((entry) => ({
+      id: entry.id,
+      cached: findCached(models, entry.id),
+      // Of one that was not noted yet this is the first pass that misses it.
+      dueAt: (leftAtOf(entry) ?? now) + desired.pruneAfter * 1000,
+    })),
     spared: prunable.filter(isSpared).map(({ id }) => id),
   };
 }
@@ -79,13 +82,32 @@ export function pathInRepo({ commit }: CachedModel, file: string): string {
   return plain.slice(plain.lastIndexOf(snapshot) + snapshot.length);
 }
 
+/** ms; null where it is not noted. */
+export function leftAtOf({ leftAt }: InventoryEntry): number | null {
+  const at = Date.parse(leftAt ?? "");
+  return Number.isNaN(at) ? null : at;
+}
+
+/** What gives each name of a model the same form. */
+function resolverOf(models: readonly CachedModel[]): (name: string) => string {
+  return (name) => (findCached(models, name)?.id ?? name).toLowerCase();
+}
+
+/** Ids of the inventory's entries whose model the document names, by any of its names; null: unknown. */
+export function namedEntries(desired: Desired, { cache, inventory }: Observed): ReadonlySet<string> | null {
+  if (cache.state === "unknown" || inventory.state === "unknown") return null;
+  const idOf = resolverOf(cache.value.models);
+  const named = new Set(desired.models.map(({ id }) => idOf(id)));
+  return new Set(inventory.value.flatMap(({ id }) => (named.has(idOf(id)) ? id : [])));
+}
+
 /** An emptied list is more often an accident than a wish: also where models that a call put in are named beside it. */
 function sparing(
   { models: named, allowEmpty, spared }: Desired,
   models: readonly CachedModel[],
 ): (entry: InventoryEntry) => boolean {
   if (allowEmpty) return () => false;
-  const idOf = (name: string): string => (findCached(models, name)?.id ?? name).toLowerCase();
+  const idOf = resolverOf(models);
   const ids = new Set(spared.map(idOf));
   return ({ id }) => named.length === 0 || ids.has(idOf(id));
 }
@@ -95,7 +117,7 @@ function modelsToPrune(desired: Desired, observed: Observed): InventoryEntry[] {
   if (!desired.prune || observed.inventory.state === "unknown" || observed.cache.state === "unknown") return [];
   const { models, unreadable } = observed.cache.value;
   const entries = observed.inventory.value;
-  const idOf = (name: string): string => (findCached(models, name)?.id ?? name).toLowerCase();
+  const idOf = resolverOf(models);
   // The document may name a cached model by another of its names, and two entries may mean one model.
   const stays = new Set([...desired.models, ...entries.filter((entry) => entry.keep)].map(({ id }) => idOf(id)));
   const fetched = desired.models.filter((model) => !isPresent(models, model)).map((model) => repoOfId(model.id));
@@ -114,32 +136,14 @@ export function isPresent(models: readonly CachedModel[], model: DesiredModel): 
 }
 
 /** At once: nobody is offered the model any more, and what is left of it in the preset goes right after it. */
-export function planRequested(requested: readonly Going[], { preset }: Observed): PlannedRemoval[] {
+export function planRequested(requested: readonly Going[], { preset }: Observed): Action[] {
   if (preset.state === "unknown") return [];
-  return requested.map((going) => ({
-    action: removeAction(going, true, "RemovalRequested", `delete ${going.id}`),
-    notBefore: 0,
-    waits: false,
-  }));
+  return requested.map((going) => removeAction(going, true, "RemovalRequested", `delete ${going.id}`));
 }
 
 /** Sections go before files go: a section whose model has vanished would become a phantom that hangs. */
-export function planPruned(
-  pruned: readonly Going[],
-  { preset, router }: Observed,
-  engine: readonly { readonly action: Action }[],
-  needs: Needs,
-): PlannedRemoval[] {
-  if (preset.state === "unknown") return [];
-  const settled = router.phase === "stopped" || (router.phase === "ready" && router.loadedPreset === preset.value.text);
-  const waits = !settled || engine.some(({ action }) => action.kind === "preset.write");
-  // A pull under way may count on files of it: on the projector of another quant.
-  const fetching = [...needs.underWay.keys()].map((key) => repoOfId(key.slice(key.indexOf("/") + 1)));
-  return pruned.map((going) => ({
-    action: removeAction(going, false, "NoLongerDesired", `delete ${going.id}, which the document no longer names`),
-    notBefore: 0,
-    waits: waits || isOfRepo(going.id, fetching),
-  }));
+export function pruneAction(going: Pruned): Action {
+  return removeAction(going, false, "NoLongerDesired", `delete ${going.id}, which the document no longer names`);
 }
 
 function repoOfId(id: string): string {

@@ -3,13 +3,8 @@
 import { restartAfterCrash } from "../core/backoff.ts";
 import type { Desired } from "../desired/document.ts";
 import type { Action } from "./actions.ts";
+import type { Candidate } from "./candidate.ts";
 import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "./observed.ts";
-
-interface SpeechCandidate {
-  readonly action: Action;
-  /** ms; 0: at once. */
-  readonly notBefore: number;
-}
 
 /** Findings name what no action mends: an engine that is not installed. */
 export function planSpeech(
@@ -17,7 +12,7 @@ export function planSpeech(
   observed: Observed,
   findings: Map<string, string>,
   now: number,
-): SpeechCandidate[] {
+): Candidate[] {
   return speechKinds.flatMap((kind) => {
     const state = observed.speech[kind];
     const wanted = desired.speech?.[kind] ?? null;
@@ -39,7 +34,7 @@ export function choiceKey(kind: SpeechKind, choice: string): string {
   return `${kind === "transcription" ? "transcription" : "voice"}/${choice}`;
 }
 
-function planPull(kind: SpeechKind, state: SpeechState, wanted: string): SpeechCandidate[] {
+function planPull(kind: SpeechKind, state: SpeechState, wanted: string): Candidate[] {
   if (state.cached.includes(wanted)) return [];
   const base = { key: choiceKey(kind, wanted), message: `pull ${wanted}`, disrupts: [] };
   return kind === "transcription"
@@ -47,13 +42,7 @@ function planPull(kind: SpeechKind, state: SpeechState, wanted: string): SpeechC
     : [{ action: { ...base, kind: "voice.pull", voice: wanted, reason: "VoiceAbsent" }, notBefore: 0 }];
 }
 
-function planEngine(
-  kind: SpeechKind,
-  state: SpeechState,
-  wanted: string,
-  isNeeded: boolean,
-  now: number,
-): SpeechCandidate[] {
+function planEngine(kind: SpeechKind, state: SpeechState, wanted: string, isNeeded: boolean, now: number): Candidate[] {
   const isThere = state.cached.includes(wanted);
   // The one before serves until the next one is there.
   const next = isThere ? wanted : state.standIn;
@@ -77,7 +66,7 @@ function planEngine(
   return [{ action, notBefore: restartAfterCrash(state.crashes, now) }];
 }
 
-function stopped(kind: SpeechKind, state: SpeechState, reason: string, why: string): SpeechCandidate[] {
+function stopped(kind: SpeechKind, state: SpeechState, reason: string, why: string): Candidate[] {
   if (state.phase !== "ready") return [];
   const message = `stop ${kind} with ${state.choice ?? "nothing"}, ${why}`;
   const action: Action = { kind: "speech.stop", key: speechKey(kind), engine: kind, reason, message, disrupts: [] };

@@ -6,7 +6,14 @@ import { equalJson } from "../core/merge-patch.ts";
 import type { DesiredState } from "../desired/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
-import { type Action, type BackoffEntry, backoffKey, type Plan, type RunningAction } from "../plan/actions.ts";
+import {
+  type Action,
+  type BackoffEntry,
+  backoffKey,
+  isAtRest,
+  type Plan,
+  type RunningAction,
+} from "../plan/actions.ts";
 import { type Observed, speechKinds } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
 import type { Needs } from "../plan/room.ts";
@@ -17,6 +24,7 @@ import { createSizeBook, type SizeBook } from "./size-book.ts";
 
 /** What a pass found. */
 export interface Pass {
+  /** Counts passes that began. */
   readonly number: number;
   readonly at: number;
   readonly desired: DesiredState;
@@ -40,11 +48,12 @@ export interface Loop {
   /** What transfers need of the disk, as far as it is known now. */
   needs(): Needs;
   /**
-   * Resolves with the first pass that has seen the generation and satisfies the test.
+   * Resolves with the first pass that has seen the generation and satisfies the test; `fresh`: one that begins after the call.
    * Errors: `wait_timeout`, `shutting_down`, and whatever the test throws.
    */
   waitFor(options: {
     generation: number;
+    fresh?: boolean;
     timeoutMs: number;
     signal?: AbortSignal;
     test: (pass: Pass) => boolean;
@@ -124,6 +133,7 @@ export function createLoop(options: {
   }
 
   async function pass(): Promise<void> {
+    const number = ++count;
     const desired = options.desired();
     if (desired.generation !== seenGeneration) {
       // A new document is a new chance for what had failed.
@@ -149,7 +159,7 @@ export function createLoop(options: {
     cancelUnwanted(desired, found);
     for (const action of found.actions) options.executor().submit(action);
     last = {
-      number: ++count,
+      number,
       at: options.now(),
       desired,
       observed,
@@ -176,6 +186,9 @@ export function createLoop(options: {
         options.executor().cancel(action.key);
       const isAsked = action.kind === "voice.pull" && action.requested === true;
       if (lane === "speech-transfer" && !speech.includes(action.key) && !isAsked) options.executor().cancel(action.key);
+      // Its drain takes up to 30 s: time enough to put the model back.
+      if (action.kind === "model.remove" && !action.requested && !found.actions.some(({ key }) => key === action.key))
+        options.executor().cancel(action.key);
       if (lane !== "transfer" || !("model" in action)) continue;
       const instead = planned.get(action.key);
       if (instead ? !isSameTransfer(instead, action) : !named.has(action.model)) options.executor().cancel(action.key);
@@ -232,8 +245,9 @@ export function createLoop(options: {
     last: () => last,
     backoff: backoff.entries,
     needs,
-    waitFor: ({ generation, timeoutMs, signal, test }) =>
+    waitFor: ({ generation, fresh, timeoutMs, signal, test }) =>
       new Promise((resolve, reject) => {
+        const begun = fresh ? count : 0;
         const deadline = setTimeout(
           () => waiter.fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`)),
           timerMs(timeoutMs),
@@ -246,7 +260,7 @@ export function createLoop(options: {
         }
         const waiter: Waiter = {
           check: (pass) => {
-            if (pass.desired.generation < generation) return;
+            if (pass.desired.generation < generation || pass.number <= begun) return;
             try {
               if (!test(pass)) return;
             } catch (error) {
@@ -287,11 +301,9 @@ function isSameTransfer(a: Action, b: Action): boolean {
   return a.kind === "model.import" && b.kind === "model.import" && a.source === b.source;
 }
 
-/** Nothing left that will be done: what the document asks for and cannot be had does not count as left. */
+/** Nothing left that will be done now: what the document asks for and cannot be had does not count as left. */
 export function isSettled({ plan: found, running, observed }: Pass): boolean {
-  return (
-    found.actions.length === 0 && found.held.length === 0 && running.length === 0 && observed.router.phase === "ready"
-  );
+  return isAtRest(found) && running.length === 0 && observed.router.phase === "ready";
 }
 
 /** Everything is as the document says. */

@@ -37,6 +37,6 @@ models:
 # rpc: { mode: rpc, workers: ["192.168.1.20:50052"] }
 
 # prune: true            # also delete models that this gateway pulled and that are no longer listed
-# suspend: true          # look and plan, but change nothing
+# suspend: true          # observe and plan, but apply nothing
 `;
 }

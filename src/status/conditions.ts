@@ -4,7 +4,7 @@ import type { OwnCommand } from "../core/own-command.ts";
 import { followedBy } from "../core/sentences.ts";
 import type { Desired } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
-import type { BackoffEntry, Plan } from "../plan/actions.ts";
+import type { BackoffEntry, HeldAction, Plan } from "../plan/actions.ts";
 import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
@@ -89,7 +89,8 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
   for (const part of [observed.cache, observed.preset]) {
     if (part.state === "unknown") return finding("Synced", "Unknown", "NotObserved", part.why);
   }
-  const pending = [...plan.actions, ...plan.held.map((held) => held.action)];
+  const prunes = plan.held.filter(({ why }) => why === "prune");
+  const pending = [...plan.actions, ...plan.held.filter(({ why }) => why !== "prune").map((held) => held.action)];
   if (pending.length === 0 && running.length === 0) {
     const [left] = plan.findings.values();
     if (left !== undefined) return finding("Synced", "False", "CannotApply", left);
@@ -103,6 +104,8 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
         "NotObserved",
         `the folder of ${unseen.id} in the model cache cannot be read`,
       );
+    const [prune] = prunes;
+    if (prune) return finding("Synced", "True", "PrunePending", prunePending(prune, prunes.length - 1));
     const kept = pruneHeld(plan.spared, command);
     return finding("Synced", "True", kept ? "PruneHeld" : "AsDesired", kept ?? "everything is as the document says");
   }
@@ -110,6 +113,11 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
     ...new Set([...pending.map((action) => action.message), ...running.map((action) => action.message)]),
   ].join("; ");
   return finding("Synced", "False", desired.suspend ? "Suspended" : "OutOfSync", what);
+}
+
+function prunePending({ action, because, until }: HeldAction, more: number): string {
+  const when = until === null ? "" : ` at ${new Date(until).toISOString()}`;
+  return `${action.message}${when}: ${because}${more > 0 ? ` (and ${more} more)` : ""}`;
 }
 
 /** Nothing is pending: it stays like this until somebody says more. */
@@ -145,7 +153,7 @@ function explain({ message, hint }: BackoffEntry): string {
   return followedBy(message, hint);
 }
 
-function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): Finding {
+function routerReady({ observed, backoff, engineProblem }: StatusInput): Finding {
   const { router, preset, cache } = observed;
   if (router.binary === "installing")
     return finding("RouterReady", "False", "EngineInstalling", "llama-server is being installed");
@@ -176,9 +184,6 @@ function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): F
   const write = backoff.get("preset.write preset");
   if (write) return finding("RouterReady", "False", write.reason, `${explain(write)}`);
   if (router.phase === "starting") return finding("RouterReady", "False", "Starting", "the router is starting");
-  if (plan.held.some((held) => held.why === "suspended" && held.action.kind === "router.start")) {
-    return finding("RouterReady", "False", "Suspended", "the document says suspend: the router is not started");
-  }
   if (router.crashes.length > 0)
     return finding(
       "RouterReady",

@@ -1,7 +1,7 @@
 // The bodies of /status and /api/plan from what the loop found. Pure.
 import type { Desired, DesiredState, Removal } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
-import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
+import { type Action, type HeldAction, isAtRest, type Plan, type RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot, WorkerDevice } from "../plan/observed.ts";
 import { type Condition, shuttingDown } from "./finding.ts";
 import type { WaitingReport } from "./requests.ts";
@@ -30,7 +30,7 @@ export interface StatusReport {
   readonly health: "Healthy" | "Progressing" | "Degraded" | "Suspended";
   readonly generation: number;
   readonly observedGeneration: number;
-  readonly source: { readonly path: string; readonly valid: boolean; readonly problems: readonly object[] };
+  readonly source: SourceStatus;
   readonly conditions: readonly Condition[];
   readonly models: readonly ModelStatus[];
   readonly running: readonly object[];
@@ -104,7 +104,7 @@ export interface ReportInput {
 }
 
 export function statusReport(input: ReportInput): StatusReport {
-  const { desired, pass, router, conditions, source } = input;
+  const { desired, pass, router, conditions } = input;
   const isObserved = pass?.desired.generation === desired.generation;
   const isReady = conditions.some((condition) => condition.type === "Ready" && condition.status === "True");
   return {
@@ -126,11 +126,11 @@ export function statusReport(input: ReportInput): StatusReport {
     health: healthOf(conditions, desired.document.suspend),
     generation: desired.generation,
     observedGeneration: pass?.desired.generation ?? 0,
-    source: { path: source.path, valid: source.valid, problems: source.problems },
+    source: input.source,
     conditions: conditions.map((condition) => whileStopping(condition, input.stoppingSince)),
     models: input.models,
     running: input.running.map(runningBody),
-    planned: (pass?.plan.held ?? []).map(({ action, why }) => ({ ...actionBody(action), held: why })),
+    planned: (pass?.plan.held ?? []).map(heldBody),
     inFlight: Object.fromEntries(input.inFlight),
     waiting: input.waiting,
     removals: desired.document.removals.map(removalBody),
@@ -165,8 +165,8 @@ export function removalBody({ id, requestedAt, by }: Removal): RemovalReport {
   return { id, requestedAt, by };
 }
 
-function heldBody({ action, why, until }: HeldAction): object {
-  return { ...actionBody(action), held: why, until: until === null ? null : new Date(until).toISOString() };
+function heldBody({ action, why, because, until }: HeldAction): object {
+  return { ...actionBody(action), held: why, because, until: until === null ? null : new Date(until).toISOString() };
 }
 
 function runningBody({ action, lane, startedAt, progress }: RunningAction): object {
@@ -182,7 +182,7 @@ export function planBody(plan: Plan, generation: number, running: readonly Runni
   const isNew = (action: Action): boolean => !running.some((entry) => entry.action.key === action.key);
   return {
     generation,
-    converged: plan.actions.length === 0 && plan.held.length === 0 && running.length === 0 && plan.findings.size === 0,
+    converged: isAtRest(plan) && running.length === 0 && plan.findings.size === 0,
     actions: plan.actions.filter(isNew).map(actionBody),
     running: running.map(runningBody),
     held: plan.held.map(heldBody),

@@ -101,6 +101,47 @@ describe("the content of gateway.yaml", { concurrency: true }, () => {
   });
 });
 
+describe("a refresh", () => {
+  it("applies what was saved before it, although nobody has told of it yet", async (t) => {
+    const { path, source, names } = await startSourcing(t, { text: naming("a") });
+    await source.refresh();
+    for (const name of ["b", "c", "d"]) {
+      await writeFile(path, naming(name));
+      await source.refresh();
+      assert.deepEqual(names(), [name]);
+    }
+  });
+
+  it("takes no half of a save for the whole", async (t) => {
+    const { path, source, documents } = await startSourcing(t, { text: naming("a", "b") });
+    await writeFile(path, naming("a"));
+    const refreshed = source.refresh();
+    await writeFile(path, naming("a", "b", "c"));
+    await refreshed;
+    await source.refresh();
+    assert.deepEqual(documents, ["a b", "a b c"]);
+  });
+
+  it("ends where the file is wrong, missing, or cannot be stored, and with the gateway", async (t) => {
+    const { root, path, source } = await startSourcing(t, { text: naming("a") });
+    await writeFile(path, "version: [");
+    await source.refresh();
+    assert.equal(source.status().reason, "ParseError");
+    await rm(path);
+    await source.refresh();
+    assert.equal(source.status().reason, "FileMissing");
+    await rename(join(root, "state"), join(root, "away"));
+    await writeFile(join(root, "state"), "");
+    await writeFile(path, naming("b"));
+    await source.refresh();
+    assert.equal(source.status().reason, "StateUnwritable");
+    const last = source.refresh();
+    await source.close();
+    await last;
+    await source.refresh();
+  });
+});
+
 describe("three writers of time", () => {
   it("applies at the start what was edited while the gateway was down, and no more", async (t) => {
     const root = await scratchFolder(t);

@@ -1,7 +1,7 @@
 // The loop's own ways: many wakes make few passes, what it saw must still hold, and who waits is told how it ended.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isConverged } from "../../src/reconcile/loop.ts";
+import { isConverged, type Pass } from "../../src/reconcile/loop.ts";
 import { gate } from "../support/executing.ts";
 import { startLooping } from "../support/looping.ts";
 import { refusal, until } from "../support/scratch.ts";
@@ -198,6 +198,20 @@ describe("waiting", () => {
     assert.equal(isConverged(pass), false);
     const error = await refusal(loop.waitFor({ generation: generation + 1, timeoutMs: 30, test: () => true }));
     assert.deepEqual([error.code, error.message], ["wait_timeout", "not reached within 30 ms"]);
+  });
+
+  it("can be for a pass that begins after the call: the one under way has looked already", async (t) => {
+    const world = startLooping(t);
+    const { loop, cached } = world;
+    let waiting: Promise<Pass> | undefined;
+    world.afterLook = () => {
+      cached.add(a);
+      waiting ??= loop.waitFor({ generation: 0, fresh: true, timeoutMs: 5_000, test: () => true });
+    };
+    loop.start();
+    await loop.waitFor({ generation: 0, timeoutMs: 5_000, test: () => true });
+    const { observed } = (await waiting) ?? {};
+    assert.ok(observed?.cache.state === "known" && observed.cache.value.models.length === 1);
   });
 
   it("ends when its signal is aborted, before it began too", async (t) => {

@@ -97,12 +97,12 @@ describe("settings", () => {
   });
 
   it("read the command, its operands and the switches", () => {
-    const { command, operands, json, help } = readSettings(["validate", "a.yaml", "--json", "-h"], {});
+    const { command, operands, flags, json, help } = readSettings(["validate", "a.yaml", "--json", "-h"], {});
     assert.deepEqual(
-      { command, operands, json, help },
-      { command: "validate", operands: ["a.yaml"], json: true, help: true },
+      { command, operands, flags, json, help },
+      { command: "validate", operands: ["a.yaml"], flags: ["json", "help"], json: true, help: true },
     );
-    assert.equal(readSettings([], {}).command, "serve");
+    assert.deepEqual([readSettings([], {}).command, readSettings(["-v"], {}).command], ["", "version"]);
   });
 
   for (const [args, environment, parts] of [

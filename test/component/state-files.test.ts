@@ -154,6 +154,24 @@ describe("the inventory", () => {
     assert.equal((await openInventory(folder, ignore)).get(entry.id)?.keep, false);
   });
 
+  it("remembers since when the document does not name a model, and forgets it when it names it again", async (t) => {
+    const folder = await scratchFolder(t);
+    const inventory = await openInventory(folder, ignore);
+    await inventory.put(entry);
+    const leftAt = async (): Promise<string | undefined> => (await openInventory(folder, ignore)).get(entry.id)?.leftAt;
+    await inventory.noteLeft(new Set(), 5_000);
+    await inventory.noteLeft(new Set(), 9_000);
+    assert.equal(await leftAt(), new Date(5_000).toISOString());
+    // The clock was set back.
+    await inventory.noteLeft(new Set(), 4_000);
+    assert.equal(await leftAt(), new Date(4_000).toISOString());
+    await inventory.noteLeft(new Set([entry.id]), 9_000);
+    assert.equal(await leftAt(), undefined);
+    await inventory.noteLeft(new Set(), 10_000);
+    await inventory.put(entry);
+    assert.equal(await leftAt(), undefined);
+  });
+
   it("writes nothing where nothing changed", async (t) => {
     const folder = await scratchFolder(t);
     const inventory = await openInventory(folder, ignore);

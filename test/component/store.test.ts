@@ -52,6 +52,8 @@ describe("changing the document", () => {
     const error = await refusal(store.change(patch({ "acme/b:Q8_0": {} }), "api", `"g0-000000000000"`));
     assert.equal(error.code, "precondition_failed");
     assert.ok(error.message.includes(etag));
+    assert.throws(() => store.preview(patch({}), `"g0-000000000000"`), { code: "precondition_failed" });
+    assert.deepEqual(store.preview(patch({}), etag), store.current().document);
     assert.equal(store.current().generation, 1);
     await store.change(patch({ "acme/b:Q8_0": {} }), "api", `"other", ${etag}`);
     await store.change(patch({ "acme/c:Q8_0": {} }), "api", "*");

@@ -1,7 +1,7 @@
 // The command line as people use it: a fresh machine chats, exit codes are what scripts expect, nothing stays behind.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { access, readFile, rename } from "node:fs/promises";
+import { access, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -93,6 +93,40 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   assert.equal(status.code, 0);
   assert.match(status.stdout, /RouterReady +True/);
 
+  // Flags that mean another gateway than the one that answers are no way to ask it.
+  const other = await makeFolders(t);
+  const otherModel = await cacheTalker(other, "acme/beta");
+  await other.writeConfig(`version: 1\nmodels: [{ id: "${otherModel}", ctxSize: 512 }]\n`);
+  const beside = { GATEWAY_PORT: port, HF_HUB_CACHE: other.cacheDir };
+  const plan = (...args: readonly string[]) => runCommand(t, folders, ["plan", ...args], beside);
+  const [config, state, stopped, own] = await Promise.all([
+    plan("--config", other.configPath),
+    plan("--state", other.stateDir, "--port", port),
+    plan("--state", other.stateDir),
+    plan("--state", folders.stateDir, "--config", folders.configPath),
+  ]);
+  assert.equal(config.code, 1);
+  assert.ok(config.stderr.includes(`has the document ${folders.configPath}, not ${other.configPath}`), config.stderr);
+  assert.equal(state.code, 1);
+  assert.ok(state.stderr.includes(`has the state folder ${folders.stateDir}, not ${other.stateDir}`), state.stderr);
+  assert.deepEqual([stopped.code, stopped.stderr], [2, ""]);
+  assert.match(stopped.stdout, /preset\.write/);
+  assert.deepEqual([own.code, own.stdout], [0, "Nothing to do.\n"]);
+
+  await folders.writeConfig("version: 2\n");
+  for (const command of ["plan", "status"]) {
+    const wrong = await runCommand(t, folders, [command, "--port", port]);
+    assert.equal(wrong.code, 1, wrong.stdout);
+    assert.match(
+      wrong.stderr,
+      /^model-gateway: \S+gateway\.yaml:1:10: version: must be 1; the last good document stays$/m,
+    );
+  }
+  await folders.writeConfig(`version: 1\nsuspend: true\nmodels: [{ id: "${model}", ctxSize: 512 }]\n`);
+  const held = await runCommand(t, folders, ["plan", "--port", port]);
+  assert.equal(held.code, 2);
+  assert.match(held.stdout, /^- preset\.write: .* \(held: the document says suspend\)$/m);
+
   const second = await runCommand(t, folders, ["serve"]);
   assert.equal(second.code, 1);
   assert.match(second.stderr, new RegExp(`another gateway \\(process ${serve.process.pid}\\)`));
@@ -113,6 +147,23 @@ test("validate names every problem with its place", async (t) => {
   assert.match(bad.stderr, /gateway\.yaml:5:5: models\[1\]\.ctxSze: unknown key/);
   await folders.writeConfig("version: 1\n");
   assert.equal((await runCommand(t, folders, ["validate", folders.configPath])).code, 0);
+  const extra = await runCommand(t, folders, ["validate", folders.configPath, "/nope"]);
+  assert.deepEqual([extra.code, extra.stdout], [1, ""]);
+  await writeFile(folders.configPath, "version: 1 # caf\u00e9\n", "latin1");
+  const latin = await runCommand(t, folders, ["validate", folders.configPath]);
+  assert.deepEqual([latin.code, latin.stdout], [1, ""]);
+  assert.match(latin.stderr, /gateway\.yaml:1:17: byte 0xE9 is not UTF-8/);
+});
+
+test("without a command there is help, and nothing is started or written", async (t) => {
+  const folders = await makeFolders(t);
+  const bare = await runCommand(t, folders, []);
+  assert.deepEqual([bare.code, bare.stderr], [0, ""]);
+  assert.match(bare.stdout, /^Usage: model-gateway COMMAND/);
+  const flag = await runCommand(t, folders, ["--port", "1"]);
+  assert.equal(flag.code, 1);
+  assert.match(flag.stderr, /^model-gateway: --port needs a command/);
+  assert.deepEqual(await readdir(folders.stateDir), []);
 });
 
 test("a port that is taken and flags that are none end with a clear word and exit code 1", async (t) => {

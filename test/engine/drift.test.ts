@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, loadedIds, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
@@ -65,7 +65,7 @@ test("a removed snapshot link comes back without the network, a removed blob is 
   assert.equal(await gateway.ask("acme/pulled:Q8_0"), answersOf("pulled").hello);
 });
 
-test("suspend observes and plans but mends nothing until it is lifted", async (t) => {
+test("suspend applies nothing until it is lifted, and keeps the router running with what is applied", async (t) => {
   const folders = await makeFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
   const gateway = await startTestGateway(t, {
@@ -81,6 +81,32 @@ test("suspend observes and plans but mends nothing until it is lifted", async (t
     ["preset.write"],
   );
   assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 1024/);
+  await gateway.ask(alpha);
+  process.kill(status.router.pid ?? 0, "SIGKILL");
+  await gateway.until("another router", ({ router }) => router.connected && router.pid !== status.router.pid);
+  // As after a crash without suspend: the next request has the model loaded again.
+  assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
+  assert.deepEqual(await loadedIds(gateway), [alpha]);
+  assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 1024/);
+  assert.equal(gateway.gateway.status().health, "Suspended");
   await gateway.json("/api/desired?wait=true", patchWith({ suspend: null }));
   assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 2048/);
+});
+
+test("a gateway that starts suspended serves what is cached, and pulls nothing", async (t) => {
+  const folders = await makeFolders(t);
+  const alpha = await cacheTalker(folders, "acme/alpha");
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nsuspend: true\nmodels: ["${alpha}", "acme/absent:Q8_0"]\n`,
+  });
+  const status = await gateway.until("running", ({ router }) => router.connected);
+  assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
+  assert.deepEqual(
+    status.planned.map((action) => {
+      const { kind, held, because } = action as { kind: string; held: string; because: string };
+      return [kind, held, because];
+    }),
+    [["model.pull", "suspended", "the document says suspend"]],
+  );
 });

@@ -19,6 +19,7 @@ test("an edit is carried out through a killed router, and a stream on another mo
     environment: { HF_ENDPOINT: hub.endpoint },
     yaml: `version: 1
 prune: true
+pruneAfter: 0
 models:
   - { id: "acme/talker:Q8_0", preset: { threads: 1 } }
   - acme/resized:Q8_0
@@ -38,6 +39,7 @@ models:
     if (pieces === 10) {
       edited = gateway.writeConfig(`version: 1
 prune: true
+pruneAfter: 0
 models:
   - { id: "acme/talker:Q8_0", preset: { threads: 1 } }
   - id: acme/resized:Q8_0

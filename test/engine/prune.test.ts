@@ -37,7 +37,7 @@ async function started(t: TestContext, files: Readonly<Record<string, Uint8Array
   const other = await cacheTalker(folders, "acme/other");
   const gateway = await startTestGateway(t, {
     folders,
-    yaml: `version: 1\nprune: true\nmodels: ["${other}", "${eight}"]\n`,
+    yaml: `version: 1\nprune: true\npruneAfter: 0\nmodels: ["${other}", "${eight}"]\n`,
     environment: { HF_ENDPOINT: hub.endpoint },
   });
   await gateway.converged();
@@ -80,7 +80,7 @@ test("another program's file of the same name at another revision stays, whateve
     if (how === "main, moved") await writeFile(join(root, "refs", "main"), commit);
     await gateway.json("/api/reconcile?wait=true", { method: "POST" });
     const both = await world(root);
-    await gateway.writeConfig(`version: 1\nprune: true\nmodels: ["${other}"]\n`);
+    await gateway.writeConfig(`version: 1\nprune: true\npruneAfter: 0\nmodels: ["${other}"]\n`);
     await applied(gateway, 2);
     // Where the listed model is theirs, ours is out of sight and stays.
     assert.deepEqual(
@@ -99,10 +99,12 @@ test("what a pull of a sibling carried along to a newer revision is pruned too, 
   const files = { "m-Q8_0.gguf": bytes, "m-Q4_0.gguf": four, "mmproj-F16.gguf": projector };
   const { hub, gateway, other, root } = await started(t, files);
   hub.updateRepo(repo, { files: { ...files, "README.md": Buffer.from("new") } });
-  await gateway.writeConfig(`version: 1\nprune: true\nmodels: ["${other}", "${eight}", "${repo}:Q4_0"]\n`);
+  await gateway.writeConfig(
+    `version: 1\nprune: true\npruneAfter: 0\nmodels: ["${other}", "${eight}", "${repo}:Q4_0"]\n`,
+  );
   await applied(gateway, 2);
   assert.equal((await world(root)).filter((line) => line.includes("m-Q8_0.gguf")).length, 2);
-  await gateway.writeConfig(`version: 1\nprune: true\nmodels: ["${other}", "${eight}"]\n`);
+  await gateway.writeConfig(`version: 1\nprune: true\npruneAfter: 0\nmodels: ["${other}", "${eight}"]\n`);
   await applied(gateway, 3);
   assert.equal((await world(root)).filter((line) => line.includes("m-Q4_0.gguf")).length, 0);
   assert.deepEqual(
@@ -112,7 +114,7 @@ test("what a pull of a sibling carried along to a newer revision is pruned too, 
       .sort(),
     [other, eight].sort(),
   );
-  await gateway.writeConfig(`version: 1\nprune: true\nmodels: ["${other}"]\n`);
+  await gateway.writeConfig(`version: 1\nprune: true\npruneAfter: 0\nmodels: ["${other}"]\n`);
   await applied(gateway, 4);
   assert.deepEqual(await world(root), []);
 });
@@ -122,7 +124,7 @@ test("a file that is saved with its list emptied prunes nothing, whatever calls 
   hub.addRepo("acme/called", { files: { "called-Q8_0.gguf": modelBytes(talkingModel("called")) } });
   await gateway.json("/api/desired?wait=true", patchWith({ models: { "acme/called:Q8_0": {} } }));
   const all = await world(root);
-  await gateway.writeConfig("version: 1\nprune: true\nmodels: []\n");
+  await gateway.writeConfig("version: 1\nprune: true\npruneAfter: 0\nmodels: []\n");
   const emptied = await applied(gateway, 3);
   assert.deepEqual(
     emptied.models.filter(({ desired }) => desired).map(({ id }) => id),

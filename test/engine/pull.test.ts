@@ -181,11 +181,11 @@ test("prune deletes what this gateway pulled and nothing else, and an emptied li
   const foreign = await cacheTalker(folders, "acme/foreign");
   const gateway = await startTestGateway(t, {
     folders,
-    yaml: `version: 1\nprune: true\nmodels: [acme/pulled:Q8_0, { id: "acme/kept:Q8_0", keep: true }, "${foreign}"]\n`,
+    yaml: `version: 1\nprune: true\npruneAfter: 0\nmodels: [acme/pulled:Q8_0, { id: "acme/kept:Q8_0", keep: true }, "${foreign}"]\n`,
     environment: { HF_ENDPOINT: hub.endpoint },
   });
   await gateway.converged();
-  await gateway.writeConfig("version: 1\nprune: true\nmodels: []\n");
+  await gateway.writeConfig("version: 1\nprune: true\npruneAfter: 0\nmodels: []\n");
   const emptied = await gateway.until(
     "applied",
     (status) => status.observedGeneration === 2 && status.sync === "Synced",
@@ -195,7 +195,7 @@ test("prune deletes what this gateway pulled and nothing else, and an emptied li
     "acme/kept:Q8_0",
     "acme/pulled:Q8_0",
   ]);
-  await gateway.writeConfig(`version: 1\nprune: true\nallowEmpty: true\nmodels: []\n`);
+  await gateway.writeConfig(`version: 1\nprune: true\npruneAfter: 0\nallowEmpty: true\nmodels: []\n`);
   const pruned = await gateway.until("pruned", (status) => status.observedGeneration === 3 && status.sync === "Synced");
   assert.deepEqual(pruned.models.map((model) => model.id).sort(), ["acme/foreign:Q8_0", "acme/kept:Q8_0"]);
   assert.ok(!(await readdir(gateway.cacheDir)).includes("models--acme--pulled"));

@@ -109,5 +109,8 @@ test("a port that is taken and flags that are none end it with a reason", async 
   assert.doesNotMatch(help.stdout, /--models-max/);
   const wrong = await runCommand(t, folders, ["worker", "--port", "0"], environment);
   assert.match(wrong.stderr, /--port must be a whole number/);
-  assert.match((await runCommand(t, folders, ["plan", "--threads", "2"])).stderr, /belongs to/);
+  assert.match(
+    (await runCommand(t, folders, ["plan", "--threads", "2"])).stderr,
+    /does not take --threads, which is for worker/,
+  );
 });

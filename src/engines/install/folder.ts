@@ -3,9 +3,10 @@
 
 import { randomBytes } from "node:crypto";
 import type { Dirent } from "node:fs";
-import { lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
+import { writeAtomic } from "../../desired/atomic-file.ts";
 import { makeFolder } from "../../desired/folder.ts";
 import type { EngineBinary, EngineName } from "./catalogue.ts";
 
@@ -13,7 +14,7 @@ export interface EngineManifest {
   readonly name: EngineName;
   readonly version: string;
   readonly how: "debian" | "release";
-  /** Where it was installed: executables of the Debian way carry this path, so a moved folder counts as none. */
+  /** Where it lies: executables of the Debian way carry this path, so a moved folder counts as none until rehome.ts was there. */
   readonly home: string;
   /** Paths relative to the folder. */
   readonly binaries: Readonly<Partial<Record<EngineBinary, string>>>;
@@ -52,11 +53,11 @@ export async function readInstallation(dir: string): Promise<InstalledEngine | n
   return manifest !== null && (await isAtHome({ dir, manifest })) ? { dir, manifest } : null;
 }
 
-/** One that was moved or copied here, so that it does not run here; null where there is none. Never throws. */
-export async function readStray(enginesDir: string, binary: EngineBinary): Promise<InstalledEngine | null> {
-  for (const engine of await readFolders(enginesDir))
-    if (engine.manifest.binaries[binary] !== undefined && !(await isAtHome(engine))) return engine;
-  return null;
+/** Those that were moved or copied here, so that they do not run here. Never throws. */
+export async function readStrays(enginesDir: string): Promise<InstalledEngine[]> {
+  const strays: InstalledEngine[] = [];
+  for (const engine of await readFolders(enginesDir)) if (!(await isAtHome(engine))) strays.push(engine);
+  return strays;
 }
 
 /** Links count: what they lead to may be where it belongs, or be at home everywhere. */
@@ -135,10 +136,15 @@ export async function activate(
   manifest: EngineManifest,
   isComplete: (dir: string) => Promise<boolean>,
 ): Promise<"placed" | "found"> {
-  await writeFile(path.join(filled, manifestName), `${JSON.stringify(manifest, null, 2)}\n`).catch((error: unknown) => {
-    throw writeFailure(filled, error);
-  });
+  await writeManifest(filled, manifest);
   return putInPlace(staging, filled, manifest.home, isComplete);
+}
+
+/** Whole or not at all: an engine without a manifest is none. */
+export async function writeManifest(dir: string, manifest: EngineManifest): Promise<void> {
+  await writeAtomic(path.join(dir, manifestName), `${JSON.stringify(manifest, null, 2)}\n`).catch((error: unknown) => {
+    throw writeFailure(dir, error);
+  });
 }
 
 /**

@@ -51,7 +51,8 @@ function runInside(prefix: Prefix, program: string, args: readonly string[], run
   return runTool(loader, all, { ...run, cwd: prefix.dir });
 }
 
-async function findExecutables(prefix: Prefix): Promise<string[]> {
+/** Ours, relative to the prefix. */
+export async function findExecutables(prefix: Prefix): Promise<string[]> {
   const files: string[] = [];
   for (const top of ["usr/bin", "usr/libexec"]) {
     for (const entry of await entriesUnder(path.join(prefix.dir, top))) {

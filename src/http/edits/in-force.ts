@@ -17,6 +17,8 @@ const routerKeys: readonly string[] = ["preset", "router"];
 
 export interface Wait {
   readonly generation: number;
+  /** Only a pass that begins after the call counts. */
+  readonly fresh?: boolean;
   readonly call: Pick<Call, "signal">;
   /** Default: --wait-timeout. */
   readonly timeoutMs?: number;
@@ -25,10 +27,11 @@ export interface Wait {
 }
 
 /** Like {@link Loop.waitFor}; a `wait_timeout` names what is open. */
-export async function waitFor(deps: WaitDeps, { generation, call, timeoutMs, test }: Wait): Promise<Pass> {
+export async function waitFor(deps: WaitDeps, { generation, fresh, call, timeoutMs, test }: Wait): Promise<Pass> {
   try {
     return await deps.loop.waitFor({
       generation,
+      ...(fresh ? { fresh } : {}),
       timeoutMs: timeoutMs ?? deps.waitTimeoutMs,
       signal: call.signal,
       test,

@@ -21,8 +21,11 @@ export interface DesiredRoutesDeps extends WaitDeps {
   /** Tries again what was given up; with `cacheGone` a cache that is missing is believed to be gone for good. */
   readonly retry: (cacheGone: boolean) => void;
   readonly store: DesiredStore;
+  readonly stateDir: string;
+  /** Reads gateway.yaml; resolves when it is applied or found wrong. */
+  readonly readFile: () => Promise<void>;
   /** What would be done for another document, with the world as it was last seen. */
-  readonly planFor: (change: DocumentChange) => Plan;
+  readonly planFor: (change: DocumentChange, ifMatch?: string) => Plan;
 }
 
 export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): void {
@@ -41,15 +44,19 @@ export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): vo
     change(request, reply, { kind: "patch", patch: request.body }),
   );
 
-  app.get("/api/plan", () => {
-    const pass = loop.last();
-    if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
-    return planBody(pass.plan, pass.desired.generation, pass.running);
+  app.get("/api/plan", async (request, reply) => {
+    await deps.readFile();
+    const { generation } = store.current();
+    const pass = await waitFor(deps, { generation, fresh: true, call: callOf(request, reply), test: () => true });
+    const { stateDir } = deps;
+    return { ...planBody(pass.plan, pass.desired.generation, pass.running), stateDir, source: deps.status().source };
   });
   app.post<{ Querystring: ChangeQuery }>(
     "/api/reconcile",
     { config: { query: ["wait", "timeout", "cacheGone"] } },
     async (request, reply) => {
+      // A save a moment ago may not have been noticed yet.
+      await deps.readFile();
       deps.retry(isYes(request.query.cacheGone));
       if (!isYes(request.query.wait)) return { ok: true, generation: store.current().generation };
       const pass = await settled(request, reply, store.current());
@@ -72,10 +79,11 @@ export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): vo
     wanted: DocumentChange,
   ): Promise<object> {
     if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
+    const ifMatch = request.headers["if-match"];
     if (isYes(request.query.dryRun)) {
-      return { dryRun: true, ...planBody(deps.planFor(wanted), store.current().generation, []) };
+      return { dryRun: true, ...planBody(deps.planFor(wanted, ifMatch), store.current().generation, []) };
     }
-    const state = await store.change(wanted, `http:${request.method} /api/desired`, request.headers["if-match"]);
+    const state = await store.change(wanted, `http:${request.method} /api/desired`, ifMatch);
     void reply.header("etag", state.etag);
     loop.wake("document");
     if (!isYes(request.query.wait)) return desiredBody(state);
@@ -93,6 +101,7 @@ export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): vo
       generation: state.generation,
       timeoutMs: timeoutOf(request.query.timeout, deps.waitTimeoutMs),
       call: callOf(request, reply),
+      fresh: true,
       test: (pass) => {
         const crowded = pass.plan.held.find((held) => held.why === "room");
         if (crowded) throw new GatewayError("disk_full", crowded.action.message);

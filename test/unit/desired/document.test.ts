@@ -87,6 +87,7 @@ test("defaults are filled in for the planner alone", () => {
     context: {},
     models: [],
     prune: false,
+    pruneAfter: 60,
     allowEmpty: false,
     suspend: false,
     rpc: { mode: "single", workers: [], minWorkers: 0, allowPublicWorkers: false },

@@ -254,6 +254,14 @@ test("a bomb of aliases is refused, and quickly", () => {
   assert.match(parsed.problems[0]?.message ?? "", /alias/i);
 });
 
+test("an alias without an anchor before it is named where it stands", () => {
+  const parsed = parseSource("version: 1\nmodels:\n  - &a acme/a:Q8_0\n  - *a\n  - *nope\n  - &nope acme/b:Q8_0\n");
+  assert.deepEqual(parsed, {
+    ok: false,
+    problems: [at(5, 5, "", "Unresolved alias (the anchor must be set before the alias): nope")],
+  });
+});
+
 test("an alias that holds itself is refused", () => assert.ok(!parseSource("version: 1\nmodels: &x [*x]\n").ok));
 
 test("aliases may be used for what they are good for", () => {

@@ -28,7 +28,12 @@ interface PlanCase {
   /** Of each action the fields that are named; of what is left out nothing may be there. */
   readonly expected: {
     readonly actions?: readonly Readonly<Record<string, unknown>>[];
-    readonly held?: readonly { readonly kind: string; readonly why: string; readonly until?: number }[];
+    readonly held?: readonly {
+      readonly kind: string;
+      readonly why: string;
+      readonly until?: number;
+      readonly because?: string;
+    }[];
     readonly unmanaged?: readonly string[];
     readonly spared?: readonly string[];
     readonly findings?: Readonly<Record<string, string>>;
@@ -72,10 +77,11 @@ for (const name of names) {
       actions,
     );
     assert.deepEqual(
-      found.held.map(({ action, why: reason, until }) => ({
+      found.held.map(({ action, why: reason, until, because }, index) => ({
         kind: action.kind,
         why: reason,
         ...(until === null ? {} : { until }),
+        ...(held[index]?.because === undefined ? {} : { because }),
       })),
       held,
     );

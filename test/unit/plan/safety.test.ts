@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Desired } from "../../../src/desired/document.ts";
+import type { Plan } from "../../../src/plan/actions.ts";
+import type { PlanContext } from "../../../src/plan/candidate.ts";
 import { findCached, holdsFilesOf, type Observed } from "../../../src/plan/observed.ts";
-import { type PlanContext, plan } from "../../../src/plan/plan.ts";
+import { plan } from "../../../src/plan/plan.ts";
 import { build, hub, randomDesired, randomMoment, runs } from "./random-worlds.ts";
 import { desiredFrom, known, silenceLimitMs, world } from "./world.ts";
 
@@ -71,18 +73,23 @@ test("one action per key", () => {
   });
 });
 
-test("no action while suspended, and what would be done is held", () => {
+test("while suspended nothing of the document is applied, and the router is kept running with the preset file as it is", () => {
   check(moment, ({ other, observed }) => {
     const suspended = plan({ ...other, suspend: true }, observed, context);
-    assert.deepEqual(suspended.actions, []);
-    const free = plan(other, observed, context);
+    const isFirst = observed.preset.state === "known" && observed.preset.value.text === "";
+    for (const { kind, reason } of suspended.actions) {
+      const upkeep = ["router.start RouterStopped", "router.start RouterCrashed", "router.restart RouterHung"];
+      assert.ok([...upkeep, ...(isFirst ? ["preset.write PresetAbsent"] : [])].includes(`${kind} ${reason}`));
+    }
+    const told = (found: Plan): string[] =>
+      [...found.actions, ...found.held.map((held) => held.action)].map(({ kind, key }) => `${kind} ${key}`);
+    const all = told(suspended);
     assert.deepEqual(
-      suspended.held.map((held) => held.action),
-      [...free.actions, ...free.held.map((held) => held.action)].filter((action) =>
-        suspended.held.some((held) => held.action.key === action.key),
-      ),
+      told(plan(other, observed, context)).filter((action) => !all.includes(action)),
+      [],
     );
-    assert.equal(suspended.held.length, free.actions.length + free.held.length);
+    const isDown = observed.router.phase === "stopped" && observed.preset.state === "known" && !isFirst;
+    assert.equal(all.includes("router.start router"), isDown && observed.cache.state === "known");
   });
 });
 
@@ -144,6 +151,24 @@ test("sections go before files go", () => {
     }
     assert.ok(!found.some((action) => action.kind === "preset.write"));
     if (observed.router.phase === "ready") assert.equal(observed.router.loadedPreset, text);
+  });
+});
+
+test("prune comes last: nothing else is planned beside it, nor cannot be had", () => {
+  check(moment, ({ other, observed }) => {
+    const { actions, held, findings } = plan({ ...other, prune: true }, observed, context);
+    if (!actions.some(({ kind }) => kind === "model.remove")) return;
+    assert.ok(actions.every(({ kind }) => kind === "model.remove"));
+    assert.deepEqual([held, findings.size], [[], 0]);
+  });
+});
+
+test("a model that left the document is not deleted before its time", () => {
+  check(moment, ({ other, observed }) => {
+    if (observed.inventory.state === "unknown") return;
+    const leftAt = new Date(context.now - 59_000).toISOString();
+    const inventory = known(observed.inventory.value.map((entry) => ({ ...entry, leftAt })));
+    assert.ok(!kinds({ ...other, prune: true }, { ...observed, inventory }).includes("model.remove"));
   });
 });
 

@@ -112,7 +112,10 @@ function modelsOf(repo: string, files: readonly WorldFile[]): CachedModel[] {
   });
 }
 
-/** An entry of the inventory for a model of these files: `owner/name:tag` and paths in its repository. */
+/**
+ * An entry of the inventory for a model of these files: `owner/name:tag` and paths in its repository. The document has not named
+ * it for long.
+ */
 export function inventoryEntry(id: string, paths: readonly string[], keep = false): InventoryEntry {
   const colon = id.indexOf(":");
   const files = paths.map((path) => ({ path, blob: `blob-${path}`, size: 1000 }));
@@ -125,6 +128,7 @@ export function inventoryEntry(id: string, paths: readonly string[], keep = fals
     files,
     addedAt: "2026-01-01T00:00:00.000Z",
     keep,
+    leftAt: new Date(0).toISOString(),
   };
 }
 
@@ -179,9 +183,13 @@ export interface WorldInput {
   readonly unknown?: { readonly cache?: string; readonly preset?: string; readonly inventory?: string };
   /** The file's text; absent: as the planner wants it. */
   readonly preset?: string;
-  /** By id; the paths in its repository, or those with `keep`. */
+  /** By id; the paths in its repository, or those with `keep` and when (ms) the document ceased to name it, null: not noted. */
   readonly inventory?: Readonly<
-    Record<string, readonly string[] | { readonly files: readonly string[]; readonly keep: boolean }>
+    Record<
+      string,
+      | readonly string[]
+      | { readonly files: readonly string[]; readonly keep?: boolean; readonly leftAt?: number | null }
+    >
   >;
   /** Over engines of speech that are stopped, with nothing on disk. */
   readonly transcription?: Partial<SpeechState>;
@@ -196,9 +204,13 @@ export interface WorldInput {
 /** A snapshot; what the input leaves out is as it would be on a machine where this document is in force. */
 export function world(desired: Desired, input: WorldInput): Observed {
   const cache = cacheOf((input.files ?? []).map(worldFile), input.unreadable ?? []);
-  const inventory = Object.entries(input.inventory ?? {}).map(([id, value]) =>
-    "keep" in value ? inventoryEntry(id, value.files, value.keep) : inventoryEntry(id, value),
-  );
+  const inventory = Object.entries(input.inventory ?? {}).map(([id, value]) => {
+    if (!("files" in value)) return inventoryEntry(id, value);
+    const { files, keep, leftAt } = value;
+    const { leftAt: longAgo, ...entry } = inventoryEntry(id, files, keep);
+    if (leftAt === null || longAgo === undefined) return entry;
+    return { ...entry, leftAt: leftAt === undefined ? longAgo : new Date(leftAt).toISOString() };
+  });
   const { loaded = [], knows, ...router } = input.router ?? {};
   const options = knows ? new Set(knows) : knownOptions;
   const text = input.preset ?? wantedText(desired, cache, options);

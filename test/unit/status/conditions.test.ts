@@ -63,9 +63,15 @@ const gateway: readonly (readonly [why: string, situation: Situation, conditions
     ],
     ["suspended", { document: { ...model, suspend: true } }, { Synced: "False Suspended", Reconciling: "False Idle" }],
     [
-      "suspended before the router was started",
-      { document: { suspend: true }, machine: { router: { phase: "stopped" } } },
-      { Ready: "False Suspended", RouterReady: "False Suspended" },
+      "a prune whose time has not come",
+      {
+        document: { prune: true, models: ["acme/b:Q8_0"] },
+        machine: {
+          files: ["acme/a/a-Q8_0.gguf", "acme/b/b-Q8_0.gguf"],
+          inventory: { "acme/a:Q8_0": { files: ["a-Q8_0.gguf"], leftAt: null } },
+        },
+      },
+      { Ready: "True Serving", Synced: "True PrunePending", Reconciling: "False Idle" },
     ],
     [
       "the file is broken",

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type DesiredState, emptyTree } from "../../../src/desired/document.ts";
-import type { Action, Plan, RunningAction } from "../../../src/plan/actions.ts";
+import type { Action, HeldAction, Plan, RunningAction } from "../../../src/plan/actions.ts";
 import type { Condition } from "../../../src/status/conditions.ts";
 import {
   actionBody,
@@ -96,7 +96,7 @@ test("the whole status of a gateway at rest", () => {
     health: "Healthy",
     generation: 3,
     observedGeneration: 3,
-    source: { path: "/gateway.yaml", valid: true, problems: [] },
+    source: atRest.source,
     conditions: atRest.conditions,
     models: [],
     running: [],
@@ -189,8 +189,13 @@ const variants: readonly (readonly [
   ],
   [
     "what is held",
-    { pass: { desired: state(3), plan: plan({ held: [{ action: pull, why: "backoff", until: 5 }] }) } },
-    { planned: [{ ...actionBody(pull), held: "backoff" }] },
+    {
+      pass: {
+        desired: state(3),
+        plan: plan({ held: [{ action: pull, why: "backoff", because: "it failed", until: 5 }] }),
+      },
+    },
+    { planned: [{ ...actionBody(pull), held: "backoff", because: "it failed", until: "1970-01-01T00:00:00.005Z" }] },
   ],
 ];
 
@@ -222,7 +227,7 @@ test("an action is told without the text that it writes", () => {
 test("a plan: what is under way is not told twice", () => {
   const found = plan({
     actions: [pull, write],
-    held: [{ action: write, why: "stalled", until: null }],
+    held: [{ action: write, why: "stalled", because: "it failed", until: null }],
     unmanaged: ["x/y:z"],
     findings: new Map([["a/b:c", "why"]]),
   });
@@ -233,19 +238,21 @@ test("a plan: what is under way is not told twice", () => {
     running: [
       { ...actionBody(pull), lane: "transfer", startedAt: "1970-01-01T00:00:01.000Z", progress: running.progress },
     ],
-    held: [{ ...actionBody(write), held: "stalled", until: null }],
+    held: [{ ...actionBody(write), held: "stalled", because: "it failed", until: null }],
     unmanaged: ["x/y:z"],
     spared: [],
     findings: { "a/b:c": "why" },
   });
 });
 
-test("converged: nothing planned, held or running", () => {
+test("converged: nothing planned, held or running, but for what is pruned later", () => {
   const converged = (found: Plan, under: readonly RunningAction[]): unknown =>
     (planBody(found, 1, under) as { converged: unknown }).converged;
   assert.equal(converged(plan({}), []), true);
   assert.equal(converged(plan({}), [{ ...running, startedAt: null }]), false);
-  assert.equal(converged(plan({ held: [{ action: pull, why: "suspended", until: null }] }), []), false);
+  const held = (why: HeldAction["why"]): Plan => plan({ held: [{ action: pull, why, because: "", until: null }] });
+  assert.equal(converged(held("suspended"), []), false);
+  assert.equal(converged(held("prune"), []), true);
 });
 
 test("every model that the document names, then those that only the cache holds", () => {
