@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { GatewayError } from "./core/errors.ts";
 import { steadyNow } from "./core/steady.ts";
-import { removeTemporaries } from "./desired/atomic-file.ts";
+import { isDiskRefusal, removeTemporaries } from "./desired/atomic-file.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
@@ -23,14 +23,14 @@ import { isLoopback } from "./http/guards.ts";
 import { createIdleUnload } from "./http/idle.ts";
 import { keyFileName } from "./http/keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
-import { listen, requireKeys } from "./http/listen.ts";
+import { listen, requireFreePort, requireKeys } from "./http/listen.ts";
 import { createOpenAnswers } from "./http/open-answers.ts";
 import { createVoiceFetch } from "./http/speech/fetch-voice.ts";
 import { createSpool } from "./http/speech/spool.ts";
 import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
-import { lockState } from "./lifecycle.ts";
+import { lockState, requireUnlocked, type StateLock } from "./lock.ts";
 import { watchPlace } from "./observe/cache-place.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
@@ -77,31 +77,44 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     warn: (message, fields) => logger.warn(fields, message),
   });
   requireKeys(settings.host, keys, settings.command);
+  // Nothing is written by a gateway that could not serve.
+  await requireUnlocked(settings.stateDir);
+  await requireFreePort(settings);
   const lock = await lockState(settings.stateDir);
   try {
     const ended = await endLeftovers(settings.stateDir);
     if (ended.length > 0) logger.warn({ pids: ended }, "ended engine processes that an earlier gateway left behind");
-    await removeTemporaries(settings.stateDir);
+    await unlessDiskRefuses(logger, () => removeTemporaries(settings.stateDir));
     const core = await createCore({
       settings,
       logger,
-      renewLock: lock.renew,
+      lock,
       onInstallProgress: options.onInstallProgress ?? (() => undefined),
     });
-    const isFirst = await writeFirstDocument(
-      settings.configPath,
-      join(packageRoot, "schemas", "gateway.schema.json"),
-      core.store.hasAppliedFile(),
-      settings.command,
-    );
-    if (isFirst) logger.info({ path: settings.configPath }, "wrote a first document, with a starter model");
+    await unlessDiskRefuses(logger, () => writeFirst(settings, core, logger));
     const tight = await openFilesProblem(settings.maxConnections);
     if (tight !== null) logger.warn(tight);
-    return await run({ core, keys, settings, logger, signal, unlock: lock.release });
+    return await run({ core, keys, settings, logger, signal, lock });
   } catch (error) {
     await lock.release();
     throw error;
   }
+}
+
+/** A disk that takes no writes keeps no gateway from its start: `StateWritable` reports it, and chats go on. */
+async function unlessDiskRefuses(logger: FastifyBaseLogger, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isDiskRefusal(error)) throw error;
+    logger.warn({ error: String(error) }, "the state folder cannot be written");
+  }
+}
+
+async function writeFirst({ configPath, command }: Settings, core: Core, logger: FastifyBaseLogger): Promise<void> {
+  const schema = join(packageRoot, "schemas", "gateway.schema.json");
+  const isFirst = await writeFirstDocument(configPath, schema, core.store.hasAppliedFile(), command);
+  if (isFirst) logger.info({ path: configPath }, "wrote a first document, with a starter model");
 }
 
 async function run({
@@ -110,14 +123,14 @@ async function run({
   settings,
   logger,
   signal,
-  unlock,
+  lock,
 }: {
   readonly core: Core;
   readonly keys: LicenseKeys;
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
   readonly signal: AbortSignal;
-  readonly unlock: () => Promise<void>;
+  readonly lock: StateLock;
 }): Promise<Gateway> {
   const { loop, store, admission, journal, router } = core;
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
@@ -270,12 +283,13 @@ async function run({
       stopGraceMs: settings.stopGraceMs,
       stopping,
       cutOff,
-      unlock,
+      unlock: lock.release,
     }));
   };
 
   try {
-    const url = await listen(app, settings.host, settings.port);
+    const url = await listen(app, settings);
+    lock.announce(url);
     files = await watchFileSource({
       path: settings.configPath,
       store,

@@ -1,8 +1,6 @@
 // `plan` and `status`: ask the running gateway; `plan` looks by itself where none runs.
-import { request } from "undici";
-import { GatewayError, systemCode } from "../core/errors.ts";
-import { lockHolder } from "../lifecycle.ts";
 import type { CommandLine, Settings } from "../settings.ts";
+import { withGateway } from "./connect.ts";
 import { offlinePlan } from "./offline-plan.ts";
 import { amounts, type TransferStep } from "./progress.ts";
 
@@ -46,29 +44,12 @@ interface StatusAnswer extends Said {
 }
 
 export async function planCommand({ settings, json }: CommandLine): Promise<number> {
-  const answer = ((await ask(settings, "/api/plan")) ?? (await planWithout(settings))) as PlanAnswer;
+  const answer = (await withGateway<unknown>({ settings, without: () => offlinePlan(settings) }, (client) =>
+    client.plan(),
+  )) as PlanAnswer;
   if (json) console.log(JSON.stringify(answer, null, 2));
   else printPlan(answer);
   return answer.converged ? 0 : 2;
-}
-
-async function planWithout(settings: Settings): Promise<object> {
-  await requireNoGateway(settings);
-  return offlinePlan(settings);
-}
-
-/**
- * Nobody answers there. What is true of a stopped gateway is wrong beside one that runs elsewhere. Errors: `invalid_request`
- * where one has the state folder.
- */
-export async function requireNoGateway(settings: Settings): Promise<void> {
-  const holder = await lockHolder(settings.stateDir);
-  if (holder !== null) {
-    throw new GatewayError(
-      "invalid_request",
-      `the gateway of ${settings.stateDir} (process ${holder}) does not answer on ${origin(settings)}: say where it is with --port`,
-    );
-  }
 }
 
 function printPlan({ actions, running, held, unmanaged, spared, findings, converged }: PlanAnswer): void {
@@ -90,8 +71,7 @@ function printPlan({ actions, running, held, unmanaged, spared, findings, conver
 }
 
 export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
-  const answer = (await ask(settings, "/status")) as StatusAnswer | Said | null;
-  if (!answer) throw noGateway(settings);
+  const answer = (await withGateway<unknown>({ settings }, (client) => client.status())) as StatusAnswer | Said;
   if (json) console.log(JSON.stringify(answer, null, 2));
   else if ("conditions" in answer) printStatus(answer);
   else printShortStatus(answer, settings);
@@ -122,43 +102,4 @@ function printShortStatus({ gateway }: Said, { licenseKey }: Settings): void {
       ? "It tells more with a license key: set GATEWAY_LICENSE_KEY."
       : "It tells no more, as it does not know the license key in GATEWAY_LICENSE_KEY.",
   );
-}
-
-export function noGateway(settings: Settings): GatewayError {
-  return new GatewayError(
-    "invalid_request",
-    `no gateway answers on ${origin(settings)}; \`${settings.command("serve")}\` starts one, --port says where else it is`,
-  );
-}
-
-export function refusedKey(settings: Settings): GatewayError {
-  return new GatewayError(
-    "unauthorized",
-    settings.licenseKey === undefined
-      ? `the gateway on ${origin(settings)} needs a license key: set GATEWAY_LICENSE_KEY`
-      : `the gateway on ${origin(settings)} does not know the license key in GATEWAY_LICENSE_KEY, or it has expired`,
-  );
-}
-
-export function origin({ host, port }: Settings): string {
-  // Addresses to listen on that stand for all of them; not every system takes them for its own when asked to connect.
-  const target = host === "0.0.0.0" ? "127.0.0.1" : host.replace(/^\[|\]$/g, "").replace(/^::$/, "::1");
-  return `http://${target.includes(":") ? `[${target}]` : target}:${port}`;
-}
-
-/** null: nobody listens there. */
-async function ask(settings: Settings, path: string): Promise<unknown> {
-  try {
-    const { licenseKey } = settings;
-    const headers = licenseKey === undefined ? {} : { authorization: `Bearer ${licenseKey}` };
-    const answer = await request(origin(settings) + path, { headersTimeout: 10_000, headers });
-    const body = (await answer.body.json()) as { error?: { message?: string } };
-    if (answer.statusCode === 401) throw refusedKey(settings);
-    if (answer.statusCode !== 200)
-      throw new GatewayError("router_unavailable", body.error?.message ?? `the gateway answered ${answer.statusCode}`);
-    return body;
-  } catch (error) {
-    if (systemCode(error) === "ECONNREFUSED") return null;
-    throw error;
-  }
 }

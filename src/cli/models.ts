@@ -10,9 +10,8 @@ import { offlineCollection, offlineReport } from "./offline-disk.ts";
 export async function modelsCommand({ settings, json, operands }: CommandLine): Promise<number> {
   if (operands.length > 0) throw new GatewayError("invalid_request", "use `model-gateway models [--json]`");
   const report = await withGateway<DiskBody>(
-    settings,
+    { settings, without: () => offlineReport(settings) },
     (client) => client.disk.report(),
-    () => offlineReport(settings),
   );
   if (json) console.log(JSON.stringify(report, null, 2));
   else printReport(report, settings);
@@ -90,13 +89,14 @@ function printTable(rows: readonly (readonly string[])[]): void {
 }
 
 /** Exit code 2: something would go. */
-export async function gcCommand({ settings, json, yes, operands }: CommandLine): Promise<number> {
+export async function gcCommand({ settings, json, yes, force, operands }: CommandLine): Promise<number> {
   if (operands.length > 0) throw new GatewayError("invalid_request", "use `model-gateway gc [--yes] [--json]`");
   const dryRun = !yes;
   const result = await withGateway<Collection>(
-    settings,
+    dryRun
+      ? { settings, without: async () => ({ dryRun, ...(await offlineCollection(settings)) }) }
+      : { settings, change: { force } },
     (client) => client.disk.collect({ dryRun }),
-    dryRun ? async () => ({ dryRun, ...(await offlineCollection(settings)) }) : undefined,
   );
   if (json) console.log(JSON.stringify(result, null, 2));
   else printCollected(result, settings);

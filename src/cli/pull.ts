@@ -9,7 +9,7 @@ import { type TransferStep, transferProgress } from "./progress.ts";
 /** As shells have it for a command that Ctrl+C ended. */
 const interrupted = 130;
 
-export async function pullCommand({ settings, operands }: CommandLine): Promise<number> {
+export async function pullCommand({ settings, force, operands }: CommandLine): Promise<number> {
   const [id, ...rest] = operands;
   if (id === undefined || rest.length > 0) throw new GatewayError("invalid_request", "use `model-gateway pull ID`");
   const leaving = new AbortController();
@@ -17,7 +17,7 @@ export async function pullCommand({ settings, operands }: CommandLine): Promise<
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, leave);
   const view = transferProgress(id, process.stderr);
   try {
-    await withGateway(settings, (client) => follow(client, id, leaving.signal, view));
+    await withGateway({ settings, change: { force } }, (client) => follow(client, id, leaving.signal, view));
     console.log(`${id} is here.`);
     return 0;
   } catch (error) {

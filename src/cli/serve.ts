@@ -2,7 +2,9 @@
 import pino from "pino";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { stopOnSignals } from "../lifecycle.ts";
-import type { Settings } from "../settings.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { CommandLine } from "../settings.ts";
+import { settingRows } from "../settings-table.ts";
 import { logOutput } from "./log-output.ts";
 import { installProgress } from "./progress.ts";
 
@@ -14,7 +16,9 @@ const secretFields = [
   "err.rawPacket",
 ] as const;
 
-export async function serveCommand(settings: Settings): Promise<void> {
+export async function serveCommand(line: CommandLine): Promise<void> {
+  refuseStrayWords(line);
+  const { settings } = line;
   const logger = pino({ level: settings.logLevel, redact: [...secretFields] }, logOutput(process.stderr));
   // A terminal that was closed takes no more words: that is no reason to end in disorder.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
@@ -41,6 +45,34 @@ export async function serveCommand(settings: Settings): Promise<void> {
   if (gateway === null) return;
   console.log(`Model Gateway listens on ${gateway.url}; its document is ${settings.configPath}`);
   tellWhenReady(gateway);
+}
+
+/**
+ * Errors: `invalid_request` for words that `serve` does not take, and for flags that npm kept for itself: of `npm start --port N`
+ * the program gets N alone, and would listen on another port than was asked for.
+ */
+function refuseStrayWords({ operands, settings: { environment, command } }: CommandLine): void {
+  const isNpmStart = environment["npm_lifecycle_event"] === "start";
+  const kept = settingRows.flatMap(({ flag }) => (environment[variableOfNpm(flag)] === undefined ? [] : [flag]));
+  const [first] = isNpmStart ? kept : [];
+  if (first !== undefined) {
+    const value = environment[variableOfNpm(first)];
+    const given = value === "true" ? (operands[0] ?? "VALUE") : (value ?? "");
+    throw new GatewayError(
+      "invalid_request",
+      `npm kept --${kept.join(", --")} for itself; flags go behind --: \`${command("serve", `--${first}`, given)}\``,
+    );
+  }
+  if (operands.length > 0)
+    throw new GatewayError(
+      "invalid_request",
+      `serve takes flags only, not ${JSON.stringify(operands.join(" "))}: \`${command("serve", "--port", "N")}\` names a port`,
+    );
+}
+
+/** npm hands flags on that it does not know as settings of its own. */
+function variableOfNpm(flag: string): string {
+  return `npm_config_${flag.replaceAll("-", "_")}`;
 }
 
 interface ToldCondition {

@@ -22,6 +22,7 @@ import { createHubClient, type HubClient } from "../hub/client.ts";
 import { cacheNow } from "../observe/cache.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
 import type { CacheSnapshot } from "../plan/observed.ts";
+import type { StateLock } from "../lock.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
 import { type Settings, version } from "../settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
@@ -33,7 +34,6 @@ import { type Kept, openCache, openKept } from "./kept.ts";
 import { noteSeen, tellDisabled, tellOutcome } from "./outcomes.ts";
 import { createRequests } from "./requests.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
-import { createSecondThoughts } from "./second-thoughts.ts";
 import { createSpeech, openSpeechStorage, type Speech } from "./speech.ts";
 
 export interface Core extends Kept {
@@ -61,12 +61,11 @@ export interface Core extends Kept {
 export interface CoreOptions {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
-  /** Of the state folder's lock. */
-  readonly renewLock: () => Promise<"held" | "retaken">;
+  readonly lock: Pick<StateLock, "id" | "hold">;
   readonly onInstallProgress: (progress: InstallProgress) => void;
 }
 
-export async function createCore({ settings, logger, renewLock, onInstallProgress }: CoreOptions): Promise<Core> {
+export async function createCore({ settings, logger, lock, onInstallProgress }: CoreOptions): Promise<Core> {
   const { stateDir, cacheDir, configPath, environment } = settings;
   // For durations; what people read, and what files remember, goes by the wall clock.
   const now = steadyNow;
@@ -77,7 +76,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   const presetPath = join(stateDir, "router.preset.ini");
 
   const journal = createJournal(Date.now);
-  const kept = await openKept({ stateDir, renewLock, logger, onChange: () => loop.wake("state folder") });
+  const kept = await openKept({ stateDir, hold: lock.hold, logger, onChange: () => loop.wake("state folder") });
   const { stateFolder, store, inventory, lastUsed, gatewayId } = kept;
   const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
   const router = createRouter({
@@ -152,7 +151,6 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     warn,
   });
   const turns = createRepoTurns();
-  const second = createSecondThoughts(store);
   const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow(scanner)).models;
   const transfers = { cacheDir, gateway: gatewayId, hub, turns };
   const stored = { ...transfers, inventory, now: Date.now, cachedModels };
@@ -162,7 +160,6 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     settings,
     speech,
     desired,
-    comesBack: second.speech,
     now: Date.now,
     warn,
   });
@@ -179,10 +176,10 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
           note: store.noteRemoval,
           end: store.endRemoval,
         },
-        comesBack: second.model,
+        isWanted: (id) => desired().models.some((model) => model.id === id),
       }),
       "cache.gc": collector.handler,
-      ...presetHandlers(presetPath, (lines) => tellDisabled(lines, warn, journal)),
+      ...presetHandlers(presetPath, stateFolder.write, (lines) => tellDisabled(lines, warn, journal)),
       ...routerHandlers({
         router,
         drainer: admission,
@@ -297,6 +294,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     status: (stoppingSince) =>
       statusReport({
         version,
+        id: lock.id,
         startedAt,
         stoppingSince,
         desired: store.current(),

@@ -20,7 +20,8 @@ export interface Kept {
 /** Errors: `state_unwritable` for a file that can neither be read nor set aside. */
 export async function openKept(options: {
   readonly stateDir: string;
-  readonly renewLock: () => Promise<"held" | "retaken">;
+  /** Of the state folder's lock. */
+  readonly hold: () => Promise<void>;
   readonly logger: FastifyBaseLogger;
   /** The state folder became fit to be written, or unfit. */
   readonly onChange: () => void;
@@ -29,7 +30,7 @@ export async function openKept(options: {
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
   const files = createStateFolder({
     stateDir,
-    renewLock: options.renewLock,
+    hold: options.hold,
     onChange: ({ writable, reason, message }) => {
       if (writable) logger.info({ reason }, message);
       else warn("the state folder takes no changes", { reason, problem: message });
@@ -41,7 +42,7 @@ export async function openKept(options: {
     store: await openDesiredStore({ stateDir, now: Date.now, warn, files }),
     inventory: await openInventory(stateDir, warn, files),
     lastUsed: await openLastUsed({ stateDir, now: Date.now, warn, files }),
-    gatewayId: await openGatewayId(stateDir),
+    gatewayId: await openGatewayId(stateDir, files),
   };
 }
 

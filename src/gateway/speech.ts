@@ -159,7 +159,6 @@ export async function openSpeechStorage(options: {
   readonly turns: RepoTurns;
   /** Of this gateway, among others that share the cache. */
   readonly gateway: string;
-  readonly comesBack: (kind: SpeechKind, choice: string) => Promise<boolean>;
   readonly desired: () => Desired;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
@@ -170,6 +169,9 @@ export async function openSpeechStorage(options: {
   const inventory = await openSpeechInventory(stateDir, options.warn);
   return {
     files: createSpeechStore({ ...options, cacheDir, voicesDir, copiesDir, inventory, running }),
-    handlers: speechHandlers({ ...options, cacheDir, voicesDir, hub, lists, engines: speech, turns, inventory }),
+    handlers: speechHandlers({
+      ...options,
+      isWanted: (kind, choice) => options.desired().speech?.[kind] === choice,
+      cacheDir, voicesDir, hub, lists, engines: speech, turns, inventory }),
   };
 }
