@@ -1,16 +1,15 @@
 // Compiles the program. With --if-changed only where its sources differ from those that `dist` was made of: by their content,
-// as times say nothing after a checkout or a copy. Plain JavaScript that Node 12 reads, as `npm start` begins here.
-const { spawnSync } = require("child_process");
-const { createHash } = require("crypto");
-const { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } = require("fs");
-const { join, relative } = require("path");
-
-const least = "20.19";
+// as times say nothing after a checkout or a copy. `npm start` begins here, so an old Node is told so before anything is loaded.
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
-  console.error(`model-gateway: Node ${least} or newer is needed, and this is Node ${process.versions.node}`);
+  console.error(`model-gateway: Node 20.19 or newer is needed, and this is Node ${process.versions.node}`);
   process.exit(1);
 }
+
+const { spawnSync } = require("node:child_process");
+const { createHash } = require("node:crypto");
+const { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
+const { join, relative } = require("node:path");
 
 const program = join(__dirname, "dist", "src", "cli.js");
 const stamp = join(__dirname, "dist", "sources.sha256");
@@ -23,13 +22,13 @@ function addFolder(hash, folder) {
   }
 }
 
-function sources() {
+function hashOfSources() {
   const hash = createHash("sha256").update(readFileSync(join(__dirname, "tsconfig.json")));
   for (const folder of ["schemas", "src"]) addFolder(hash, join(__dirname, folder));
   return hash.digest("hex");
 }
 
-const now = sources();
+const now = hashOfSources();
 const isBuilt = existsSync(program) && existsSync(stamp) && readFileSync(stamp, "utf8") === now;
 if (!isBuilt || !process.argv.includes("--if-changed")) {
   rmSync(stamp, { force: true });

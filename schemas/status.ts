@@ -94,7 +94,13 @@ export const shortStatusSchema = {
       properties: { mode: { enum: ["single", "rpc"] } },
     },
   },
-  examples: [{ gateway: { version: "0.1.0", id: "7f3a1c5e9b2d4f60", ready: true }, router: { connected: true }, rpc: { mode: "single" } }],
+  examples: [
+    {
+      gateway: { version: "0.1.0", id: "7f3a1c5e9b2d4f60", ready: true },
+      router: { connected: true },
+      rpc: { mode: "single" },
+    },
+  ],
 } as const;
 
 export type ShortStatusBody = FromSchema<typeof shortStatusSchema>;

@@ -77,7 +77,8 @@ export async function lockState(stateDir: string): Promise<StateLock> {
         if (!isWritten) return await take();
         const found = await readIfPresent(path);
         if (found === text) return;
-        if (!isMine(found)) throw new Error("it is gone or another gateway's: put the folder back, or restart the gateway");
+        if (!isMine(found))
+          throw new Error("it is gone or another gateway's: put the folder back, or restart the gateway");
         await writeState(path, text);
       } catch (error) {
         throw stateError(path, error);

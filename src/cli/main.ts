@@ -1,4 +1,7 @@
 // The command line: picks the command, turns its outcome into an exit code. Does no work itself.
+
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { type CommandLine, readSettings, version } from "../settings.ts";
 import { planCommand, statusCommand } from "./ask.ts";
 import { engineCommand } from "./engine.ts";
 import { helpText, workerHelpText } from "./help.ts";
@@ -9,8 +12,6 @@ import { rmCommand } from "./rm.ts";
 import { serveCommand } from "./serve.ts";
 import { validateCommand } from "./validate.ts";
 import { workerCommand } from "./worker.ts";
-import { GatewayError, toGatewayError } from "../core/errors.ts";
-import { type CommandLine, readSettings, version } from "../settings.ts";
 
 /** Resolves with the exit code; `serve` resolves when it listens and goes on. */
 async function run(line: CommandLine): Promise<number | null> {

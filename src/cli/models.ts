@@ -9,9 +9,8 @@ import { offlineCollection, offlineReport } from "./offline-disk.ts";
 
 export async function modelsCommand({ settings, json, operands }: CommandLine): Promise<number> {
   if (operands.length > 0) throw new GatewayError("invalid_request", "use `model-gateway models [--json]`");
-  const report = await withGateway<DiskBody>(
-    { settings, without: () => offlineReport(settings) },
-    (client) => client.disk.report(),
+  const report = await withGateway<DiskBody>({ settings, without: () => offlineReport(settings) }, (client) =>
+    client.disk.report(),
   );
   if (json) console.log(JSON.stringify(report, null, 2));
   else printReport(report, settings);

@@ -1,8 +1,8 @@
 // Runs the gateway in the foreground and tells a newcomer what to do next.
 import pino from "pino";
+import { GatewayError } from "../core/errors.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { stopOnSignals } from "../lifecycle.ts";
-import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings.ts";
 import { settingRows } from "../settings-table.ts";
 import { logOutput } from "./log-output.ts";
@@ -47,32 +47,28 @@ export async function serveCommand(line: CommandLine): Promise<void> {
   tellWhenReady(gateway);
 }
 
-/**
- * Errors: `invalid_request` for words that `serve` does not take, and for flags that npm kept for itself: of `npm start --port N`
- * the program gets N alone, and would listen on another port than was asked for.
- */
+/** Errors: `invalid_request` for words, and for flags that npm kept: the gateway would listen elsewhere than was asked for. */
 function refuseStrayWords({ operands, settings: { environment, command } }: CommandLine): void {
   const isNpmStart = environment["npm_lifecycle_event"] === "start";
-  const kept = settingRows.flatMap(({ flag }) => (environment[variableOfNpm(flag)] === undefined ? [] : [flag]));
-  const [first] = isNpmStart ? kept : [];
-  if (first !== undefined) {
-    const value = environment[variableOfNpm(first)];
-    const given = value === "true" ? (operands[0] ?? "VALUE") : (value ?? "");
+  const kept = settingRows.flatMap(({ flag }) => {
+    const value = isNpmStart ? environment[`npm_config_${flag.replaceAll("-", "_")}`] : undefined;
+    return value === undefined ? [] : [{ flag, value: value === "true" ? null : value }];
+  });
+  if (kept.length > 0) {
+    // Of `--port 9000` npm keeps the flag and hands on the value, as a word without a name.
+    const [alone] = kept.length === 1 ? operands : [];
+    const flags = kept.flatMap(({ flag, value }) => [`--${flag}`, value ?? alone ?? "VALUE"]);
+    const names = kept.map(({ flag }) => `--${flag}`).join(", ");
     throw new GatewayError(
       "invalid_request",
-      `npm kept --${kept.join(", --")} for itself; flags go behind --: \`${command("serve", `--${first}`, given)}\``,
+      `npm kept ${names} for itself: put flags behind --, as in \`${command("serve", ...flags)}\``,
     );
   }
   if (operands.length > 0)
     throw new GatewayError(
       "invalid_request",
-      `serve takes flags only, not ${JSON.stringify(operands.join(" "))}: \`${command("serve", "--port", "N")}\` names a port`,
+      `serve takes no ${JSON.stringify(operands.join(" "))}: name what it sets, as in \`${command("serve", "--port", "N")}\``,
     );
-}
-
-/** npm hands flags on that it does not know as settings of its own. */
-function variableOfNpm(flag: string): string {
-  return `npm_config_${flag.replaceAll("-", "_")}`;
 }
 
 interface ToldCondition {

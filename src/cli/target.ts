@@ -42,8 +42,9 @@ export async function checkOwner(
   { stateDir }: Settings,
   change: { readonly force: boolean } | undefined,
 ): Promise<void> {
-  const status = await client.status();
-  if (owner !== null && status.gateway.id === owner.id) return;
+  // Another program may answer there.
+  const status: Partial<Awaited<ReturnType<GatewayClient["status"]>>> = await client.status();
+  if (owner !== null && status.gateway?.id === owner.id) return;
   const document = "source" in status ? `; its document is ${status.source.path}` : "";
   const whose = `the gateway on ${origin} is not the one of the state folder ${stateDir}${document}`;
   if (change && !change.force) throw new GatewayError("invalid_request", `${whose}: --force changes it all the same`);
@@ -52,14 +53,14 @@ export async function checkOwner(
 
 export function noGateway({ stateDir, command }: Settings, target: Target | null): GatewayError {
   const start = `\`${command("serve")}\` starts one`;
-  const owner = target?.owner;
-  const own = owner ? `; that of ${stateDir} (process ${owner.pid}) listens on ${owner.url ?? "none yet"}` : "";
-  return new GatewayError(
-    "invalid_request",
-    target === null
-      ? `no gateway runs on the state folder ${stateDir}; ${start}, --port asks another one`
-      : `no gateway answers on ${target.origin}${own === "" ? `; ${start}` : own}`,
-  );
+  if (!target)
+    return new GatewayError(
+      "invalid_request",
+      `no gateway runs on the state folder ${stateDir}; ${start}, --port asks another`,
+    );
+  const { origin, owner } = target;
+  const own = owner && `that of ${stateDir} (process ${owner.pid}) listens on ${owner.url ?? "no address yet"}`;
+  return new GatewayError("invalid_request", `no gateway answers on ${origin}; ${own ?? start}`);
 }
 
 export function refusedKey({ licenseKey }: Settings, { origin }: Target): GatewayError {

@@ -23,7 +23,8 @@ export function ownCommand(start: {
   const folder = state.isDefault ? [] : ["--state", nearest(workingDir, state.dir)];
   return (...words) => {
     const flags = asking.has(words[0] ?? "") ? [...folder, ...where] : folder;
-    const line = isNpmStart && words[0] === "serve" ? npmStart([...words.slice(1), ...flags]) : [...program, ...words, ...flags];
+    const line =
+      isNpmStart && words[0] === "serve" ? npmStart([...words.slice(1), ...flags]) : [...program, ...words, ...flags];
     return line.map(quoted).join(" ");
   };
 }

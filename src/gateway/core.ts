@@ -19,10 +19,10 @@ import type { SpeechStore } from "../execute/speech-files.ts";
 import type { Admission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
+import type { StateLock } from "../lock.ts";
 import { cacheNow } from "../observe/cache.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
 import type { CacheSnapshot } from "../plan/observed.ts";
-import type { StateLock } from "../lock.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
 import { type Settings, version } from "../settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
@@ -159,6 +159,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     ...transfers,
     settings,
     speech,
+    stateFiles: stateFolder,
     desired,
     now: Date.now,
     warn,

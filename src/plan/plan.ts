@@ -4,7 +4,15 @@ import { restartAfterCrash } from "../core/backoff.ts";
 import { isCommit } from "../core/ids.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type Action, type BackoffEntry, backoffKey, type HeldAction, type Plan } from "./actions.ts";
-import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, loadedModels, type Observed } from "./observed.ts";
+import {
+  type CachedModel,
+  type CacheSnapshot,
+  findCached,
+  isOfRepo,
+  loadedModels,
+  type Observed,
+  type RouterSnapshot,
+} from "./observed.ts";
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
 import { type Goings, isMarked, isPresent, modelsToGo, planPruned, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
@@ -151,7 +159,13 @@ function planEngine(
       disrupts: [],
     };
     // A worker that nobody has looked at yet may be down: its first look takes seconds at most.
-    return [{ action, notBefore: 0, waits: unprobed > 0, settles: router.phase === "ready" }];
+    const write: Candidate = { action, notBefore: 0, waits: unprobed > 0, settles: router.phase === "ready" };
+    // What the file says already is better than no router while the disk takes no other.
+    const refusal = context.backoff.get(backoffKey(action))?.code ?? "";
+    const isUsable = ["disk_full", "state_unwritable"].includes(refusal) && preset.value.text !== "";
+    return isUsable && router.binary === "present" && router.phase === "stopped"
+      ? [write, startRouter(router, context)]
+      : [write];
   }
   if (router.binary !== "present") return [];
   const listedByItself = kept
@@ -172,11 +186,7 @@ function planRouter(
   context: PlanContext,
 ): Candidate[] {
   const { router } = observed;
-  if (router.phase === "stopped") {
-    const reason = router.crashes.length > 0 ? "RouterCrashed" : "RouterStopped";
-    const action: Action = { kind: "router.start", key: "router", reason, message: "start the router", disrupts: [] };
-    return [{ action, notBefore: restartAfterCrash(router.crashes, context.now) }];
-  }
+  if (router.phase === "stopped") return [startRouter(router, context)];
   if (router.phase !== "ready") return [];
   if (router.silentSince !== null) {
     const action: Action = {
@@ -211,6 +221,12 @@ function planRouter(
     ];
   }
   return [];
+}
+
+function startRouter({ crashes }: RouterSnapshot, { now: at }: PlanContext): Candidate {
+  const reason = crashes.length > 0 ? "RouterCrashed" : "RouterStopped";
+  const action: Action = { kind: "router.start", key: "router", reason, message: "start the router", disrupts: [] };
+  return { action, notBefore: restartAfterCrash(crashes, at) };
 }
 
 /** A reload unloads just the models whose effective settings changed or whose files went; the others go on. */

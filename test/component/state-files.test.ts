@@ -91,7 +91,9 @@ describe("the preset file", () => {
     await presetHandlers(join(folder, "p.ini"), writeState, ignore)["preset.write"](action, run);
     assert.equal(await readFile(join(folder, "p.ini"), "utf8"), "[*]\n");
     await rename(join(folder, "p.ini"), join(folder, "plain"));
-    const error = await refusal(presetHandlers(join(folder, "plain", "p.ini"), writeState, ignore)["preset.write"](action, run));
+    const error = await refusal(
+      presetHandlers(join(folder, "plain", "p.ini"), writeState, ignore)["preset.write"](action, run),
+    );
     assert.equal(error.code, "preset_unwritable");
     assert.match(error.message, /ENOTDIR/);
   });

@@ -1,7 +1,7 @@
 // The command line as people use it: a fresh machine chats, exit codes are what scripts expect, nothing stays behind.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { access, readFile, rename } from "node:fs/promises";
+import { access, readdir, readFile, rename } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -80,7 +80,10 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
 
   const second = await runCommand(t, folders, ["serve"]);
   assert.equal(second.code, 1);
-  assert.match(second.stderr, new RegExp(`another gateway \\(process ${serve.process.pid}\\)`));
+  assert.match(
+    second.stderr,
+    new RegExp(`another gateway \\(process ${serve.process.pid}, http://127.0.0.1:${port}\\)`),
+  );
   serve.process.kill("SIGTERM");
   await serve.exited;
   await folders.writeConfig("version: 2\n");
@@ -108,12 +111,31 @@ test("a port that is taken and flags that are none end with a clear word and exi
   const { port } = other.address() as AddressInfo;
   const taken = await runCommand(t, folders, ["serve", "--port", String(port)]);
   assert.equal(taken.code, 1);
-  assert.match(taken.stderr, new RegExp(`port ${port} is taken`));
-  await assert.rejects(access(join(folders.stateDir, "gateway.lock")));
+  assert.match(taken.stderr, new RegExp(`port ${port} is taken .*\`node \\S+ serve --port N --state \\S+\``));
+  const npm = { npm_lifecycle_event: "start" };
+  const byNpm = await runCommand(t, folders, ["serve", "--port", String(port)], npm);
+  assert.match(byNpm.stderr, /`npm start -- --port N --state \S+`/);
+  // As npm hands on `npm start --port 9000`, `--port=9000`, `--host 127.0.0.1 --port 9000` and `9000`.
+  for (const [words, kept, advice] of [
+    [["9000"], { npm_config_port: "true" }, /npm kept --port .*`npm start -- --port 9000 /],
+    [[], { npm_config_port: "9000" }, /npm kept --port .*`npm start -- --port 9000 /],
+    [
+      ["127.0.0.1", "9000"],
+      { npm_config_host: "true", npm_config_port: "true" },
+      /`npm start -- --host VALUE --port VALUE /,
+    ],
+    [["9000"], {}, /serve takes no "9000".*`npm start -- --port N /],
+  ] as const) {
+    const { code, stderr } = await runCommand(t, folders, ["serve", ...words], { ...npm, ...kept });
+    assert.equal(code, 1);
+    assert.match(stderr, advice);
+  }
+  assert.deepEqual(await readdir(folders.stateDir), [], "nothing is written before the port is known to be free");
   for (const args of [
     ["serve", "--prot", "1"],
     ["serve", "--port", "many"],
     ["nothing"],
+    ["serve", "9000"],
     ["serve", "--host", "0.0.0.0"],
   ]) {
     const { code, stderr } = await runCommand(t, folders, args);
