@@ -77,7 +77,11 @@ test("a command finds the gateway of its state folder, and changes another one o
 
   await t.test("it changes another one when it is forced to", async () => {
     const { code, stdout, stderr } = await own.run("rm", model, "--yes", "--force", "--port", other.port);
-    assert.deepEqual([code, /^Removed acme\/alpha:Q8_0/.test(stdout), /^Note: /.test(stderr)], [0, true, true], stderr);
+    assert.deepEqual(
+      [code, stdout.startsWith(`Removed ${model}`), stderr.startsWith("Note: ")],
+      [0, true, true],
+      stderr,
+    );
     await assert.rejects(access(other.file));
     await access(own.file);
   });
