@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { GatewayError } from "./core/errors.ts";
 import { steadyNow } from "./core/steady.ts";
-import { isDiskRefusal, removeTemporaries } from "./desired/atomic-file.ts";
+import { removeTemporaries } from "./desired/atomic-file.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
@@ -12,6 +12,7 @@ import { freeBytes } from "./execute/model-actions.ts";
 import { absentReason, takenOut } from "./gateway/absent.ts";
 import { type Core, createCore } from "./gateway/core.ts";
 import { writeFirstDocument } from "./gateway/first-start.ts";
+import { unlessDiskRefuses } from "./gateway/kept.ts";
 import { removeLeftoverPartials } from "./gateway/leftover-partials.ts";
 import { shutDown } from "./gateway/shut-down.ts";
 import { buildApp } from "./http/app.ts";
@@ -34,7 +35,7 @@ import { lockState, requireUnlocked, type StateLock } from "./lock.ts";
 import { watchPlace } from "./observe/cache-place.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
-import { packageRoot, type Settings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 import type { Journal } from "./status/journal.ts";
 import type { StatusReport } from "./status/report.ts";
 
@@ -91,7 +92,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       lock,
       onInstallProgress: options.onInstallProgress ?? (() => undefined),
     });
-    await unlessDiskRefuses(logger, () => writeFirst(settings, core, logger));
+    await unlessDiskRefuses(logger, () => writeFirstDocument(settings, core.store.hasAppliedFile(), logger));
     const tight = await openFilesProblem(settings.maxConnections);
     if (tight !== null) logger.warn(tight);
     return await run({ core, keys, settings, logger, signal, lock });
@@ -99,22 +100,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await lock.release();
     throw error;
   }
-}
-
-/** A disk that takes no writes keeps no gateway from its start: `StateWritable` reports it, and chats go on. */
-async function unlessDiskRefuses(logger: FastifyBaseLogger, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!isDiskRefusal(error)) throw error;
-    logger.warn({ error: String(error) }, "the state folder cannot be written");
-  }
-}
-
-async function writeFirst({ configPath, command }: Settings, core: Core, logger: FastifyBaseLogger): Promise<void> {
-  const schema = join(packageRoot, "schemas", "gateway.schema.json");
-  const isFirst = await writeFirstDocument(configPath, schema, core.store.hasAppliedFile(), command);
-  if (isFirst) logger.info({ path: configPath }, "wrote a first document, with a starter model");
 }
 
 async function run({

@@ -77,9 +77,11 @@ export async function lockState(stateDir: string): Promise<StateLock> {
         if (!isWritten) return await take();
         const found = await readIfPresent(path);
         if (found === text) return;
-        if (!isMine(found))
-          throw new Error("it is gone or another gateway's: put the folder back, or restart the gateway");
-        await writeState(path, text);
+        if (isMine(found)) return await writeState(path, text);
+        throw new GatewayError(
+          "state_unwritable",
+          `${path} is gone or another gateway's: put the folder back, or restart the gateway`,
+        );
       } catch (error) {
         throw stateError(path, error);
       }
@@ -222,7 +224,8 @@ async function readLock(path: string): Promise<string | null> {
   } catch (error) {
     const why = systemCode(error) ?? String(error);
     if (why === "ENOTDIR") return null;
-    throw new GatewayError("invalid_request", `${path} is no lock that a gateway could read (${why}): delete it`, {
+    const remedy = why === "EISDIR" ? "delete it" : "use the account that the gateway runs under";
+    throw new GatewayError("invalid_request", `${path} is no lock that can be read (${why}): ${remedy}`, {
       cause: error,
     });
   }

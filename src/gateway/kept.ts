@@ -1,5 +1,6 @@
 // What outlives the process, opened: the state folder, the document, the inventory, and when models were used.
 import type { FastifyBaseLogger } from "fastify";
+import { isDiskRefusal } from "../desired/atomic-file.ts";
 import { createStateFolder, type StateFolder } from "../desired/state-folder.ts";
 import { type DesiredStore, openDesiredStore } from "../desired/store.ts";
 import { openGatewayId } from "../execute/gateway-id.ts";
@@ -44,6 +45,16 @@ export async function openKept(options: {
     lastUsed: await openLastUsed({ stateDir, now: Date.now, warn, files }),
     gatewayId: await openGatewayId(stateDir, files),
   };
+}
+
+/** A disk that takes no writes keeps no gateway from its start: `StateWritable` reports it, and chats go on. */
+export async function unlessDiskRefuses(logger: FastifyBaseLogger, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isDiskRefusal(error)) throw error;
+    logger.warn({ error: String(error) }, "the state folder cannot be written");
+  }
 }
 
 /** Reads the model cache, and doubts what the inventory gainsays. */
