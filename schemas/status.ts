@@ -61,7 +61,11 @@ const workerSchema = {
   ],
 } as const;
 
-const gatewayProperties = { version: { type: "string" }, ready: { type: "boolean" } } as const;
+const gatewayProperties = {
+  version: { type: "string" },
+  id: { type: "string", description: "Of this run of the gateway: tells it from others, and changes with each start." },
+  ready: { type: "boolean" },
+} as const;
 
 /** What a stranger may see, and the part of it that everybody sees. */
 export const shortStatusSchema = {
@@ -74,7 +78,7 @@ export const shortStatusSchema = {
     gateway: {
       type: "object",
       additionalProperties: false,
-      required: ["version", "ready"],
+      required: ["version", "id", "ready"],
       properties: gatewayProperties,
     },
     router: {
@@ -90,7 +94,13 @@ export const shortStatusSchema = {
       properties: { mode: { enum: ["single", "rpc"] } },
     },
   },
-  examples: [{ gateway: { version: "0.1.0", ready: true }, router: { connected: true }, rpc: { mode: "single" } }],
+  examples: [
+    {
+      gateway: { version: "0.1.0", id: "7f3a1c5e9b2d4f60", ready: true },
+      router: { connected: true },
+      rpc: { mode: "single" },
+    },
+  ],
 } as const;
 
 export type ShortStatusBody = FromSchema<typeof shortStatusSchema>;
@@ -129,7 +139,7 @@ const speechEngineSchema = {
 } as const;
 
 const exampleStatus = {
-  gateway: { version: "0.1.0", startedAt: "2026-01-31T12:00:00.000Z", ready: true },
+  gateway: { version: "0.1.0", id: "7f3a1c5e9b2d4f60", startedAt: "2026-01-31T12:00:00.000Z", ready: true },
   router: { connected: true, phase: "ready", pid: 4711, binary: "llama-server", crashes: 0 },
   rpc: { mode: "single", minWorkers: 0, warning: null, workers: [] },
   speech: {

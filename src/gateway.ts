@@ -12,6 +12,7 @@ import { freeBytes } from "./execute/model-actions.ts";
 import { absentReason, takenOut } from "./gateway/absent.ts";
 import { type Core, createCore } from "./gateway/core.ts";
 import { writeFirstDocument } from "./gateway/first-start.ts";
+import { unlessDiskRefuses } from "./gateway/kept.ts";
 import { removeLeftoverPartials } from "./gateway/leftover-partials.ts";
 import { shutDown } from "./gateway/shut-down.ts";
 import { buildApp } from "./http/app.ts";
@@ -24,18 +25,18 @@ import { isLoopback } from "./http/guards.ts";
 import { createIdleUnload } from "./http/idle.ts";
 import { keyFileName } from "./http/keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
-import { listen, requireKeys } from "./http/listen.ts";
+import { listen, requireFreePort, requireKeys } from "./http/listen.ts";
 import { createOpenAnswers } from "./http/open-answers.ts";
 import { createVoiceFetch } from "./http/speech/fetch-voice.ts";
 import { createSpool } from "./http/speech/spool.ts";
 import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
-import { lockState } from "./lifecycle.ts";
+import { lockState, requireUnlocked, type StateLock } from "./lock.ts";
 import { watchPlace } from "./observe/cache-place.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
-import { packageRoot, type Settings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 import type { Journal } from "./status/journal.ts";
 import type { StatusReport } from "./status/report.ts";
 
@@ -80,27 +81,24 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     warn: (message, fields) => logger.warn(fields, message),
   });
   requireKeys(settings.host, keys, settings.command);
+  // Nothing is written by a gateway that could not serve.
+  await requireUnlocked(settings.stateDir);
+  await requireFreePort(settings);
   const lock = await lockState(settings.stateDir);
   try {
     const ended = await endLeftovers(settings.stateDir);
     if (ended.length > 0) logger.warn({ pids: ended }, "ended engine processes that an earlier gateway left behind");
-    await removeTemporaries(settings.stateDir);
+    await unlessDiskRefuses(logger, () => removeTemporaries(settings.stateDir));
     const core = await createCore({
       settings,
       logger,
-      renewLock: lock.renew,
+      lock,
       onInstallProgress: options.onInstallProgress ?? (() => undefined),
     });
-    const isFirst = await writeFirstDocument(
-      settings.configPath,
-      join(packageRoot, "schemas", "gateway.schema.json"),
-      core.store.hasAppliedFile(),
-      settings.command,
-    );
-    if (isFirst) logger.info({ path: settings.configPath }, "wrote a first document, with a starter model");
+    await unlessDiskRefuses(logger, () => writeFirstDocument(settings, core.store.hasAppliedFile(), logger));
     const tight = await openFilesProblem(settings.maxConnections);
     if (tight !== null) logger.warn(tight);
-    return await run({ core, keys, settings, logger, signal, unlock: lock.release, pulls: options.pulls ?? {} });
+    return await run({ core, keys, settings, logger, signal, lock, pulls: options.pulls ?? {} });
   } catch (error) {
     await lock.release();
     throw error;
@@ -113,7 +111,7 @@ async function run({
   settings,
   logger,
   signal,
-  unlock,
+  lock,
   pulls,
 }: {
   readonly core: Core;
@@ -121,7 +119,7 @@ async function run({
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
   readonly signal: AbortSignal;
-  readonly unlock: () => Promise<void>;
+  readonly lock: StateLock;
   readonly pulls: PullTimes;
 }): Promise<Gateway> {
   const { loop, store, admission, journal, router } = core;
@@ -279,12 +277,13 @@ async function run({
       stopGraceMs: settings.stopGraceMs,
       stopping,
       cutOff,
-      unlock,
+      unlock: lock.release,
     }));
   };
 
   try {
-    const url = await listen(app, settings.host, settings.port);
+    const url = await listen(app, settings);
+    lock.announce(url);
     files = await watchFileSource({
       path: settings.configPath,
       store,

@@ -19,6 +19,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface Settings extends LimitSettings {
   readonly host: string;
   readonly port: number;
+  /** Whether somebody says where the gateway listens: commands ask there, else where the state folder's lock says. */
+  readonly isAddressGiven: boolean;
   readonly stateDir: string;
   readonly configPath: string;
   readonly cacheDir: string;
@@ -82,6 +84,8 @@ export interface CommandLine {
   readonly help: boolean;
   /** Do it without asking. */
   readonly yes: boolean;
+  /** Change a gateway that is not the one of the state folder. */
+  readonly force: boolean;
   /** `key create --expires`, as given. */
   readonly expires: string | undefined;
   /** `key create --scope`, as given. */
@@ -105,6 +109,7 @@ export function readSettings(args: readonly string[], environment: Environment =
         threads: { type: "string" },
         json: { type: "boolean" },
         yes: { type: "boolean" },
+        force: { type: "boolean" },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean", short: "v" },
       },
@@ -133,6 +138,7 @@ export function readSettings(args: readonly string[], environment: Environment =
     settings: build(text, environment),
     json: parsed.values["json"] === true,
     yes: parsed.values["yes"] === true,
+    force: parsed.values["force"] === true,
     help: parsed.values["help"] === true,
     expires: given("expires"),
     scope: given("scope"),
@@ -158,6 +164,7 @@ function build(text: SettingText, environment: Environment): Settings {
   return {
     host,
     port,
+    isAddressGiven: (text("host") ?? text("port")) !== undefined && port !== 0,
     stateDir,
     configPath: resolve(text("config") ?? join(stateDir, "gateway.yaml")),
     cacheDir: modelCacheDir(environment),
@@ -218,6 +225,7 @@ function startedAs({
     ...rest,
     script: isLinked ? started : join(packageRoot, "dist", "src", "cli.js"),
     isOnPath: isLinked && folders.includes(dirname(started)),
+    isNpmStart: environment["npm_lifecycle_event"] === "start",
     workingDir: process.cwd(),
   });
 }

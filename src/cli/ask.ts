@@ -1,9 +1,8 @@
 // `plan` and `status`: ask the running gateway; `plan` looks by itself where none runs.
 import { realpath } from "node:fs/promises";
-import { request } from "undici";
-import { GatewayError, isErrorCode, systemCode } from "../core/errors.ts";
-import { lockHolder } from "../lifecycle.ts";
+import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings.ts";
+import { withGateway } from "./connect.ts";
 import { offlinePlan } from "./offline-plan.ts";
 import { amounts, type TransferStep } from "./progress.ts";
 
@@ -50,34 +49,25 @@ interface StatusAnswer extends Said {
   }[];
 }
 
-export async function planCommand(line: CommandLine): Promise<number> {
-  const { settings, json } = line;
-  const answer = ((await askForPlan(line)) ?? (await planWithout(settings))) as PlanAnswer;
+export async function planCommand({ settings, json, flags }: CommandLine): Promise<number> {
+  const answer = (await withGateway<unknown>({ settings, without: () => offlinePlan(settings) }, (client) =>
+    client.plan(),
+  )) as PlanAnswer;
+  if (flags.includes("config")) await requireDocument(settings, answer);
   if (json) console.log(JSON.stringify(answer, null, 2));
   else printPlan(answer);
   if (answer.source?.valid === false) return brokenSource(answer.source.message);
   return isEmpty(answer) ? 0 : 2;
 }
 
-/** Null: no gateway with this state folder answers. Errors: `invalid_request` if a flag means another gateway than the one that answers. */
-async function askForPlan({ settings, flags }: CommandLine): Promise<PlanAnswer | null> {
-  const { stateDir, configPath } = settings;
-  const isHere = (flag: string): boolean => flags.includes(flag);
-  // A gateway on the usual port is another one then.
-  if (isHere("state") && !isHere("port") && (await lockHolder(stateDir)) === null) return null;
-  const answer = (await ask(settings, "/api/plan")) as PlanAnswer | null;
-  if (!answer) return null;
-  for (const [flag, what, ours, theirs = ""] of [
-    ["state", "state folder", stateDir, answer.stateDir],
-    ["config", "document", configPath, answer.source?.path],
-  ] as const) {
-    if (!isHere(flag) || (await realPath(ours)) === (await realPath(theirs))) continue;
-    throw new GatewayError(
-      "invalid_request",
-      `the gateway on ${origin(settings)} has the ${what} ${theirs}, not ${ours}: leave out --${flag}, or say with --port where the other gateway is`,
-    );
-  }
-  return answer;
+/** Errors: `invalid_request` if the gateway that answered has another document than the flag names. */
+async function requireDocument({ configPath }: Settings, { source }: PlanAnswer): Promise<void> {
+  const theirs = source?.path ?? "";
+  if ((await realPath(configPath)) === (await realPath(theirs))) return;
+  throw new GatewayError(
+    "invalid_request",
+    `the gateway has the document ${theirs}, not ${configPath}: leave out --config`,
+  );
 }
 
 /** Of what is not there, its name. */
@@ -93,25 +83,6 @@ function brokenSource(message: string): number {
 
 function isEmpty({ actions, running, held, findings }: PlanAnswer): boolean {
   return actions.length + running.length + held.length + Object.keys(findings).length === 0;
-}
-
-async function planWithout(settings: Settings): Promise<object> {
-  await requireNoGateway(settings);
-  return offlinePlan(settings);
-}
-
-/**
- * Nobody answers there. What is true of a stopped gateway is wrong beside one that runs elsewhere. Errors: `invalid_request`
- * where one has the state folder.
- */
-export async function requireNoGateway(settings: Settings): Promise<void> {
-  const holder = await lockHolder(settings.stateDir);
-  if (holder !== null) {
-    throw new GatewayError(
-      "invalid_request",
-      `the gateway of ${settings.stateDir} (process ${holder}) does not answer on ${origin(settings)}: say where it is with --port`,
-    );
-  }
 }
 
 function printPlan(answer: PlanAnswer): void {
@@ -137,8 +108,7 @@ function printPlan(answer: PlanAnswer): void {
 }
 
 export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
-  const answer = (await ask(settings, "/status")) as StatusAnswer | Said | null;
-  if (!answer) throw noGateway(settings);
+  const answer = (await withGateway<unknown>({ settings }, (client) => client.status())) as StatusAnswer | Said;
   if (json) console.log(JSON.stringify(answer, null, 2));
   else if ("conditions" in answer) printStatus(answer);
   else printShortStatus(answer, settings);
@@ -171,46 +141,4 @@ function printShortStatus({ gateway }: Said, { licenseKey }: Settings): void {
       ? "It tells more with a license key: set GATEWAY_LICENSE_KEY."
       : "It tells no more, as it does not know the license key in GATEWAY_LICENSE_KEY.",
   );
-}
-
-export function noGateway(settings: Settings): GatewayError {
-  return new GatewayError(
-    "invalid_request",
-    `no gateway answers on ${origin(settings)}; \`${settings.command("serve")}\` starts one, --port says where else it is`,
-  );
-}
-
-export function refusedKey(settings: Settings): GatewayError {
-  return new GatewayError(
-    "unauthorized",
-    settings.licenseKey === undefined
-      ? `the gateway on ${origin(settings)} needs a license key: set GATEWAY_LICENSE_KEY`
-      : `the gateway on ${origin(settings)} does not know the license key in GATEWAY_LICENSE_KEY, or it has expired`,
-  );
-}
-
-export function origin({ host, port }: Settings): string {
-  // Addresses to listen on that stand for all of them; not every system takes them for its own when asked to connect.
-  const target = host === "0.0.0.0" ? "127.0.0.1" : host.replace(/^\[|\]$/g, "").replace(/^::$/, "::1");
-  return `http://${target.includes(":") ? `[${target}]` : target}:${port}`;
-}
-
-/** null: nobody listens there. */
-async function ask(settings: Settings, path: string): Promise<unknown> {
-  try {
-    const { licenseKey } = settings;
-    const headers = licenseKey === undefined ? {} : { authorization: `Bearer ${licenseKey}` };
-    const answer = await request(origin(settings) + path, { headersTimeout: 10_000, headers });
-    const body = (await answer.body.json()) as { error?: { code?: string; message?: string } };
-    if (answer.statusCode === 401) throw refusedKey(settings);
-    if (answer.statusCode !== 200)
-      throw new GatewayError(
-        isErrorCode(body.error?.code) ? body.error.code : "router_unavailable",
-        body.error?.message ?? `the gateway answered ${answer.statusCode}`,
-      );
-    return body;
-  } catch (error) {
-    if (systemCode(error) === "ECONNREFUSED") return null;
-    throw error;
-  }
 }

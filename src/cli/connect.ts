@@ -4,41 +4,50 @@ import { GatewayClientError } from "../client/error.ts";
 import { createGatewayClient, type GatewayClient } from "../client/index.ts";
 import { GatewayError, isErrorCode } from "../core/errors.ts";
 import type { Settings } from "../settings.ts";
-import { noGateway, origin, refusedKey, requireNoGateway } from "./ask.ts";
+import { checkOwner, findTarget, noGateway, refusedKey, type Target } from "./target.ts";
 
-/**
- * `without`: what is done instead where no gateway runs. Errors: `invalid_request` where no gateway answers, `unauthorized`, and
- * what the gateway says.
- */
+export interface Call<T> {
+  readonly settings: Settings;
+  /** The work changes something: only at the gateway of the state folder, unless it is forced. */
+  readonly change?: { readonly force: boolean };
+  /** What is done instead where no gateway runs. */
+  readonly without?: () => Promise<T>;
+}
+
+/** Errors: `invalid_request` where no gateway answers, or not the right one, `unauthorized`, and what the gateway says. */
 export async function withGateway<T>(
-  settings: Settings,
+  { settings, change, without }: Call<T>,
   work: (client: GatewayClient) => Promise<T>,
-  without?: () => Promise<T>,
 ): Promise<T> {
+  const target = await findTarget(settings);
+  if (!target) {
+    if (without) return without();
+    throw noGateway(settings, null);
+  }
   // A pull that waits for its turn says nothing for as long as that takes.
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const ask: unknown = (url: string, init: object) => fetch(url, { ...init, dispatcher: agent });
   const { licenseKey } = settings;
   const client = createGatewayClient({
-    baseUrl: origin(settings),
+    baseUrl: target.origin,
     ...(licenseKey === undefined ? {} : { licenseKey }),
     fetch: ask as typeof globalThis.fetch,
   });
   try {
+    if (change || settings.isAddressGiven) await checkOwner(client, target, settings, change);
     return await work(client);
   } catch (error) {
     if (!(error instanceof GatewayClientError)) throw error;
-    if (error.code !== "unreachable" || !without) throw inOurWords(error, settings);
-    await requireNoGateway(settings);
-    return await without();
+    if (error.code === "unreachable" && without && target.owner === null) return await without();
+    throw inOurWords(error, settings, target);
   } finally {
     await agent.destroy();
   }
 }
 
-function inOurWords(error: GatewayClientError, settings: Settings): GatewayError {
-  if (error.code === "unreachable") return noGateway(settings);
-  if (error.status === 401) return refusedKey(settings);
+function inOurWords(error: GatewayClientError, settings: Settings, target: Target): GatewayError {
+  if (error.code === "unreachable") return noGateway(settings, target);
+  if (error.status === 401) return refusedKey(settings, target);
   // Ollama's routes answer without a code: their message says it all.
   return new GatewayError(isErrorCode(error.code) ? error.code : "invalid_request", error.message, { cause: error });
 }

@@ -60,6 +60,8 @@ Commands:
   version, help
 
   --json           plan, status, models, gc, rm and key as JSON
+  --force          pull, rm and gc change the gateway on --port too where it is not
+                   the one of the state folder
 
 Settings:
 ${settings.join("\n")}

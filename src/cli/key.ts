@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../http/keys/key-file.ts";
 import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../http/keys/key-list.ts";
-import { withLock } from "../lifecycle.ts";
+import { withLock } from "../lock.ts";
 import type { CommandLine, Settings } from "../settings.ts";
 
 const usage =

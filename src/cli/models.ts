@@ -7,10 +7,8 @@ import { withGateway } from "./connect.ts";
 import { offlineCollection, offlineReport } from "./offline-disk.ts";
 
 export async function modelsCommand({ settings, json }: CommandLine): Promise<number> {
-  const report = await withGateway<DiskBody>(
-    settings,
-    (client) => client.disk.report(),
-    () => offlineReport(settings),
+  const report = await withGateway<DiskBody>({ settings, without: () => offlineReport(settings) }, (client) =>
+    client.disk.report(),
   );
   if (json) console.log(JSON.stringify(report, null, 2));
   else printReport(report, settings);
@@ -88,12 +86,13 @@ function printTable(rows: readonly (readonly string[])[]): void {
 }
 
 /** Exit code 2: something would go. */
-export async function gcCommand({ settings, json, yes }: CommandLine): Promise<number> {
+export async function gcCommand({ settings, json, yes, force }: CommandLine): Promise<number> {
   const dryRun = !yes;
   const result = await withGateway<Collection>(
-    settings,
+    dryRun
+      ? { settings, without: async () => ({ dryRun, ...(await offlineCollection(settings)) }) }
+      : { settings, change: { force } },
     (client) => client.disk.collect({ dryRun }),
-    dryRun ? async () => ({ dryRun, ...(await offlineCollection(settings)) }) : undefined,
   );
   if (json) console.log(JSON.stringify(result, null, 2));
   else printCollected(result, settings);

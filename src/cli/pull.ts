@@ -8,14 +8,14 @@ import { type TransferStep, transferProgress } from "./progress.ts";
 /** As shells have it for a command that Ctrl+C ended. */
 const interrupted = 130;
 
-export async function pullCommand({ settings, operands }: CommandLine): Promise<number> {
+export async function pullCommand({ settings, force, operands }: CommandLine): Promise<number> {
   const [id = ""] = operands;
   const leaving = new AbortController();
   const leave = (): void => leaving.abort();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, leave);
   const view = transferProgress(id, process.stderr);
   try {
-    await withGateway(settings, (client) => follow(client, id, leaving.signal, view));
+    await withGateway({ settings, change: { force } }, (client) => follow(client, id, leaving.signal, view));
     console.log(`${id} is here.`);
     return 0;
   } catch (error) {

@@ -11,11 +11,11 @@ import { withGateway } from "./connect.ts";
 const patienceMs = 2_000;
 
 /** Exit code 2: not done, as nobody confirmed it. */
-export async function rmCommand({ settings, operands, yes, json }: CommandLine): Promise<number> {
+export async function rmCommand({ settings, operands, yes, force, json }: CommandLine): Promise<number> {
   const [id, ...rest] = operands;
   if (id === undefined || rest.length > 0)
     throw new GatewayError("invalid_request", "use `model-gateway rm ID [--yes]`");
-  return withGateway(settings, async (client) => {
+  return withGateway({ settings, change: { force } }, async (client) => {
     if (!yes) {
       await requireKnown(client, id);
       if (!(await isConfirmed(id, settings.command))) return 2;

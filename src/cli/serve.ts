@@ -1,9 +1,11 @@
 // Runs the gateway in the foreground and tells a newcomer what to do next: in words on a terminal, elsewhere as JSON lines.
 import type { WriteStream } from "node:tty";
 import pino from "pino";
+import { GatewayError } from "../core/errors.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { stopOnSignals } from "../lifecycle.ts";
-import type { Settings } from "../settings.ts";
+import type { CommandLine } from "../settings.ts";
+import { settingRows } from "../settings-table.ts";
 import { jsonLines, logOutput } from "./log-output.ts";
 import { installBar, installSteps } from "./progress.ts";
 
@@ -15,7 +17,7 @@ const secretFields = [
   "err.rawPacket",
 ] as const;
 
-export async function serveCommand(settings: Settings): Promise<void> {
+export async function serveCommand({ settings }: CommandLine): Promise<void> {
   const logger = pino({ level: settings.logLevel, redact: [...secretFields] }, logOutput(process.stderr));
   // A terminal that was closed takes no more words: that is no reason to end in disorder.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
@@ -60,6 +62,30 @@ function createAnnounce(stream: WriteStream): Announce {
   if (stream.isTTY) return (message, _fields, terminal = message) => console.log(terminal);
   const lines = jsonLines(stream);
   return (message, fields = {}) => lines.info(fields, message);
+}
+
+/** Errors: `invalid_request` for words, and for flags that npm kept: the gateway would listen elsewhere than was asked for. */
+export function refuseStrayWords({ operands, settings: { environment, command } }: CommandLine): void {
+  const isNpmStart = environment["npm_lifecycle_event"] === "start";
+  const kept = settingRows.flatMap(({ flag }) => {
+    const value = isNpmStart ? environment[`npm_config_${flag.replaceAll("-", "_")}`] : undefined;
+    return value === undefined ? [] : [{ flag, value: value === "true" ? null : value }];
+  });
+  if (kept.length > 0) {
+    // Of `--port 9000` npm keeps the flag and hands on the value, as a word without a name.
+    const [alone] = kept.length === 1 ? operands : [];
+    const flags = kept.flatMap(({ flag, value }) => [`--${flag}`, value ?? alone ?? "VALUE"]);
+    const names = kept.map(({ flag }) => `--${flag}`).join(", ");
+    throw new GatewayError(
+      "invalid_request",
+      `npm kept ${names} for itself: put flags behind --, as in \`${command("serve", ...flags)}\``,
+    );
+  }
+  if (operands.length > 0)
+    throw new GatewayError(
+      "invalid_request",
+      `serve takes no ${JSON.stringify(operands.join(" "))}: name what it sets, as in \`${command("serve", "--port", "N")}\``,
+    );
 }
 
 interface ToldCondition {

@@ -188,7 +188,7 @@ export const errorCatalogue = {
     status: 500,
     reaction: "wait",
     reason: "PresetUnwritable",
-    hint: "Make the state folder writable.",
+    hint: "Make router.preset.ini a file that can be read, or delete it.",
   },
   preset_foreign: {
     status: 500,

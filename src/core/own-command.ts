@@ -3,27 +3,36 @@
 /** The whole line for a command and its operands. */
 export type OwnCommand = (...words: readonly string[]) => string;
 
-/** These take where the gateway listens; the others, but for `help`, its state folder only. */
-const listening = new Set(["serve", "plan", "status", "models", "pull", "rm", "gc"]);
+/** These ask a gateway; the others look into its state folder only. */
+const asking = new Set(["plan", "status", "models", "pull", "rm", "gc"]);
 
 export function ownCommand(start: {
   /** Absolute, as all paths here. The script that was started: a checkout's `cli.js`, or the name under which a package manager linked it. */
   readonly script: string;
   /** Whether the shell finds `model-gateway` by itself. */
   readonly isOnPath: boolean;
+  /** Whether npm runs it, as `npm start`. */
+  readonly isNpmStart: boolean;
   readonly workingDir: string;
   readonly state: { readonly dir: string; readonly isDefault: boolean };
   /** Flags that say where the gateway listens, as far as they differ from the defaults. */
   readonly where: readonly string[];
 }): OwnCommand {
-  const { script, isOnPath, workingDir, state, where } = start;
+  const { script, isOnPath, isNpmStart, workingDir, state, where } = start;
   const program = isOnPath ? ["model-gateway"] : ["node", nearest(workingDir, script)];
   const folder = state.isDefault ? [] : ["--state", nearest(workingDir, state.dir)];
   return (...words) => {
     const [name = ""] = words;
-    const flags = listening.has(name) ? [...folder, ...where] : name === "help" ? [] : folder;
-    return [...program, ...words, ...flags].map(quoted).join(" ");
+    const flags = asking.has(name) ? [...folder, ...where] : name === "help" ? [] : folder;
+    const line =
+      isNpmStart && name === "serve" ? npmStart([...words.slice(1), ...flags]) : [...program, ...words, ...flags];
+    return line.map(quoted).join(" ");
   };
+}
+
+/** npm keeps flags for itself that do not stand behind `--`. */
+function npmStart(flags: readonly string[]): readonly string[] {
+  return ["npm", "start", ...(flags.length > 0 ? ["--", ...flags] : [])];
 }
 
 /** From the working folder where it lies in there, else absolute. Never like a flag. */

@@ -120,15 +120,29 @@ export function parseJson(text: string): unknown {
   }
 }
 
-const fullCodes: readonly unknown[] = ["ENOSPC", "EDQUOT", "EFBIG"];
+/** Whether the disk has no space left, or none for this user. */
+export function isFull(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT", "EFBIG"].includes(systemCode(error) ?? "");
+}
+
+/** Whether the disk takes no writes at all, whoever asks: it is full or read-only. */
+export function isDiskRefusal(error: unknown): boolean {
+  return isFull(error) || systemCode(error) === "EROFS";
+}
 
 /** Writes a file of the state folder. Errors: `disk_full`, `state_unwritable`; the file is then as it was. */
 export async function writeState(path: string, text: string): Promise<void> {
   try {
     await writeAtomic(path, text);
   } catch (error) {
-    const code = systemCode(error);
-    const kind = fullCodes.includes(code) ? "disk_full" : "state_unwritable";
-    throw new GatewayError(kind, `${path} cannot be written (${code ?? String(error)})`, { cause: error });
+    throw stateError(path, error);
   }
+}
+
+/** Any failure to write a file of the state folder, as `disk_full` or `state_unwritable`. */
+export function stateError(path: string, error: unknown): GatewayError {
+  if (error instanceof GatewayError && ["disk_full", "state_unwritable"].includes(error.code)) return error;
+  const why = error instanceof GatewayError ? error.message : (systemCode(error) ?? String(error));
+  const kind = isFull(error) ? "disk_full" : "state_unwritable";
+  return new GatewayError(kind, `${path} cannot be written (${why})`, { cause: error });
 }

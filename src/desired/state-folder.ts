@@ -1,10 +1,9 @@
-// The state folder under a running gateway: whether it is still ours, can be written, and has what belongs into it. A file
-// or the whole folder that is deleted comes back; a folder that was put in its place is left as it is.
-import { access, constants, lstat, rm, stat } from "node:fs/promises";
+// The state folder under a running gateway: whether it is still this gateway's, and can be written. What cannot be written is
+// refused and reported, until the folder is mended.
+import { access, constants, lstat, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
-import { equalJson, type Json } from "../core/merge-patch.ts";
-import { parseJson, readIfPresent, writeState } from "./atomic-file.ts";
+import { systemCode, toGatewayError } from "../core/errors.ts";
+import { writeState } from "./atomic-file.ts";
 
 export interface StateFolderReport {
   readonly writable: boolean;
@@ -14,12 +13,7 @@ export interface StateFolderReport {
 }
 
 export interface StateFiles {
-  /** Names a file that has to be there with this text; null: it need not be there. */
-  keep(path: string, text: string | null): void;
-  /**
-   * Writes a file; on the disk when it resolves, and kept from then on. Errors: `disk_full`, `state_unwritable`; nothing is
-   * changed then.
-   */
+  /** Writes a file; on the disk when it resolves. Errors: `disk_full`, `state_unwritable`; nothing is changed then. */
   write(path: string, text: string): Promise<void>;
   /** A file that could not be understood lies under this name now. */
   noteAside(path: string): void;
@@ -27,34 +21,30 @@ export interface StateFiles {
 
 export interface StateFolder extends StateFiles {
   report(): StateFolderReport;
-  /** Looks after it now. */
+  /** Checks it now. */
   look(): Promise<void>;
-  /** Looks after it from time to time. */
+  /** Checks it from time to time. */
   start(everyMs: number): void;
   stop(): Promise<void>;
 }
 
-/** For a look without a running gateway: writes as asked, and keeps nothing. */
-export const plainStateFiles: StateFiles = { keep: () => undefined, write: writeState, noteAside: () => undefined };
+/** For a look without a running gateway. */
+export const plainStateFiles: StateFiles = { write: writeState, noteAside: () => undefined };
 
 export function createStateFolder(options: {
   readonly stateDir: string;
-  /** Of the folder's lock: see `StateLock`. Errors: where another gateway has the folder, or it cannot be used. */
-  readonly renewLock: () => Promise<"held" | "retaken">;
+  /** Errors: `disk_full`, `state_unwritable` where the folder is not locked for this gateway. */
+  readonly hold: () => Promise<void>;
   readonly onChange: (report: StateFolderReport) => void;
 }): StateFolder {
-  const { stateDir, renewLock } = options;
-  const kept = new Map<string, string>();
-  /** When kept files were last found whole, by their time and size. */
-  const stamps = new Map<string, string>();
+  const { stateDir, hold } = options;
+  const well: StateFolderReport = { writable: true, reason: "Writable", message: `${stateDir} can be written` };
   let aside: string[] = [];
-  let replaced = false;
-  let report: StateFolderReport = { writable: true, reason: "Writable", message: `${stateDir} can be written` };
+  let report = well;
   let queue: Promise<unknown> = Promise.resolve();
   let waiting: Promise<void> | null = null;
   let timer: NodeJS.Timeout | null = null;
 
-  /** One at a time: a file that is put back must not overtake a newer one. */
   function serialized<T>(task: () => Promise<T>): Promise<T> {
     const result = queue.then(task);
     queue = result.catch(() => undefined);
@@ -73,42 +63,7 @@ export function createStateFolder(options: {
     tell({ writable: false, reason, message: `${message}: ${until}` });
   }
 
-  /** Errors: `state_unwritable` where nothing may be written. */
-  async function makeSure(): Promise<void> {
-    const lock = await renewLock().catch((error: unknown) => {
-      throw new GatewayError("state_unwritable", toGatewayError(error).message, { cause: error });
-    });
-    if (lock === "retaken" || replaced) replaced = await hasOthers();
-    if (replaced) {
-      throw new GatewayError(
-        "state_unwritable",
-        `another folder was put in the place of ${stateDir}: start the gateway anew to use it, or put the old one back`,
-      );
-    }
-  }
-
-  /** Whether there is a document of somebody else. */
-  async function hasOthers(): Promise<boolean> {
-    for (const [path, text] of kept) {
-      const found = await readIfPresent(path).catch(() => "");
-      if (found !== null && !sameJson(found, text)) return true;
-    }
-    return false;
-  }
-
-  /** What is gone, and what was damaged: after a kill the next start would begin without it. */
-  async function putBack(): Promise<void> {
-    for (const [path, text] of kept) {
-      const entry = await stat(path).catch(() => null);
-      const stamp = entry?.isFile() ? `${entry.mtimeMs}:${entry.size}` : null;
-      if (stamp !== null && stamps.get(path) === stamp) continue;
-      const found = stamp === null ? null : await readIfPresent(path);
-      if (found === null || parseJson(found) === null) await writeState(path, text);
-      else stamps.set(path, stamp ?? "");
-    }
-  }
-
-  /** A disk that was full may have room again, and a folder that could not be written may be again: only trying tells. */
+  /** A disk that was full may have space again, and a folder that could not be written may be again: only trying tells. */
   async function tryToWrite(): Promise<void> {
     // Named as what a next start clears away.
     const place = join(stateDir, "check.00000000.tmp");
@@ -118,8 +73,7 @@ export function createStateFolder(options: {
 
   async function look(): Promise<void> {
     try {
-      await makeSure();
-      await putBack();
+      await hold();
       if (!report.writable || (await isReadOnly(stateDir))) await tryToWrite();
       tell(await wellReport());
     } catch (error) {
@@ -130,7 +84,7 @@ export function createStateFolder(options: {
   async function wellReport(): Promise<StateFolderReport> {
     const there = await Promise.all(aside.map((path) => lstat(path).then(Boolean, () => false)));
     aside = aside.filter((_path, index) => there[index]);
-    if (aside.length === 0) return { writable: true, reason: "Writable", message: `${stateDir} can be written` };
+    if (aside.length === 0) return well;
     return {
       writable: true,
       reason: "FilesSetAside",
@@ -147,14 +101,12 @@ export function createStateFolder(options: {
   }
 
   return {
-    keep: (path, text) => void (text === null ? kept.delete(path) : kept.set(path, text)),
     noteAside: (path) => void aside.push(path),
     write: (path, text) =>
       serialized(async () => {
         try {
-          await makeSure();
+          await hold();
           await writeState(path, text);
-          kept.set(path, text);
         } catch (error) {
           tellFailure(error);
           throw error;
@@ -178,8 +130,4 @@ async function isReadOnly(path: string): Promise<boolean> {
     () => false,
     (error: unknown) => systemCode(error) !== "ENOENT",
   );
-}
-
-function sameJson(a: string, b: string): boolean {
-  return equalJson(parseJson(a) as Json, parseJson(b) as Json);
 }

@@ -86,8 +86,6 @@ export async function openDesiredStore(options: {
   let applied = await readJsonState(appliedPath, readTree, setAside);
   let saved = (await readJsonState(desiredPath, readSaved, setAside)) ?? startingFrom(applied);
   let state = describe(saved);
-  files.keep(desiredPath, saved.generation > 0 ? textOf(saved) : null);
-  files.keep(appliedPath, applied && textOf(applied));
   const listeners: ((state: DesiredState) => void)[] = [];
   let queue: Promise<unknown> = Promise.resolve();
 

@@ -32,13 +32,10 @@ export async function openInventory(
   files: StateFiles = plainStateFiles,
 ): Promise<Inventory> {
   const path = join(stateDir, "inventory.json");
-  const read =
-    (await readJsonState(path, readContent, (aside) => {
-      warn("the inventory was unreadable and was set aside", { path: aside });
-      files.noteAside(aside);
-    })) ?? nothing;
-  let { entries, place } = read;
-  files.keep(path, read === nothing ? null : textOf(read));
+  let { entries, place } = (await readJsonState(path, readContent, (aside) => {
+    warn("the inventory was unreadable and was set aside", { path: aside });
+    files.noteAside(aside);
+  })) ?? { entries: [], place: null };
   let queue: Promise<unknown> = Promise.resolve();
 
   function save(change: (entries: readonly InventoryEntry[]) => readonly InventoryEntry[]): Promise<void> {
@@ -124,8 +121,6 @@ interface Content {
   readonly entries: readonly InventoryEntry[];
   readonly place: string | null;
 }
-
-const nothing: Content = { entries: [], place: null };
 
 function textOf({ entries, place }: Content): string {
   return `${JSON.stringify({ models: entries, ...(place === null ? {} : { cache: place }) }, null, 2)}\n`;

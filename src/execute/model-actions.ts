@@ -29,8 +29,8 @@ export function modelHandlers(options: {
   readonly removals: Removals;
   readonly turns: RepoTurns;
   readonly now: () => number;
-  /** Whether the document names the model, or does again in a moment. */
-  readonly comesBack: (model: string) => Promise<boolean>;
+  /** Whether the document names the model. */
+  readonly isWanted: (model: string) => boolean;
   /** The cache as it is now. */
   readonly cachedModels: () => Promise<readonly CachedModel[]>;
 }): Pick<Handlers, "model.pull" | "model.import" | "model.remove"> {
@@ -73,7 +73,6 @@ export function modelHandlers(options: {
     "model.pull": ({ model, revision }, { signal, report }) =>
       inTurn(model, signal, async () => {
         const known = inventory.get(model);
-        let comesBack: Promise<boolean> | undefined;
         await pullModel({
           client: options.hub,
           cacheDir,
@@ -84,7 +83,7 @@ export function modelHandlers(options: {
           ...(known ? { known } : {}),
           // Whatever fails here is planned again; what is not wanted any more is cancelled.
           keepPartial: true,
-          isStillWanted: () => (comesBack ??= options.comesBack(model)),
+          isStillWanted: () => options.isWanted(model),
           freeBytes,
           signal,
           beforeShown: (pulled) => record(model, pulled),

@@ -1,7 +1,8 @@
 // Writes router.preset.ini, which people edit too.
 import { setTimeout as delay } from "node:timers/promises";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { readIfPresent, writeAtomic } from "../desired/atomic-file.ts";
+import { readIfPresent } from "../desired/atomic-file.ts";
+import type { StateFiles } from "../desired/state-folder.ts";
 import type { Handlers } from "./executor.ts";
 
 /** An editor that saves in place writes in pieces: a text that is not ours counts once it stood still for so long. */
@@ -10,6 +11,7 @@ const settleMs = 120;
 /** `onDisabled` gets the lines of other people that became comments, because the router could not have read them. */
 export function presetHandlers(
   presetPath: string,
+  write: StateFiles["write"],
   onDisabled: (lines: readonly string[]) => void,
 ): Pick<Handlers, "preset.write"> {
   let ours: string | null = null;
@@ -20,15 +22,14 @@ export function presetHandlers(
         const found = await readIfPresent(presetPath);
         if (found !== null && found !== ours) await delay(settleMs);
         if (((await readIfPresent(presetPath)) ?? "") !== replaces) return;
-        await writeAtomic(presetPath, text);
+        await write(presetPath, text);
         ours = text;
         const disabled = disabledLines(replaces, text);
         if (disabled.length > 0) onDisabled(disabled);
       } catch (error) {
-        const code = systemCode(error) === "ENOSPC" ? "disk_full" : "preset_unwritable";
-        throw new GatewayError(code, `${presetPath} cannot be written (${systemCode(error) ?? String(error)})`, {
-          cause: error,
-        });
+        if (error instanceof GatewayError) throw error;
+        const why = systemCode(error) ?? String(error);
+        throw new GatewayError("preset_unwritable", `${presetPath} cannot be read (${why})`, { cause: error });
       }
     },
   };

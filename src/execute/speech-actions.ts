@@ -22,8 +22,8 @@ export function speechHandlers(options: {
   readonly turns: Pick<RepoTurns, "take">;
   readonly inventory: Pick<SpeechInventory, "add">;
   readonly engines: Readonly<Record<SpeechKind, SpeechEngine>>;
-  /** Whether the document names it, or does again in a moment. */
-  readonly comesBack: (kind: SpeechKind, choice: string) => Promise<boolean>;
+  /** Whether the document names it. */
+  readonly isWanted: (kind: SpeechKind, choice: string) => boolean;
 }): Pick<Handlers, "voice.pull" | "transcription.pull" | "speech.start" | "speech.stop"> {
   const { cacheDir, voicesDir, hub, lists, engines, turns, inventory } = options;
   const pulling = ({ signal, report }: ActionRun, kind: SpeechKind, choice: string) => ({
@@ -32,7 +32,7 @@ export function speechHandlers(options: {
     gateway: options.gateway,
     // Whatever fails here is planned again; what is not wanted any more is cancelled.
     keepPartial: true,
-    isStillWanted: () => options.comesBack(kind, choice),
+    isStillWanted: () => options.isWanted(kind, choice),
     freeBytes,
     signal,
     onProgress: (progress: PullProgress) => report(progressOf(progress)),

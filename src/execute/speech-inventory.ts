@@ -1,7 +1,8 @@
 // speech-inventory.json: the voices and transcription models that this gateway fetched, and so may delete unasked.
 import { join } from "node:path";
 import { isJsonObject } from "../core/merge-patch.ts";
-import { readJsonState, writeState } from "../desired/atomic-file.ts";
+import { readJsonState } from "../desired/atomic-file.ts";
+import { plainStateFiles, type StateFiles } from "../desired/state-folder.ts";
 import { type SpeechKind, speechKinds } from "../plan/observed.ts";
 
 export interface SpeechInventory {
@@ -15,11 +16,13 @@ type Names = Readonly<Record<SpeechKind, ReadonlySet<string>>>;
 export async function openSpeechInventory(
   stateDir: string,
   warn: (message: string, fields: object) => void,
+  files: StateFiles = plainStateFiles,
 ): Promise<SpeechInventory> {
   const path = join(stateDir, "speech-inventory.json");
-  let names: Names = (await readJsonState(path, readNames, (aside) =>
-    warn("the inventory of speech was unreadable and was set aside", { path: aside }),
-  )) ?? { transcription: new Set(), synthesis: new Set() };
+  let names: Names = (await readJsonState(path, readNames, (aside) => {
+    warn("the inventory of speech was unreadable and was set aside", { path: aside });
+    files.noteAside(aside);
+  })) ?? { transcription: new Set(), synthesis: new Set() };
   let queue: Promise<unknown> = Promise.resolve();
 
   function save(kind: SpeechKind, change: (own: ReadonlySet<string>) => ReadonlySet<string>): Promise<void> {
@@ -27,7 +30,7 @@ export async function openSpeechInventory(
       const next: Names = { ...names, [kind]: change(names[kind]) };
       if (next[kind].size === names[kind].size) return;
       const lists = Object.fromEntries(speechKinds.map((each) => [each, [...next[each]].toSorted()]));
-      await writeState(path, `${JSON.stringify(lists, null, 2)}\n`);
+      await files.write(path, `${JSON.stringify(lists, null, 2)}\n`);
       names = next;
     });
     queue = result.catch(() => undefined);

@@ -20,6 +20,7 @@ import type { SpeechStore } from "../execute/speech-files.ts";
 import type { Admission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
+import type { StateLock } from "../lock.ts";
 import { cacheNow } from "../observe/cache.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
 import type { CacheSnapshot } from "../plan/observed.ts";
@@ -34,7 +35,6 @@ import { type Kept, openCache, openKept } from "./kept.ts";
 import { noteSeen, tellDisabled, tellOutcome, tellRouterEvent } from "./outcomes.ts";
 import { createRequests } from "./requests.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
-import { createSecondThoughts } from "./second-thoughts.ts";
 import { createSpeech, openSpeechStorage, type Speech } from "./speech.ts";
 
 export interface Core extends Kept {
@@ -62,12 +62,11 @@ export interface Core extends Kept {
 export interface CoreOptions {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
-  /** Of the state folder's lock. */
-  readonly renewLock: () => Promise<"held" | "retaken">;
+  readonly lock: Pick<StateLock, "id" | "hold">;
   readonly onInstallProgress: (progress: InstallProgress) => void;
 }
 
-export async function createCore({ settings, logger, renewLock, onInstallProgress }: CoreOptions): Promise<Core> {
+export async function createCore({ settings, logger, lock, onInstallProgress }: CoreOptions): Promise<Core> {
   const { stateDir, cacheDir, configPath, environment } = settings;
   // For durations; what people read, and what files remember, goes by the wall clock.
   const now = steadyNow;
@@ -78,7 +77,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   const presetPath = join(stateDir, "router.preset.ini");
 
   const journal = createJournal(Date.now);
-  const kept = await openKept({ stateDir, renewLock, logger, onChange: () => loop.wake("state folder") });
+  const kept = await openKept({ stateDir, hold: lock.hold, logger, onChange: () => loop.wake("state folder") });
   const { stateFolder, store, inventory, lastUsed, gatewayId } = kept;
   const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
   const router = createRouter({
@@ -154,7 +153,6 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     warn,
   });
   const turns = createRepoTurns();
-  const second = createSecondThoughts(store);
   const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow(scanner)).models;
   const transfers = { cacheDir, gateway: gatewayId, hub, turns };
   const stored = { ...transfers, inventory, now: Date.now, cachedModels };
@@ -163,8 +161,8 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     ...transfers,
     settings,
     speech,
+    stateFiles: stateFolder,
     desired,
-    comesBack: second.speech,
     now: Date.now,
     warn,
   });
@@ -181,10 +179,10 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
           note: store.noteRemoval,
           end: store.endRemoval,
         },
-        comesBack: second.model,
+        isWanted: (id) => desired().models.some((model) => model.id === id),
       }),
       "cache.gc": collector.handler,
-      ...presetHandlers(presetPath, (lines) => tellDisabled(lines, warn, journal)),
+      ...presetHandlers(presetPath, stateFolder.write, (lines) => tellDisabled(lines, warn, journal)),
       ...routerHandlers({
         router,
         drainer: admission,
@@ -296,6 +294,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     status: (stoppingSince) =>
       statusReport({
         version,
+        id: lock.id,
         startedAt,
         stoppingSince,
         desired: store.current(),

@@ -1,28 +1,29 @@
 // What the first start finds nothing of and writes: the commented document and the starter model that it declares.
 import { access } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import type { FastifyBaseLogger } from "fastify";
 import { systemCode } from "../core/errors.ts";
-import type { OwnCommand } from "../core/own-command.ts";
 import { writeAtomic } from "../desired/atomic-file.ts";
 import { makeFolder } from "../desired/folder.ts";
+import { packageRoot, type Settings } from "../settings.ts";
 import { firstDocument } from "../starter/first-document.ts";
 import { starterFileName, starterModel } from "../starter/starter-model.ts";
 
-/** Whether it did. A file that was applied once and is gone is not written again: it vanished, and that is told. */
+/** A file that was applied once and is gone is not written again: it vanished, and that is told. */
 export async function writeFirstDocument(
-  configPath: string,
-  schemaPath: string,
+  { configPath, command }: Settings,
   appliedBefore: boolean,
-  command: OwnCommand,
-): Promise<boolean> {
+  logger: FastifyBaseLogger,
+): Promise<void> {
   const exists = await access(configPath).then(
     () => true,
     (error: unknown) => systemCode(error) !== "ENOENT",
   );
-  if (exists || appliedBefore) return false;
+  if (exists || appliedBefore) return;
   const folder = dirname(configPath);
   await makeFolder(folder);
   await writeAtomic(join(folder, starterFileName), starterModel().bytes);
-  await writeAtomic(configPath, firstDocument(relative(folder, schemaPath), command));
-  return true;
+  const schema = join(packageRoot, "schemas", "gateway.schema.json");
+  await writeAtomic(configPath, firstDocument(relative(folder, schema), command));
+  logger.info({ path: configPath }, "wrote a first document, with a starter model");
 }

@@ -1,5 +1,6 @@
 // What outlives the process, opened: the state folder, the document, the inventory, and when models were used.
 import type { FastifyBaseLogger } from "fastify";
+import { isDiskRefusal } from "../desired/atomic-file.ts";
 import { createStateFolder, type StateFolder } from "../desired/state-folder.ts";
 import { type DesiredStore, openDesiredStore } from "../desired/store.ts";
 import { openGatewayId } from "../execute/gateway-id.ts";
@@ -20,7 +21,8 @@ export interface Kept {
 /** Errors: `state_unwritable` for a file that can neither be read nor set aside. */
 export async function openKept(options: {
   readonly stateDir: string;
-  readonly renewLock: () => Promise<"held" | "retaken">;
+  /** Of the state folder's lock. */
+  readonly hold: () => Promise<void>;
   readonly logger: FastifyBaseLogger;
   /** The state folder became fit to be written, or unfit. */
   readonly onChange: () => void;
@@ -29,7 +31,7 @@ export async function openKept(options: {
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
   const files = createStateFolder({
     stateDir,
-    renewLock: options.renewLock,
+    hold: options.hold,
     onChange: ({ writable, reason, message }) => {
       if (writable) logger.info({ reason }, message);
       else warn("the state folder takes no changes", { reason, problem: message });
@@ -41,8 +43,18 @@ export async function openKept(options: {
     store: await openDesiredStore({ stateDir, now: Date.now, warn, files }),
     inventory: await openInventory(stateDir, warn, files),
     lastUsed: await openLastUsed({ stateDir, now: Date.now, warn, files }),
-    gatewayId: await openGatewayId(stateDir),
+    gatewayId: await openGatewayId(stateDir, files),
   };
+}
+
+/** A disk that takes no writes keeps no gateway from its start: `StateWritable` reports it, and chats go on. */
+export async function unlessDiskRefuses(logger: FastifyBaseLogger, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isDiskRefusal(error)) throw error;
+    logger.warn({ error: String(error) }, "the state folder cannot be written");
+  }
 }
 
 /** Reads the model cache, and doubts what the inventory gainsays. */

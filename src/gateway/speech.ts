@@ -1,6 +1,7 @@
 // The parts of speech, wired: its two engines and the official lists. Starts nothing.
 import { join } from "node:path";
 import type { Desired } from "../desired/document.ts";
+import type { StateFiles } from "../desired/state-folder.ts";
 import type { ServerChildOptions } from "../engines/server-child.ts";
 import type { SpeechEngine } from "../engines/speech-engine.ts";
 import { createSynthesisEngine, type SynthesisEngine } from "../engines/synthesis-engine.ts";
@@ -157,9 +158,9 @@ export async function openSpeechStorage(options: {
   readonly speech: Speech;
   readonly hub: HubClient;
   readonly turns: RepoTurns;
+  readonly stateFiles: StateFiles;
   /** Of this gateway, among others that share the cache. */
   readonly gateway: string;
-  readonly comesBack: (kind: SpeechKind, choice: string) => Promise<boolean>;
   readonly desired: () => Desired;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
@@ -167,9 +168,19 @@ export async function openSpeechStorage(options: {
   const { speech, hub, turns, settings } = options;
   const { cacheDir, stateDir } = settings;
   const { voicesDir, copiesDir, lists, running } = speech;
-  const inventory = await openSpeechInventory(stateDir, options.warn);
+  const inventory = await openSpeechInventory(stateDir, options.warn, options.stateFiles);
   return {
     files: createSpeechStore({ ...options, cacheDir, voicesDir, copiesDir, inventory, running }),
-    handlers: speechHandlers({ ...options, cacheDir, voicesDir, hub, lists, engines: speech, turns, inventory }),
+    handlers: speechHandlers({
+      ...options,
+      isWanted: (kind, choice) => options.desired().speech?.[kind] === choice,
+      cacheDir,
+      voicesDir,
+      hub,
+      lists,
+      engines: speech,
+      turns,
+      inventory,
+    }),
   };
 }

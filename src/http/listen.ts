@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import type { OwnCommand } from "../core/own-command.ts";
+import { tryPort } from "../engines/free-port.ts";
 import { isLoopback } from "./guards.ts";
 import type { LicenseKeys } from "./keys/license-keys.ts";
 
@@ -16,9 +17,21 @@ export function requireKeys(host: string, keys: Pick<LicenseKeys, "areNone">, co
   );
 }
 
+/** Where a gateway is told to listen. */
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly command: OwnCommand;
+}
+
+/** Errors: as {@link listen}. */
+export async function requireFreePort(place: Place): Promise<void> {
+  await tryPort(bareHost(place), place.port).catch((error: unknown) => Promise.reject(cannotListen(place, error)));
+}
+
 /** Answers with the address, `http://HOST:PORT`. Errors: `invalid_request` for a port that is taken or an address that is none. */
-export async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
-  const bare = host.replace(/^\[|\]$/g, "");
+export async function listen(app: FastifyInstance, place: Place): Promise<string> {
+  const bare = bareHost(place);
   try {
     await app.ready();
   } catch (error) {
@@ -30,14 +43,22 @@ export async function listen(app: FastifyInstance, host: string, port: number): 
     });
   }
   try {
-    await app.listen({ host: bare, port });
+    await app.listen({ host: bare, port: place.port });
   } catch (error) {
-    const why =
-      systemCode(error) === "EADDRINUSE"
-        ? `port ${port} is taken by another program: choose one with --port`
-        : `cannot listen on ${host}:${port} (${systemCode(error) ?? String(error)})`;
-    throw new GatewayError("invalid_request", why, { cause: error });
+    throw cannotListen(place, error);
   }
   const address = app.server.address() as AddressInfo;
   return `http://${bare.includes(":") ? `[${bare}]` : bare}:${address.port}`;
+}
+
+function bareHost({ host }: Place): string {
+  return host.replace(/^\[|\]$/g, "");
+}
+
+function cannotListen({ host, port, command }: Place, error: unknown): GatewayError {
+  const why =
+    systemCode(error) === "EADDRINUSE"
+      ? `port ${port} is taken by another program: choose another with \`${command("serve", "--port", "N")}\``
+      : `cannot listen on ${host}:${port} (${systemCode(error) ?? String(error)})`;
+  return new GatewayError("invalid_request", why, { cause: error });
 }

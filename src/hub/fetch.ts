@@ -80,7 +80,7 @@ export async function fetchFiles(
     if (signal.aborted) throw cancelled(repo);
   } catch (error) {
     // Whole shards stay for the next try, where there will be one.
-    if (!(await keeps(options, signal))) await discardBlobs(cacheDir, repo, fresh.map(blobName), self);
+    if (!keeps(options, signal)) await discardBlobs(cacheDir, repo, fresh.map(blobName), self);
     await removeEmptyFolders(cacheDir, repo);
     throw error;
   }

@@ -76,7 +76,7 @@ export async function importModel(options: ImportOptions): Promise<PulledModel> 
     options.onProgress(total, total);
     return model;
   } catch (error) {
-    if (!(await keeps({ keepPartial: true }, signal))) await discardBlobs(cacheDir, repo, fresh, self);
+    if (!keeps({ keepPartial: true }, signal)) await discardBlobs(cacheDir, repo, fresh, self);
     await removeEmptyFolders(cacheDir, repo);
     throw error;
   } finally {
@@ -131,7 +131,7 @@ async function storeCopy(
     room,
     // The gateway's stop is no reason to begin anew; after any other end it lies beside its source for nothing.
     keepPartial: true,
-    isStillWanted: () => Promise.resolve(false),
+    isStillWanted: () => false,
     cloneOf: source,
     async fill({ partial, write }) {
       const there = () => coveredBytes(partial.extents());

@@ -19,8 +19,8 @@ export interface KeepRules {
    * there will be one. Nothing is left of a pull that was cancelled otherwise.
    */
   readonly keepPartial?: boolean;
-  /** Asked when it has ended early: what was called off may have been asked for again meanwhile. */
-  readonly isStillWanted?: () => Promise<boolean>;
+  /** Asked when it has ended early. */
+  readonly isStillWanted?: () => boolean;
 }
 
 export interface BlobOrder extends KeepRules {
@@ -96,14 +96,14 @@ async function store(order: BlobOrder, path: string): Promise<void> {
     const explained = await room.explain(failure, file.size - coveredBytes(partial.extents()));
     // Only its own content can prove a partial wrong; an odd answer says nothing of the bytes that came before it.
     const isWorth = !isWrong && coveredBytes(partial.extents()) > 0;
-    if (isWorth && (isHeldTwice(path) || (await keeps(order, signal)))) await partial.keep();
+    if (isWorth && (isHeldTwice(path) || keeps(order, signal))) await partial.keep();
     else await partial.discard();
     throw explained;
   }
 }
 
 /** Whether there will be another try for which to keep what is there. */
-export async function keeps({ keepPartial, isStillWanted }: KeepRules, signal: AbortSignal): Promise<boolean> {
+export function keeps({ keepPartial, isStillWanted }: KeepRules, signal: AbortSignal): boolean {
   if (keepPartial !== true) return false;
   return isStopping(signal) || (isStillWanted ? isStillWanted() : !signal.aborted);
 }

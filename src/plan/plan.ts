@@ -149,10 +149,12 @@ function planEngine(
       ...(unprobed > 0 ? { waits: "an RPC worker was not probed yet" } : {}),
       settles: router.phase === "ready",
     };
-    if (!desired.suspend) return [write];
     // The router cannot start without a file.
     if (preset.value.text === "" && router.phase !== "ready") return [{ ...write, isUpkeep: true }];
-    return [write, ...planUpkeep(observed, context)];
+    // A disk that refuses the new file keeps nobody from the old one.
+    const refusal = context.backoff.get(backoffKey(action))?.code ?? "";
+    const isRefused = ["disk_full", "state_unwritable"].includes(refusal);
+    return desired.suspend || isRefused ? [write, ...planUpkeep(observed, context)] : [write];
   }
   const upkeep = planUpkeep(observed, context);
   if (upkeep.length > 0 || !isAnswering(router)) return upkeep;

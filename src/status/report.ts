@@ -9,7 +9,13 @@ import type { SpeechReport } from "./speech.ts";
 import { rpcWarning } from "./worker-conditions.ts";
 
 export interface StatusReport {
-  readonly gateway: { readonly version: string; readonly startedAt: string; readonly ready: boolean };
+  readonly gateway: {
+    readonly version: string;
+    /** Of this run: tells it from other gateways. */
+    readonly id: string;
+    readonly startedAt: string;
+    readonly ready: boolean;
+  };
   /** The connection check. */
   readonly router: {
     readonly connected: boolean;
@@ -58,7 +64,7 @@ export interface WorkerStatus {
 
 /** What a stranger may see. */
 export interface ShortReport {
-  readonly gateway: Pick<StatusReport["gateway"], "version" | "ready">;
+  readonly gateway: Pick<StatusReport["gateway"], "version" | "id" | "ready">;
   readonly router: Pick<StatusReport["router"], "connected">;
   readonly rpc: Pick<StatusReport["rpc"], "mode">;
 }
@@ -84,6 +90,7 @@ export function actionBody(action: Action): object {
 /** What the parts of a running gateway know. */
 export interface ReportInput {
   readonly version: string;
+  readonly id: string;
   /** ms */
   readonly startedAt: number;
   /** ms; null: it does not stop. */
@@ -110,6 +117,7 @@ export function statusReport(input: ReportInput): StatusReport {
   return {
     gateway: {
       version: input.version,
+      id: input.id,
       startedAt: new Date(input.startedAt).toISOString(),
       ready: isReady && input.stoppingSince === null,
     },
@@ -155,7 +163,7 @@ function rpcBody({ rpc: { mode, minWorkers } }: Desired, workers: readonly Worke
 
 export function shortReport({ gateway, router, rpc }: StatusReport): ShortReport {
   return {
-    gateway: { version: gateway.version, ready: gateway.ready },
+    gateway: { version: gateway.version, id: gateway.id, ready: gateway.ready },
     router: { connected: router.connected },
     rpc: { mode: rpc.mode },
   };

@@ -51,7 +51,7 @@ async function handling(t: TestContext): Promise<Handling> {
     removals: { get: () => undefined, note: () => Promise.resolve(), end: () => Promise.resolve() },
     turns: createRepoTurns(),
     now: () => 0,
-    comesBack: () => Promise.resolve(false),
+    isWanted: () => false,
     cachedModels: cached,
   });
   const blobs = join(cacheDir, `models--${repo.replace("/", "--")}`, "blobs");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { keyCommand } from "../../src/cli/key.ts";
 import { addKey, hashOf, keyFileName, keyLockName } from "../../src/http/keys/key-file.ts";
-import { withLock } from "../../src/lifecycle.ts";
+import { withLock } from "../../src/lock.ts";
 import { readSettings } from "../../src/settings.ts";
 import { runCommand } from "../support/command.ts";
 import { type GatewayFolders, makeFolders } from "../support/gateway.ts";
@@ -156,7 +156,7 @@ describe("interface 5, Authentication: the key command", () => {
 
   it("takes over the lock of one that was killed", async (t) => {
     const stateDir = await scratchFolder(t);
-    const dead = { pid: 2 ** 22 - 7, started: "1", nonce: "a" };
+    const dead = { pid: 2 ** 22 - 7, started: "1", id: "a" };
     await writeFile(join(stateDir, keyLockName), JSON.stringify(dead));
     await run(t, stateDir, "create", "a");
     assert.deepEqual(await readdir(stateDir), [keyFileName]);

@@ -26,11 +26,23 @@ function problem(args: readonly string[], environment: Environment = {}): Gatewa
 }
 
 describe("settings", () => {
+  it("tell an address that somebody gives from the default one, and from any free port", () => {
+    for (const [args, environment, isGiven] of [
+      [["--port", "9000"], {}, true],
+      [["--host", "127.0.0.2"], {}, true],
+      [[], { GATEWAY_PORT: "9000" }, true],
+      [[], { GATEWAY_PORT: "0" }, false],
+      [["--port", "0"], {}, false],
+    ] as const)
+      assert.equal(read(args, environment).isAddressGiven, isGiven, args.join(" "));
+  });
+
   it("have the documented defaults", () => {
     const { environment: _, command: _command, ...settings } = read();
     assert.deepEqual(settings, {
       host: "127.0.0.1",
       port: 8484,
+      isAddressGiven: false,
       stateDir: join(packageRoot, "state"),
       configPath: join(packageRoot, "state", "gateway.yaml"),
       cacheDir: join(home, ".cache", "huggingface", "hub"),

@@ -88,10 +88,12 @@ describe("the preset file", () => {
       disrupts: [],
     } as const;
     const run = { signal: new AbortController().signal, report: ignore };
-    await presetHandlers(join(folder, "p.ini"), ignore)["preset.write"](action, run);
+    await presetHandlers(join(folder, "p.ini"), writeState, ignore)["preset.write"](action, run);
     assert.equal(await readFile(join(folder, "p.ini"), "utf8"), "[*]\n");
     await rename(join(folder, "p.ini"), join(folder, "plain"));
-    const error = await refusal(presetHandlers(join(folder, "plain", "p.ini"), ignore)["preset.write"](action, run));
+    const error = await refusal(
+      presetHandlers(join(folder, "plain", "p.ini"), writeState, ignore)["preset.write"](action, run),
+    );
     assert.equal(error.code, "preset_unwritable");
     assert.match(error.message, /ENOTDIR/);
   });
@@ -103,7 +105,7 @@ describe("the preset file under an editor that saves in place", () => {
     const base = { kind: "preset.write", key: "preset", reason: "", message: "", disrupts: [] } as const;
     const run = { signal: new AbortController().signal, report: ignore };
     const disabled: string[] = [];
-    const write = presetHandlers(path, (lines) => disabled.push(...lines))["preset.write"];
+    const write = presetHandlers(path, writeState, (lines) => disabled.push(...lines))["preset.write"];
     for (const half of ["", "; mine\n"]) {
       await writeFile(path, half);
       const writing = write({ ...base, text: "[*]\n", replaces: half }, run);

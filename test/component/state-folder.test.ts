@@ -1,11 +1,11 @@
-// The state folder under a running gateway: deleted, replaced, read-only, full. Nothing acknowledged is lost, nothing half done.
+// The state folder under a running gateway: deleted, replaced, read-only, full. Changes are refused whole until it is mended.
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { createStateFolder, type StateFolder, type StateFolderReport } from "../../src/desired/state-folder.ts";
 import { type DesiredStore, openDesiredStore } from "../../src/desired/store.ts";
-import { lockState } from "../../src/lifecycle.ts";
+import { lockState } from "../../src/lock.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { cannotMount, mountDisk } from "../support/mounts.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
@@ -30,7 +30,7 @@ async function openFolder(t: TestContext, stateDir?: string): Promise<Open> {
   cleanUp(t, lock.release);
   const folder = createStateFolder({
     stateDir: dir,
-    renewLock: lock.renew,
+    hold: lock.hold,
     onChange: (report) => void told.push(report),
   });
   const options = { stateDir: dir, now: Date.now, warn: () => undefined };
@@ -49,63 +49,26 @@ async function openFolder(t: TestContext, stateDir?: string): Promise<Open> {
 }
 
 describe("the state folder", () => {
-  it("gets a deleted file back, and a folder or a dead link in its place is told until it has gone", async (t) => {
-    const { stateDir, folder, onDisk, edit, told } = await openFolder(t);
-    const path = join(stateDir, "desired.json");
-    await rm(path);
-    await folder.look();
-    assert.equal(await onDisk(), 1024);
-    await rm(path);
-    await symlink(join(stateDir, "nowhere"), path);
-    await folder.look();
-    assert.ok((await stat(path)).isFile());
-    for (const damage of ["{bro", ""]) {
-      await writeFile(path, damage);
-      await folder.look();
-      assert.equal(await onDisk(), 1024);
-    }
-    assert.deepEqual(told, []);
-
-    await rm(path);
-    await mkdir(path);
-    await folder.look();
-    assert.equal(folder.report().reason, "StateUnwritable");
-    assert.match(folder.report().message, /desired\.json cannot be written \(EISDIR\)/);
-    assert.equal((await refusal(edit(2048))).code, "state_unwritable");
-    await rm(path, { recursive: true });
-    await folder.look();
-    assert.equal(folder.report().reason, "Writable");
-    assert.equal(await onDisk(), 1024);
-    assert.deepEqual((await readdir(stateDir)).toSorted(), ["desired.json", "gateway.lock"]);
-  });
-
-  it("that is deleted comes back with the lock and the document, and an edit does not wait for that", async (t) => {
-    const { stateDir, folder, edit, onDisk } = await openFolder(t);
-    await rm(stateDir, { recursive: true });
-    await folder.look();
-    assert.equal(await onDisk(), 1024);
-    assert.match((await refusal(lockState(stateDir))).message, new RegExp(`process ${process.pid}\\b`));
-    await rm(stateDir, { recursive: true });
-    await edit(2048);
-    assert.equal(await onDisk(), 2048);
-    assert.equal(folder.report().writable, true);
-  });
-
-  it("with another one in its place is left as it is, and taken back when it returns", async (t) => {
+  it("that is deleted or replaced takes no changes, and is left as it is until the old one is back", async (t) => {
     const { stateDir, folder, store, edit, onDisk } = await openFolder(t);
     await rename(stateDir, `${stateDir}.away`);
+    const refused = async (): Promise<void> => {
+      const error = await refusal(edit(2048));
+      assert.equal(error.code, "state_unwritable");
+      assert.match(error.message, /put the folder back, or restart the gateway/);
+      await folder.look();
+      assert.deepEqual([folder.report().writable, folder.report().reason], [false, "StateUnwritable"]);
+      assert.equal(store.current().document.models[0]?.ctxSize, 1024);
+    };
+    await refused();
+    await assert.rejects(stat(stateDir));
+
     await mkdir(stateDir);
     const others = `{"generation": 9, "tree": {"version": 1, "prune": true}, "owners": {}}`;
     await writeFile(join(stateDir, "desired.json"), others);
-    for (const _ of [1, 2]) {
-      const error = await refusal(edit(2048));
-      assert.equal(error.code, "state_unwritable");
-      assert.match(error.message, /another folder was put in the place/);
-    }
-    await folder.look();
-    assert.equal(folder.report().writable, false);
+    await refused();
+    assert.deepEqual(await readdir(stateDir), ["desired.json"]);
     assert.equal(await readFile(join(stateDir, "desired.json"), "utf8"), others);
-    assert.equal(store.current().document.models[0]?.ctxSize, 1024);
 
     await rm(stateDir, { recursive: true });
     await rename(`${stateDir}.away`, stateDir);
@@ -117,11 +80,10 @@ describe("the state folder", () => {
 
   it("that another gateway took is not written any more", async (t) => {
     const { stateDir, edit, onDisk } = await openFolder(t);
-    // Of a living process that is not ours: the first one.
-    await writeFile(join(stateDir, "gateway.lock"), JSON.stringify({ pid: 1, started: "", nonce: "x" }));
+    await writeFile(join(stateDir, "gateway.lock"), JSON.stringify({ pid: 1, started: "", id: "x" }));
     const error = await refusal(edit(2048));
     assert.equal(error.code, "state_unwritable");
-    assert.match(error.message, /another gateway \(process 1\) has the state folder/);
+    assert.match(error.message, /gateway\.lock .* another gateway's/);
     assert.equal(await onDisk(), 1024);
   });
 

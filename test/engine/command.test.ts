@@ -97,7 +97,7 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   const other = await makeFolders(t);
   const otherModel = await cacheTalker(other, "acme/beta");
   await other.writeConfig(`version: 1\nmodels: [{ id: "${otherModel}", ctxSize: 512 }]\n`);
-  const beside = { GATEWAY_PORT: port, HF_HUB_CACHE: other.cacheDir };
+  const beside = { HF_HUB_CACHE: other.cacheDir };
   const plan = (...args: readonly string[]) => runCommand(t, folders, ["plan", ...args], beside);
   const [config, state, stopped, own] = await Promise.all([
     plan("--config", other.configPath),
@@ -107,8 +107,13 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   ]);
   assert.equal(config.code, 1);
   assert.ok(config.stderr.includes(`has the document ${folders.configPath}, not ${other.configPath}`), config.stderr);
-  assert.equal(state.code, 1);
-  assert.ok(state.stderr.includes(`has the state folder ${folders.stateDir}, not ${other.stateDir}`), state.stderr);
+  assert.equal(state.code, 0);
+  assert.ok(
+    state.stderr.includes(
+      `is not the one of the state folder ${other.stateDir}; its document is ${folders.configPath}`,
+    ),
+    state.stderr,
+  );
   assert.deepEqual([stopped.code, stopped.stderr], [2, ""]);
   assert.match(stopped.stdout, /preset\.write/);
   assert.deepEqual([own.code, own.stdout], [0, "Nothing to do.\n"]);
@@ -129,7 +134,10 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
 
   const second = await runCommand(t, folders, ["serve"]);
   assert.equal(second.code, 1);
-  assert.match(second.stderr, new RegExp(`another gateway \\(process ${serve.process.pid}\\)`));
+  assert.match(
+    second.stderr,
+    new RegExp(`another gateway \\(process ${serve.process.pid}, http://127.0.0.1:${port}\\)`),
+  );
   serve.process.kill("SIGTERM");
   await serve.exited;
   await folders.writeConfig("version: 2\n");
@@ -174,12 +182,31 @@ test("a port that is taken and flags that are none end with a clear word and exi
   const { port } = other.address() as AddressInfo;
   const taken = await runCommand(t, folders, ["serve", "--port", String(port)]);
   assert.equal(taken.code, 1);
-  assert.match(taken.stderr, new RegExp(`port ${port} is taken`));
-  await assert.rejects(access(join(folders.stateDir, "gateway.lock")));
+  assert.match(taken.stderr, new RegExp(`port ${port} is taken .*\`node \\S+ serve --port N --state \\S+\``));
+  const npm = { npm_lifecycle_event: "start" };
+  const byNpm = await runCommand(t, folders, ["serve", "--port", String(port)], npm);
+  assert.match(byNpm.stderr, /`npm start -- --port N --state \S+`/);
+  // As npm hands on `npm start --port 9000`, `--port=9000`, `--host 127.0.0.1 --port 9000` and `9000`.
+  for (const [words, kept, advice] of [
+    [["9000"], { npm_config_port: "true" }, /npm kept --port .*`npm start -- --port 9000 /],
+    [[], { npm_config_port: "9000" }, /npm kept --port .*`npm start -- --port 9000 /],
+    [
+      ["127.0.0.1", "9000"],
+      { npm_config_host: "true", npm_config_port: "true" },
+      /`npm start -- --host VALUE --port VALUE /,
+    ],
+    [["9000"], {}, /serve takes no \\"9000\\".*`npm start -- --port N /],
+  ] as const) {
+    const { code, stderr } = await runCommand(t, folders, ["serve", ...words], { ...npm, ...kept });
+    assert.equal(code, 1);
+    assert.match(stderr, advice);
+  }
+  assert.deepEqual(await readdir(folders.stateDir), [], "nothing is written before the port is known to be free");
   for (const args of [
     ["serve", "--prot", "1"],
     ["serve", "--port", "many"],
     ["nothing"],
+    ["serve", "9000"],
     ["serve", "--host", "0.0.0.0"],
   ]) {
     const { code, stderr } = await runCommand(t, folders, args);

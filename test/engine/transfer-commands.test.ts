@@ -163,7 +163,7 @@ test("models and gc look by themselves where no gateway runs, and not beside one
   await serve.output(/http:\/\/127\.0\.0\.1:(\d+)/);
   const beside = await run("models");
   assert.equal(beside.code, 1);
-  assert.match(beside.stderr, /does not answer on .*: say where it is with --port/);
+  assert.match(beside.stderr, /no gateway answers on \S+:9; that of .* listens on http:/);
 });
 
 test("gc tells what would go with exit code 2, and deletes it with --yes; errors are said in words", async (t) => {

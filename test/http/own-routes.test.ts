@@ -202,12 +202,13 @@ test("interface 4, Status: connection check, RPC mode and roster; without a key 
     [200, { mode: "single", workers: ["127.0.0.1:50052"] }, true, []],
   );
   const short = await gateway.json("/status");
+  const { gateway: status } = gateway.gateway.status();
   assert.deepEqual(
     [short.status, short.body],
     [
       200,
       {
-        gateway: { version: gateway.gateway.status().gateway.version, ready: true },
+        gateway: { version: status.version, id: status.id, ready: true },
         router: { connected: true },
         rpc: { mode: "single" },
       },

@@ -31,6 +31,7 @@ test("it lists every setting, and none that does not exist", () => {
     ...settingRows.map(({ flag }) => `--${flag}`),
     "--json",
     "--yes",
+    "--force",
     "--expires",
     "--scope",
     "--threads",

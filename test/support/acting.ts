@@ -79,7 +79,7 @@ export async function acting(t: TestContext): Promise<Acting> {
     },
     turns: createRepoTurns(),
     now: () => 0,
-    comesBack: async () => false,
+    isWanted: () => false,
     cachedModels: cached,
   });
   const executor = createExecutor({

@@ -7,6 +7,7 @@ function spelling(changes: Partial<Parameters<typeof ownCommand>[0]>): OwnComman
   return ownCommand({
     script: "/opt/gateway/dist/src/cli.js",
     isOnPath: false,
+    isNpmStart: false,
     workingDir: "/opt/gateway",
     state: { dir: "/opt/gateway/state", isDefault: true },
     where: ["--port", "9000"],
@@ -42,5 +43,12 @@ describe("a command of ours in a message", () => {
     const command = spelling({ isOnPath: true });
     assert.equal(command("rm", "a/b:Q8_0", "--yes"), "model-gateway rm a/b:Q8_0 --yes --port 9000");
     assert.equal(command("engine", "install", "llama"), "model-gateway engine install llama");
+    assert.equal(command("serve", "--port", "N"), "model-gateway serve --port N");
+  });
+
+  it("is `npm start` for the gateway that npm runs, with flags where npm passes them on", () => {
+    assert.equal(spelling({ isNpmStart: true })("serve"), "npm start");
+    assert.equal(spelling({ isNpmStart: true })("serve", "--port", "N"), "npm start -- --port N");
+    assert.equal(spelling({ isNpmStart: true })("help"), "node dist/src/cli.js help");
   });
 });

@@ -70,6 +70,7 @@ const worker = {
 
 const atRest: ReportInput = {
   version: "1.2.3",
+  id: "7f3a",
   startedAt: 0,
   stoppingSince: null,
   desired: state(3, { rpc: { mode: "rpc", workers: ["h:1"] } }),
@@ -88,7 +89,7 @@ const atRest: ReportInput = {
 
 test("the whole status of a gateway at rest", () => {
   assert.deepEqual(statusReport(atRest), {
-    gateway: { version: "1.2.3", startedAt: "1970-01-01T00:00:00.000Z", ready: true },
+    gateway: { version: "1.2.3", id: "7f3a", startedAt: "1970-01-01T00:00:00.000Z", ready: true },
     router: { connected: true, phase: "ready", pid: 7, binary: "/bin/llama-server", crashes: 2 },
     rpc: { mode: "rpc", minWorkers: 0, warning: rpcWarning, workers: [worker] },
     speech: { transcription: null, synthesis: null },
@@ -109,7 +110,7 @@ test("the whole status of a gateway at rest", () => {
 
 test("what a stranger may see of it", () => {
   assert.deepEqual(shortReport(statusReport(atRest)), {
-    gateway: { version: "1.2.3", ready: true },
+    gateway: { version: "1.2.3", id: "7f3a", ready: true },
     router: { connected: true },
     rpc: { mode: "rpc" },
   });
@@ -159,7 +160,7 @@ const variants: readonly (readonly [
     "stopping",
     { stoppingSince: 2_000, conditions: conditions({ Ready: "True", Synced: "True" }) },
     {
-      gateway: { version: "1.2.3", startedAt: "1970-01-01T00:00:00.000Z", ready: false },
+      gateway: { version: "1.2.3", id: "7f3a", startedAt: "1970-01-01T00:00:00.000Z", ready: false },
       conditions: [
         {
           type: "Ready",

@@ -1,0 +1,39 @@
+// Compiles the program. With --if-changed only where its sources differ from those that `dist` was made of: by their content,
+// as times say nothing after a checkout or a copy. `npm start` begins here, so an old Node is told so before anything is loaded.
+const [major, minor] = process.versions.node.split(".").map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  console.error(`model-gateway: Node 20.19 or newer is needed, and this is Node ${process.versions.node}`);
+  process.exit(1);
+}
+
+const { spawnSync } = require("node:child_process");
+const { createHash } = require("node:crypto");
+const { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
+const { join, relative } = require("node:path");
+
+const program = join(__dirname, "dist", "src", "cli.js");
+const stamp = join(__dirname, "dist", "sources.sha256");
+
+function addFolder(hash, folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) addFolder(hash, path);
+    else hash.update(`${relative(__dirname, path)}\0`).update(readFileSync(path));
+  }
+}
+
+function hashOfSources() {
+  const hash = createHash("sha256").update(readFileSync(join(__dirname, "tsconfig.json")));
+  for (const folder of ["schemas", "src"]) addFolder(hash, join(__dirname, folder));
+  return hash.digest("hex");
+}
+
+const now = hashOfSources();
+const isBuilt = existsSync(program) && existsSync(stamp) && readFileSync(stamp, "utf8") === now;
+if (!isBuilt || !process.argv.includes("--if-changed")) {
+  rmSync(stamp, { force: true });
+  const tsc = join(__dirname, "node_modules", "typescript", "bin", "tsc");
+  const { status } = spawnSync(process.execPath, [tsc], { cwd: __dirname, stdio: "inherit" });
+  if (status === 0) writeFileSync(stamp, now);
+  process.exitCode = status === null ? 1 : status;
+}
