@@ -122,8 +122,13 @@ export async function writeState(path: string, text: string): Promise<void> {
   try {
     await writeAtomic(path, text);
   } catch (error) {
-    const code = systemCode(error);
-    const kind = fullCodes.includes(code) ? "disk_full" : "state_unwritable";
-    throw new GatewayError(kind, `${path} cannot be written (${code ?? String(error)})`, { cause: error });
+    throw stateError(path, error);
   }
+}
+
+/** Why something in the state folder could not be written. */
+export function stateError(path: string, error: unknown): GatewayError {
+  const code = systemCode(error);
+  const kind = fullCodes.includes(code) ? "disk_full" : "state_unwritable";
+  return new GatewayError(kind, `${path} cannot be written (${code ?? String(error)})`, { cause: error });
 }

@@ -2,7 +2,6 @@
 // Starts nothing; src/gateway.ts does.
 import { join } from "node:path";
 import type { FastifyBaseLogger } from "fastify";
-import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { Desired } from "../desired/document.ts";
 import type { SourceStatus } from "../desired/parse.ts";
@@ -20,7 +19,7 @@ import type { Admission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
 import { cacheNow } from "../observe/cache.ts";
-import { createObserver, readPreset } from "../observe/observe.ts";
+import { createObserver, routerInputs } from "../observe/observe.ts";
 import type { CacheSnapshot } from "../plan/observed.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
 import { type Settings, version } from "../settings.ts";
@@ -187,11 +186,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
         router,
         drainer: admission,
         binary: engine.path,
-        inputs: async () => {
-          const preset = await readPreset(presetPath);
-          if (preset.state === "unknown") throw new GatewayError("preset_unwritable", preset.why);
-          return { preset: preset.value.text, cache: (await cacheNow(scanner)).signature };
-        },
+        inputs: () => routerInputs(presetPath, scanner),
       }),
       ...speechStorage.handlers,
     },

@@ -5,6 +5,7 @@ import { basename, join } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { type GgufMetadata, readGgufMetadata } from "../hub/gguf-metadata.ts";
 import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable } from "../plan/observed.ts";
+import { faultsIn } from "./cache-faults.ts";
 import { aliasTags, groupModels, type ModelGroup, type Snapshot, type SnapshotFile } from "./cache-layout.ts";
 import { type CachePresence, createCachePresence } from "./cache-presence.ts";
 
@@ -43,7 +44,7 @@ export function createCacheScanner(
       const isAbsent = systemCode(error) === "ENOENT";
       const doubt = isAbsent ? presence.doubt(null, 0) : null;
       if (isAbsent && doubt === null)
-        return { state: "known", value: { models: [], signature: "empty", unreadable: [] } };
+        return { state: "known", value: { models: [], signature: "empty", unreadable: [], faults: [], whole: [] } };
       const why = `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})`;
       return { state: "unknown", why: doubt ?? why };
     }
@@ -53,11 +54,15 @@ export function createCacheScanner(
     const models: CachedModel[] = [];
     const hash = createHash("sha256");
     const unreadable: string[] = [];
+    const faults: string[] = [];
+    const whole: string[] = [];
     const used = new Set<string>();
     const identity = await identityOf(cacheDir);
     const found = await mapLimited(repos, parallelRepos, async (folder) => {
       const repo = folder.slice("models--".length).replace("--", "/");
-      return { repo, read: await readRepo(join(cacheDir, folder), repo, used) };
+      const root = join(cacheDir, folder);
+      const own = await faultsIn(root);
+      return { folder, repo, own, read: await readRepo(root, repo, own.length === 0, used) };
     });
     // Of a cache that went while it was read the models would seem deleted, and be pulled again into its place.
     if (identity === null || identity !== (await identityOf(cacheDir))) {
@@ -65,18 +70,22 @@ export function createCacheScanner(
       metadata.clear();
       return { state: "unknown", why: `the model cache ${cacheDir} went away while it was read` };
     }
-    for (const { repo, read } of found) {
+    for (const { folder, repo, own, read } of found) {
       if (read === null) unreadable.push(repo);
       else models.push(...read.models);
-      hash.update(read?.signature ?? repo);
+      if (own.length === 0) whole.push(folder);
+      faults.push(...own);
+      hash.update(JSON.stringify([read?.signature ?? repo, own.length === 0]));
     }
     for (const key of metadata.keys()) if (!used.has(key)) metadata.delete(key);
-    return { state: "known", value: { models, signature: hash.digest("hex").slice(0, 16), unreadable, place } };
+    const signature = hash.digest("hex").slice(0, 16);
+    return { state: "known", value: { models, signature, unreadable, faults, whole, place } };
   }
 
   async function readRepo(
     root: string,
     repo: string,
+    isWhole: boolean,
     used: Set<string>,
   ): Promise<{ models: CachedModel[]; signature: string } | null> {
     try {
@@ -88,7 +97,8 @@ export function createCacheScanner(
       const ordered = snapshots.toSorted(
         (a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a),
       );
-      const groups = groupModels(ordered, main, pinnedFiles(repo, inventory()));
+      // One that cannot be read whole is kept from the router, so that it lists none of its models by itself.
+      const groups = groupModels(ordered, isWhole ? main : null, pinnedFiles(repo, inventory()));
       const models = await Promise.all(groups.map((group) => describe(root, repo, group, used)));
       return { models, signature: JSON.stringify([repo, main, ordered]) };
     } catch (error) {
@@ -154,7 +164,7 @@ async function readRef(path: string): Promise<string | null> {
   try {
     return (await readFile(path, "utf8")).trim();
   } catch (error) {
-    if (isAbsent(error)) return null;
+    if (isAbsent(error) || systemCode(error) === "ELOOP") return null;
     throw error;
   }
 }

@@ -1,13 +1,13 @@
 // Takes the snapshot that the planner works on. Changes nothing; what cannot be read is unknown.
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { systemCode } from "../core/errors.ts";
+import { GatewayError, systemCode } from "../core/errors.ts";
 import { readIfPresent } from "../desired/atomic-file.ts";
 import type { EngineSource } from "../engines/engine-source.ts";
-import type { Router } from "../engines/router.ts";
+import type { Router, RouterInputs } from "../engines/router.ts";
 import type { InventoryEntry, Knowable, Observed, SpeechObserved } from "../plan/observed.ts";
 import { emptyPreset, type PresetFile, parsePreset } from "../plan/preset-file.ts";
-import type { CacheScanner } from "./cache.ts";
+import { type CacheScanner, cacheNow } from "./cache.ts";
 import type { Workers } from "./workers.ts";
 
 export interface Observer {
@@ -50,6 +50,14 @@ export function createObserver(options: {
       };
     },
   };
+}
+
+/** What the router is about to read. Errors: `preset_unwritable`, `cache_unwritable` where it cannot be read. */
+export async function routerInputs(presetPath: string, scanner: CacheScanner): Promise<RouterInputs> {
+  const preset = await readPreset(presetPath);
+  if (preset.state === "unknown") throw new GatewayError("preset_unwritable", preset.why);
+  const { signature, whole } = await cacheNow(scanner);
+  return { preset: preset.value.text, cache: signature, repos: whole };
 }
 
 export async function readPreset(path: string): Promise<Knowable<PresetFile>> {

@@ -50,6 +50,10 @@ export interface CacheSnapshot {
   readonly signature: string;
   /** Repositories (`owner/name`) whose folder could not be read: what they hold is unknown. */
   readonly unreadable: readonly string[];
+  /** What cannot be read in the repositories, each as `PATH (CODE)`. */
+  readonly faults: readonly string[];
+  /** Folders of the repositories without a fault, which alone the router is shown. */
+  readonly whole: readonly string[];
   /** Device and number of its folder: another disk in its place has others. Null or absent: not known. */
   readonly place?: string | null;
 }

@@ -36,6 +36,9 @@ export interface StatusInput {
   readonly command: OwnCommand;
 }
 
+/** Unreadable paths in a message. */
+const mostNamed = 10;
+
 /** Below this the next pull is likely to fail. */
 const lowDiskBytes = 512 * 1024 * 1024;
 
@@ -47,6 +50,7 @@ export function gatewayFindings(input: StatusInput): Finding[] {
     reconciling(input),
     stalled(input),
     routerReady(input),
+    cacheReadable(input),
     diskRoom(input),
     hubReachable(input),
     workersReady(input.desired, input.observed),
@@ -186,6 +190,14 @@ function routerReady({ observed, backoff, engineProblem, plan }: StatusInput): F
       `the router ended by itself; it is started again. Its last words: ${router.lastWords}`,
     );
   return finding("RouterReady", "False", "NotStarted", "the router is not running yet");
+}
+
+function cacheReadable({ observed: { cache } }: StatusInput): Finding {
+  if (cache.state === "unknown") return finding("CacheReadable", "Unknown", "NotObserved", cache.why);
+  const { faults } = cache.value;
+  if (faults.length === 0) return finding("CacheReadable", "True", "Readable", "every repository can be read");
+  const named = faults.slice(0, mostNamed).join(", ") + (faults.length > mostNamed ? ", …" : "");
+  return finding("CacheReadable", "False", "EntriesUnreadable", `delete or mend what cannot be read: ${named}`);
 }
 
 function diskRoom({ observed: { freeBytes }, plan }: StatusInput): Finding {

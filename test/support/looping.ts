@@ -65,7 +65,13 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
   function look(): Observed {
     const cache: Knowable<CacheSnapshot> = {
       state: "known",
-      value: { models: [...cached].map(cachedModel), signature: [...cached].join(), unreadable: world.unreadable },
+      value: {
+        models: [...cached].map(cachedModel),
+        signature: [...cached].join(),
+        unreadable: world.unreadable,
+        faults: [],
+        whole: [],
+      },
     };
     return {
       workers: { state: "known", value: { epoch: 0, workers: [], answering: false } },

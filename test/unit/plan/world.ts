@@ -78,7 +78,7 @@ export function cacheOf(files: readonly WorldFile[], unreadable: readonly string
       ),
     );
   const seen = files.map((file) => (unreadable.includes(file.repo) ? file.repo : JSON.stringify(file)));
-  return { models, signature: [...new Set(seen)].sort().join("\n"), unreadable };
+  return { models, signature: [...new Set(seen)].sort().join("\n"), unreadable, faults: [], whole: [] };
 }
 
 function modelsOf(repo: string, files: readonly WorldFile[]): CachedModel[] {
