@@ -1,7 +1,7 @@
 // Says whether a value is a desired document, with every problem at once and the path of each.
 import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../schemas/document.ts";
-import { normaliseName, parseModelId } from "../core/ids.ts";
+import { idForm, normaliseName, parseModelId } from "../core/ids.ts";
 import { presetProblem } from "../core/preset-keys.ts";
 import { isPublicLiteral, workerProblem } from "../core/worker-address.ts";
 import { modelFileName } from "../speech/transcription-models.ts";
@@ -134,7 +134,7 @@ function modelProblems(value: unknown): Problem[] {
         : [{ path: ["models", index], message: `${id} is already the model at index ${earlier}` }];
     // `..`, `--` and a blank at the end fit the schema's pattern, but are no name of a folder or a file.
     const malformed =
-      parseModelId(id) === null ? [{ path, message: `${JSON.stringify(id)} is not of the form OWNER/NAME:TAG` }] : [];
+      parseModelId(id) === null ? [{ path, message: `${JSON.stringify(id)} is not of the form ${idForm}` }] : [];
     return [...repeated, ...malformed, ...presetProblems(entry, index)];
   });
 }

@@ -1,7 +1,7 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
 import { statfs } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
-import { type ModelId, parseModelId, repoOf } from "../core/ids.ts";
+import { idForm, type ModelId, parseModelId, repoOf } from "../core/ids.ts";
 import { steadyNow } from "../core/steady.ts";
 import { makeFolder } from "../desired/folder.ts";
 import type { Router } from "../engines/router.ts";
@@ -131,7 +131,7 @@ export function modelHandlers(options: {
 
 function requireId(model: string): ModelId {
   const id = parseModelId(model);
-  if (!id) throw new GatewayError("invalid_request", `${model} is not of the form OWNER/NAME:TAG`);
+  if (!id) throw new GatewayError("invalid_request", `${model} is not of the form ${idForm}`);
   return id;
 }
 

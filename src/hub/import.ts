@@ -1,6 +1,7 @@
 // Brings a local .gguf file into the cache, as if it had been pulled. Reads the source, never changes or moves it.
 import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { inferTag, type ModelId, repoOf, shardOf } from "../core/ids.ts";
@@ -8,10 +9,10 @@ import { makeFolder } from "../desired/folder.ts";
 import { cacheError, cancelled } from "./errors.ts";
 import { coveredBytes, gapsOf } from "./extents.ts";
 import { modelName } from "./fetch.ts";
-import { hasGgufMagic } from "./gguf-metadata.ts";
+import { isGguf } from "./gguf-metadata.ts";
 import { hashFile } from "./hash.ts";
 import { holdPath } from "./in-use.ts";
-import { type CachedFile, partialPath, snapshotsFolder } from "./layout.ts";
+import { type CachedFile, isSafePath, partialPath, snapshotsFolder } from "./layout.ts";
 import { linkSnapshot, readRef, writeRef } from "./link.ts";
 import { readPieces } from "./local-pieces.ts";
 import { type OriginOptions, originOf } from "./origin.ts";
@@ -47,7 +48,7 @@ export async function importModel(options: ImportOptions): Promise<PulledModel> 
   const sizes = await Promise.all(sources.map(sizeOf));
   const total = sizes.reduce((sum, size) => sum + size, 0);
   for (const source of sources) {
-    if (!(await hasGgufMagic(source))) throw new GatewayError("not_a_model", `${source} is no GGUF file`);
+    if (!(await isGguf(source))) throw new GatewayError("not_a_model", `${source} is no GGUF file`);
   }
   const releases: (() => void)[] = [];
   const files: CachedFile[] = [];
@@ -167,9 +168,13 @@ function shardPaths(source: string): string[] {
 async function sizeOf(source: string): Promise<number> {
   try {
     const entry = await stat(source);
+    await access(source, constants.R_OK);
     if (entry.isFile()) return entry.size;
   } catch (error) {
-    if (systemCode(error) === undefined) throw error;
+    const code = systemCode(error);
+    if (code === undefined) throw error;
+    if (code !== "ENOENT" && code !== "ENOTDIR")
+      throw new GatewayError("source_missing", `${source} cannot be read (${code})`, { cause: error });
   }
   throw new GatewayError("source_missing", `${source} is not there`);
 }
@@ -181,7 +186,9 @@ function fileNameFor(id: ModelId, source: string): string {
   if (file.endsWith(".gguf") && inferTag(file).toLowerCase() === id.tag.toLowerCase()) return file;
   const suffix = /-\d{5}-of-\d{5}(?=\.gguf$)/i.exec(file)?.[0] ?? "";
   const plain = `${id.name}-${id.tag}${suffix}.gguf`;
-  return inferTag(plain).toLowerCase() === id.tag.toLowerCase() ? plain : `${id.tag}${suffix}.gguf`;
+  return isSafePath(plain) && inferTag(plain).toLowerCase() === id.tag.toLowerCase()
+    ? plain
+    : `${id.tag}${suffix}.gguf`;
 }
 
 function hubFile({ path, size, blob }: CachedFile): HubFile {
