@@ -26,7 +26,7 @@ const matchesSchema = ajv.compile<DocumentInput>(documentSchema);
 
 /** What a text that breaks a pattern should have been. */
 const forms: ReadonlyMap<string, string> = new Map([
-  [modelSchema.properties.id.pattern, "OWNER/NAME:TAG"],
+  [modelSchema.properties.id.pattern, idForm],
   [modelSchema.properties.revision.pattern, "a branch, tag or commit"],
   [speechSchema.properties.transcription.properties.model.pattern, "ggml-NAME.bin or NAME"],
   [speechSchema.properties.synthesis.properties.voice.pattern, "a voice's id, such as en_US-lessac-medium"],

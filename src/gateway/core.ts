@@ -19,8 +19,8 @@ import type { Admission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
 import { cacheNow } from "../observe/cache.ts";
+import type { Damage } from "../observe/damage.ts";
 import { createObserver, routerInputs } from "../observe/observe.ts";
-import type { CacheSnapshot } from "../plan/observed.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
 import { type Settings, version } from "../settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
@@ -49,6 +49,7 @@ export interface Core extends Kept {
   readonly collector: Collector;
   readonly speechFiles: SpeechStore;
   readonly rpc: Rpc;
+  readonly damage: Damage;
   /** Somebody asks to try again what was given up; and says that a model cache which is missing is gone for good. */
   retry(cacheGone: boolean): void;
   /** The file source found something. */
@@ -123,6 +124,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     now,
     warn,
   });
+  const { scanner, presence, damage } = openCache(cacheDir, inventory);
   const requests = createRequests({
     settings,
     store,
@@ -131,6 +133,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     rpc,
     engine,
     loop: () => loop,
+    damage,
     journal,
     progressAt: (id) => toldOf.get(id) ?? 0,
     now,
@@ -139,7 +142,6 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   const { admission } = requests;
   admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
   admission.onUse({ begun: () => undefined, over: rpc.workers.settled });
-  const { scanner, presence } = openCache(cacheDir, inventory);
   const speech = createSpeech({
     settings,
     hub,
@@ -152,7 +154,8 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   });
   const turns = createRepoTurns();
   const second = createSecondThoughts(store);
-  const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow(scanner)).models;
+  const cachedModels = async () => (await cacheNow(scanner)).models;
+  const inputs = () => routerInputs(presetPath, scanner);
   const transfers = { cacheDir, gateway: gatewayId, hub, turns };
   const stored = { ...transfers, inventory, now: Date.now, cachedModels };
   const desired = (): Desired => store.current().document;
@@ -179,15 +182,11 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
           end: store.endRemoval,
         },
         comesBack: second.model,
+        onVerified: damage.forget,
       }),
       "cache.gc": collector.handler,
       ...presetHandlers(presetPath, (lines) => tellDisabled(lines, warn, journal)),
-      ...routerHandlers({
-        router,
-        drainer: admission,
-        binary: engine.path,
-        inputs: () => routerInputs(presetPath, scanner),
-      }),
+      ...routerHandlers({ router, drainer: admission, binary: engine.path, inputs }),
       ...speechStorage.handlers,
     },
     transfers: settings.transfers,
@@ -206,6 +205,8 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     scanner,
     cacheDir,
     presetPath,
+    configPath,
+    desired,
     router,
     inventory: inventory.entries,
     engine,
@@ -278,6 +279,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     collector,
     speechFiles: speechStorage.files,
     rpc,
+    damage,
     retry: (cacheGone) => {
       if (cacheGone) presence.believe();
       loop.retry();

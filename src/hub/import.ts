@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { basename } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { inferTag, type ModelId, repoOf, shardOf } from "../core/ids.ts";
+import { inferTag, type ModelId, repoOf } from "../core/ids.ts";
 import { makeFolder } from "../desired/folder.ts";
 import { cacheError, cancelled } from "./errors.ts";
 import { coveredBytes, gapsOf } from "./extents.ts";
@@ -22,6 +22,7 @@ import { bytesOf } from "./progress.ts";
 import type { PulledModel } from "./pull.ts";
 import { createRoom } from "./room.ts";
 import type { HubFile } from "./select.ts";
+import { shardPaths } from "./source-file.ts";
 import { type BlobOrder, keeps, storeBlob } from "./store-blob.ts";
 import { discardBlobs, removeEmptyFolders } from "./tidy.ts";
 
@@ -157,14 +158,6 @@ async function storeCopy(
   await storeBlob(order);
 }
 
-function shardPaths(source: string): string[] {
-  const shard = shardOf(source);
-  if (!shard) return [source];
-  return Array.from({ length: shard.count }, (_, index) =>
-    source.replace(/-\d{5}-of-/, `-${String(index + 1).padStart(5, "0")}-of-`),
-  );
-}
-
 async function sizeOf(source: string): Promise<number> {
   try {
     const entry = await stat(source);
@@ -199,9 +192,4 @@ function hubFile({ path, size, blob }: CachedFile): HubFile {
 async function stampOf(source: string): Promise<string> {
   const { ino, size, mtimeMs } = await stat(source);
   return `${ino}:${size}:${mtimeMs}`;
-}
-
-/** Folder-relative sources belong to the folder of gateway.yaml. */
-export function resolveSource(configPath: string, source: string): string {
-  return resolve(dirname(configPath), source);
 }

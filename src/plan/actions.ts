@@ -35,9 +35,15 @@ interface ActionBase {
 }
 
 export type Action = ActionBase &
+  /** `verify`: what is here of it is damaged, so that no earlier check of it counts. */
   (
-    | { readonly kind: "model.pull"; readonly model: string; readonly revision: string | undefined }
-    | { readonly kind: "model.import"; readonly model: string; readonly source: string }
+    | {
+        readonly kind: "model.pull";
+        readonly model: string;
+        readonly revision: string | undefined;
+        readonly verify?: boolean;
+      }
+    | { readonly kind: "model.import"; readonly model: string; readonly source: string; readonly verify?: boolean }
     /** `requested`: by somebody, whoever put it there; else only what the inventory says is ours goes. */
     | { readonly kind: "model.remove"; readonly model: string; readonly requested: boolean }
     /** Never planned: somebody asks for it. */

@@ -26,8 +26,10 @@ export interface CachedModel {
   /** Of each file the name of the blob that it links to; null for a plain file. */
   readonly blobs: readonly (string | null)[];
   readonly bytes: number;
-  /** Every shard is there and no link dangles. */
+  /** Every shard is there and whole. */
   readonly complete: boolean;
+  /** Why a file of it, the projector too, is not what was stored; null: nothing is known against them. */
+  readonly damage: string | null;
   /** Absolute path of the vision projector beside it. */
   readonly projector: string | null;
   /** Trained context in tokens, from the file's metadata. */
@@ -106,10 +108,19 @@ export interface InventoryEntry {
     readonly found?: true;
   }[];
   readonly addedAt: string;
+  /** The local file that it was imported from, as it was then. */
+  readonly source?: SourceFile;
   /** The document once said `keep`: never pruned. */
   readonly keep: boolean;
   /** What it was before: files of ours that may still lie in older revisions. */
   readonly former?: readonly FormerRevision[];
+}
+
+export interface SourceFile {
+  /** Absolute. */
+  readonly path: string;
+  /** Changes with its size and its time. */
+  readonly stamp: string;
 }
 
 export type FormerRevision = Pick<InventoryEntry, "commit" | "files">;
@@ -198,6 +209,8 @@ export interface Observed {
   readonly freeBytes: Knowable<number>;
   readonly speech: SpeechObserved;
   readonly workers: Knowable<WorkersSnapshot>;
+  /** The document's local files, by the words of the document; `stamp` null: not there. */
+  readonly sources: ReadonlyMap<string, { readonly path: string; readonly stamp: string | null }>;
 }
 
 /** Ids of the models that have a process, or are about to. */
@@ -239,6 +252,17 @@ function indexOf(models: readonly CachedModel[]): ModelIndex {
 export function isOfRepo(id: string, repos: readonly string[]): boolean {
   const repo = id.slice(0, id.indexOf(":")).toLowerCase();
   return repos.some((other) => other.toLowerCase() === repo);
+}
+
+/** What the inventory has of a file: by its blob, or by its place where it is no link. */
+export function storedFile(
+  inventory: readonly InventoryEntry[],
+  file: { readonly repo: string; readonly commit: string; readonly path: string; readonly blob: string | null },
+): InventoryEntry["files"][number] | undefined {
+  const revisions = inventory.flatMap((entry) => (entry.repo === file.repo ? [entry, ...(entry.former ?? [])] : []));
+  return revisions
+    .flatMap(({ commit, files }) => (file.blob !== null || commit === file.commit ? files : []))
+    .find(({ path, blob }) => (file.blob === null ? path === file.path : blob === file.blob));
 }
 
 /**

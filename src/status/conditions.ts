@@ -6,6 +6,7 @@ import type { SourceStatus } from "../desired/parse.ts";
 import type { BackoffEntry, Plan } from "../plan/actions.ts";
 import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
+import { sourceState } from "../plan/sources.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
 import { type Condition, type Finding, finding } from "./finding.ts";
 import { drained, loadFailing, type RequestFacts } from "./requests.ts";
@@ -94,8 +95,8 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
   }
   const pending = [...plan.actions, ...plan.held.map((held) => held.action)];
   if (pending.length === 0 && running.length === 0) {
-    const [left] = plan.findings.values();
-    if (left !== undefined) return finding("Synced", "False", "CannotApply", left);
+    const [left] = plan.findings;
+    if (left) return finding("Synced", "False", reasonOf(left[0], desired, observed), left[1]);
     if (observed.router.phase !== "ready") return finding("Synced", "False", "OutOfSync", "the router is not running");
     const hidden = observed.cache.state === "known" ? observed.cache.value.unreadable : [];
     const unseen = desired.models.find((model) => isOfRepo(model.id, hidden));
@@ -113,6 +114,18 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
     ...new Set([...pending.map((action) => action.message), ...running.map((action) => action.message)]),
   ].join("; ");
   return finding("Synced", "False", desired.suspend ? "Suspended" : "OutOfSync", what);
+}
+
+/** Why what the plan found of a model, by the id that it has in the cache, is not as the document says. */
+function reasonOf(cachedId: string, { models }: Desired, observed: Observed): string {
+  const { cache } = observed;
+  const isGone = models.some(
+    (model) =>
+      cache.state === "known" &&
+      findCached(cache.value.models, model.id)?.id === cachedId &&
+      sourceState(model, observed) === "missing",
+  );
+  return isGone ? "SourceMissing" : "CannotApply";
 }
 
 /** Nothing is pending: it stays like this until somebody says more. */
@@ -246,11 +259,13 @@ export function modelFindings(id: string, input: StatusInput): Finding[] {
     const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find(
       (action) => action.key === `model/${model}`,
     );
-    return finding("Present", "False", found ? "Incomplete" : "Absent", planned?.message ?? "not in the model cache");
+    const lacking = found ? "a file of it is missing or damaged" : "not in the model cache";
+    return finding("Present", "False", found ? "Incomplete" : "Absent", planned?.message ?? lacking);
   }
 }
 
 function verified({ inventory }: Observed, cached: CachedModel | undefined): Finding {
+  if (cached && cached.damage !== null) return finding("Verified", "False", "Damaged", cached.damage);
   if (!cached?.complete) return finding("Verified", "Unknown", "Absent", "there is nothing to verify");
   const ours = inventory.state === "known" && inventory.value.find((entry) => holdsFilesOf(entry, cached));
   if (!ours) return finding("Verified", "Unknown", "NotOurs", "another program stored it; nobody checked it here");
@@ -261,7 +276,7 @@ function verified({ inventory }: Observed, cached: CachedModel | undefined): Fin
 function applied(id: string, { desired, observed, plan }: StatusInput, cached: CachedModel | undefined): Finding {
   if (!cached?.complete) return finding("Applied", "False", "Absent", "settings apply once the model is there");
   const problem = plan.findings.get(cached.id);
-  if (problem !== undefined) return finding("Applied", "False", "CannotApply", problem);
+  if (problem !== undefined) return finding("Applied", "False", reasonOf(cached.id, desired, observed), problem);
   if (observed.preset.state === "unknown" || observed.router.models.state === "unknown") {
     return finding("Applied", "Unknown", "NotObserved", "the router or its preset cannot be read");
   }

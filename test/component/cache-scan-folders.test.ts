@@ -4,6 +4,7 @@ import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describe, it, type TestContext } from "node:test";
+import { toDesired, toTree } from "../../src/desired/document.ts";
 import type { Router } from "../../src/engines/router.ts";
 import { createCacheScanner } from "../../src/observe/cache.ts";
 import { createCachePresence } from "../../src/observe/cache-presence.ts";
@@ -228,6 +229,8 @@ function observer(
     ),
     cacheDir,
     presetPath,
+    configPath: join(cacheDir, "gateway.yaml"),
+    desired: () => toDesired(toTree({ version: 1 })),
     router,
     inventory: () => inventory,
     engine,

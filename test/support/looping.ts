@@ -93,6 +93,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
       inventory: { state: "known", value: [] },
       freeBytes: { state: "known", value: 2 ** 40 },
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
+      sources: new Map(),
     };
   }
 
@@ -157,6 +158,7 @@ function cachedModel(id: string): CachedModel {
     sizeLabel: null,
     pooling: null,
     projector: null,
+    damage: null,
     aliases: [],
   };
   return {
