@@ -31,7 +31,7 @@ import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
 import { lockState } from "./lifecycle.ts";
-import { watchPlace } from "./observe/cache-place.ts";
+import { watchFiles, watchPlace } from "./observe/file-watch.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
 import { packageRoot, type Settings } from "./settings.ts";
@@ -59,6 +59,9 @@ export interface GatewayOptions {
 
 /** Filesystems without events: how often gateway.yaml is looked at anyway. */
 const filePollMs = 2_000;
+
+/** How often the files of the document's models are looked at. */
+const fileLookMs = 1_000;
 
 /** How often the state folder is looked after, and whether the model cache is in its place. */
 const stateLookMs = 2_000;
@@ -288,7 +291,16 @@ async function run({
     await files.check();
     await core.stateFolder.look();
     core.stateFolder.start(stateLookMs);
-    stopWatching = watchPlace(settings.cacheDir, stateLookMs, () => loop.wake("model cache"));
+    const watches = [
+      watchPlace(settings.cacheDir, stateLookMs, () => loop.wake("model cache")),
+      watchFiles({
+        everyMs: fileLookMs,
+        last: loop.last,
+        onModel: () => loop.wake("model files"),
+        onSource: loop.retry,
+      }),
+    ];
+    stopWatching = () => watches.forEach((end) => end());
     await removeLeftoverPartials(settings.cacheDir, core, logger);
     store.onChange(() => void removeLeftoverPartials(settings.cacheDir, core, logger));
     loop.start();

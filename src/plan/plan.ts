@@ -6,7 +6,7 @@ import type { Desired, DesiredModel } from "../desired/document.ts";
 import { type Action, type BackoffEntry, backoffKey, type HeldAction, type Plan } from "./actions.ts";
 import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, loadedModels, type Observed } from "./observed.ts";
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
-import { type Goings, isMarked, modelsToGo, planPruned, planRequested } from "./removals.ts";
+import { type Goings, isMarked, isPresent, modelsToGo, planPruned, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
 import { createRoomCheck, type Needs, noNeeds } from "./room.ts";
 import { sourceState } from "./sources.ts";
@@ -90,7 +90,7 @@ function planModels(desired: Desired, observed: Observed, findings: Map<string, 
         const message = `${action.message} again, as ${damage}`;
         return now({ ...action, verify: true, reason: "ModelDamaged", message, disrupts });
       }
-      if (!cached?.complete) return now(fetchAction(model));
+      if (!cached || !isPresent(models, model)) return now(fetchAction(model));
       const source = sourceState(model, observed);
       if (source === "changed") return now({ ...fetchAction(model), reason: "SourceChanged", disrupts });
       if (source === "missing") note(findings, cached.id, `${model.id}: its source ${model.source} is not there`);
