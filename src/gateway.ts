@@ -60,8 +60,8 @@ export interface GatewayOptions {
 /** Filesystems without events: how often gateway.yaml is looked at anyway. */
 const filePollMs = 2_000;
 
-/** How often the files of the document's models are looked at. */
-const fileLookMs = 1_000;
+/** Interval of the checks of the document's model files and sources. */
+const fileCheckMs = 1_000;
 
 /** How often the state folder is looked after, and whether the model cache is in its place. */
 const stateLookMs = 2_000;
@@ -294,7 +294,7 @@ async function run({
     const watches = [
       watchPlace(settings.cacheDir, stateLookMs, () => loop.wake("model cache")),
       watchFiles({
-        everyMs: fileLookMs,
+        everyMs: fileCheckMs,
         last: loop.last,
         onModel: () => loop.wake("model files"),
         onSource: loop.retry,

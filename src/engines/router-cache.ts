@@ -1,12 +1,12 @@
-// The model cache as the router sees it: a folder of links to the repositories that could be read whole. llama-server looks
-// at every entry of its cache and does not start where one cannot be read: one looping link beside a model, or a disk's
-// lost+found, kept all models away. Links alone: nothing of the cache itself is moved or changed.
+// The router's view of the model cache: a folder of links to the repositories that could be read whole. llama-server stats
+// every entry of its cache and exits at the first that it cannot read: one looping link beside a model, or the lost+found of
+// another user, kept all models away. The cache itself is not changed.
 import { readdir, readlink, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { stateError } from "../desired/atomic-file.ts";
 import { makeFolder } from "../desired/folder.ts";
 
-/** `repos`: names of folders in the cache; others are shown no more. Errors: `disk_full`, `state_unwritable`. */
+/** `repos`: names of folders in the cache; links to others are removed. Errors: `disk_full`, `state_unwritable`. */
 export async function showRepos(view: string, cacheDir: string, repos: readonly string[]): Promise<void> {
   try {
     await makeFolder(view);

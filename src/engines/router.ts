@@ -209,7 +209,7 @@ export function createRouter(options: {
   async function refresh(): Promise<void> {
     const current = running;
     if (!current) return;
-    // It goes with a state folder that somebody deletes; the next reload makes it again.
+    // Deleted with the state folder: the next reload restores it.
     if (loaded && !existsSync(view)) loaded = { ...loaded, cache: "" };
     try {
       const list: readonly RouterModel[] = await current.client.models();

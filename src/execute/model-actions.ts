@@ -36,7 +36,7 @@ export function modelHandlers(options: {
   readonly comesBack: (model: string) => Promise<boolean>;
   /** The cache as it is now. */
   readonly cachedModels: () => Promise<readonly CachedModel[]>;
-  /** A repository's files were checked. */
+  /** A repository's files were verified. */
   readonly onVerified: (repo: string) => void;
 }): Pick<Handlers, "model.pull" | "model.import" | "model.remove"> {
   const { cacheDir, inventory } = options;
@@ -65,8 +65,8 @@ export function modelHandlers(options: {
   }
 
   /**
-   * Runs a pull or import of a model that may be here already. The router does not notice that a file was replaced, and would
-   * answer from the old one: its process is ended, once its answers are through, before the new files are shown.
+   * Runs a pull or import of a model that may be cached already. The router does not detect a replaced file, and would serve
+   * the old content on: the model's process is drained and ended before the new files are linked.
    */
   async function replacing(
     model: string,
@@ -91,7 +91,7 @@ export function modelHandlers(options: {
     }
   }
 
-  /** Two files of one tag would be two models, of which the old one could have the id. */
+  /** Two files with one tag are two models, and the old one could get the id. */
   async function removeOtherNames({ id, repo, commit, files }: InventoryEntry, imported: PulledModel): Promise<void> {
     const others = inventory.entries().filter((entry) => entry.repo === repo && entry.id !== id);
     const stays = [imported, ...others].flatMap((entry) => entry.files.map(({ path }) => path));

@@ -73,7 +73,7 @@ export function createRequests(options: {
     now: options.now,
   });
 
-  /** What does not load may be damaged: it is fetched again then. */
+  /** A model that fails to load may be damaged; the next pass fetches it again then. */
   async function checkFiles(model: CachedModel | undefined): Promise<void> {
     try {
       if (!model || !(await options.damage.check(model))) return;

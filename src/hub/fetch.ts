@@ -85,7 +85,7 @@ export async function fetchFiles(
     // Nobody wants it any more: it is not shown then.
     if (signal.aborted) throw cancelled(repo);
   } catch (error) {
-    // Whole shards stay for the next try, where there will be one; what is no model is one at no try.
+    // Whole shards stay for the next try, if there is one. A file that is no model fails every try.
     const isWorthless = toGatewayError(error).code === "not_a_model";
     if (isWorthless) await discardBlobs(cacheDir, repo, files.map(blobName), self);
     else if (!(await keeps(options, signal))) await discardBlobs(cacheDir, repo, fresh.map(blobName), self);
@@ -100,7 +100,7 @@ export async function fetchFiles(
   };
 }
 
-/** The hub's checksum says that the bytes are the hub's, and nothing of what they are. */
+/** The checksum only proves that the bytes are the hub's: a web page named `.gguf` was pulled with `success`. */
 async function requireGguf(cacheDir: string, repo: string, file: HubFile): Promise<void> {
   if (!/\.gguf$/i.test(file.path) || (await isGguf(blobPath(cacheDir, repo, blobName(file))))) return;
   throw new GatewayError("not_a_model", `${file.path} of ${repo} is no GGUF file`);

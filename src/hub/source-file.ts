@@ -1,9 +1,9 @@
-// The local file that a model is imported from: its shards, and what tells whether it has changed. Reads no content.
+// The local file that a model is imported from: its path, its shards, and a stamp that changes with them. Reads no content.
 import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { shardOf } from "../core/ids.ts";
 
-/** Folder-relative sources belong to the folder of gateway.yaml. */
+/** Relative to the folder of gateway.yaml. */
 export function resolveSource(configPath: string, source: string): string {
   return resolve(dirname(configPath), source);
 }

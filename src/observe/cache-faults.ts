@@ -1,10 +1,10 @@
-// What in a repository of the model cache cannot be read. llama-server looks at every entry of its cache and does not start
-// where it meets one such: a link that leads to itself, a folder of another user. Writes nothing.
+// Entries of a cached repository that cannot be read: a link that leads to itself, a folder of another user. llama-server exits
+// at the first one. Writes nothing.
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCode } from "../core/errors.ts";
 
-/** Each as `PATH (CODE)`; none where the folder is gone. */
+/** Each as `PATH (CODE)`; empty for a folder that is gone. */
 export async function faultsIn(root: string): Promise<string[]> {
   try {
     const entries = await readdir(root, { recursive: true, withFileTypes: true });
@@ -18,7 +18,7 @@ export async function faultsIn(root: string): Promise<string[]> {
   }
 }
 
-/** Null for what is not there: a link to nothing is passed over by the router too. */
+/** Null for an absent target: the router skips dangling links too. */
 function faultOf(error: unknown): string | null {
   const code = systemCode(error);
   if (code === undefined) throw error;

@@ -10,7 +10,7 @@ export interface SnapshotFile {
   readonly modifiedAt: number;
   /** Name of the blob that it links to; null for a plain file. */
   readonly blob: string | null;
-  /** Why its content is not what it should be; null: nothing is known against it. */
+  /** Why its content is known to be wrong; null: it is not. */
   readonly damage: string | null;
 }
 
@@ -142,7 +142,7 @@ function firstPath(group: Pick<ModelGroup, "files">): string {
   return group.files[0]?.path ?? "";
 }
 
-/** The same as long as nobody writes to the file. */
+/** Identifies a file's content: changes when the file is written. */
 export function contentKey(repo: string, commit: string, { path, blob, size, modifiedAt }: SnapshotFile): string {
   return `${repo} ${blob ?? `${commit}/${path}`} ${size} ${modifiedAt}`;
 }

@@ -112,7 +112,7 @@ export function createCacheScanner(
       const ordered = snapshots.toSorted(
         (a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a),
       );
-      // One that cannot be read whole is kept from the router, so that it lists none of its models by itself.
+      // The router does not see a repository with faults, so it lists none of its models by itself.
       const groups = groupModels(ordered, isWhole ? main : null, pinnedFiles(repo, inventory()));
       const models = await Promise.all(groups.map((group) => describe(root, repo, group, used)));
       return { models, signature: JSON.stringify([repo, main, ordered]) };

@@ -1,5 +1,5 @@
-// Files of the model cache that are not what their checksums say. Hashing takes minutes for a large model, so that nothing is
-// hashed but the files of a model that could not be loaded, and those once. Changes nothing on the disk.
+// Files of the model cache that do not match their checksums. Hashing a large model takes minutes, so only the files of a model
+// that failed to load are hashed, each content once. Writes nothing.
 import { hashFile } from "../hub/hash.ts";
 import { isDigest } from "../hub/layout.ts";
 import { type CachedModel, type InventoryEntry, storedFile } from "../plan/observed.ts";
@@ -8,17 +8,17 @@ import { contentKey } from "./cache-layout.ts";
 import { readFileEntry } from "./snapshot-files.ts";
 
 export interface Damage {
-  /** Hashes the model's files; whether one is damaged that was not known to be. Errors: `cache_unwritable`, `cancelled`. */
+  /** Hashes the model's files; true if that finds a damaged one. Errors: `cache_unwritable`, `cancelled`. */
   check(model: CachedModel): Promise<boolean>;
   /** By `contentKey`. */
   has(key: string): boolean;
-  /** The files of a repository were checked again and found right. */
+  /** The files of a repository were verified or replaced. */
   forget(repo: string): void;
   close(): void;
 }
 
 export function createDamage(inventory: () => readonly InventoryEntry[]): Damage {
-  /** By content; whether it is damaged. */
+  /** Whether a content, by its key, is damaged. */
   const hashed = new Map<string, boolean>();
   const closing = new AbortController();
   let work: Promise<unknown> = Promise.resolve();
@@ -43,7 +43,7 @@ export function createDamage(inventory: () => readonly InventoryEntry[]): Damage
   }
 
   return {
-    // One after the other: two would take twice as long each.
+    // One at a time: two would share the disk.
     check: (model) => {
       const result = work.then(() => checkNow(model));
       work = result.catch(() => undefined);

@@ -1,29 +1,29 @@
-// Notices between two passes that the model cache's folder, files of the document's models or their sources have changed: the
-// next pass may be a minute away. By a few calls of stat: no event comes of a disk that is unplugged or of a network share,
-// watchers of folders would go off with each byte of our own pulls, and those of files end with the file. Reads no content.
+// Detects between two passes, which may be a minute apart, that the model cache's folder, files of the document's models or
+// their sources changed. Polls with stat, a few calls a second: an unplugged disk and a network share send no events, a watched
+// folder sends one for each write of our own pulls, and a watched file none after it was replaced. Reads no content.
 import { stat } from "node:fs/promises";
 import type { DesiredState } from "../desired/document.ts";
 import { sourceStamp } from "../hub/source-file.ts";
 import { type CachedModel, findCached, type Observed } from "../plan/observed.ts";
 
-/** Looks every `everyMs`, never twice at a time, as a share may hang; call the result to end it. */
-function watch(everyMs: number, look: () => Promise<void>): () => void {
-  let isLooking = false;
-  const lookOnce = async (): Promise<void> => {
-    if (isLooking) return;
-    isLooking = true;
-    await look();
-    isLooking = false;
+/** Runs a check every `everyMs`, one at a time, as a share may hang; call the result to stop. */
+function poll(everyMs: number, check: () => Promise<void>): () => void {
+  let isChecking = false;
+  const checkOnce = async (): Promise<void> => {
+    if (isChecking) return;
+    isChecking = true;
+    await check();
+    isChecking = false;
   };
-  const timer = setInterval(() => void lookOnce(), everyMs);
+  const timer = setInterval(() => void checkOnce(), everyMs);
   timer.unref();
-  void lookOnce();
+  void checkOnce();
   return () => clearInterval(timer);
 }
 
 export function watchPlace(folder: string, everyMs: number, onChange: () => void): () => void {
   let last: string | null | undefined;
-  return watch(everyMs, async () => {
+  return poll(everyMs, async () => {
     const place = await stat(folder).then(
       ({ dev, ino }) => `${dev}:${ino}`,
       () => null,
@@ -37,15 +37,15 @@ export interface FileWatch {
   readonly everyMs: number;
   /** The newest pass. */
   readonly last: () => { readonly desired: DesiredState; readonly observed: Observed } | null;
-  /** A model's files are not as the pass saw them. */
+  /** A model's files differ from what the pass saw. */
   readonly onModel: () => void;
-  /** A source is not as the pass saw it, and nobody seems to write to it any more. */
+  /** A source differs from what the pass saw, and did not change between two checks. */
   readonly onSource: () => void;
 }
 
 export function watchFiles({ everyMs, last, onModel, onSource }: FileWatch): () => void {
   let stamps = new Map<string, string | null>();
-  return watch(everyMs, async () => {
+  return poll(everyMs, async () => {
     const pass = last();
     if (!pass) return;
     const { cache, sources } = pass.observed;
@@ -63,7 +63,7 @@ export function watchFiles({ everyMs, last, onModel, onSource }: FileWatch): () 
   });
 }
 
-/** True of one that is not whole: what comes of it is the pull's business. */
+/** Always true of an incomplete model: its pull is under way. */
 async function isAsSeen({ complete, files, projector, bytes, modifiedAt }: CachedModel): Promise<boolean> {
   if (!complete) return true;
   const places = [...files, ...(projector === null ? [] : [projector])];

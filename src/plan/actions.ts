@@ -35,7 +35,7 @@ interface ActionBase {
 }
 
 export type Action = ActionBase &
-  /** `verify`: what is here of it is damaged, so that no earlier check of it counts. */
+  /** `verify`: cached files are hashed again, as one is damaged. */
   (
     | {
         readonly kind: "model.pull";

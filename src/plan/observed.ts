@@ -28,7 +28,7 @@ export interface CachedModel {
   readonly bytes: number;
   /** Every shard is there and whole. */
   readonly complete: boolean;
-  /** Why a file of it, the projector too, is not what was stored; null: nothing is known against them. */
+  /** Which of its files (projector included) is damaged, and how; null: none is known to be. */
   readonly damage: string | null;
   /** Absolute path of the vision projector beside it. */
   readonly projector: string | null;
@@ -54,7 +54,7 @@ export interface CacheSnapshot {
   readonly unreadable: readonly string[];
   /** What cannot be read in the repositories, each as `PATH (CODE)`. */
   readonly faults: readonly string[];
-  /** Folders of the repositories without a fault, which alone the router is shown. */
+  /** Folders of the repositories without a fault: the router sees only these. */
   readonly whole: readonly string[];
   /** Device and number of its folder: another disk in its place has others. Null or absent: not known. */
   readonly place?: string | null;
@@ -254,7 +254,7 @@ export function isOfRepo(id: string, repos: readonly string[]): boolean {
   return repos.some((other) => other.toLowerCase() === repo);
 }
 
-/** What the inventory has of a file: by its blob, or by its place where it is no link. */
+/** The inventory's record of a cached file: by its blob, or by its place if it is no link. */
 export function storedFile(
   inventory: readonly InventoryEntry[],
   file: { readonly repo: string; readonly commit: string; readonly path: string; readonly blob: string | null },

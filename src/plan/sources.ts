@@ -1,10 +1,10 @@
-// How a model that the document imports from a local file stands to that file. Pure.
+// Whether a model that the document imports from a local file is in sync with that file. Pure.
 import type { DesiredModel } from "../desired/document.ts";
 import type { Observed } from "./observed.ts";
 
 export type SourceState = "current" | "changed" | "missing";
 
-/** By path, size and time; whether the content differs too is found when it is imported again. */
+/** By path, size and time; the import compares the content, by its hash. */
 export function sourceState({ id, source }: DesiredModel, { inventory, sources }: Observed): SourceState {
   const file = source === undefined ? undefined : sources.get(source);
   if (!file || inventory.state === "unknown") return "current";

@@ -116,7 +116,7 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
   return finding("Synced", "False", desired.suspend ? "Suspended" : "OutOfSync", what);
 }
 
-/** Why what the plan found of a model, by the id that it has in the cache, is not as the document says. */
+/** The reason for a finding of the plan, by the model's id in the cache. */
 function reasonOf(cachedId: string, { models }: Desired, observed: Observed): string {
   const { cache } = observed;
   const isGone = models.some(
@@ -210,7 +210,7 @@ function cacheReadable({ observed: { cache } }: StatusInput): Finding {
   const { faults } = cache.value;
   if (faults.length === 0) return finding("CacheReadable", "True", "Readable", "every repository can be read");
   const named = faults.slice(0, mostNamed).join(", ") + (faults.length > mostNamed ? ", …" : "");
-  return finding("CacheReadable", "False", "EntriesUnreadable", `delete or mend what cannot be read: ${named}`);
+  return finding("CacheReadable", "False", "EntriesUnreadable", `entries of the model cache cannot be read: ${named}`);
 }
 
 function diskRoom({ observed: { freeBytes }, plan }: StatusInput): Finding {
