@@ -52,6 +52,7 @@ export const modelSchema = {
     source: { type: "string", minLength: 1, description: "A local .gguf file, relative to this file's folder." },
     revision: {
       type: "string",
+      maxLength: 255,
       pattern: "^[\\w][\\w./-]*$",
       description: "A branch, tag or commit of the repository.",
     },

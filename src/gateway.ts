@@ -33,7 +33,7 @@ import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
 import { lockState, requireUnlocked, type StateLock } from "./lock.ts";
-import { watchPlace } from "./observe/cache-place.ts";
+import { watchFiles, watchPlace } from "./observe/file-watch.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
 import type { Settings } from "./settings.ts";
@@ -63,6 +63,9 @@ export interface GatewayOptions {
 
 /** Filesystems without events: how often gateway.yaml is looked at anyway. */
 const filePollMs = 2_000;
+
+/** Interval of the checks of the document's model files and sources. */
+const fileCheckMs = 1_000;
 
 /** How often the state folder is looked after, and whether the model cache is in its place. */
 const stateLookMs = 2_000;
@@ -296,7 +299,16 @@ async function run({
     await files.check();
     await core.stateFolder.look();
     core.stateFolder.start(stateLookMs);
-    stopWatching = watchPlace(settings.cacheDir, stateLookMs, () => loop.wake("model cache"));
+    const watches = [
+      watchPlace(settings.cacheDir, stateLookMs, () => loop.wake("model cache")),
+      watchFiles({
+        everyMs: fileCheckMs,
+        last: loop.last,
+        onModel: () => loop.wake("model files"),
+        onSource: loop.retry,
+      }),
+    ];
+    stopWatching = () => watches.forEach((end) => end());
     await removeLeftoverPartials(settings.cacheDir, core, logger);
     store.onChange(() => void removeLeftoverPartials(settings.cacheDir, core, logger));
     loop.start();

@@ -58,6 +58,8 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     scanner: openCache(cacheDir, inventory).scanner,
     cacheDir,
     presetPath,
+    configPath: settings.configPath,
+    desired: () => desired,
     router,
     inventory: inventory.entries,
     engine,

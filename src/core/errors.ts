@@ -260,7 +260,7 @@ export const errorCatalogue = {
     status: 400,
     reaction: "stall",
     reason: "InvalidModelFile",
-    hint: "The file is no GGUF model; give `source` another one.",
+    hint: "Name another file: this one is no GGUF model.",
   },
   cancelled: { status: 499, reaction: "retry", reason: "Cancelled", hint: "It is no longer wanted." },
 } as const satisfies Record<string, ErrorKind>;

@@ -13,24 +13,30 @@ const repoPattern = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
 const tagPattern = /^[\w.+@ -]+$/;
 const shardPattern = /-(\d{5})-of-(\d{5})$/;
 
-/** `owner/name:tag` taken apart, or null where the text is no identifier (`..` and empty parts are none). */
+/** Its folder in the cache, `models--owner--name`, has the 255 bytes that file systems allow. */
+const longestRepo = 246;
+/** With a shard's suffix and `.gguf` it is a file's name. */
+const longestTag = 235;
+export const idForm = `OWNER/NAME:TAG (at most ${longestRepo} and ${longestTag} characters)`;
+
 /** Whether a revision is a commit, whole, as the hub writes it. */
 export function isCommit(revision: string): boolean {
   return /^[0-9a-f]{40}$/.test(revision);
 }
 
+/** `owner/name:tag` taken apart, or null where the text is no identifier (`..` and empty parts are none). */
 export function parseModelId(text: string): ModelId | null {
   const colon = text.indexOf(":");
   if (colon < 0) return null;
   const repo = text.slice(0, colon);
   const tag = text.slice(colon + 1);
-  if (!isRepo(repo) || !tagPattern.test(tag) || /^[. ]|[. ]$/.test(tag)) return null;
+  if (!isRepo(repo) || !tagPattern.test(tag) || tag.length > longestTag || /^[. ]|[. ]$/.test(tag)) return null;
   const slash = repo.indexOf("/");
   return { owner: repo.slice(0, slash), name: repo.slice(slash + 1), tag };
 }
 
 export function isRepo(text: string): boolean {
-  return repoPattern.test(text) && !text.includes("..") && !text.includes("--");
+  return repoPattern.test(text) && text.length <= longestRepo && !text.includes("..") && !text.includes("--");
 }
 
 export function repoOf(id: ModelId): string {

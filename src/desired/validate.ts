@@ -1,7 +1,7 @@
 // Says whether a value is a desired document, with every problem at once and the path of each.
 import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../schemas/document.ts";
-import { normaliseName, parseModelId } from "../core/ids.ts";
+import { idForm, normaliseName, parseModelId } from "../core/ids.ts";
 import { presetProblem } from "../core/preset-keys.ts";
 import { isPublicLiteral, workerProblem } from "../core/worker-address.ts";
 import { modelFileName } from "../speech/transcription-models.ts";
@@ -26,7 +26,7 @@ const matchesSchema = ajv.compile<DocumentInput>(documentSchema);
 
 /** What a text that breaks a pattern should have been. */
 const forms: ReadonlyMap<string, string> = new Map([
-  [modelSchema.properties.id.pattern, "OWNER/NAME:TAG"],
+  [modelSchema.properties.id.pattern, idForm],
   [modelSchema.properties.revision.pattern, "a branch, tag or commit"],
   [speechSchema.properties.transcription.properties.model.pattern, "ggml-NAME.bin or NAME"],
   [speechSchema.properties.synthesis.properties.voice.pattern, "a voice's id, such as en_US-lessac-medium"],
@@ -134,7 +134,7 @@ function modelProblems(value: unknown): Problem[] {
         : [{ path: ["models", index], message: `${id} is already the model at index ${earlier}` }];
     // `..`, `--` and a blank at the end fit the schema's pattern, but are no name of a folder or a file.
     const malformed =
-      parseModelId(id) === null ? [{ path, message: `${JSON.stringify(id)} is not of the form OWNER/NAME:TAG` }] : [];
+      parseModelId(id) === null ? [{ path, message: `${JSON.stringify(id)} is not of the form ${idForm}` }] : [];
     return [...repeated, ...malformed, ...presetProblems(entry, index)];
   });
 }

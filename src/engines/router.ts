@@ -1,6 +1,8 @@
 // The llama-server router as a supervised child: starts it, stops it, has it reload, and knows its state.
 // Decides nothing: when to do which is the planner's business.
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { RouterModel, RouterPhase, RouterSnapshot } from "../plan/observed.ts";
 import { engineEnvironment } from "./engine-environment.ts";
@@ -9,6 +11,7 @@ import { createInstances, type Instances } from "./instances.ts";
 import { markerName, markerValue } from "./leftovers.ts";
 import { exitText, type ManagedProcess, type ProcessExit, startProcess } from "./managed-process.ts";
 import { createOrphans } from "./orphans.ts";
+import { showRepos } from "./router-cache.ts";
 import { createRouterClient, type RouterClient, type RouterEvent } from "./router-client.ts";
 import { isPortTaken, ownWords, routerArguments, untilHealthy } from "./router-start.ts";
 
@@ -16,6 +19,8 @@ import { isPortTaken, ownWords, routerArguments, untilHealthy } from "./router-s
 export interface RouterInputs {
   readonly preset: string;
   readonly cache: string;
+  /** Folders of the model cache that can be read whole. */
+  readonly repos: readonly string[];
 }
 
 export interface Router {
@@ -69,6 +74,7 @@ export function createRouter(options: {
   readonly warn: (message: string, fields: object) => void;
 }): Router {
   const instances = createInstances(options.warn);
+  const view = join(options.stateDir, "router-cache");
   let phase: RouterPhase = "stopped";
   let running: Running | null = null;
   let loaded: RouterInputs | null = null;
@@ -86,6 +92,7 @@ export function createRouter(options: {
 
   async function start(binary: string, inputs: RouterInputs, signal: AbortSignal): Promise<void> {
     if (running) throw new GatewayError("internal", "the router is running already");
+    await showRepos(view, options.cacheDir, inputs.repos);
     phase = "starting";
     for (let attempt = 1; ; attempt++) {
       try {
@@ -105,7 +112,7 @@ export function createRouter(options: {
       args: routerArguments(port, options.presetPath),
       environment: engineEnvironment(options.environment, {
         LLAMA_API_KEY: key,
-        HF_HUB_CACHE: options.cacheDir,
+        HF_HUB_CACHE: view,
         // A model whose worker is lost aborts, and would have a debugger print its stack before it ends.
         GGML_NO_BACKTRACE: "1",
         [markerName]: markerValue(options.stateDir),
@@ -202,6 +209,8 @@ export function createRouter(options: {
   async function refresh(): Promise<void> {
     const current = running;
     if (!current) return;
+    // Deleted with the state folder: the next reload restores it.
+    if (loaded && !existsSync(view)) loaded = { ...loaded, cache: "" };
     try {
       const list: readonly RouterModel[] = await current.client.models();
       if (running !== current) return;
@@ -244,6 +253,7 @@ export function createRouter(options: {
     },
     reload: async (inputs) => {
       if (!running) throw new GatewayError("router_unavailable", "the router is not running");
+      await showRepos(view, options.cacheDir, inputs.repos);
       // One that ends in the middle of it may leave the call without an answer.
       await Promise.race([running.client.reload(options.reloadTimeoutMs), endOf(running)]);
       loaded = inputs;

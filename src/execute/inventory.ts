@@ -150,9 +150,14 @@ function isEntry(value: Json): boolean {
     texts &&
     typeof value["keep"] === "boolean" &&
     (value["leftAt"] === undefined || typeof value["leftAt"] === "string") &&
+    (value["source"] === undefined || isSource(value["source"])) &&
     hasFiles(value) &&
     (value["former"] === undefined || isFormer(value["former"]))
   );
+}
+
+function isSource(value: Json): boolean {
+  return isJsonObject(value) && typeof value["path"] === "string" && typeof value["stamp"] === "string";
 }
 
 function isFormer(value: Json): boolean {

@@ -1,16 +1,18 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
 import { statfs } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
-import { type ModelId, parseModelId, repoOf } from "../core/ids.ts";
+import { idForm, type ModelId, parseModelId, repoOf } from "../core/ids.ts";
 import { steadyNow } from "../core/steady.ts";
 import { makeFolder } from "../desired/folder.ts";
 import type { Router } from "../engines/router.ts";
 import type { HubClient } from "../hub/client.ts";
 import { cacheError } from "../hub/errors.ts";
-import { importModel, resolveSource } from "../hub/import.ts";
+import { importModel } from "../hub/import.ts";
 import { createPace, secondsLeft } from "../hub/pace.ts";
 import { type PulledModel, pullModel } from "../hub/pull.ts";
-import type { CachedModel } from "../plan/observed.ts";
+import { removeStored } from "../hub/remove.ts";
+import { resolveSource, sourceStamp } from "../hub/source-file.ts";
+import { type CachedModel, findCached, type InventoryEntry, type SourceFile } from "../plan/observed.ts";
 import type { Handlers } from "./executor.ts";
 import type { Inventory } from "./inventory.ts";
 import { type Removals, removalHandler } from "./model-removal.ts";
@@ -25,7 +27,8 @@ export function modelHandlers(options: {
   readonly hub: HubClient;
   readonly inventory: Inventory;
   readonly router: Router;
-  readonly drainer: Drainer;
+  /** `abandon` ends a model's process. */
+  readonly drainer: Drainer & { abandon(upstreamId: string): Promise<void> };
   readonly removals: Removals;
   readonly turns: RepoTurns;
   readonly now: () => number;
@@ -33,6 +36,8 @@ export function modelHandlers(options: {
   readonly isWanted: (model: string) => boolean;
   /** The cache as it is now. */
   readonly cachedModels: () => Promise<readonly CachedModel[]>;
+  /** A repository's files were verified. */
+  readonly onVerified: (repo: string) => void;
 }): Pick<Handlers, "model.pull" | "model.import" | "model.remove"> {
   const { cacheDir, inventory } = options;
   const gateway = options.gateway ?? "";
@@ -43,7 +48,7 @@ export function modelHandlers(options: {
     });
   }
 
-  async function record(id: string, pulled: PulledModel): Promise<void> {
+  async function record(id: string, pulled: PulledModel, source?: SourceFile): Promise<void> {
     const { repo, tag, revision, commit, files } = pulled;
     const keep = inventory.get(id)?.keep ?? false;
     await inventory.put({
@@ -55,7 +60,43 @@ export function modelHandlers(options: {
       files,
       addedAt: new Date(options.now()).toISOString(),
       keep,
+      ...(source ? { source } : {}),
     });
+  }
+
+  /**
+   * Runs a pull or import of a model that may be cached already. The router does not detect a replaced file, and would serve
+   * the old content on: the model's process is drained and ended before the new files are linked.
+   */
+  async function replacing(
+    model: string,
+    signal: AbortSignal,
+    { source, verify }: { readonly source?: SourceFile; readonly verify?: boolean | undefined },
+    work: (beforeShown: (pulled: PulledModel) => Promise<void>) => Promise<unknown>,
+  ): Promise<void> {
+    const known = inventory.get(model);
+    let letIn: () => void = () => undefined;
+    try {
+      await work(async (pulled) => {
+        const cached = findCached(await options.cachedModels(), model);
+        if (cached && (verify === true || !hasSameFiles(known, pulled))) {
+          letIn = await options.drainer.drain([cached.upstreamId], signal);
+          await options.drainer.abandon(cached.upstreamId);
+        }
+        await record(model, pulled, source);
+        if (source && known) await removeOtherNames(known, pulled);
+      });
+    } finally {
+      letIn();
+    }
+  }
+
+  /** Two files with one tag are two models, and the old one could get the id. */
+  async function removeOtherNames({ id, repo, commit, files }: InventoryEntry, imported: PulledModel): Promise<void> {
+    const others = inventory.entries().filter((entry) => entry.repo === repo && entry.id !== id);
+    const stays = [imported, ...others].flatMap((entry) => entry.files.map(({ path }) => path));
+    const links = files.filter(({ path }) => !stays.includes(path)).map((file) => ({ ...file, commit }));
+    if (links.length > 0) await removeStored({ cacheDir, repo, links });
   }
 
   /** While nobody collects in the model's repository. */
@@ -70,67 +111,84 @@ export function modelHandlers(options: {
   }
 
   return {
-    "model.pull": ({ model, revision }, { signal, report }) =>
+    "model.pull": ({ model, revision, verify }, { signal, report }) =>
       inTurn(model, signal, async () => {
+        const id = requireId(model);
         const known = inventory.get(model);
-        await pullModel({
-          client: options.hub,
-          cacheDir,
-          gateway,
-          vouched: inventory.originIn(repoOf(requireId(model))),
-          id: requireId(model),
-          ...(revision === undefined ? {} : { revision }),
-          ...(known ? { known } : {}),
-          // Whatever fails here is planned again; what is not wanted any more is cancelled.
-          keepPartial: true,
-          isStillWanted: () => options.isWanted(model),
-          freeBytes,
-          signal,
-          beforeShown: (pulled) => record(model, pulled),
-          onProgress: (progress) =>
-            report({
-              phase: progress.phase,
-              completed: progress.totalCompleted,
-              total: progress.totalBytes,
-              file: progress.file,
-              digest: progress.digest,
-              fileCompleted: progress.completed,
-              fileTotal: progress.total,
-              bytesPerSecond: progress.bytesPerSecond,
-              secondsLeft: progress.secondsLeft,
-            }),
-        });
+        await replacing(model, signal, { verify }, (beforeShown) =>
+          pullModel({
+            client: options.hub,
+            cacheDir,
+            gateway,
+            vouched: inventory.originIn(repoOf(id)),
+            verify,
+            id,
+            ...(revision === undefined ? {} : { revision }),
+            ...(known ? { known } : {}),
+            // Whatever fails here is planned again; what is not wanted any more is cancelled.
+            keepPartial: true,
+            isStillWanted: () => options.isWanted(model),
+            freeBytes,
+            signal,
+            beforeShown,
+            onProgress: (progress) =>
+              report({
+                phase: progress.phase,
+                completed: progress.totalCompleted,
+                total: progress.totalBytes,
+                file: progress.file,
+                digest: progress.digest,
+                fileCompleted: progress.completed,
+                fileTotal: progress.total,
+                bytesPerSecond: progress.bytesPerSecond,
+                secondsLeft: progress.secondsLeft,
+              }),
+          }),
+        );
+        if (verify) options.onVerified(repoOf(id));
       }),
-    "model.import": ({ model, source }, { signal, report }) =>
+    "model.import": ({ model, source, verify }, { signal, report }) =>
       inTurn(model, signal, async () => {
+        const id = requireId(model);
+        const path = resolveSource(options.configPath, source);
+        const stamp = (await sourceStamp(path)) ?? "";
         const pace = createPace(steadyNow());
         let before = 0;
-        await importModel({
-          cacheDir,
-          gateway,
-          vouched: inventory.originIn(repoOf(requireId(model))),
-          id: requireId(model),
-          source: resolveSource(options.configPath, source),
-          freeBytes,
-          signal,
-          beforeShown: (imported) => record(model, imported),
-          onProgress: (completed, total) => {
-            const now = steadyNow();
-            pace.add(completed - before, now);
-            before = completed;
-            const bytesPerSecond = pace.bytesPerSecond(now);
-            const rest = secondsLeft(total - completed, bytesPerSecond);
-            report({ phase: "importing", completed, total, bytesPerSecond, secondsLeft: rest });
-          },
-        });
+        await replacing(model, signal, { source: { path, stamp }, verify }, (beforeShown) =>
+          importModel({
+            cacheDir,
+            gateway,
+            vouched: inventory.originIn(repoOf(id)),
+            verify,
+            id,
+            source: path,
+            freeBytes,
+            signal,
+            beforeShown,
+            onProgress: (completed, total) => {
+              const now = steadyNow();
+              pace.add(completed - before, now);
+              before = completed;
+              const bytesPerSecond = pace.bytesPerSecond(now);
+              const rest = secondsLeft(total - completed, bytesPerSecond);
+              report({ phase: "importing", completed, total, bytesPerSecond, secondsLeft: rest });
+            },
+          }),
+        );
+        if (verify) options.onVerified(repoOf(id));
       }),
     "model.remove": removalHandler(options),
   };
 }
 
+function hasSameFiles(known: InventoryEntry | undefined, { files }: PulledModel): boolean {
+  const blobs = new Set(known?.files.map(({ blob }) => blob));
+  return files.every(({ blob }) => blobs.has(blob));
+}
+
 function requireId(model: string): ModelId {
   const id = parseModelId(model);
-  if (!id) throw new GatewayError("invalid_request", `${model} is not of the form OWNER/NAME:TAG`);
+  if (!id) throw new GatewayError("invalid_request", `${model} is not of the form ${idForm}`);
   return id;
 }
 

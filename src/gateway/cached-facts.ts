@@ -8,6 +8,7 @@ export interface CachedFacts {
   isCached(upstreamId: string): boolean;
   /** Whether the document keeps it loaded. */
   isPinned(upstreamId: string): boolean;
+  modelOf(upstreamId: string): CachedModel | undefined;
   /** Its own id. */
   idOf(upstreamId: string): string;
   /** Changes with its file; null: nobody knows just now. */
@@ -32,6 +33,7 @@ export function createCachedFacts(lastPass: () => Pass | null, document: () => D
     isCached: (upstreamId) => lastPass()?.observed.cache.state !== "known" || find(upstreamId) !== undefined,
     isPinned: (upstreamId) =>
       document().models.some(({ id, pinned }) => pinned === true && findCached(known(), id)?.upstreamId === upstreamId),
+    modelOf: find,
     idOf: (upstreamId) => find(upstreamId)?.id ?? upstreamId,
     fileOf: (upstreamId) => {
       const model = find(upstreamId);

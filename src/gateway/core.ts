@@ -2,7 +2,6 @@
 // Starts nothing; src/gateway.ts does.
 import { join } from "node:path";
 import type { FastifyBaseLogger } from "fastify";
-import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { Desired } from "../desired/document.ts";
 import { unreadSource } from "../desired/file-source.ts";
@@ -22,8 +21,8 @@ import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
 import type { StateLock } from "../lock.ts";
 import { cacheNow } from "../observe/cache.ts";
-import { createObserver, readPreset } from "../observe/observe.ts";
-import type { CacheSnapshot } from "../plan/observed.ts";
+import type { Damage } from "../observe/damage.ts";
+import { createObserver, routerInputs } from "../observe/observe.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
 import { type Settings, version } from "../settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
@@ -51,6 +50,7 @@ export interface Core extends Kept {
   readonly collector: Collector;
   readonly speechFiles: SpeechStore;
   readonly rpc: Rpc;
+  readonly damage: Damage;
   /** Somebody asks to try again what was given up; and says that a model cache which is missing is gone for good. */
   retry(cacheGone: boolean): void;
   /** The file source found something. */
@@ -125,6 +125,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     now,
     warn,
   });
+  const { scanner, presence, damage } = openCache(cacheDir, inventory);
   const requests = createRequests({
     settings,
     store,
@@ -133,6 +134,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     rpc,
     engine,
     loop: () => loop,
+    damage,
     journal,
     progressAt: (id) => toldOf.get(id) ?? 0,
     now,
@@ -141,7 +143,6 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
   const { admission } = requests;
   admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
   admission.onUse({ begun: () => undefined, over: rpc.workers.settled });
-  const { scanner, presence } = openCache(cacheDir, inventory);
   const speech = createSpeech({
     settings,
     hub,
@@ -153,7 +154,8 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     warn,
   });
   const turns = createRepoTurns();
-  const cachedModels = async (): Promise<CacheSnapshot["models"]> => (await cacheNow(scanner)).models;
+  const cachedModels = async () => (await cacheNow(scanner)).models;
+  const inputs = () => routerInputs(presetPath, scanner);
   const transfers = { cacheDir, gateway: gatewayId, hub, turns };
   const stored = { ...transfers, inventory, now: Date.now, cachedModels };
   const desired = (): Desired => store.current().document;
@@ -180,19 +182,11 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
           end: store.endRemoval,
         },
         isWanted: (id) => desired().models.some((model) => model.id === id),
+        onVerified: damage.forget,
       }),
       "cache.gc": collector.handler,
       ...presetHandlers(presetPath, stateFolder.write, (lines) => tellDisabled(lines, warn, journal)),
-      ...routerHandlers({
-        router,
-        drainer: admission,
-        binary: engine.path,
-        inputs: async () => {
-          const preset = await readPreset(presetPath);
-          if (preset.state === "unknown") throw new GatewayError("preset_unwritable", preset.why);
-          return { preset: preset.value.text, cache: (await cacheNow(scanner)).signature };
-        },
-      }),
+      ...routerHandlers({ router, drainer: admission, binary: engine.path, inputs }),
       ...speechStorage.handlers,
     },
     transfers: settings.transfers,
@@ -211,6 +205,8 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     scanner,
     cacheDir,
     presetPath,
+    configPath,
+    desired,
     router,
     inventory: inventory.entries,
     engine,
@@ -277,6 +273,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     collector,
     speechFiles: speechStorage.files,
     rpc,
+    damage,
     retry: (cacheGone) => {
       if (cacheGone) presence.believe();
       loop.retry();

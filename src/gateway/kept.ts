@@ -8,6 +8,7 @@ import { type Inventory, openInventory } from "../execute/inventory.ts";
 import { type LastUsed, openLastUsed } from "../execute/last-used.ts";
 import { type CacheScanner, createCacheScanner } from "../observe/cache.ts";
 import { type CachePresence, createCachePresence } from "../observe/cache-presence.ts";
+import { createDamage, type Damage } from "../observe/damage.ts";
 
 export interface Kept {
   readonly stateFolder: StateFolder;
@@ -61,10 +62,11 @@ export async function unlessDiskRefuses(logger: FastifyBaseLogger, work: () => P
 export function openCache(
   cacheDir: string,
   inventory: Inventory,
-): { readonly scanner: CacheScanner; readonly presence: CachePresence } {
+): { readonly scanner: CacheScanner; readonly presence: CachePresence; readonly damage: Damage } {
   const presence = createCachePresence(cacheDir, () => ({
     count: inventory.entries().length,
     place: inventory.place(),
   }));
-  return { scanner: createCacheScanner(cacheDir, presence, inventory.entries), presence };
+  const damage = createDamage(inventory.entries);
+  return { scanner: createCacheScanner(cacheDir, presence, inventory.entries, damage.has), presence, damage };
 }

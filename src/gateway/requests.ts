@@ -1,11 +1,12 @@
 // What requests meet with, wired: who is let in to which model, and what is told of those who wait. Starts nothing.
-import { GatewayError } from "../core/errors.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { EngineSource } from "../engines/engine-source.ts";
 import type { Router } from "../engines/router.ts";
 import { type Admission, createAdmission } from "../http/admission.ts";
 import type { Changes } from "../http/changes.ts";
-import type { Observed } from "../plan/observed.ts";
+import type { Damage } from "../observe/damage.ts";
+import type { CachedModel, Observed } from "../plan/observed.ts";
 import type { Loop } from "../reconcile/loop.ts";
 import type { Settings } from "../settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
@@ -33,6 +34,7 @@ export function createRequests(options: {
   readonly rpc: Rpc;
   readonly engine: EngineSource;
   readonly loop: () => Loop;
+  readonly damage: Pick<Damage, "check">;
   readonly journal: Journal;
   readonly progressAt: (id: string) => number;
   readonly now: () => number;
@@ -59,7 +61,10 @@ export function createRequests(options: {
       const problem = engine.problem();
       return problem && new GatewayError("engine_missing", problem.message);
     },
-    onFailing: () => loop().wake("load failed"),
+    onFailing: (id) => {
+      void checkFiles(facts.modelOf(id));
+      loop().wake("load failed");
+    },
     onDrained: (model, cut) => {
       const { drainMs } = settings;
       if (cut > 0) journal.record("drain", { model: facts.idOf(model), reason: "DrainTimedOut", cut, drainMs });
@@ -67,6 +72,19 @@ export function createRequests(options: {
     },
     now: options.now,
   });
+
+  /** A model that fails to load may be damaged; the next pass fetches it again then. */
+  async function checkFiles(model: CachedModel | undefined): Promise<void> {
+    try {
+      if (!model || !(await options.damage.check(model))) return;
+      logger.warn({ model: model.id }, "model file is damaged");
+      loop().wake("damaged file");
+    } catch (error) {
+      if (toGatewayError(error).code === "cancelled") return;
+      logger.warn({ model: model?.id, error: String(error) }, "model files were not checked");
+    }
+  }
+
   let wasAway = false;
   return {
     admission,

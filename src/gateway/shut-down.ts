@@ -39,6 +39,7 @@ export async function shutDown(deps: ShutDownDeps): Promise<void> {
   stopping.abort();
   deps.idle.stop();
   rpc.workers.stop();
+  deps.core.damage.close();
   const acting = step(
     async () => deps.files?.close(),
     loop.stop,

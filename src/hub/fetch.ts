@@ -1,12 +1,14 @@
 // The files of one model that the cache lacks: the room they need, one download after the other, and what is told of it.
 // Links nothing.
+import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { type ModelId, repoOf } from "../core/ids.ts";
 import { steadyNow } from "../core/steady.ts";
 import { makeFolder } from "../desired/folder.ts";
 import type { HubClient } from "./client.ts";
 import { type DownloadTuning, downloadBlob } from "./download.ts";
 import { cacheError, cancelled } from "./errors.ts";
-import { type CachedFile, partialPath, snapshotsFolder } from "./layout.ts";
+import { isGguf } from "./gguf-metadata.ts";
+import { blobPath, type CachedFile, partialPath, snapshotsFolder } from "./layout.ts";
 import { type Origin, type OriginOptions, originOf } from "./origin.ts";
 import { createPace, type Pace, secondsLeft } from "./pace.ts";
 import { type Owner, thisOwner } from "./partial-owner.ts";
@@ -29,7 +31,7 @@ export interface FetchOptions extends KeepRules, OriginOptions {
 /** Progress of one file is told at most this often, in milliseconds. */
 const progressEvery = 100;
 
-/** Answers with the files as they lie there. Throws `hub_*`, `checksum_mismatch`, `disk_full`, `cache_unwritable`, `cancelled`. */
+/** Answers with the files as they lie there. Throws `hub_*`, `checksum_mismatch`, `not_a_model`, `disk_full`, `cache_unwritable`, `cancelled`. */
 export async function fetchFiles(
   options: FetchOptions,
   repo: string,
@@ -70,17 +72,23 @@ export async function fetchFiles(
   let done = bytesOf([...origins.keys()]);
   let downloadedBytes = 0;
   try {
-    for (const file of origins.keys()) options.onProgress(progressOf(file, file.size, done, totalBytes));
+    for (const file of origins.keys()) {
+      options.onProgress(progressOf(file, file.size, done, totalBytes));
+      await requireGguf(cacheDir, repo, file);
+    }
     for (const file of missing) {
       downloadedBytes += await fetchFile(options, { ...turn, file, done });
       fresh.push(file);
+      await requireGguf(cacheDir, repo, file);
       done += file.size;
     }
     // Nobody wants it any more: it is not shown then.
     if (signal.aborted) throw cancelled(repo);
   } catch (error) {
-    // Whole shards stay for the next try, where there will be one.
-    if (!keeps(options, signal)) await discardBlobs(cacheDir, repo, fresh.map(blobName), self);
+    // Whole shards stay for the next try, if there is one. A file that is no model fails every try.
+    const isWorthless = toGatewayError(error).code === "not_a_model";
+    if (isWorthless) await discardBlobs(cacheDir, repo, files.map(blobName), self);
+    else if (!keeps(options, signal)) await discardBlobs(cacheDir, repo, fresh.map(blobName), self);
     await removeEmptyFolders(cacheDir, repo);
     throw error;
   }
@@ -90,6 +98,12 @@ export async function fetchFiles(
     downloadedBytes,
     resumedBytes,
   };
+}
+
+/** The checksum only proves that the bytes are the hub's: a web page named `.gguf` was pulled with `success`. */
+async function requireGguf(cacheDir: string, repo: string, file: HubFile): Promise<void> {
+  if (!/\.gguf$/i.test(file.path) || (await isGguf(blobPath(cacheDir, repo, blobName(file))))) return;
+  throw new GatewayError("not_a_model", `${file.path} of ${repo} is no GGUF file`);
 }
 
 interface FileTurn {

@@ -2,7 +2,7 @@
 // No length is believed before the bytes it promises are known to be there, and no file is read beyond a budget.
 import { type FileHandle, open, stat } from "node:fs/promises";
 
-export const ggufMagic = 0x46554747;
+const ggufMagic = 0x46554747;
 
 const firstRead = 64 * 1024;
 const furtherRead = 1024 * 1024;

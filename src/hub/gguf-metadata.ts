@@ -1,7 +1,6 @@
 // Reads the few facts that each scan of the cache wants from the head of a GGUF file, and no byte more than they need.
 // Files come from anywhere; see gguf-cursor.ts for what is believed of them.
-import { open } from "node:fs/promises";
-import { type Cursor, type GgufHead, ggufMagic, readGguf } from "./gguf-cursor.ts";
+import { type Cursor, type GgufHead, readGguf } from "./gguf-cursor.ts";
 import { countOf, isScalar, readScalar, readText, skipValue, stringType, tooLong } from "./gguf-values.ts";
 
 export interface GgufMetadata {
@@ -28,15 +27,18 @@ export function readGgufMetadata(path: string): Promise<GgufMetadata | null> {
   return readGguf(path, readFacts);
 }
 
-/** Whether a file begins as every GGUF does. */
-export async function hasGgufMagic(path: string): Promise<boolean> {
-  const handle = await open(path, "r");
-  try {
-    const head = Buffer.alloc(4);
-    return (await handle.read(head, 0, 4, 0)).bytesRead === 4 && head.readUInt32LE(0) === ggufMagic;
-  } finally {
-    await handle.close();
+/** Whether a file has the head of a GGUF, with all the pairs that it promises. A later shard has next to none. */
+export async function isGguf(path: string): Promise<boolean> {
+  return (await readGguf(path, hasAllPairs)) === true;
+}
+
+async function hasAllPairs({ cursor, pairs }: GgufHead): Promise<boolean> {
+  for (let pair = 0; pair < pairs; pair += 1) {
+    const key = await readText(cursor, longestKey);
+    const isThere = typeof key === "string" && (await cursor.ensure(4)) && (await skipValue(cursor, cursor.uint32()));
+    if (!isThere) return cursor.isSpent();
   }
+  return true;
 }
 
 interface Facts {

@@ -1,17 +1,18 @@
 // Brings a local .gguf file into the cache, as if it had been pulled. Reads the source, never changes or moves it.
 import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { basename } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { inferTag, type ModelId, repoOf, shardOf } from "../core/ids.ts";
+import { inferTag, type ModelId, repoOf } from "../core/ids.ts";
 import { makeFolder } from "../desired/folder.ts";
 import { cacheError, cancelled } from "./errors.ts";
 import { coveredBytes, gapsOf } from "./extents.ts";
 import { modelName } from "./fetch.ts";
-import { hasGgufMagic } from "./gguf-metadata.ts";
+import { isGguf } from "./gguf-metadata.ts";
 import { hashFile } from "./hash.ts";
 import { holdPath } from "./in-use.ts";
-import { type CachedFile, partialPath, snapshotsFolder } from "./layout.ts";
+import { type CachedFile, isSafePath, partialPath, snapshotsFolder } from "./layout.ts";
 import { linkSnapshot, readRef, writeRef } from "./link.ts";
 import { readPieces } from "./local-pieces.ts";
 import { type OriginOptions, originOf } from "./origin.ts";
@@ -21,6 +22,7 @@ import { bytesOf } from "./progress.ts";
 import type { PulledModel } from "./pull.ts";
 import { createRoom } from "./room.ts";
 import type { HubFile } from "./select.ts";
+import { shardPaths } from "./source-file.ts";
 import { type BlobOrder, keeps, storeBlob } from "./store-blob.ts";
 import { discardBlobs, removeEmptyFolders } from "./tidy.ts";
 
@@ -47,7 +49,7 @@ export async function importModel(options: ImportOptions): Promise<PulledModel> 
   const sizes = await Promise.all(sources.map(sizeOf));
   const total = sizes.reduce((sum, size) => sum + size, 0);
   for (const source of sources) {
-    if (!(await hasGgufMagic(source))) throw new GatewayError("not_a_model", `${source} is no GGUF file`);
+    if (!(await isGguf(source))) throw new GatewayError("not_a_model", `${source} is no GGUF file`);
   }
   const releases: (() => void)[] = [];
   const files: CachedFile[] = [];
@@ -156,20 +158,16 @@ async function storeCopy(
   await storeBlob(order);
 }
 
-function shardPaths(source: string): string[] {
-  const shard = shardOf(source);
-  if (!shard) return [source];
-  return Array.from({ length: shard.count }, (_, index) =>
-    source.replace(/-\d{5}-of-/, `-${String(index + 1).padStart(5, "0")}-of-`),
-  );
-}
-
 async function sizeOf(source: string): Promise<number> {
   try {
     const entry = await stat(source);
+    await access(source, constants.R_OK);
     if (entry.isFile()) return entry.size;
   } catch (error) {
-    if (systemCode(error) === undefined) throw error;
+    const code = systemCode(error);
+    if (code === undefined) throw error;
+    if (code !== "ENOENT" && code !== "ENOTDIR")
+      throw new GatewayError("source_missing", `${source} cannot be read (${code})`, { cause: error });
   }
   throw new GatewayError("source_missing", `${source} is not there`);
 }
@@ -181,7 +179,9 @@ function fileNameFor(id: ModelId, source: string): string {
   if (file.endsWith(".gguf") && inferTag(file).toLowerCase() === id.tag.toLowerCase()) return file;
   const suffix = /-\d{5}-of-\d{5}(?=\.gguf$)/i.exec(file)?.[0] ?? "";
   const plain = `${id.name}-${id.tag}${suffix}.gguf`;
-  return inferTag(plain).toLowerCase() === id.tag.toLowerCase() ? plain : `${id.tag}${suffix}.gguf`;
+  return isSafePath(plain) && inferTag(plain).toLowerCase() === id.tag.toLowerCase()
+    ? plain
+    : `${id.tag}${suffix}.gguf`;
 }
 
 function hubFile({ path, size, blob }: CachedFile): HubFile {
@@ -192,9 +192,4 @@ function hubFile({ path, size, blob }: CachedFile): HubFile {
 async function stampOf(source: string): Promise<string> {
   const { ino, size, mtimeMs } = await stat(source);
   return `${ino}:${size}:${mtimeMs}`;
-}
-
-/** Folder-relative sources belong to the folder of gateway.yaml. */
-export function resolveSource(configPath: string, source: string): string {
-  return resolve(dirname(configPath), source);
 }

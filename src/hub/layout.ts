@@ -24,18 +24,22 @@ export interface CachedFile {
   readonly found?: true;
 }
 
-/** Whether a path from outside stays inside the folder that it is joined to, on every platform. */
+/** Whether a path from outside stays inside the folder that it is joined to, on every platform, and fits into it. */
 export function isSafePath(path: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what is being refused
   if (path === "" || /[\\\u0000-\u001f:]/.test(path)) return false;
-  return path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
+  return path.split("/").every((part) => part !== "" && part !== "." && part !== ".." && byteLength(part) <= 255);
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).length;
 }
 
 function checkPath(path: string): string {
   if (isSafePath(path)) return path;
   throw new GatewayError(
     "not_supported",
-    `The hub names a file that would not stay in its folder: ${JSON.stringify(path)}.`,
+    `The hub names a file that would leave its folder, or whose name exceeds 255 bytes: ${JSON.stringify(path)}.`,
   );
 }
 

@@ -15,7 +15,7 @@ export interface OriginOptions {
   /** What an earlier check of a blob of this name found, as far as it is remembered; others are hashed. */
   readonly vouched?: (blob: string) => Origin | undefined;
   /** Hash those too that somebody vouches for. */
-  readonly verify?: boolean;
+  readonly verify?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -45,7 +45,7 @@ export interface PullOptions extends FetchOptions {
   readonly beforeShown?: (model: PulledModel) => Promise<void>;
 }
 
-/** Throws `hub_*`, `quant_*`, `checksum_mismatch`, `disk_full`, `cache_unwritable`, `cancelled`. */
+/** Throws `hub_*`, `quant_*`, `checksum_mismatch`, `not_a_model`, `disk_full`, `cache_unwritable`, `cancelled`. */
 export async function pullModel(options: PullOptions): Promise<PullResult> {
   const repo = repoOf(options.id);
   const revision = options.revision ?? "main";

@@ -10,6 +10,8 @@ export interface SnapshotFile {
   readonly modifiedAt: number;
   /** Name of the blob that it links to; null for a plain file. */
   readonly blob: string | null;
+  /** Why its content is known to be wrong; null: it is not. */
+  readonly damage: string | null;
 }
 
 export interface Snapshot {
@@ -98,7 +100,7 @@ function groupKey(path: string): string {
 function isComplete(files: readonly SnapshotFile[]): boolean {
   const count = shardOf(files[0]?.path ?? "")?.count ?? 1;
   const inOrder = files.every((file, index) => (shardOf(file.path)?.index ?? 1) === index + 1);
-  return files.length === count && inOrder && files.every((file) => file.size !== null);
+  return files.length === count && inOrder && files.every((file) => file.size !== null && file.damage === null);
 }
 
 function chooseProjector(files: readonly SnapshotFile[]): SnapshotFile | null {
@@ -138,6 +140,11 @@ function numbered(name: string, joint: string, isFree: (candidate: string) => bo
 
 function firstPath(group: Pick<ModelGroup, "files">): string {
   return group.files[0]?.path ?? "";
+}
+
+/** Identifies a file's content: changes when the file is written. */
+export function contentKey(repo: string, commit: string, { path, blob, size, modifiedAt }: SnapshotFile): string {
+  return `${repo} ${blob ?? `${commit}/${path}`} ${size} ${modifiedAt}`;
 }
 
 /** Other names of a model in its repository: its file's name, and the router's tag. */

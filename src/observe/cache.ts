@@ -1,12 +1,28 @@
 // Reads the hub cache folder: its models, and a signature of what the router could serve. Writes nothing.
 import { createHash } from "node:crypto";
-import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { type GgufMetadata, readGgufMetadata } from "../hub/gguf-metadata.ts";
-import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable } from "../plan/observed.ts";
-import { aliasTags, groupModels, type ModelGroup, type Snapshot, type SnapshotFile } from "./cache-layout.ts";
+import {
+  type CachedModel,
+  type CacheSnapshot,
+  type InventoryEntry,
+  type Knowable,
+  storedFile,
+} from "../plan/observed.ts";
+import { faultsIn } from "./cache-faults.ts";
+import {
+  aliasTags,
+  contentKey,
+  groupModels,
+  type ModelGroup,
+  type Snapshot,
+  type SnapshotFile,
+} from "./cache-layout.ts";
 import { type CachePresence, createCachePresence } from "./cache-presence.ts";
+import type { Damage } from "./damage.ts";
+import { ignoreDangling, isAbsent, readSnapshot } from "./snapshot-files.ts";
 
 export interface CacheScanner {
   scan(): Promise<Knowable<CacheSnapshot>>;
@@ -21,15 +37,15 @@ export async function cacheNow(scanner: CacheScanner): Promise<CacheSnapshot> {
 
 /** How many repositories are read at once: enough to keep the disk busy, few enough to leave it to others. */
 const parallelRepos = 8;
-const deepestFolder = 6;
 
 /** `inventory`: what was pulled at a revision of its own is served from there, and not as refs/main has it. */
 export function createCacheScanner(
   cacheDir: string,
   presence: CachePresence = createCachePresence(cacheDir, () => ({ count: 0, place: null })),
   inventory: () => readonly InventoryEntry[] = () => [],
+  isDamaged: Damage["has"] = () => false,
 ): CacheScanner {
-  // By content (blob name; the path of a plain file) with size and time, as a damaged blob is mended under the same name.
+  // By content, as a damaged blob is mended under the same name.
   const metadata = new Map<string, GgufMetadata | null>();
 
   async function scan(): Promise<Knowable<CacheSnapshot>> {
@@ -43,7 +59,7 @@ export function createCacheScanner(
       const isAbsent = systemCode(error) === "ENOENT";
       const doubt = isAbsent ? presence.doubt(null, 0) : null;
       if (isAbsent && doubt === null)
-        return { state: "known", value: { models: [], signature: "empty", unreadable: [] } };
+        return { state: "known", value: { models: [], signature: "empty", unreadable: [], faults: [], whole: [] } };
       const why = `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})`;
       return { state: "unknown", why: doubt ?? why };
     }
@@ -53,11 +69,15 @@ export function createCacheScanner(
     const models: CachedModel[] = [];
     const hash = createHash("sha256");
     const unreadable: string[] = [];
+    const faults: string[] = [];
+    const whole: string[] = [];
     const used = new Set<string>();
     const identity = await identityOf(cacheDir);
     const found = await mapLimited(repos, parallelRepos, async (folder) => {
       const repo = folder.slice("models--".length).replace("--", "/");
-      return { repo, read: await readRepo(join(cacheDir, folder), repo, used) };
+      const root = join(cacheDir, folder);
+      const own = await faultsIn(root);
+      return { folder, repo, own, read: await readRepo(root, repo, own.length === 0, used) };
     });
     // Of a cache that went while it was read the models would seem deleted, and be pulled again into its place.
     if (identity === null || identity !== (await identityOf(cacheDir))) {
@@ -65,30 +85,35 @@ export function createCacheScanner(
       metadata.clear();
       return { state: "unknown", why: `the model cache ${cacheDir} went away while it was read` };
     }
-    for (const { repo, read } of found) {
+    for (const { folder, repo, own, read } of found) {
       if (read === null) unreadable.push(repo);
       else models.push(...read.models);
-      hash.update(read?.signature ?? repo);
+      if (own.length === 0) whole.push(folder);
+      faults.push(...own);
+      hash.update(JSON.stringify([read?.signature ?? repo, own.length === 0]));
     }
     for (const key of metadata.keys()) if (!used.has(key)) metadata.delete(key);
-    return { state: "known", value: { models, signature: hash.digest("hex").slice(0, 16), unreadable, place } };
+    const signature = hash.digest("hex").slice(0, 16);
+    return { state: "known", value: { models, signature, unreadable, faults, whole, place } };
   }
 
   async function readRepo(
     root: string,
     repo: string,
+    isWhole: boolean,
     used: Set<string>,
   ): Promise<{ models: CachedModel[]; signature: string } | null> {
     try {
       const main = await readRef(join(root, "refs", "main"));
       const commits = await listFolders(join(root, "snapshots"));
       const snapshots = await Promise.all(
-        commits.map((commit) => readSnapshot(join(root, "snapshots", commit), commit)),
+        commits.map(async (commit) => judged(repo, await readSnapshot(join(root, "snapshots", commit), commit))),
       );
       const ordered = snapshots.toSorted(
         (a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a),
       );
-      const groups = groupModels(ordered, main, pinnedFiles(repo, inventory()));
+      // The router does not see a repository with faults, so it lists none of its models by itself.
+      const groups = groupModels(ordered, isWhole ? main : null, pinnedFiles(repo, inventory()));
       const models = await Promise.all(groups.map((group) => describe(root, repo, group, used)));
       return { models, signature: JSON.stringify([repo, main, ordered]) };
     } catch (error) {
@@ -98,11 +123,22 @@ export function createCacheScanner(
     }
   }
 
+  function judged(repo: string, { commit, files }: Snapshot): Snapshot {
+    return { commit, files: files.map((file) => ({ ...file, damage: damageOf(repo, commit, file) })) };
+  }
+
+  function damageOf(repo: string, commit: string, file: SnapshotFile): string | null {
+    const { path, size } = file;
+    const stored = size === null ? undefined : storedFile(inventory(), { repo, commit, ...file });
+    if (stored && stored.size !== size) return `${path} has ${size} bytes instead of ${stored.size}`;
+    return isDamaged(contentKey(repo, commit, file)) ? `${path} is not what its checksum says` : null;
+  }
+
   async function describe(root: string, repo: string, group: ModelGroup, used: Set<string>): Promise<CachedModel> {
     const folder = join(root, "snapshots", group.commit);
     const files = group.files.map((file) => join(folder, file.path));
     const [first] = group.files;
-    const key = `${first?.blob ?? files[0] ?? ""}:${first?.size ?? 0}:${first?.modifiedAt ?? 0}`;
+    const key = first ? contentKey(repo, group.commit, first) : "";
     used.add(key);
     let read = metadata.get(key);
     if (read === undefined && group.complete && files[0] !== undefined) {
@@ -121,6 +157,7 @@ export function createCacheScanner(
       blobs: group.files.map((file) => file.blob),
       bytes: group.files.reduce((sum, file) => sum + (file.size ?? 0), 0),
       complete: group.complete,
+      damage: [...group.files, group.projector].find((file) => (file?.damage ?? null) !== null)?.damage ?? null,
       projector: group.projector ? join(folder, group.projector.path) : null,
       nCtxTrain: read?.contextLength ?? null,
       modifiedAt: Math.max(...group.files.map((file) => file.modifiedAt)),
@@ -154,7 +191,7 @@ async function readRef(path: string): Promise<string | null> {
   try {
     return (await readFile(path, "utf8")).trim();
   } catch (error) {
-    if (isAbsent(error)) return null;
+    if (isAbsent(error) || systemCode(error) === "ELOOP") return null;
     throw error;
   }
 }
@@ -167,48 +204,6 @@ async function listFolders(path: string): Promise<string[]> {
     if (isAbsent(error)) return [];
     throw error;
   }
-}
-
-/** Gone between two looks, or never there, or a file where a folder should be: other tools tidy up meanwhile. */
-function isAbsent(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "");
-}
-
-async function readSnapshot(root: string, commit: string): Promise<Snapshot> {
-  const files: SnapshotFile[] = [];
-  async function walk(folder: string, prefix: string, depth: number): Promise<void> {
-    const entries = await readdir(folder, { withFileTypes: true });
-    await Promise.all(
-      entries.map(async (entry) => {
-        if (entry.isDirectory()) {
-          if (depth < deepestFolder) await walk(join(folder, entry.name), `${prefix}${entry.name}/`, depth + 1);
-        } else if (entry.name.endsWith(".gguf")) {
-          const file = await readFileEntry(join(folder, entry.name), `${prefix}${entry.name}`, entry.isSymbolicLink());
-          if (file) files.push(file);
-        }
-      }),
-    );
-  }
-  await walk(root, "", 0);
-  return { commit, files: files.toSorted((a, b) => (a.path < b.path ? -1 : 1)) };
-}
-
-/** Null where it went between two looks: that is an ordinary removal, and no folder that cannot be read. */
-async function readFileEntry(path: string, relative: string, isLink: boolean): Promise<SnapshotFile | null> {
-  try {
-    const blob = isLink ? basename(await readlink(path)) : null;
-    const target = await stat(path).catch(ignoreDangling);
-    const { mtimeMs } = target ?? (await lstat(path));
-    return { path: relative, size: target?.isFile() ? target.size : null, modifiedAt: mtimeMs, blob };
-  } catch (error) {
-    if (isAbsent(error)) return null;
-    throw error;
-  }
-}
-
-function ignoreDangling(error: unknown): null {
-  if (isAbsent(error) || systemCode(error) === "ELOOP") return null;
-  throw error;
 }
 
 /** Runs a task for each item, a few at a time; results in the items' order. */

@@ -1,13 +1,15 @@
 // Takes the snapshot that the planner works on. Changes nothing; what cannot be read is unknown.
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { systemCode } from "../core/errors.ts";
+import { GatewayError, systemCode } from "../core/errors.ts";
 import { readIfPresent } from "../desired/atomic-file.ts";
+import type { Desired } from "../desired/document.ts";
 import type { EngineSource } from "../engines/engine-source.ts";
-import type { Router } from "../engines/router.ts";
+import type { Router, RouterInputs } from "../engines/router.ts";
+import { resolveSource, sourceStamp } from "../hub/source-file.ts";
 import type { InventoryEntry, Knowable, Observed, SpeechObserved } from "../plan/observed.ts";
 import { emptyPreset, type PresetFile, parsePreset } from "../plan/preset-file.ts";
-import type { CacheScanner } from "./cache.ts";
+import { type CacheScanner, cacheNow } from "./cache.ts";
 import type { Workers } from "./workers.ts";
 
 export interface Observer {
@@ -18,6 +20,8 @@ export function createObserver(options: {
   readonly scanner: CacheScanner;
   readonly cacheDir: string;
   readonly presetPath: string;
+  readonly configPath: string;
+  readonly desired: () => Desired;
   readonly router: Router;
   readonly inventory: () => readonly InventoryEntry[];
   readonly engine: Pick<EngineSource, "state" | "look">;
@@ -29,11 +33,12 @@ export function createObserver(options: {
 }): Observer {
   return {
     observe: async () => {
-      const [cache, preset, freeBytes, speech] = await Promise.all([
+      const [cache, preset, freeBytes, speech, sources] = await Promise.all([
         options.scanner.scan(),
         readPreset(options.presetPath),
         readFreeBytes(options.cacheDir),
         options.speech(),
+        readSources(options.configPath, options.desired()),
         options.router.refresh(),
         options.engine.look().then((isNew) => isNew && options.onNewEngine()),
       ]);
@@ -42,6 +47,7 @@ export function createObserver(options: {
         preset,
         freeBytes,
         speech,
+        sources,
         workers: options.workers
           ? { state: "known", value: options.workers.snapshot() }
           : { state: "unknown", why: "no gateway runs that would watch the workers" },
@@ -50,6 +56,24 @@ export function createObserver(options: {
       };
     },
   };
+}
+
+/** The document's local files as they are now. */
+export async function readSources(configPath: string, { models }: Desired): Promise<Observed["sources"]> {
+  const sources = [...new Set(models.flatMap(({ source }) => source ?? []))];
+  const found = sources.map(async (source) => {
+    const path = resolveSource(configPath, source);
+    return [source, { path, stamp: await sourceStamp(path) }] as const;
+  });
+  return new Map(await Promise.all(found));
+}
+
+/** What the router is about to read. Errors: `preset_unwritable`, `cache_unwritable` where it cannot be read. */
+export async function routerInputs(presetPath: string, scanner: CacheScanner): Promise<RouterInputs> {
+  const preset = await readPreset(presetPath);
+  if (preset.state === "unknown") throw new GatewayError("preset_unwritable", preset.why);
+  const { signature, whole } = await cacheNow(scanner);
+  return { preset: preset.value.text, cache: signature, repos: whole };
 }
 
 export async function readPreset(path: string): Promise<Knowable<PresetFile>> {

@@ -36,9 +36,15 @@ interface ActionBase {
 }
 
 export type Action = ActionBase &
+  /** `verify`: cached files are hashed again, as one is damaged. */
   (
-    | { readonly kind: "model.pull"; readonly model: string; readonly revision: string | undefined }
-    | { readonly kind: "model.import"; readonly model: string; readonly source: string }
+    | {
+        readonly kind: "model.pull";
+        readonly model: string;
+        readonly revision: string | undefined;
+        readonly verify?: boolean;
+      }
+    | { readonly kind: "model.import"; readonly model: string; readonly source: string; readonly verify?: boolean }
     /** `requested`: by somebody, whoever put it there; else only what the inventory says is ours goes. */
     | { readonly kind: "model.remove"; readonly model: string; readonly requested: boolean }
     /** Never planned: somebody asks for it. */

@@ -26,8 +26,10 @@ export interface CachedModel {
   /** Of each file the name of the blob that it links to; null for a plain file. */
   readonly blobs: readonly (string | null)[];
   readonly bytes: number;
-  /** Every shard is there and no link dangles. */
+  /** Every shard is there and whole. */
   readonly complete: boolean;
+  /** Which of its files (projector included) is damaged, and how; null: none is known to be. */
+  readonly damage: string | null;
   /** Absolute path of the vision projector beside it. */
   readonly projector: string | null;
   /** Trained context in tokens, from the file's metadata. */
@@ -50,6 +52,10 @@ export interface CacheSnapshot {
   readonly signature: string;
   /** Repositories (`owner/name`) whose folder could not be read: what they hold is unknown. */
   readonly unreadable: readonly string[];
+  /** What cannot be read in the repositories, each as `PATH (CODE)`. */
+  readonly faults: readonly string[];
+  /** Folders of the repositories without a fault: the router sees only these. */
+  readonly whole: readonly string[];
   /** Device and number of its folder: another disk in its place has others. Null or absent: not known. */
   readonly place?: string | null;
 }
@@ -102,12 +108,21 @@ export interface InventoryEntry {
     readonly found?: true;
   }[];
   readonly addedAt: string;
+  /** The local file that it was imported from, as it was then. */
+  readonly source?: SourceFile;
   /** The document once said `keep`: never pruned. */
   readonly keep: boolean;
   /** ISO 8601: since when the document does not name it; absent: it does, or that was not noted yet. */
   readonly leftAt?: string;
   /** What it was before: files of ours that may still lie in older revisions. */
   readonly former?: readonly FormerRevision[];
+}
+
+export interface SourceFile {
+  /** Absolute. */
+  readonly path: string;
+  /** Changes with its size and its time. */
+  readonly stamp: string;
 }
 
 export type FormerRevision = Pick<InventoryEntry, "commit" | "files">;
@@ -196,6 +211,8 @@ export interface Observed {
   readonly freeBytes: Knowable<number>;
   readonly speech: SpeechObserved;
   readonly workers: Knowable<WorkersSnapshot>;
+  /** The document's local files, by the words of the document; `stamp` null: not there. */
+  readonly sources: ReadonlyMap<string, { readonly path: string; readonly stamp: string | null }>;
 }
 
 /** Ids of the models that have a process, or are about to. */
@@ -237,6 +254,17 @@ function indexOf(models: readonly CachedModel[]): ModelIndex {
 export function isOfRepo(id: string, repos: readonly string[]): boolean {
   const repo = id.slice(0, id.indexOf(":")).toLowerCase();
   return repos.some((other) => other.toLowerCase() === repo);
+}
+
+/** The inventory's record of a cached file: by its blob, or by its place if it is no link. */
+export function storedFile(
+  inventory: readonly InventoryEntry[],
+  file: { readonly repo: string; readonly commit: string; readonly path: string; readonly blob: string | null },
+): InventoryEntry["files"][number] | undefined {
+  const revisions = inventory.flatMap((entry) => (entry.repo === file.repo ? [entry, ...(entry.former ?? [])] : []));
+  return revisions
+    .flatMap(({ commit, files }) => (file.blob !== null || commit === file.commit ? files : []))
+    .find(({ path, blob }) => (file.blob === null ? path === file.path : blob === file.blob));
 }
 
 /**

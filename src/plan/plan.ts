@@ -19,15 +19,16 @@ import { duePrunes, planPruned } from "./prune.ts";
 import { type Going, isMarked, isPresent, modelsToGo, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
 import { createRoomCheck, noNeeds } from "./room.ts";
+import { sourceState } from "./sources.ts";
 import { planSpeech } from "./speech.ts";
-import { reloadTookEffect, wantedSections } from "./wanted-preset.ts";
+import { note, reloadTookEffect, wantedSections } from "./wanted-preset.ts";
 import { onlyTakesBack, presetEndpoints, wantedWorkers } from "./workers.ts";
 
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
   const { needs = noNeeds } = context;
   const going = modelsToGo(desired, observed, context.now);
   const findings = new Map<string, string>();
-  const models = [...planModels(desired, observed), ...planRequested(going.requested, observed).map(now)];
+  const models = [...planModels(desired, observed, findings), ...planRequested(going.requested, observed).map(now)];
   const due = duePrunes(going.pruned, models, context);
   const engine = planEngine(desired, observed, [...going.requested, ...due], findings, context);
   const speech = planSpeech(desired, observed, findings, context.now);
@@ -66,14 +67,25 @@ function now(action: Action): Candidate {
   return { action, notBefore: 0 };
 }
 
-function planModels(desired: Desired, observed: Observed): Candidate[] {
+function planModels(desired: Desired, observed: Observed, findings: Map<string, string>): Candidate[] {
   if (observed.cache.state === "unknown") return [];
   const { models, unreadable } = observed.cache.value;
   return desired.models
     .filter((model) => !isOfRepo(model.id, unreadable))
     .flatMap((model) => {
-      if (!isPresent(models, model)) return now(fetchAction(model));
-      return isOfAnotherRevision(model, observed) ? now(revisionAction(model)) : [];
+      const cached = findCached(models, model.id);
+      const disrupts = loadedNow(observed).filter((id) => id === cached?.upstreamId);
+      const { damage = null } = cached ?? {};
+      if (damage !== null) {
+        const action = fetchAction(model);
+        const message = `${action.message} again, as ${damage}`;
+        return now({ ...action, verify: true, reason: "ModelDamaged", message, disrupts });
+      }
+      if (!cached || !isPresent(models, model)) return now(fetchAction(model));
+      const source = sourceState(model, observed);
+      if (source === "changed") return now({ ...fetchAction(model), reason: "SourceChanged", disrupts });
+      if (source === "missing") note(findings, cached.id, `${model.id}: its source ${model.source} is not there`);
+      return isOfAnotherRevision(model, observed) ? now({ ...revisionAction(model), disrupts }) : [];
     });
 }
 
@@ -90,7 +102,9 @@ function isOfAnotherRevision({ id, source, revision }: DesiredModel, { cache, in
   return isCommit(revision) && cached !== undefined && cached.commit !== revision;
 }
 
-function revisionAction({ id, revision }: DesiredModel): Action {
+type Fetch = Extract<Action, { kind: "model.pull" | "model.import" }>;
+
+function revisionAction({ id, revision }: DesiredModel): Fetch {
   const message = `pull ${id} at ${revision}`;
   return {
     kind: "model.pull",
@@ -103,7 +117,7 @@ function revisionAction({ id, revision }: DesiredModel): Action {
   };
 }
 
-function fetchAction({ id, source, revision }: DesiredModel): Action {
+function fetchAction({ id, source, revision }: DesiredModel): Fetch {
   const base = { key: `model/${id}`, model: id, disrupts: [] };
   if (source !== undefined) {
     return { ...base, kind: "model.import", source, reason: "ModelAbsent", message: `import ${id} from ${source}` };

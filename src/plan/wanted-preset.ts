@@ -43,7 +43,7 @@ export function wantedSections(
   return [{ name: "*", values: globalValues(desired, endpoints, knownOptions, findings) }, ...sections];
 }
 
-function note(findings: Map<string, string>, subject: string, text: string): void {
+export function note(findings: Map<string, string>, subject: string, text: string): void {
   const earlier = findings.get(subject);
   findings.set(subject, earlier === undefined ? text : `${earlier}; ${text}`);
 }

@@ -7,6 +7,7 @@ import type { SourceStatus } from "../desired/parse.ts";
 import type { BackoffEntry, HeldAction, Plan } from "../plan/actions.ts";
 import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
+import { sourceState } from "../plan/sources.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
 import { type Condition, type Finding, finding } from "./finding.ts";
 import { drained, loadFailing, type RequestFacts } from "./requests.ts";
@@ -37,6 +38,9 @@ export interface StatusInput {
   readonly command: OwnCommand;
 }
 
+/** Unreadable paths in a message. */
+const mostNamed = 10;
+
 /** Below this the next pull is likely to fail. */
 const lowDiskBytes = 512 * 1024 * 1024;
 
@@ -48,6 +52,7 @@ export function gatewayFindings(input: StatusInput): Finding[] {
     reconciling(input),
     stalled(input),
     routerReady(input),
+    cacheReadable(input),
     diskRoom(input),
     hubReachable(input),
     workersReady(input.desired, input.observed),
@@ -92,8 +97,8 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
   const prunes = plan.held.filter(({ why }) => why === "prune");
   const pending = [...plan.actions, ...plan.held.filter(({ why }) => why !== "prune").map((held) => held.action)];
   if (pending.length === 0 && running.length === 0) {
-    const [left] = plan.findings.values();
-    if (left !== undefined) return finding("Synced", "False", "CannotApply", left);
+    const [left] = plan.findings;
+    if (left) return finding("Synced", "False", reasonOf(left[0], desired, observed), left[1]);
     if (observed.router.phase !== "ready") return finding("Synced", "False", "OutOfSync", "the router is not running");
     const hidden = observed.cache.state === "known" ? observed.cache.value.unreadable : [];
     const unseen = desired.models.find((model) => isOfRepo(model.id, hidden));
@@ -118,6 +123,18 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
 function prunePending({ action, because, until }: HeldAction, more: number): string {
   const when = until === null ? "" : ` at ${new Date(until).toISOString()}`;
   return `${action.message}${when}: ${because}${more > 0 ? ` (and ${more} more)` : ""}`;
+}
+
+/** The reason for a finding of the plan, by the model's id in the cache. */
+function reasonOf(cachedId: string, { models }: Desired, observed: Observed): string {
+  const { cache } = observed;
+  const isGone = models.some(
+    (model) =>
+      cache.state === "known" &&
+      findCached(cache.value.models, model.id)?.id === cachedId &&
+      sourceState(model, observed) === "missing",
+  );
+  return isGone ? "SourceMissing" : "CannotApply";
 }
 
 /** Nothing is pending: it stays like this until somebody says more. */
@@ -194,6 +211,14 @@ function routerReady({ observed, backoff, engineProblem }: StatusInput): Finding
   return finding("RouterReady", "False", "NotStarted", "the router is not running yet");
 }
 
+function cacheReadable({ observed: { cache } }: StatusInput): Finding {
+  if (cache.state === "unknown") return finding("CacheReadable", "Unknown", "NotObserved", cache.why);
+  const { faults } = cache.value;
+  if (faults.length === 0) return finding("CacheReadable", "True", "Readable", "every repository can be read");
+  const named = faults.slice(0, mostNamed).join(", ") + (faults.length > mostNamed ? ", …" : "");
+  return finding("CacheReadable", "False", "EntriesUnreadable", `entries of the model cache cannot be read: ${named}`);
+}
+
 function diskRoom({ observed: { freeBytes }, plan }: StatusInput): Finding {
   const crowded = plan.held.find((held) => held.why === "room");
   if (crowded) return finding("DiskRoom", "False", "DiskFull", crowded.action.message);
@@ -240,11 +265,13 @@ export function modelFindings(id: string, input: StatusInput): Finding[] {
     const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find(
       (action) => action.key === `model/${model}`,
     );
-    return finding("Present", "False", found ? "Incomplete" : "Absent", planned?.message ?? "not in the model cache");
+    const lacking = found ? "a file of it is missing or damaged" : "not in the model cache";
+    return finding("Present", "False", found ? "Incomplete" : "Absent", planned?.message ?? lacking);
   }
 }
 
 function verified({ inventory }: Observed, cached: CachedModel | undefined): Finding {
+  if (cached && cached.damage !== null) return finding("Verified", "False", "Damaged", cached.damage);
   if (!cached?.complete) return finding("Verified", "Unknown", "Absent", "there is nothing to verify");
   const ours = inventory.state === "known" && inventory.value.find((entry) => holdsFilesOf(entry, cached));
   if (!ours) return finding("Verified", "Unknown", "NotOurs", "another program stored it; nobody checked it here");
@@ -255,7 +282,7 @@ function verified({ inventory }: Observed, cached: CachedModel | undefined): Fin
 function applied(id: string, { desired, observed, plan }: StatusInput, cached: CachedModel | undefined): Finding {
   if (!cached?.complete) return finding("Applied", "False", "Absent", "settings apply once the model is there");
   const problem = plan.findings.get(cached.id);
-  if (problem !== undefined) return finding("Applied", "False", "CannotApply", problem);
+  if (problem !== undefined) return finding("Applied", "False", reasonOf(cached.id, desired, observed), problem);
   if (observed.preset.state === "unknown" || observed.router.models.state === "unknown") {
     return finding("Applied", "Unknown", "NotObserved", "the router or its preset cannot be read");
   }

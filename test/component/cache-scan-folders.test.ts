@@ -4,6 +4,7 @@ import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describe, it, type TestContext } from "node:test";
+import { toDesired, toTree } from "../../src/desired/document.ts";
 import type { Router } from "../../src/engines/router.ts";
 import { createCacheScanner } from "../../src/observe/cache.ts";
 import { createCachePresence } from "../../src/observe/cache-presence.ts";
@@ -113,6 +114,7 @@ describe("a cache that others use too", () => {
     await symlink("snapshots", snapshots);
     const broken = await scan();
     assert.deepEqual([ids(broken), broken.unreadable], [["acme/other:Q8_0"], ["acme/demo"]]);
+    assert.deepEqual([broken.faults, broken.whole], [[`${snapshots} (ELOOP)`], ["models--acme--other"]]);
     await rm(snapshots);
     await rename(`${snapshots}.away`, snapshots);
     const mended = await scan();
@@ -120,6 +122,21 @@ describe("a cache that others use too", () => {
       [ids(mended), mended.unreadable, mended.signature],
       [["acme/demo:Q8_0", "acme/other:Q8_0"], [], before],
     );
+  });
+
+  it("keeps a repository with a looping link from the router, and serves its models by sections of ours", async (t) => {
+    const { cacheDir, scan } = await cacheOf(t, "acme/demo", "acme/other");
+    const [before] = (await scan()).models;
+    const root = join(cacheDir, "models--acme--demo");
+    const loops = [join(root, "refs", "main"), join(root, "snapshots", commit, "a", "b", "loop.txt")];
+    for (const path of loops) {
+      await rm(path, { force: true });
+      await mkdir(join(path, ".."), { recursive: true });
+      await symlink(path, path);
+    }
+    const found = await scan();
+    assert.deepEqual([found.faults, found.whole], [loops.map((path) => `${path} (ELOOP)`), ["models--acme--other"]]);
+    assert.deepEqual(found.models[0], { ...before, routerId: null });
   });
 
   it("can be tidied by another program while it is read", async (t) => {
@@ -147,7 +164,10 @@ describe("a cache that others use too", () => {
 describe("the cache folder itself", () => {
   it("may not be there yet", async (t) => {
     const found = await createCacheScanner(join(await scratchFolder(t), "none")).scan();
-    assert.deepEqual(found, { state: "known", value: { models: [], signature: "empty", unreadable: [] } });
+    assert.deepEqual(found, {
+      state: "known",
+      value: { models: [], signature: "empty", unreadable: [], faults: [], whole: [] },
+    });
   });
 
   it("is unknown once it has gone, or is no folder", async (t) => {
@@ -209,6 +229,8 @@ function observer(
     ),
     cacheDir,
     presetPath,
+    configPath: join(cacheDir, "gateway.yaml"),
+    desired: () => toDesired(toTree({ version: 1 })),
     router,
     inventory: () => inventory,
     engine,

@@ -69,6 +69,7 @@ describe("a repository's models", () => {
       files: [join(repo.root, "snapshots", commit, "demo-Q8_0.gguf")],
       bytes: eight.length,
       complete: true,
+      damage: null,
       projector: null,
       nCtxTrain: 8192,
       digest: sha256(eight),

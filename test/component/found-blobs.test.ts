@@ -47,12 +47,13 @@ async function handling(t: TestContext): Promise<Handling> {
     hub: pulling.client,
     inventory,
     router: { instances: { get: () => null } } as unknown as Router,
-    drainer: { drain: () => Promise.resolve(() => undefined) },
+    drainer: { drain: () => Promise.resolve(() => undefined), abandon: () => Promise.resolve() },
     removals: { get: () => undefined, note: () => Promise.resolve(), end: () => Promise.resolve() },
     turns: createRepoTurns(),
     now: () => 0,
     isWanted: () => false,
     cachedModels: cached,
+    onVerified: () => undefined,
   });
   const blobs = join(cacheDir, `models--${repo.replace("/", "--")}`, "blobs");
   await mkdir(blobs, { recursive: true });

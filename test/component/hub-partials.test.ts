@@ -8,11 +8,11 @@ import { partialPath } from "../../src/hub/layout.ts";
 import { openPartial, type PartialFile } from "../../src/hub/partial-file.ts";
 import { type Owner, thisOwner, writerName } from "../../src/hub/partial-owner.ts";
 import { cleanPartials } from "../../src/hub/partials.ts";
-import { sha256 } from "../support/cache-folder.ts";
+import { sha256, withGgufHead } from "../support/cache-folder.ts";
 import { startPulling } from "../support/pulling.ts";
 import { refusal as refusalOf } from "../support/scratch.ts";
 
-const demo = { "demo-Q8_0.gguf": Buffer.alloc(3_000_000, "eight ") };
+const demo = { "demo-Q8_0.gguf": withGgufHead(Buffer.alloc(3_000_000, "eight ")) };
 const id = "acme/demo-GGUF:Q8_0";
 const dayMs = 24 * 3_600_000;
 
@@ -76,8 +76,8 @@ describe("partials that were kept", () => {
   it("stay for a model that is wanted, and go with their whole shards when it is not", async (t) => {
     const { hub, pull, refusal, cacheDir, world } = await startPulling(t);
     const shards = {
-      "demo-Q8_0-00001-of-00002.gguf": Buffer.alloc(100_000, "one "),
-      "demo-Q8_0-00002-of-00002.gguf": Buffer.alloc(2_000_000, "two "),
+      "demo-Q8_0-00001-of-00002.gguf": withGgufHead(Buffer.alloc(100_000, "one ")),
+      "demo-Q8_0-00002-of-00002.gguf": withGgufHead(Buffer.alloc(2_000_000, "two ")),
     };
     hub.addRepo("acme/demo-GGUF", { files: shards });
     hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 1_000_000, 99);
@@ -112,7 +112,7 @@ describe("partials that were kept", () => {
     hub.dropAfter("demo-Q8_0.gguf", 1_000_000, 99);
     await refusal(id, { keepPartial: true, tuning: { tries: 1 } });
     hub.dropAfter("demo-Q8_0.gguf", 0, 0);
-    hub.updateRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": Buffer.alloc(200_000, "new ") } });
+    hub.updateRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": withGgufHead(Buffer.alloc(200_000, "new ")) } });
     await pull(id);
     assert.equal((await world()).length, 3);
   });
@@ -142,7 +142,7 @@ describe("partials that were kept", () => {
 
   it("are left alone by a pull of the same name in another gateway", async (t) => {
     const { hub, pull, cacheDir, world } = await startPulling(t);
-    hub.addRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": Buffer.alloc(200_000, "new ") } });
+    hub.addRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": withGgufHead(Buffer.alloc(200_000, "new ")) } });
     const other = await half(cacheDir, { ...thisOwner("another"), pid: process.ppid });
     const written = (await world()).sort();
     await pull(id, { gateway: "mine" });

@@ -4,9 +4,10 @@ import { readdir } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { GatewayError } from "../../src/core/errors.ts";
 import { reserveBytes } from "../../src/hub/room.ts";
+import { modelHead, withGgufHead } from "../support/cache-folder.ts";
 import { startPulling } from "../support/pulling.ts";
 
-const bytes = (text: string, size = 300_000) => Buffer.alloc(size, `${text} `);
+const bytes = (text: string, size = 300_000) => withGgufHead(Buffer.alloc(size, `${text} `));
 const token = "hf_abcdefghijklmnopqrstuvwxyz0123456789";
 const demo = { "demo-Q8_0.gguf": bytes("eight", 3_000_000) };
 const id = "acme/demo-GGUF:Q8_0";
@@ -18,6 +19,36 @@ describe("a pull that fails", () => {
     hub.corrupt("demo-Q8_0.gguf");
     assert.equal((await refusal(id)).code, "checksum_mismatch");
     assert.deepEqual(await world(), []);
+  });
+
+  for (const [what, content] of [
+    ["begins as no GGUF", Buffer.alloc(2_000_000, "<html> ")],
+    ["has less than a head", Buffer.from("GGUF")],
+    ["ends within its head", modelHead("demo").subarray(0, 60)],
+    ["is of another byte order", Buffer.from(modelHead("demo").swap32())],
+  ] as const) {
+    it(`keeps nothing of a model that ${what}, not its good shards either, though it were tried again`, async (t) => {
+      const { hub, refusal, world } = await startPulling(t);
+      hub.addRepo("acme/demo-GGUF", {
+        files: { "demo-Q8_0-00001-of-00002.gguf": bytes("one"), "demo-Q8_0-00002-of-00002.gguf": content },
+      });
+      const error = await refusal(id, { keepPartial: true });
+      assert.deepEqual(
+        [error.code, error.reaction, error.message],
+        ["not_a_model", "stall", "demo-Q8_0-00002-of-00002.gguf of acme/demo-GGUF is no GGUF file"],
+      );
+      assert.deepEqual(await world(), []);
+    });
+  }
+
+  it("asks for nothing of a file whose name no file system takes", async (t) => {
+    const { hub, refusal, world } = await startPulling(t);
+    const path = `${"é".repeat(130)}-Q8_0.gguf`;
+    hub.addRepo("acme/demo-GGUF", { files: { [path]: bytes("long") } });
+    const error = await refusal(id);
+    assert.deepEqual([error.code, error.reaction], ["not_supported", "stall"]);
+    assert.match(error.message, /exceeds 255 bytes/);
+    assert.deepEqual([hub.sentBytes(path), await world()], [0, []]);
   });
 
   it("keeps nothing of a transfer that breaks off, and succeeds when tried again", async (t) => {

@@ -5,9 +5,10 @@ import { link, lstat, mkdir, readFile, rm, stat, symlink, unlink, writeFile } fr
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { linkSnapshot } from "../../src/hub/link.ts";
+import { withGgufHead } from "../support/cache-folder.ts";
 import { startPulling } from "../support/pulling.ts";
 
-const bytes = (text: string, size = 300_000) => Buffer.alloc(size, `${text} `);
+const bytes = (text: string, size = 300_000) => withGgufHead(Buffer.alloc(size, `${text} `));
 const sha256 = (data: Uint8Array) => createHash("sha256").update(data).digest("hex");
 const folder = "models--acme--demo-GGUF";
 

@@ -5,13 +5,14 @@ import { randomBytes } from "node:crypto";
 import { statfs } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { reserveBytes } from "../../src/hub/room.ts";
+import { withGgufHead } from "../support/cache-folder.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { startPulling } from "../support/pulling.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
 const path = "demo-Q8_0.gguf";
 const id = "acme/demo-GGUF:Q8_0";
-const files = { [path]: randomBytes(6_000_000) };
+const files = { [path]: withGgufHead(randomBytes(6_000_000)) };
 
 describe("a disk without room", () => {
   it("is noticed while others fill it", async (t) => {

@@ -3,12 +3,15 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { sha256 } from "../support/cache-folder.ts";
+import { sha256, withGgufHead } from "../support/cache-folder.ts";
 import { startPulling } from "../support/pulling.ts";
 import { until } from "../support/scratch.ts";
 
 const [one, two] = ["demo-Q8_0-00001-of-00002.gguf", "demo-Q8_0-00002-of-00002.gguf"] as const;
-const files = { [one]: Buffer.alloc(300_000, "one "), [two]: Buffer.alloc(3_000_000, "two ") };
+const files = {
+  [one]: withGgufHead(Buffer.alloc(300_000, "one ")),
+  [two]: withGgufHead(Buffer.alloc(3_000_000, "two ")),
+};
 const id = "acme/demo-GGUF:Q8_0";
 
 describe("a pull that is called off", () => {

@@ -5,13 +5,14 @@ import { createServer } from "node:http";
 import { describe, it } from "node:test";
 import { GatewayError } from "../../src/core/errors.ts";
 import { createHubClient } from "../../src/hub/client.ts";
+import { withGgufHead } from "../support/cache-folder.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { startPulling } from "../support/pulling.ts";
 
 const size = 3_000_000;
 const path = "demo-Q8_0.gguf";
 const id = "acme/demo-GGUF:Q8_0";
-const files = { [path]: randomBytes(size) };
+const files = { [path]: withGgufHead(randomBytes(size)) };
 /** Several connections although the file is small. */
 const several = {
   connections: 4,
@@ -105,7 +106,7 @@ describe("a pull over a bad line", () => {
     const started = Date.now();
     await pull(id);
     assert.ok(Date.now() - started >= 990);
-    const files2 = { [path]: randomBytes(1000) };
+    const files2 = { [path]: withGgufHead(randomBytes(1000)) };
     hub.addRepo("acme/other", { files: files2 });
     hub.failNext({ status: 429, headers: { "Retry-After": "600" }, match: ({ path: asked }) => /resolve/.test(asked) });
     const limited = await refusal("acme/other:Q8_0");
@@ -157,7 +158,7 @@ describe("a pull that goes on with an earlier one", () => {
     const pulled = await pull(id);
     assert.equal(pulled.downloadedBytes, 2 * size);
     assert.deepEqual(await shown("acme/demo-GGUF", path), files[path]);
-    hub.addRepo("acme/bad", { files: { "bad-Q8_0.gguf": randomBytes(size) } });
+    hub.addRepo("acme/bad", { files: { "bad-Q8_0.gguf": withGgufHead(randomBytes(size)) } });
     hub.corrupt("bad-Q8_0.gguf");
     const before = await world();
     assert.equal((await refusal("acme/bad:Q8_0", { keepPartial: true })).code, "checksum_mismatch");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { Executor } from "../../src/execute/executor.ts";
 import { acting, eight, files, four, repo, requested } from "../support/acting.ts";
-import { modelHead, sha256 } from "../support/cache-folder.ts";
+import { modelHead, sha256, withGgufHead } from "../support/cache-folder.ts";
 
 describe("models come and go", () => {
   it("pulled ones are in the cache and the inventory, and are gone with their last trace", async (t) => {
@@ -145,7 +145,7 @@ describe("models come and go", () => {
 describe("a pull that is broken off", () => {
   const shards = {
     "demo-Q8_0-00001-of-00002.gguf": modelHead("one"),
-    "demo-Q8_0-00002-of-00002.gguf": Buffer.alloc(3_000_000, "two "),
+    "demo-Q8_0-00002-of-00002.gguf": withGgufHead(Buffer.alloc(3_000_000, "two ")),
   };
   const first = sha256(shards["demo-Q8_0-00001-of-00002.gguf"]);
 

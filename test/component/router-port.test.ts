@@ -50,7 +50,7 @@ async function routerOn(t: TestContext, choosePort: () => Promise<number>): Prom
   return router;
 }
 
-const inputs = { preset: "", cache: "" };
+const inputs = { preset: "", cache: "", repos: [] };
 
 test("a router whose port was taken meanwhile starts on another one at once", async (t) => {
   const taken = await stranger(t);

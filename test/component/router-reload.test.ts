@@ -23,7 +23,7 @@ function scene(inFlight: ReadonlyMap<string, number>): {
       },
     },
     binary: () => null,
-    inputs: async () => ({ preset: "", cache: "" }),
+    inputs: async () => ({ preset: "", cache: "", repos: [] }),
   });
   return { handlers, done };
 }

@@ -142,6 +142,12 @@ test("interface 4, Pull: a failure for good is answered, and takes out what the 
   assert.equal(gated.status, 403, JSON.stringify(gated.body));
   const missing = await pull(gateway, "acme/missing:Q8_0");
   assert.equal(missing.status, 404);
+  hub.addRepo("acme/page", { files: { "page-Q8_0.gguf": Buffer.alloc(100_000, "<html> ") } });
+  const noModel = await pull(gateway, "acme/page:Q8_0");
+  assert.deepEqual([noModel.status, noModel.body], [400, { error: "page-Q8_0.gguf of acme/page is no GGUF file" }]);
+  const requests = hub.requests.length;
+  assert.equal((await pull(gateway, `acme/${"a".repeat(250)}:Q8_0`)).status, 400);
+  assert.equal(hub.requests.length, requests);
   assert.deepEqual(await documentModels(gateway), ["acme/gated:Q4_0"]);
   const named = await pull(gateway, "acme/gated:Q4_0");
   assert.equal(named.status, 404);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { sha256 } from "../support/cache-folder.ts";
+import { sha256, withGgufHead } from "../support/cache-folder.ts";
 import {
   cacheTalker,
   type GatewayFolders,
@@ -95,7 +95,7 @@ test("another program's file of the same name at another revision stays, whateve
 
 test("what a pull of a sibling carried along to a newer revision is pruned too, also once the sibling is gone", async (t) => {
   const four = modelBytes(talkingModel("four"));
-  const projector = Buffer.from("GGUF projector");
+  const projector = withGgufHead(Buffer.alloc(100, "projector "));
   const files = { "m-Q8_0.gguf": bytes, "m-Q4_0.gguf": four, "mmproj-F16.gguf": projector };
   const { hub, gateway, other, root } = await started(t, files);
   hub.updateRepo(repo, { files: { ...files, "README.md": Buffer.from("new") } });

@@ -13,6 +13,7 @@ import { parseModelId } from "../../src/core/ids.ts";
 import { createHubClient, type HubClient } from "../../src/hub/client.ts";
 import { cleanPartials } from "../../src/hub/partials.ts";
 import { pullModel } from "../../src/hub/pull.ts";
+import { withGgufHead } from "../support/cache-folder.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
 import type { PullOrder } from "../support/pull-child.ts";
@@ -77,12 +78,13 @@ async function faultyRun({ hub, client, folder, pool }: World, seed: number): Pr
   const repo = `acme/run${seed}-GGUF`;
   const shards = random() < 0.3 ? 2 : 1;
   const files: Record<string, Buffer> = {};
+  const cut = (from: number, to: number): Buffer => withGgufHead(Buffer.from(pool.subarray(from, to)));
   for (let n = 1; n <= shards; n++) {
     const start = between(random, 0, 1_000_000);
     const name = shards === 1 ? `run${seed}-Q8_0.gguf` : `run${seed}-Q8_0-0000${n}-of-0000${shards}.gguf`;
-    files[name] = pool.subarray(start, start + between(random, 400_000, 2_000_000) / shards);
+    files[name] = cut(start, start + between(random, 400_000, 2_000_000) / shards);
   }
-  if (random() < 0.3) files[`mmproj-run${seed}.gguf`] = pool.subarray(seed, seed + 90_000);
+  if (random() < 0.3) files[`mmproj-run${seed}.gguf`] = cut(seed, seed + 90_000);
   hub.addRepo(repo, { files, gated: true });
   const [target = ""] = Object.keys(files);
   for (const path of Object.keys(files)) hub.pace(path, between(random, 4, 16) * 1_000_000);

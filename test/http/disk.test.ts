@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createGatewayClient } from "model-gateway/client";
 import { collectedSchema, diskSchema } from "../../schemas/disk.ts";
-import { sha256 } from "../support/cache-folder.ts";
+import { sha256, withGgufHead } from "../support/cache-folder.ts";
 import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
@@ -165,7 +165,7 @@ test("an unfinished pull of several files says what the whole model is, also bet
   const hub = await startLoopbackHub(t);
   const shards = [1, 2, 3].map((number) => `large-Q8_0-0000${number}-of-00003.gguf`);
   const files = Object.fromEntries(
-    shards.map((path, index) => [path, Buffer.alloc(1_000_000 * (index + 1), index + 1)]),
+    shards.map((path, index) => [path, withGgufHead(Buffer.alloc(1_000_000 * (index + 1), index + 1))]),
   );
   hub.addRepo("acme/large-GGUF", { files });
   const hold = hub.throttle(shards[1] ?? "", 1_000_000);

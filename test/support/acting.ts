@@ -11,6 +11,7 @@ import { modelHandlers } from "../../src/execute/model-actions.ts";
 import { createRepoTurns } from "../../src/execute/repo-turns.ts";
 import { createHubClient } from "../../src/hub/client.ts";
 import { createCacheScanner } from "../../src/observe/cache.ts";
+import { createDamage, type Damage } from "../../src/observe/damage.ts";
 import type { Action } from "../../src/plan/actions.ts";
 import type { CachedModel } from "../../src/plan/observed.ts";
 import { modelHead } from "./cache-folder.ts";
@@ -33,8 +34,14 @@ export interface Acting {
   /** What somebody asked to remove. */
   readonly removals: Map<string, Removal>;
   /** Resolves with the outcome of an action. */
-  act(kind: "model.pull" | "model.import" | "model.remove", model: string, source?: string): Promise<Outcome>;
+  act(
+    kind: "model.pull" | "model.import" | "model.remove",
+    model: string,
+    source?: string,
+    verify?: boolean,
+  ): Promise<Outcome>;
   cached(): Promise<readonly CachedModel[]>;
+  readonly damage: Damage;
   /** Names of blobs of the demo repository. */
   blobs(): Promise<string[]>;
 }
@@ -46,7 +53,8 @@ export async function acting(t: TestContext): Promise<Acting> {
   const client = createHubClient({ endpoint: hub.endpoint, token: undefined });
   cleanUp(t, () => client.close());
   const inventory = await openInventory(root, () => undefined);
-  const scanner = createCacheScanner(cacheDir);
+  const damage = createDamage(inventory.entries);
+  const scanner = createCacheScanner(cacheDir, undefined, inventory.entries, damage.has);
   const cached = async (): Promise<readonly CachedModel[]> => {
     const found = await scanner.scan();
     assert.ok(found.state === "known");
@@ -58,6 +66,7 @@ export async function acting(t: TestContext): Promise<Acting> {
       drained.push(...(models === "all" ? ["all"] : models));
       return () => void drained.push("let in");
     },
+    abandon: async (id: string) => void drained.push(`ended ${id}`),
   };
   const router = { instances: { get: () => null } } as unknown as Router;
   const removals = new Map<string, Removal>();
@@ -81,6 +90,7 @@ export async function acting(t: TestContext): Promise<Acting> {
     now: () => 0,
     isWanted: () => false,
     cachedModels: cached,
+    onVerified: damage.forget,
   });
   const executor = createExecutor({
     handlers: handlers as unknown as Handlers,
@@ -100,12 +110,14 @@ export async function acting(t: TestContext): Promise<Acting> {
     drained,
     removals,
     cached,
-    act: (kind, model, source = "") => {
+    damage,
+    act: (kind, model, source = "", verify = false) => {
       const action = {
         kind,
         key: `model/${model}`,
         model,
         source,
+        verify,
         revision: undefined,
         requested: removals.has(model),
         reason: "",

@@ -19,6 +19,13 @@ export function modelHead(name: string, contextLength = 4096, fileType = 7): Buf
   );
 }
 
+/** The same bytes but for the first 24, which are the head of a GGUF without pairs: enough for a pull. */
+export function withGgufHead<T extends Buffer>(bytes: T): T {
+  bytes.fill(0, 0, 24);
+  bytes.write("GGUF\u0003", "latin1");
+  return bytes;
+}
+
 export function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }

@@ -65,7 +65,13 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
   function look(): Observed {
     const cache: Knowable<CacheSnapshot> = {
       state: "known",
-      value: { models: [...cached].map(cachedModel), signature: [...cached].join(), unreadable: world.unreadable },
+      value: {
+        models: [...cached].map(cachedModel),
+        signature: [...cached].join(),
+        unreadable: world.unreadable,
+        faults: [],
+        whole: [],
+      },
     };
     return {
       workers: { state: "known", value: { epoch: 0, workers: [], answering: false } },
@@ -87,6 +93,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
       inventory: { state: "known", value: [] },
       freeBytes: { state: "known", value: 2 ** 40 },
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
+      sources: new Map(),
     };
   }
 
@@ -151,6 +158,7 @@ function cachedModel(id: string): CachedModel {
     sizeLabel: null,
     pooling: null,
     projector: null,
+    damage: null,
     aliases: [],
   };
   return {

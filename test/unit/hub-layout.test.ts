@@ -43,6 +43,7 @@ describe("hub cache layout", () => {
       "C:/x",
       "a\0b",
       "a\nb",
+      `a/${"é".repeat(128)}`,
     ]) {
       assert.equal(isSafePath(path), false, JSON.stringify(path));
       assert.throws(() => snapshotPath("/c", "a/b", commit, path), GatewayError);

@@ -47,10 +47,13 @@ const ids: readonly (readonly [text: string, valid: boolean])[] = [
   ["acme/a:x;y", false],
   ["acme/a:x]", false],
   ["", false],
+  [`a/${"b".repeat(244)}:${"c".repeat(235)}`, true],
+  [`a/${"b".repeat(245)}:c`, false],
+  [`a/b:${"c".repeat(236)}`, false],
 ];
 
 for (const [text, valid] of ids) {
-  test(`id: ${JSON.stringify(text)} is ${valid ? "one" : "none"}`, () => {
+  test(`id: ${JSON.stringify(text).slice(0, 60)} (${text.length}) is ${valid ? "one" : "none"}`, () => {
     const parsed = parseModelId(text);
     assert.equal(parsed !== null, valid);
     if (parsed) assert.equal(`${repoOf(parsed)}:${parsed.tag}`, text);

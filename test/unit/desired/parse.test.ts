@@ -52,7 +52,7 @@ const at = (line: number, column: number, path: string, message: string): Source
   path,
   message,
 });
-const noId = "is not of the form OWNER/NAME:TAG";
+const noId = "is not of the form OWNER/NAME:TAG (at most 246 and 235 characters)";
 
 const wrong: readonly (readonly [why: string, text: string, problems: readonly SourceProblem[]])[] = [
   ["an unknown key", "version: 1\nmodls: []\n", [at(2, 1, "modls", "unknown key")]],

@@ -17,6 +17,7 @@ function snapshot(commit: string, paths: readonly string[]): Snapshot {
       size: path.endsWith("!") ? null : 10,
       modifiedAt: 0,
       blob: "x",
+      damage: null,
     })),
   };
 }

@@ -97,6 +97,7 @@ export function createSimulatedWorld(options: {
       inventory: known(inventory),
       freeBytes: known(1e12),
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
+      sources: new Map(),
       router,
     }),
     plan: () => plan(world.desired, world.observe(), { now, backoff: book.entries(), silenceLimitMs }),

@@ -1,8 +1,9 @@
 // Snapshots of a made-up machine for the planner's tests: short to write, everything left out is filled in as it would be
 // on a machine at rest. Ids come from file names by the program's own rules.
+import { join } from "node:path/posix";
 import { type Desired, type Removal, toDesired } from "../../../src/desired/document.ts";
 import { validateDocument } from "../../../src/desired/validate.ts";
-import { aliasTags, groupModels, type Snapshot } from "../../../src/observe/cache-layout.ts";
+import { aliasTags, groupModels, type Snapshot, type SnapshotFile } from "../../../src/observe/cache-layout.ts";
 import {
   type CachedModel,
   type CacheSnapshot,
@@ -11,6 +12,7 @@ import {
   type Observed,
   type RouterSnapshot,
   restingSpeech,
+  type SourceFile,
   type SpeechState,
   type WorkerSnapshot,
   type WorkersSnapshot,
@@ -47,18 +49,23 @@ export interface WorldFile {
   readonly commit: string;
   /** null: its blob is gone. */
   readonly size: number | null;
+  readonly isDamaged?: boolean;
 }
 
-/** `owner/name/path/of/file.gguf`; `@b` at the end puts it into a revision other than main, `!` makes its link dangle. */
+/**
+ * `owner/name/path/of/file.gguf`; `@b` at the end puts it into a revision other than main, `!` makes its link dangle, `~` its
+ * content wrong.
+ */
 export function worldFile(text: string): WorldFile {
   const dangles = text.endsWith("!");
-  const elsewhere = /@b!?$/.test(text);
-  const [owner, name, ...path] = text.replace(/(@b)?!?$/, "").split("/");
+  const elsewhere = /@b[!~]?$/.test(text);
+  const [owner, name, ...path] = text.replace(/(@b)?[!~]?$/, "").split("/");
   return {
     repo: `${owner}/${name}`,
     path: path.join("/"),
     commit: elsewhere ? otherCommit : mainCommit,
     size: dangles ? null : 1000,
+    ...(text.endsWith("~") ? { isDamaged: true } : {}),
   };
 }
 
@@ -78,14 +85,18 @@ export function cacheOf(files: readonly WorldFile[], unreadable: readonly string
       ),
     );
   const seen = files.map((file) => (unreadable.includes(file.repo) ? file.repo : JSON.stringify(file)));
-  return { models, signature: [...new Set(seen)].sort().join("\n"), unreadable };
+  return { models, signature: [...new Set(seen)].sort().join("\n"), unreadable, faults: [], whole: [] };
 }
 
 function modelsOf(repo: string, files: readonly WorldFile[]): CachedModel[] {
   const snapshots = [mainCommit, otherCommit].map((commit): Snapshot => {
     const own = files.filter((file) => file.commit === commit).toSorted((a, b) => (a.path < b.path ? -1 : 1));
-    return { commit, files: own.map(({ path, size }) => ({ path, size, modifiedAt: 0, blob: `blob-${path}` })) };
+    return { commit, files: own.map(fileOf) };
   });
+  function fileOf({ path, size, isDamaged = false }: WorldFile): SnapshotFile {
+    const damage = isDamaged ? `${path} is not what its checksum says` : null;
+    return { path, size, modifiedAt: 0, blob: `blob-${path}`, damage };
+  }
   return groupModels(snapshots, mainCommit).map((group) => {
     const inSnapshot = (path: string): string => absolutePath({ repo, path, commit: group.commit, size: null });
     return {
@@ -100,6 +111,7 @@ function modelsOf(repo: string, files: readonly WorldFile[]): CachedModel[] {
       blobs: group.files.map((file) => file.blob),
       bytes: group.files.reduce((sum, file) => sum + (file.size ?? 0), 0),
       complete: group.complete,
+      damage: [...group.files, group.projector].find((file) => (file?.damage ?? null) !== null)?.damage ?? null,
       projector: group.projector ? inSnapshot(group.projector.path) : null,
       nCtxTrain: null,
       modifiedAt: 0,
@@ -188,9 +200,16 @@ export interface WorldInput {
     Record<
       string,
       | readonly string[]
-      | { readonly files: readonly string[]; readonly keep?: boolean; readonly leftAt?: number | null }
+      | {
+          readonly files: readonly string[];
+          readonly keep?: boolean;
+          readonly leftAt?: number | null;
+          readonly source?: SourceFile;
+        }
     >
   >;
+  /** The stamps of local files that lie in `/sources`, by the words of the document; null: not there. */
+  readonly sources?: Readonly<Record<string, string | null>>;
   /** Over engines of speech that are stopped, with nothing on disk. */
   readonly transcription?: Partial<SpeechState>;
   readonly synthesis?: Partial<SpeechState>;
@@ -206,8 +225,9 @@ export function world(desired: Desired, input: WorldInput): Observed {
   const cache = cacheOf((input.files ?? []).map(worldFile), input.unreadable ?? []);
   const inventory = Object.entries(input.inventory ?? {}).map(([id, value]) => {
     if (!("files" in value)) return inventoryEntry(id, value);
-    const { files, keep, leftAt } = value;
-    const { leftAt: longAgo, ...entry } = inventoryEntry(id, files, keep);
+    const { files, keep, leftAt, source } = value;
+    const { leftAt: longAgo, ...plain } = inventoryEntry(id, files, keep);
+    const entry = { ...plain, ...(source ? { source } : {}) };
     if (leftAt === null || longAgo === undefined) return entry;
     return { ...entry, leftAt: leftAt === undefined ? longAgo : new Date(leftAt).toISOString() };
   });
@@ -237,6 +257,9 @@ export function world(desired: Desired, input: WorldInput): Observed {
       transcription: { ...restingSpeech, ...input.transcription },
       synthesis: { ...restingSpeech, ...input.synthesis },
     },
+    sources: new Map(
+      Object.entries(input.sources ?? {}).map(([source, stamp]) => [source, { path: join("/sources", source), stamp }]),
+    ),
   };
 }
 
@@ -275,6 +298,7 @@ function wantedText(
     freeBytes: known(0),
     router: { ...restingRouter, knownOptions: options },
     speech: { transcription: restingSpeech, synthesis: restingSpeech },
+    sources: new Map(),
   };
   const { actions } = plan({ ...desired, suspend: false }, empty, { now: 0, backoff: new Map(), silenceLimitMs });
   const write = actions.find((action) => action.kind === "preset.write");

@@ -33,6 +33,7 @@ const gateway: readonly (readonly [why: string, situation: Situation, conditions
         Reconciling: "False Idle",
         Stalled: "False NotStalled",
         RouterReady: "True Running",
+        CacheReadable: "True Readable",
         DiskRoom: "True Enough",
         HubReachable: "Unknown NotTried",
       },
@@ -60,6 +61,14 @@ const gateway: readonly (readonly [why: string, situation: Situation, conditions
       "prune, and an emptied list",
       { document: { prune: true, models: [] }, machine: { ...pulled, inventory: { "acme/a:Q8_0": ["a-Q8_0.gguf"] } } },
       { Ready: "True Serving", Synced: "True PruneHeld", Reconciling: "False Idle" },
+    ],
+    [
+      "the source of a model that is here is not there",
+      {
+        document: { models: [{ id: "acme/a:Q8_0", source: "./a.gguf" }] },
+        machine: { files: ["acme/a/a-Q8_0.gguf"], sources: { "./a.gguf": null } },
+      },
+      { Ready: "True Serving", Synced: "False SourceMissing", Stalled: "False NotStalled" },
     ],
     ["suspended", { document: { ...model, suspend: true } }, { Synced: "False Suspended", Reconciling: "False Idle" }],
     [

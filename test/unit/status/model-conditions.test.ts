@@ -68,6 +68,21 @@ const models: readonly (readonly [
     { Present: "False Absent", Verified: "Unknown Absent", Applied: "False Absent", Loaded: "False NotListed" },
   ],
   [
+    "damaged, and named",
+    "acme/a:Q8_0",
+    { document: model, machine: { files: ["acme/a/a-Q8_0.gguf~"], inventory: { "acme/a:Q8_0": ["a-Q8_0.gguf"] } } },
+    { Present: "False Incomplete", Verified: "False Damaged", Applied: "False Absent" },
+  ],
+  [
+    "there, without the source that the document names",
+    "acme/a:Q8_0",
+    {
+      document: { models: [{ id: "acme/a:Q8_0", source: "./a.gguf" }] },
+      machine: { files: ["acme/a/a-Q8_0.gguf"], sources: { "./a.gguf": null } },
+    },
+    { Present: "True Cached", Applied: "False SourceMissing" },
+  ],
+  [
     "half there",
     "acme/a:Q8_0",
     { document: model, machine: { files: ["acme/a/a-Q8_0-00001-of-00002.gguf"] } },

@@ -1,0 +1,77 @@
+// Detects between two passes, which may be a minute apart, that the model cache's folder, files of the document's models or
+// their sources changed. Polls with stat, a few calls a second: an unplugged disk and a network share send no events, a watched
+// folder sends one for each write of our own pulls, and a watched file none after it was replaced. Reads no content.
+import { stat } from "node:fs/promises";
+import type { DesiredState } from "../desired/document.ts";
+import { sourceStamp } from "../hub/source-file.ts";
+import { type CachedModel, findCached, type Observed } from "../plan/observed.ts";
+
+/** Runs a check every `everyMs`, one at a time, as a share may hang; call the result to stop. */
+function poll(everyMs: number, check: () => Promise<void>): () => void {
+  let isChecking = false;
+  const checkOnce = async (): Promise<void> => {
+    if (isChecking) return;
+    isChecking = true;
+    await check();
+    isChecking = false;
+  };
+  const timer = setInterval(() => void checkOnce(), everyMs);
+  timer.unref();
+  void checkOnce();
+  return () => clearInterval(timer);
+}
+
+export function watchPlace(folder: string, everyMs: number, onChange: () => void): () => void {
+  let last: string | null | undefined;
+  return poll(everyMs, async () => {
+    const place = await stat(folder).then(
+      ({ dev, ino }) => `${dev}:${ino}`,
+      () => null,
+    );
+    if (last !== undefined && place !== last) onChange();
+    last = place;
+  });
+}
+
+export interface FileWatch {
+  readonly everyMs: number;
+  /** The newest pass. */
+  readonly last: () => { readonly desired: DesiredState; readonly observed: Observed } | null;
+  /** A model's files differ from what the pass saw. */
+  readonly onModel: () => void;
+  /** A source differs from what the pass saw, and did not change between two checks. */
+  readonly onSource: () => void;
+}
+
+export function watchFiles({ everyMs, last, onModel, onSource }: FileWatch): () => void {
+  let stamps = new Map<string, string | null>();
+  return poll(everyMs, async () => {
+    const pass = last();
+    if (!pass) return;
+    const { cache, sources } = pass.observed;
+    const cached = cache.state === "known" ? cache.value.models : [];
+    const named = pass.desired.document.models.flatMap(({ id }) => findCached(cached, id) ?? []);
+    const asSeen = await Promise.all(named.map(isAsSeen));
+    if (asSeen.includes(false)) onModel();
+    const before = stamps;
+    stamps = new Map();
+    for (const { path, stamp } of sources.values()) {
+      const now = await sourceStamp(path);
+      stamps.set(path, now);
+      if (now !== stamp && now === before.get(path)) onSource();
+    }
+  });
+}
+
+/** Always true of an incomplete model: its pull is under way. */
+async function isAsSeen({ complete, files, projector, bytes, modifiedAt }: CachedModel): Promise<boolean> {
+  if (!complete) return true;
+  const places = [...files, ...(projector === null ? [] : [projector])];
+  const found = await Promise.all(places.map((path) => stat(path).catch(() => null)));
+  const own = found.slice(0, files.length).filter((entry) => entry !== null);
+  return (
+    !found.includes(null) &&
+    own.reduce((sum, { size }) => sum + size, 0) === bytes &&
+    Math.max(...own.map(({ mtimeMs }) => mtimeMs)) === modifiedAt
+  );
+}
