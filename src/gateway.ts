@@ -279,6 +279,7 @@ async function run({
     files = await watchFileSource({
       path: settings.configPath,
       store,
+      presetAllow: settings.presetAllow,
       others: [core.presetPath],
       onOther: () => loop.wake("preset file"),
       onStatus: core.noteSource,

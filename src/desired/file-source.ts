@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { dirname, resolve } from "node:path";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
+import type { PresetAllow } from "../core/preset-keys.ts";
 import { readIfPresent } from "./atomic-file.ts";
 import { parseSource, type SourceStatus } from "./parse.ts";
 import type { DesiredStore } from "./store.ts";
@@ -23,6 +24,7 @@ const recheckMs = 400;
 export async function watchFileSource(options: {
   readonly path: string;
   readonly store: DesiredStore;
+  readonly presetAllow?: PresetAllow;
   /** Further files whose changes are reported through `onOther`: the preset file, edited by hand. */
   readonly others: readonly string[];
   readonly onOther: () => void;
@@ -73,7 +75,7 @@ export async function watchFileSource(options: {
   async function apply(text: string): Promise<void> {
     const hash = hashOf(text);
     if (hash === seenHash) return;
-    const parsed = parseSource(text);
+    const parsed = parseSource(text, options.presetAllow);
     if (parsed.ok) {
       await options.store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`);
       seenHash = hash;

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type Json, type JsonObject, listChanges } from "../core/merge-patch.ts";
+import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { readJsonState } from "./atomic-file.ts";
 import {
   type Desired,
@@ -17,6 +18,7 @@ import {
   toDesired,
   toInput,
 } from "./document.ts";
+import { requireFromFile } from "./file-only.ts";
 import { formatPath } from "./parse.ts";
 import { describe, type FieldOwner, readSaved, readTree, type Saved, startingFrom } from "./saved.ts";
 import { plainStateFiles, type StateFiles } from "./state-folder.ts";
@@ -35,7 +37,9 @@ export interface DesiredStore {
   current(): DesiredState;
   /** Validates without changing: the document that `put` or `patch` would make. */
   preview(change: DocumentChange): Desired;
-  /** Errors: `invalid_document` with every problem, `precondition_failed` where `ifMatch` names another document. */
+  /**
+   * Errors: `invalid_document` with every problem, `file_only`, `precondition_failed` where `ifMatch` names another document.
+   */
   change(change: DocumentChange, by: string, ifMatch?: string): Promise<DesiredState>;
   /**
    * A merge patch made from the document as it is when its turn comes: what is read for it cannot change in between. Null
@@ -73,9 +77,10 @@ export async function openDesiredStore(options: {
   readonly stateDir: string;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
+  readonly presetAllow?: PresetAllow;
   readonly files?: StateFiles;
 }): Promise<DesiredStore> {
-  const files = options.files ?? plainStateFiles;
+  const { files = plainStateFiles, presetAllow = noneAllowed } = options;
   const desiredPath = join(options.stateDir, "desired.json");
   const appliedPath = join(options.stateDir, "last-applied.json");
   const setAside = (path: string): void => {
@@ -83,8 +88,12 @@ export async function openDesiredStore(options: {
     files.noteAside(path);
   };
 
-  let applied = await readJsonState(appliedPath, readTree, setAside);
-  let saved = (await readJsonState(desiredPath, readSaved, setAside)) ?? startingFrom(applied);
+  const leftOut = (key: string): void => options.warn("a preset key is no longer allowed and is left out", { key });
+
+  let applied = await readJsonState(appliedPath, (value) => readTree(value, presetAllow), setAside);
+  let saved =
+    (await readJsonState(desiredPath, (value) => readSaved(value, presetAllow, leftOut), setAside)) ??
+    startingFrom(applied);
   let state = describe(saved);
   files.keep(desiredPath, saved.generation > 0 ? textOf(saved) : null);
   files.keep(appliedPath, applied && textOf(applied));
@@ -160,15 +169,21 @@ export async function openDesiredStore(options: {
 
   function resolve(change: DocumentChange): DocumentTree {
     const input = change.kind === "put" ? change.input : patchInput(saved.tree, requireObject(change.patch));
-    const validation = validateDocument(input);
+    const validation = validateDocument(input, presetAllow);
     if (!validation.ok) throw invalid(validation.problems);
     return validation.tree;
+  }
+
+  function resolveCall(change: DocumentChange): DocumentTree {
+    const tree = resolve(change);
+    requireFromFile(tree, [saved.tree, applied ?? emptyTree]);
+    return tree;
   }
 
   return {
     current: () => state,
     preview: (change) => {
-      const tree = resolve(change);
+      const tree = resolveCall(change);
       return toDesired(tree, standingRemovals(saved.removals, tree), sparedBy(tree));
     },
     change: (change, by, ifMatch) =>
@@ -176,14 +191,14 @@ export async function openDesiredStore(options: {
         if (ifMatch !== undefined && !matches(ifMatch, state.etag)) {
           throw new GatewayError("precondition_failed", `the document is ${state.etag} now`);
         }
-        return commit(resolve(change), by);
+        return commit(resolveCall(change), by);
       }),
     edit: (make, by) =>
       serialized(async () => {
         const edit = make(state);
         if (edit === null) return state;
         const { patch, removal } = edit;
-        return commit(resolve({ kind: "patch", patch }), by, removal ? { removal } : {});
+        return commit(resolveCall({ kind: "patch", patch }), by, removal ? { removal } : {});
       }),
     noteRemoval: (id, { blobs, commits }) =>
       serialized(async () => {

@@ -77,7 +77,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
   const presetPath = join(stateDir, "router.preset.ini");
 
   const journal = createJournal(Date.now);
-  const kept = await openKept({ stateDir, renewLock, logger, onChange: () => loop.wake("state folder") });
+  const kept = await openKept({ settings, renewLock, logger, onChange: () => loop.wake("state folder") });
   const { stateFolder, store, inventory, lastUsed, gatewayId } = kept;
   const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
   const router = createRouter({
