@@ -32,6 +32,7 @@ import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
 import { lockState } from "./lifecycle.ts";
 import { watchPlace } from "./observe/cache-place.ts";
+import { isDocumentFile } from "./observe/document-files.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
 import { packageRoot, type Settings } from "./settings.ts";
@@ -281,7 +282,8 @@ async function run({
       store,
       presetAllow: settings.presetAllow,
       others: [core.presetPath],
-      onOther: () => loop.wake("preset file"),
+      isOther: (changed) => isDocumentFile(settings.configPath, store.current().document, changed),
+      onOther: () => loop.wake("watched file"),
       onStatus: core.noteSource,
       warn,
       pollMs: filePollMs,

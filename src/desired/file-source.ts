@@ -21,12 +21,18 @@ const settleMs = 120;
 /** A text that was applied is looked at once more after this time. */
 const recheckMs = 400;
 
+export function unread(path: string): SourceStatus {
+  return { path, valid: false, reason: "Unread", message: "not read yet", problems: [] };
+}
+
 export async function watchFileSource(options: {
   readonly path: string;
   readonly store: DesiredStore;
   readonly presetAllow?: PresetAllow;
   /** Further files whose changes are reported through `onOther`: the preset file, edited by hand. */
   readonly others: readonly string[];
+  /** Whether a file in one of the watched folders is reported too, by its path. */
+  readonly isOther?: (path: string) => boolean;
   readonly onOther: () => void;
   readonly onStatus: (status: SourceStatus) => void;
   readonly warn: (message: string, fields: object) => void;
@@ -34,7 +40,7 @@ export async function watchFileSource(options: {
   readonly pollMs: number;
 }): Promise<FileSource> {
   const path = resolve(options.path);
-  let status: SourceStatus = { path, valid: false, reason: "Unread", message: "not read yet", problems: [] };
+  let status = unread(path);
   let seenHash: string | null = null;
   let timer: NodeJS.Timeout | null = null;
   let looking = false;
@@ -157,7 +163,7 @@ export async function watchFileSource(options: {
   // The parent folder is watched: editors rename over the file, ConfigMaps swap a symlink beside it.
   const watcher = watch(folders, { depth: 0, ignoreInitial: true, ignorePermissionErrors: true });
   watcher.on("all", (_event, changed) => {
-    if (others.has(resolve(changed))) options.onOther();
+    if (others.has(resolve(changed)) || options.isOther?.(resolve(changed))) options.onOther();
     else settle();
   });
   // What changed between the first look and the watcher's own has no event.

@@ -5,6 +5,7 @@ import type { FastifyBaseLogger } from "fastify";
 import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { Desired } from "../desired/document.ts";
+import { unread } from "../desired/file-source.ts";
 import type { SourceStatus } from "../desired/parse.ts";
 import { createEngineSource, type EngineSource } from "../engines/engine-source.ts";
 import type { InstallProgress } from "../engines/install/install.ts";
@@ -20,6 +21,7 @@ import type { Admission } from "../http/admission.ts";
 import { createChanges } from "../http/changes.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
 import { cacheNow } from "../observe/cache.ts";
+import { readDocumentFiles } from "../observe/document-files.ts";
 import { createObserver, readPreset } from "../observe/observe.ts";
 import type { CacheSnapshot } from "../plan/observed.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
@@ -215,6 +217,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     inventory: inventory.entries,
     engine,
     speech: speech.observe,
+    documentFiles: () => readDocumentFiles(configPath, desired()),
     workers: rpc.workers,
     onNewEngine: () => loop.retry(),
   });
@@ -223,13 +226,7 @@ export async function createCore({ settings, logger, renewLock, onInstallProgres
     usedBy: rpc.workers.usedBy,
     onChange: (subject, condition) => journal.record("condition", { subject, ...condition }),
   });
-  let source: SourceStatus = {
-    path: configPath,
-    valid: false,
-    reason: "Unread",
-    message: "not read yet",
-    problems: [],
-  };
+  let source = unread(configPath);
   const loop = createLoop({
     desired: store.current,
     observer,

@@ -22,6 +22,8 @@ export function createObserver(options: {
   readonly inventory: () => readonly InventoryEntry[];
   readonly engine: Pick<EngineSource, "state" | "look">;
   readonly speech: () => Promise<SpeechObserved>;
+  /** What the document names beside its models. */
+  readonly documentFiles: () => Promise<Observed["documentFiles"]>;
   /** Null where nobody watches them. */
   readonly workers: Pick<Workers, "snapshot"> | null;
   /** The engine was replaced: what failed with the old one may work with this one. */
@@ -29,11 +31,12 @@ export function createObserver(options: {
 }): Observer {
   return {
     observe: async () => {
-      const [cache, preset, freeBytes, speech] = await Promise.all([
+      const [cache, preset, freeBytes, speech, documentFiles] = await Promise.all([
         options.scanner.scan(),
         readPreset(options.presetPath),
         readFreeBytes(options.cacheDir),
         options.speech(),
+        options.documentFiles(),
         options.router.refresh(),
         options.engine.look().then((isNew) => isNew && options.onNewEngine()),
       ]);
@@ -42,6 +45,7 @@ export function createObserver(options: {
         preset,
         freeBytes,
         speech,
+        documentFiles,
         workers: options.workers
           ? { state: "known", value: options.workers.snapshot() }
           : { state: "unknown", why: "no gateway runs that would watch the workers" },

@@ -186,6 +186,18 @@ export const restingSpeech: SpeechState = {
   idle: false,
 };
 
+/** A file that the document names beside a model, as it was found. */
+export type DocumentFile =
+  | {
+      readonly state: "fit";
+      /** Absolute, links resolved. */
+      readonly path: string;
+      /** Changes with its content: letters, digits and dashes. */
+      readonly identity: string;
+      readonly isGguf: boolean;
+    }
+  | { readonly state: "unfit"; readonly why: string };
+
 export interface Observed {
   readonly cache: Knowable<CacheSnapshot>;
   readonly preset: Knowable<PresetFile>;
@@ -194,6 +206,8 @@ export interface Observed {
   readonly freeBytes: Knowable<number>;
   readonly speech: SpeechObserved;
   readonly workers: Knowable<WorkersSnapshot>;
+  /** By their names in the document. */
+  readonly documentFiles: ReadonlyMap<string, DocumentFile>;
 }
 
 /** Ids of the models that have a process, or are about to. */

@@ -87,6 +87,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
       inventory: { state: "known", value: [] },
       freeBytes: { state: "known", value: 2 ** 40 },
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
+      documentFiles: new Map(),
     };
   }
 

@@ -98,6 +98,7 @@ export function createSimulatedWorld(options: {
       freeBytes: known(1e12),
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
       router,
+      documentFiles: new Map(),
     }),
     plan: () => plan(world.desired, world.observe(), { now, backoff: book.entries(), silenceLimitMs }),
     step: ({ actions }) => {

@@ -225,6 +225,7 @@ export function world(desired: Desired, input: WorldInput): Observed {
       transcription: { ...restingSpeech, ...input.transcription },
       synthesis: { ...restingSpeech, ...input.synthesis },
     },
+    documentFiles: new Map(),
   };
 }
 
@@ -263,6 +264,7 @@ function wantedText(
     freeBytes: known(0),
     router: { ...restingRouter, knownOptions: options },
     speech: { transcription: restingSpeech, synthesis: restingSpeech },
+    documentFiles: new Map(),
   };
   const { actions } = plan({ ...desired, suspend: false }, empty, { now: 0, backoff: new Map(), silenceLimitMs });
   const write = actions.find((action) => action.kind === "preset.write");
