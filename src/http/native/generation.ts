@@ -64,7 +64,7 @@ async function answer(
   }
   if (question.purpose !== "load" && isForEmbeddings(model.architecture ?? "", model.pooling))
     throw new GatewayError("not_capable", `"${question.model}" does not support ${question.purpose}`);
-  await requireCapabilities(model, question.model, question.needs);
+  await requireCapabilities(() => deps.catalogue.view(model.id), question.model, question.needs);
   if (question.purpose === "load") {
     await load(deps, model, question, clientLeft(reply));
     return write(done("load"));
