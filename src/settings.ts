@@ -87,7 +87,7 @@ export interface CommandLine {
 }
 
 /** Errors: `invalid_request` for an unknown flag or a value that is none. */
-export function readSettings(args: readonly string[], environment: Environment = process.env): CommandLine {
+export function readSettings(args: readonly string[], environment: Environment = { ...process.env }): CommandLine {
   const options = Object.fromEntries(settingRows.map(({ flag }) => [flag, { type: "string" as const }]));
   let parsed: ReturnType<typeof parseArgs>;
   try {

@@ -3,6 +3,7 @@ import pino from "pino";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { stopOnSignals } from "../lifecycle.ts";
 import type { Settings } from "../settings.ts";
+import { forgetSecrets } from "./forget-secrets.ts";
 import { logOutput } from "./log-output.ts";
 import { installProgress } from "./progress.ts";
 
@@ -16,6 +17,9 @@ const secretFields = [
 
 export async function serveCommand(settings: Settings): Promise<void> {
   const logger = pino({ level: settings.logLevel, redact: [...secretFields] }, logOutput(process.stderr));
+  const left = forgetSecrets();
+  if (left.length > 0)
+    logger.warn({ variables: left }, "other processes of this user can read secrets in the environment: use files");
   // A terminal that was closed takes no more words: that is no reason to end in disorder.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
   const giveUp = new AbortController();

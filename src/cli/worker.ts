@@ -14,6 +14,7 @@ import { openDoor, tryDoor } from "../engines/worker-door.ts";
 import { stopOnSignals, withLock } from "../lifecycle.ts";
 import type { CommandLine, Settings } from "../settings.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
+import { forgetSecrets } from "./forget-secrets.ts";
 import { installProgress } from "./progress.ts";
 
 /** A line or two each time that somebody looks at it, and folders that the engine looks into in vain before the right one. */
@@ -28,6 +29,7 @@ const unknownAddress = "ADDRESS";
 export async function workerCommand({ operands, settings, worker }: CommandLine): Promise<number> {
   if (operands.length > 0)
     throw new GatewayError("invalid_request", "use `model-gateway worker [--host HOST] [--port PORT] [--threads N]`");
+  forgetSecrets();
   const port = wholeNumber("--port", worker.port ?? String(defaultPort), 65_535);
   const threads = worker.threads === undefined ? null : wholeNumber("--threads", worker.threads, 4096);
   const asked = worker.host ?? "127.0.0.1";
