@@ -42,7 +42,7 @@ export const settingRows = [
     variable: "GATEWAY_PRESET_ALLOW",
     fallback: "",
     meaning:
-      "Further llama-server options that a model's `preset` may set, separated by commas. Whoever may change the document may then set them.",
+      "Further llama-server options that a model's `preset` may set, separated by commas. Every client that may change the document can then set them.",
   },
   {
     flag: "models-max",

@@ -29,7 +29,8 @@ const unknownAddress = "ADDRESS";
 export async function workerCommand({ operands, settings, worker }: CommandLine): Promise<number> {
   if (operands.length > 0)
     throw new GatewayError("invalid_request", "use `model-gateway worker [--host HOST] [--port PORT] [--threads N]`");
-  forgetSecrets();
+  const left = forgetSecrets();
+  if (left.length > 0) console.error(`other processes of this user can read ${left.join(", ")} in the environment`);
   const port = wholeNumber("--port", worker.port ?? String(defaultPort), 65_535);
   const threads = worker.threads === undefined ? null : wholeNumber("--threads", worker.threads, 4096);
   const asked = worker.host ?? "127.0.0.1";

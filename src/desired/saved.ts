@@ -86,7 +86,7 @@ function isRemoval(value: unknown): value is Removal {
   return texts && ["names", "files", "blobs"].every((key) => isList(value[key]));
 }
 
-/** `leftOut`: told the path of each preset key that is no longer allowed. */
+/** `leftOut` gets the path of each preset key that is no longer allowed. */
 export function readTree(
   value: unknown,
   presetAllow: PresetAllow,

@@ -1,4 +1,4 @@
-// Looks at the files that the document names beside its models: whether each may be given to the engine. Changes nothing.
+// Checks the files that the document names beside its models: whether the engine may get each. Changes nothing.
 import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { systemCode } from "../core/errors.ts";

@@ -98,7 +98,7 @@ function modelSection(
     else overrides.set(key, String(value));
   }
   const defaults = new Map([...named.defaults, ...embeddingValues(model, overrides)]);
-  // The router ends a process whose arguments are others, and looks at no file.
+  // The router ends a process when its arguments change, not when a file does.
   if (named.identity !== "") defaults.set("tags", `files-${named.identity}`);
   for (const key of overrides.keys()) defaults.delete(key);
   for (const key of defaults.keys()) if (knownOptions && !knownOptions.has(key)) defaults.delete(key);

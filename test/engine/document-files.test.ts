@@ -89,7 +89,7 @@ models:
   assert.equal(await promptOf(gateway, main), "hi says");
 });
 
-test("a draft model guesses tokens that are taken, and one that is not here is told", async (t) => {
+test("a draft model guesses tokens that are taken, and one that is missing shows in the condition", async (t) => {
   const folders = await makeFolders(t);
   const bytes = modelBytes(plainModel("main"));
   await cacheModel(folders, "acme/main", "main-Q8_0.gguf", bytes);
@@ -117,7 +117,7 @@ test("a draft model guesses tokens that are taken, and one that is not here is t
   assert.equal(await guessed(), 0);
 });
 
-test("a template that is edited is in force by itself, other models stay loaded, and one that goes is left out and told", async (t) => {
+test("a template that is edited is in force by itself, other models stay loaded, and one that is deleted is left out", async (t) => {
   const folders = await makeFolders(t);
   const [id, other] = [await cacheTalker(folders, "acme/a"), await cacheTalker(folders, "acme/b")];
   const path = join(folders.stateDir, "a.jinja");

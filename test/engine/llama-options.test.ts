@@ -1,5 +1,5 @@
-// Every option of the installed engine has a verdict that somebody has looked at: llama-options.txt lists them, so that those
-// of a new engine are seen. One that stands in no list of the program's is denied, here too.
+// Every option of the installed engine has a reviewed verdict: llama-options.txt lists them, so that those of a new engine are
+// seen. One that stands in no list of the program's is denied, here too.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
@@ -23,7 +23,11 @@ test("each option stands in llama-options.txt with its verdict", async () => {
   const options = [...(parseHelp(await help()) ?? [])].filter((option) => !option.startsWith("LLAMA_"));
   assert.ok(options.length > 300);
   const unseen = options.map(lineOf).filter((line) => !listed.includes(line));
-  assert.deepEqual(unseen.toSorted(), [], "the installed engine has options that nobody has looked at: add them");
+  assert.deepEqual(
+    unseen.toSorted(),
+    [],
+    "the installed engine has options without a reviewed verdict: add these lines",
+  );
 });
 
 test("what the help text says to take a path, address, repository, tool or token is allowed in no spelling", async () => {

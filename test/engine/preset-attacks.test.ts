@@ -1,5 +1,5 @@
-// Whoever may call the gateway can have the engine neither run a command nor read or write a file: tried in every spelling,
-// by the file, PATCH, PUT and the fields of requests, on the real engine.
+// A client can have the engine neither run a command nor read or write a file: tried in every spelling, by the file, PATCH,
+// PUT and the fields of requests, on the real engine.
 import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -103,7 +103,7 @@ for (const [why, fields, files, problem] of [
     { x: fit("/a,b/x") },
     "lora is left out: the engine cannot take the path of x",
   ],
-  ["a file that nobody has looked at", { mmproj: "p" }, {}, "mmproj is left out: p has not been read yet"],
+  ["a file that has not been observed", { mmproj: "p" }, {}, "mmproj is left out: p has not been read yet"],
   [
     "a draft that the document does not declare",
     { draft: "acme/other:Q8_0" },
