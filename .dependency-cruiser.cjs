@@ -32,7 +32,7 @@ const layers = [
   { name: "reconcile", path: ["^src/reconcile/"] },
   { name: "status", path: ["^src/status/"], pathNot: pure },
   { name: "http", path: ["^src/http/"], pathNot: pure },
-  { name: "settings", path: ["^src/(settings|settings-(limits|table|values)|lifecycle|lock|open-files)\\.ts$"] },
+  { name: "settings", path: ["^src/(settings|settings-(limits|shared|table|values)|lifecycle|lock|open-files)\\.ts$"] },
   { name: "gateway", path: ["^src/gateway\\.ts$", "^src/gateway/"] },
   { name: "cli", path: ["^src/cli\\.ts$", "^src/cli/"] },
 ];

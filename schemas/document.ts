@@ -1,5 +1,6 @@
 // The desired document as people write it. The source of its types, of the validator and of gateway.schema.json.
 import type { FromSchema } from "json-schema-to-ts";
+import { presetKeyPattern, presetOptions } from "./preset-options.ts";
 
 /** `owner/name:tag` */
 const modelIdSchema = {
@@ -19,9 +20,14 @@ const ctxSizeSchema = {
 const presetSchema = {
   type: "object",
   description: "Further llama-server options for this model, without leading dashes.",
-  propertyNames: { pattern: "^[a-z][a-z0-9-]+$" },
-  additionalProperties: { type: ["string", "number", "boolean"] },
+  propertyNames: { pattern: presetKeyPattern },
+  // For editors to complete. Which others may stand here depends on --preset-allow, so the program checks them.
+  properties: Object.fromEntries([...presetOptions.keys()].map((key) => [key, {}])) as Record<never, object>,
+  patternProperties: { "": { type: ["string", "number", "boolean"] } },
 } as const;
+
+/** Only gateway.yaml may set what names a file or another model's files. */
+const fileSchema = { type: "string", minLength: 1, maxLength: 1000 } as const;
 
 export const modelSchema = {
   type: "object",
@@ -43,6 +49,24 @@ export const modelSchema = {
       description: "Further names by which clients may ask for this model.",
     },
     preset: presetSchema,
+    chatTemplate: { ...fileSchema, description: "A Jinja file, in this file's folder or below." },
+    lora: {
+      type: "array",
+      minItems: 1,
+      maxItems: 32,
+      items: {
+        type: "object",
+        additionalProperties: false,
+        required: ["source"],
+        properties: {
+          source: { ...fileSchema, description: "A GGUF file, in this file's folder or below." },
+          scale: { type: "number", description: "Default: 1." },
+        },
+      },
+      description: "LoRA adapters to load with the model.",
+    },
+    draft: { ...modelIdSchema, description: "Another model of this document, for speculative decoding." },
+    mmproj: { ...fileSchema, description: "A GGUF projector for images and audio, in this file's folder or below." },
     keep: { type: "boolean", description: "Never pruned, also after it has left this list." },
     pinned: {
       type: "boolean",

@@ -33,6 +33,7 @@ import { createSpeechUse } from "./http/speech/use.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
 import { lockState, requireUnlocked, type StateLock } from "./lock.ts";
+import { isDocumentFile } from "./observe/document-files.ts";
 import { watchFiles, watchPlace } from "./observe/file-watch.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
@@ -290,8 +291,10 @@ async function run({
     files = await watchFileSource({
       path: settings.configPath,
       store,
+      presetAllow: settings.presetAllow,
       others: [core.presetPath],
-      onOther: () => loop.wake("preset file"),
+      isOther: (changed) => isDocumentFile(settings.configPath, store.current().document, changed),
+      onOther: () => loop.wake("watched file"),
       onStatus: core.noteSource,
       warn,
       pollMs: filePollMs,

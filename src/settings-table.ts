@@ -38,6 +38,13 @@ export const settingRows = [
     meaning: "Install the engine at the start when there is none.",
   },
   {
+    flag: "preset-allow",
+    variable: "GATEWAY_PRESET_ALLOW",
+    fallback: "",
+    meaning:
+      "Further llama-server options that a model's `preset` may set, separated by commas. Every client that may change the document can then set them.",
+  },
+  {
     flag: "models-max",
     variable: "GATEWAY_MODELS_MAX",
     fallback: "4",
@@ -148,6 +155,12 @@ export const settingRows = [
     variable: "GATEWAY_EVENT_LISTENERS",
     fallback: "256",
     meaning: "Readers of /api/events at once; a further one is answered 503 `busy`.",
+  },
+  {
+    flag: "hub-token-file",
+    variable: "GATEWAY_HUB_TOKEN_FILE",
+    fallback: "",
+    meaning: "File with the access token of the hub; wins over HF_TOKEN and HF_TOKEN_PATH.",
   },
   {
     flag: "allow-host",
@@ -271,33 +284,3 @@ export const settingRows = [
     meaning: "trace, debug, info, warn, error or silent.",
   },
 ] as const satisfies readonly SettingRow[];
-
-/** Settings that other programs share; they have no flags. */
-export const sharedVariables = [
-  {
-    variable: "GATEWAY_ENGINE_SOURCE",
-    fallback: "the release, then Debian",
-    meaning: "Where engines are installed from: release or debian.",
-  },
-  {
-    variable: "GATEWAY_LICENSE_KEY",
-    fallback: "none",
-    meaning: "A license key, beside those of STATE/license-keys.json; commands that ask a gateway present it.",
-  },
-  {
-    variable: "HTTPS_PROXY, HTTP_PROXY, NO_PROXY",
-    fallback: "none",
-    meaning: "A proxy on the way to the hub.",
-  },
-  { variable: "HF_ENDPOINT", fallback: "https://huggingface.co", meaning: "The model hub." },
-  {
-    variable: "HF_TOKEN, HF_TOKEN_PATH",
-    fallback: "HF_HOME/token",
-    meaning: "Access token for gated and private repositories; sent to the hub only.",
-  },
-  {
-    variable: "LLAMA_CACHE, HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME",
-    fallback: "~/.cache/huggingface/hub",
-    meaning: "Where the model cache is, the first one set: found as llama.cpp finds it.",
-  },
-] as const;

@@ -2,6 +2,8 @@
 import { GatewayError } from "./core/errors.ts";
 import { settingRows } from "./settings-table.ts";
 
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 export type Flag = (typeof settingRows)[number]["flag"];
 
 /** What was given; undefined where the default holds. */

@@ -1,20 +1,19 @@
 // Everything that is set from outside: flags and environment, read once, here and nowhere else.
-import { existsSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { readFileSync } from "node:fs";
 import { basename, delimiter, dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { GatewayError } from "./core/errors.ts";
 import { parseKeepAlive } from "./core/keep-alive.ts";
 import { type OwnCommand, ownCommand } from "./core/own-command.ts";
+import { type PresetAllow, presetAllowProblem } from "./core/preset-keys.ts";
 import type { SpeechEngineChoice } from "./engines/synthesis-engine.ts";
 import type { ChatContextMode } from "./http/chat-context.ts";
 import { type ChosenPrefixes, prefixProblem } from "./http/prefixes.ts";
 import { type LimitSettings, readLimits } from "./settings-limits.ts";
+import { home, hubEndpoint, hubToken, modelCacheDir } from "./settings-shared.ts";
 import { settingRows } from "./settings-table.ts";
-import { type Flag, fallbackOf, type SettingText, settingValues, spelt } from "./settings-values.ts";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
+import { type Environment, type Flag, fallbackOf, type SettingText, settingValues, spelt } from "./settings-values.ts";
 
 export interface Settings extends LimitSettings {
   readonly host: string;
@@ -26,6 +25,8 @@ export interface Settings extends LimitSettings {
   readonly cacheDir: string;
   readonly hubEndpoint: string;
   readonly hubToken: string | undefined;
+  /** Options of the engine that the document's `preset` may set, besides those on the list. */
+  readonly presetAllow: PresetAllow;
   readonly llamaServer: string | undefined;
   readonly installEngine: boolean;
   readonly modelsMax: number;
@@ -95,7 +96,7 @@ export interface CommandLine {
 }
 
 /** Errors: `invalid_request` for an unknown flag or a value that is none. */
-export function readSettings(args: readonly string[], environment: Environment = process.env): CommandLine {
+export function readSettings(args: readonly string[], environment: Environment = { ...process.env }): CommandLine {
   const options = Object.fromEntries(settingRows.map(({ flag }) => [flag, { type: "string" as const }]));
   let parsed: ReturnType<typeof parseArgs>;
   try {
@@ -169,7 +170,8 @@ function build(text: SettingText, environment: Environment): Settings {
     configPath: resolve(text("config") ?? join(stateDir, "gateway.yaml")),
     cacheDir: modelCacheDir(environment),
     hubEndpoint: hubEndpoint(environment),
-    hubToken: hubToken(environment),
+    hubToken: hubToken(text("hub-token-file"), environment),
+    presetAllow: presetAllowOf(text("preset-allow")),
     llamaServer: text("llama-server"),
     installEngine: oneOf("install-engine", ["true", "false"]) === "true",
     modelsMax: whole("models-max", 1),
@@ -237,6 +239,16 @@ function listOf(text: string | undefined): string[] {
     .filter((entry) => entry !== "");
 }
 
+function presetAllowOf(text: string | undefined): PresetAllow {
+  const keys = listOf(text);
+  for (const key of keys) {
+    const problem = presetAllowProblem(key);
+    if (problem !== null)
+      throw new GatewayError("invalid_request", `${spelt("preset-allow")} cannot allow ${key}: ${problem}`);
+  }
+  return new Set(keys);
+}
+
 function originOf(text: string): string {
   const bare = text.replace(/\/$/, "");
   const url = URL.canParse(bare) ? new URL(bare) : null;
@@ -276,44 +288,6 @@ function keepAliveOf(given: string | undefined): number | null {
       `${spelt("keep-alive")} must be seconds, a duration such as 5m, 0, or -1 for ever, not ${JSON.stringify(text)}`,
     );
   return keepAlive.kind === "forever" ? null : keepAlive.seconds * 1000;
-}
-
-/** The address stays out of the message: it may carry a password. */
-function hubEndpoint(environment: Environment): string {
-  const text = environment["HF_ENDPOINT"] || "https://huggingface.co";
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url?.protocol === "https:" || url?.protocol === "http:") return text.replace(/\/+$/, "");
-  throw new GatewayError("invalid_request", "HF_ENDPOINT must be an http or https address");
-}
-
-/** The first that is set wins, as llama.cpp's own code has it. */
-function modelCacheDir(environment: Environment): string {
-  for (const variable of ["LLAMA_CACHE", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"]) {
-    if (environment[variable]) return resolve(environment[variable]);
-  }
-  return join(hubHome(environment), "hub");
-}
-
-function hubHome(environment: Environment): string {
-  if (environment["HF_HOME"]) return resolve(environment["HF_HOME"]);
-  return resolve(environment["XDG_CACHE_HOME"] || join(home(environment), ".cache"), "huggingface");
-}
-
-function hubToken(environment: Environment): string | undefined {
-  const direct = environment["HF_TOKEN"]?.trim();
-  if (direct) return direct;
-  const path = environment["HF_TOKEN_PATH"] || join(hubHome(environment), "token");
-  if (!existsSync(path)) return undefined;
-  try {
-    return readFileSync(path, "utf8").trim() || undefined;
-  } catch (error) {
-    throw new GatewayError("invalid_request", `the hub token's file ${path} cannot be read`, { cause: error });
-  }
-}
-
-/** HOME before the account's folder, as llama.cpp has it. */
-function home(environment: Environment): string {
-  return environment["HOME"] || homedir();
 }
 
 /** The folder that holds package.json: three levels above dist/src/settings.js. */

@@ -99,7 +99,7 @@ export const ownOperations: readonly Operation[] = [
     headers: ifMatch,
     request: body(json(documentBodySchema)),
     responses: [changeResponse],
-    errors: [...pullErrors, "precondition_failed", "source_missing"],
+    errors: [...pullErrors, "file_only", "precondition_failed", "source_missing"],
   },
   {
     ...common,
@@ -111,7 +111,7 @@ export const ownOperations: readonly Operation[] = [
     headers: ifMatch,
     request: body(json(mergePatchSchema), { mediaType: "application/merge-patch+json", schema: mergePatchSchema }),
     responses: [changeResponse],
-    errors: [...pullErrors, "precondition_failed", "source_missing"],
+    errors: [...pullErrors, "file_only", "precondition_failed", "source_missing"],
   },
   {
     ...common,

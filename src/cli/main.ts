@@ -41,7 +41,7 @@ async function run(line: CommandLine): Promise<number | null> {
     case "gc":
       return gcCommand(line);
     case "validate":
-      return validateCommand(line.operands);
+      return validateCommand(line.operands, line.settings.presetAllow);
     case "engine":
       return engineCommand(line);
     case "worker":

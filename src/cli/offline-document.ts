@@ -7,11 +7,11 @@ import { readSavedDocument } from "../desired/saved.ts";
 import type { Settings } from "../settings.ts";
 
 /** Errors: `invalid_document`, with the first thing that is wrong in the file. */
-export async function offlineDocument({ stateDir, configPath }: Settings): Promise<Desired> {
-  const saved = await readSavedDocument(stateDir);
+export async function offlineDocument({ stateDir, configPath, presetAllow }: Settings): Promise<Desired> {
+  const saved = await readSavedDocument(stateDir, presetAllow);
   const bytes = await readBytesIfPresent(configPath);
   if (bytes === null) return toDesired(saved.tree, saved.removals, saved.spared);
-  const parsed = parseBytes(bytes);
+  const parsed = parseBytes(bytes, presetAllow);
   if (!parsed.ok) {
     const [first] = parsed.problems;
     throw new GatewayError(

@@ -7,6 +7,7 @@ import { openInventory } from "../execute/inventory.ts";
 import { openCache } from "../gateway/kept.ts";
 import { createSpeech } from "../gateway/speech.ts";
 import { createHubClient } from "../hub/client.ts";
+import { readDocumentFiles } from "../observe/document-files.ts";
 import { createObserver } from "../observe/observe.ts";
 import { plan } from "../plan/plan.ts";
 import type { Settings } from "../settings.ts";
@@ -64,6 +65,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     inventory: inventory.entries,
     engine,
     speech: speech.observe,
+    documentFiles: () => readDocumentFiles(settings.configPath, desired),
     workers: null,
     onNewEngine: nothing,
   });

@@ -6,6 +6,7 @@ import { type Gateway, startGateway } from "../gateway.ts";
 import { stopOnSignals } from "../lifecycle.ts";
 import type { CommandLine } from "../settings.ts";
 import { settingRows } from "../settings-table.ts";
+import { forgetSecrets } from "./forget-secrets.ts";
 import { jsonLines, logOutput } from "./log-output.ts";
 import { installBar, installSteps } from "./progress.ts";
 
@@ -19,6 +20,9 @@ const secretFields = [
 
 export async function serveCommand({ settings }: CommandLine): Promise<void> {
   const logger = pino({ level: settings.logLevel, redact: [...secretFields] }, logOutput(process.stderr));
+  const left = forgetSecrets();
+  if (left.length > 0)
+    logger.warn({ variables: left }, "other processes of this user can read secrets in the environment: use files");
   // A terminal that was closed takes no more words: that is no reason to end in disorder.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
   // Node prints its own in words.

@@ -14,13 +14,13 @@ const gateway: readonly string[] = ["host", "port", "state"];
 
 const commands: Readonly<Record<string, Takes>> = {
   serve: { operands: "", flags: settingRows.map(({ flag }) => flag) },
-  plan: { operands: "", flags: [...gateway, "config", "json"] },
+  plan: { operands: "", flags: [...gateway, "config", "preset-allow", "json"] },
   status: { operands: "", flags: [...gateway, "json"] },
   models: { operands: "", flags: [...gateway, "json"] },
   pull: { operands: "ID", flags: [...gateway, "force"] },
   rm: { operands: "ID", flags: [...gateway, "json", "yes", "force"] },
   gc: { operands: "", flags: [...gateway, "json", "yes", "force"] },
-  validate: { operands: "FILE", flags: [] },
+  validate: { operands: "FILE", flags: ["preset-allow"] },
   engine: { operands: "install [llama|whisper|sherpa]", flags: ["state"] },
   worker: { operands: "", flags: [...gateway, "rpc-server", "install-engine", "stop-grace", "threads"] },
   key: { operands: "create|list|revoke [NAME]", flags: ["state", "json", "expires", "scope"] },

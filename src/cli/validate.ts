@@ -1,16 +1,17 @@
 // `validate FILE`: every problem as FILE:LINE:COLUMN, as editors and CI read it.
 import { GatewayError, systemCode } from "../core/errors.ts";
+import type { PresetAllow } from "../core/preset-keys.ts";
 import { readBytesIfPresent } from "../desired/atomic-file.ts";
 import { parseBytes } from "../desired/encoding.ts";
 
-export async function validateCommand([path = ""]: readonly string[]): Promise<number> {
+export async function validateCommand([path = ""]: readonly string[], presetAllow: PresetAllow): Promise<number> {
   const bytes = await readBytesIfPresent(path).catch((error: unknown) => {
     throw new GatewayError("invalid_request", `${path} cannot be read (${systemCode(error) ?? String(error)})`, {
       cause: error,
     });
   });
   if (bytes === null) throw new GatewayError("invalid_request", `there is no ${path}`);
-  const parsed = parseBytes(bytes);
+  const parsed = parseBytes(bytes, presetAllow);
   if (parsed.ok) {
     console.log(`${path} is valid`);
     return 0;

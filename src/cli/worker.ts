@@ -16,6 +16,7 @@ import { stopOnSignals } from "../lifecycle.ts";
 import { withLock } from "../lock.ts";
 import type { CommandLine, Settings } from "../settings.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
+import { forgetSecrets } from "./forget-secrets.ts";
 import { installProgress } from "./progress.ts";
 
 /** A line or two each time that somebody looks at it, and folders that the engine looks into in vain before the right one. */
@@ -28,6 +29,8 @@ const unknownAddress = "ADDRESS";
 
 /** Runs until a signal ends it. */
 export async function workerCommand({ settings, worker }: CommandLine): Promise<number> {
+  const left = forgetSecrets();
+  if (left.length > 0) console.error(`other processes of this user can read ${left.join(", ")} in the environment`);
   const port = wholeNumber("--port", worker.port ?? String(defaultPort), 65_535);
   const threads = worker.threads === undefined ? null : wholeNumber("--threads", worker.threads, 4096);
   const asked = worker.host ?? "127.0.0.1";

@@ -36,6 +36,12 @@ export const errorCatalogue = {
     reason: "Unauthorized",
     hint: "Send a license key: Authorization: Bearer KEY, X-License-Key or x-api-key, or /k/KEY before the path.",
   },
+  file_only: {
+    status: 403,
+    reaction: "stall",
+    reason: "FileOnly",
+    hint: "Set it in gateway.yaml, which names files of this machine. A call can keep the value, or take it out.",
+  },
   forbidden_origin: {
     status: 403,
     reaction: "stall",

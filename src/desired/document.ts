@@ -38,6 +38,12 @@ export interface DesiredModel {
   /** Further names by which clients may ask for it. */
   readonly aliases?: readonly string[];
   readonly preset?: Readonly<Record<string, PresetValue>>;
+  /** Files by their paths as written: relative to the document's folder, and in it. */
+  readonly chatTemplate?: string;
+  readonly lora?: readonly { readonly source: string; readonly scale?: number }[];
+  readonly mmproj?: string;
+  /** The id of another model of the document. */
+  readonly draft?: string;
   readonly keep?: boolean;
   /** Once loaded it stays so. */
   readonly pinned?: boolean;

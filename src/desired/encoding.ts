@@ -1,10 +1,11 @@
 // gateway.yaml's bytes as text. A reader that takes them for UTF-8 whatever they are puts U+FFFD into ids and paths, silently.
+import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { type Parsed, parseSource, type SourceProblem } from "./parse.ts";
 
 /** As {@link parseSource}; bytes that are no UTF-8 are a problem that names their encoding. */
-export function parseBytes(bytes: Buffer): Parsed {
+export function parseBytes(bytes: Buffer, presetAllow: PresetAllow = noneAllowed): Parsed {
   const problem = encodingProblem(bytes);
-  return problem ? { ok: false, problems: [problem] } : parseSource(bytes.toString("utf8"));
+  return problem ? { ok: false, problems: [problem] } : parseSource(bytes.toString("utf8"), presetAllow);
 }
 
 function encodingProblem(bytes: Buffer): SourceProblem | null {

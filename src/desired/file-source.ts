@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { dirname, resolve } from "node:path";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
+import type { PresetAllow } from "../core/preset-keys.ts";
 import { readBytesIfPresent } from "./atomic-file.ts";
 import { parseBytes } from "./encoding.ts";
 import type { SourceStatus } from "./parse.ts";
@@ -36,8 +37,11 @@ export function unreadSource(path: string): SourceStatus {
 export async function watchFileSource(options: {
   readonly path: string;
   readonly store: DesiredStore;
+  readonly presetAllow?: PresetAllow;
   /** Further files whose changes are reported through `onOther`: the preset file, edited by hand. */
   readonly others: readonly string[];
+  /** Whether a file in one of the watched folders is reported too, by its path. */
+  readonly isOther?: (path: string) => boolean;
   readonly onOther: () => void;
   readonly onStatus: (status: SourceStatus) => void;
   readonly warn: (message: string, fields: object) => void;
@@ -86,7 +90,7 @@ export async function watchFileSource(options: {
 
   async function apply({ bytes, hash }: Content): Promise<void> {
     if (hash === seenHash) return;
-    const parsed = parseBytes(bytes);
+    const parsed = parseBytes(bytes, options.presetAllow);
     if (parsed.ok) {
       await options.store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`);
       seenHash = hash;
@@ -191,7 +195,7 @@ export async function watchFileSource(options: {
   // The parent folder is watched: editors rename over the file, ConfigMaps swap a symlink beside it.
   const watcher = watch(folders, { depth: 0, ignoreInitial: true, ignorePermissionErrors: true });
   watcher.on("all", (_event, changed) => {
-    if (others.has(resolve(changed))) options.onOther();
+    if (others.has(resolve(changed)) || options.isOther?.(resolve(changed))) options.onOther();
     else settle();
   });
   // What changed between the first look and the watcher's own has no event.

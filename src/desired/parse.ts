@@ -1,5 +1,6 @@
 // gateway.yaml's text to a document tree, or to every problem in it with line and column. Reads no file.
 import { type Document, isAlias, isMap, isScalar, LineCounter, parseDocument, visit } from "yaml";
+import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import type { DocumentTree } from "./document.ts";
 import { type Problem, validateDocument } from "./validate.ts";
 
@@ -26,7 +27,7 @@ export type Parsed =
   | { readonly ok: true; readonly tree: DocumentTree }
   | { readonly ok: false; readonly problems: readonly SourceProblem[] };
 
-export function parseSource(text: string): Parsed {
+export function parseSource(text: string, presetAllow: PresetAllow = noneAllowed): Parsed {
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter, prettyErrors: false });
   if (document.errors.length > 0) {
@@ -50,7 +51,7 @@ export function parseSource(text: string): Parsed {
   if (value === null || value === undefined) {
     return { ok: false, problems: [{ line: 1, column: 1, path: "", message: "the file is empty" }] };
   }
-  const validation = validateDocument(value);
+  const validation = validateDocument(value, presetAllow);
   if (validation.ok) return validation;
   return { ok: false, problems: validation.problems.map((problem) => locate(document, lineCounter, problem)) };
 }

@@ -1,7 +1,8 @@
 // desired.json and last-applied.json as they lie on disk: their shapes, and what is believed of them. Writes nothing.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { isJsonObject } from "../core/merge-patch.ts";
+import { isJsonObject, type JsonObject } from "../core/merge-patch.ts";
+import { noneAllowed, type PresetAllow, presetKeyProblem } from "../core/preset-keys.ts";
 import { parseJson, readIfPresent } from "./atomic-file.ts";
 import { type DesiredState, type DocumentTree, emptyTree, type Removal, toDesired, toInput } from "./document.ts";
 import { validateDocument } from "./validate.ts";
@@ -33,15 +34,18 @@ export function describe(saved: Saved): DesiredState {
 }
 
 /** The document and the file as last applied, as they lie on disk; for a look without a running gateway. */
-export async function readSavedDocument(stateDir: string): Promise<{
+export async function readSavedDocument(
+  stateDir: string,
+  presetAllow: PresetAllow = noneAllowed,
+): Promise<{
   readonly tree: DocumentTree;
   readonly applied: DocumentTree | null;
   readonly removals: readonly Removal[];
   readonly spared: readonly string[];
 }> {
   const read = async (name: string): Promise<unknown> => parseJson((await readIfPresent(join(stateDir, name))) ?? "");
-  const applied = readTree(await read("last-applied.json"));
-  const { tree, removals, spared } = readSaved(await read("desired.json")) ?? startingFrom(applied);
+  const applied = readTree(await read("last-applied.json"), presetAllow);
+  const { tree, removals, spared } = readSaved(await read("desired.json"), presetAllow) ?? startingFrom(applied);
   return { tree, applied, removals, spared };
 }
 
@@ -54,9 +58,9 @@ export function startingFrom(applied: DocumentTree | null): Saved {
 }
 
 /** What the state file holds is checked like any input: a person may have edited it. */
-export function readSaved(value: unknown): Saved | null {
+export function readSaved(value: unknown, presetAllow: PresetAllow, leftOut?: (path: string) => void): Saved | null {
   if (!isJsonObject(value) || !Number.isSafeInteger(value["generation"])) return null;
-  const tree = readTree(value["tree"]);
+  const tree = readTree(value["tree"], presetAllow, leftOut);
   const owners = isJsonObject(value["owners"]) ? (value["owners"] as unknown as Saved["owners"]) : {};
   const removals = Array.isArray(value["removals"]) ? (value["removals"] as readonly unknown[]) : [];
   const spared = Array.isArray(value["spared"]) ? (value["spared"] as readonly unknown[]) : [];
@@ -82,8 +86,32 @@ function isRemoval(value: unknown): value is Removal {
   return texts && ["names", "files", "blobs"].every((key) => isList(value[key]));
 }
 
-export function readTree(value: unknown): DocumentTree | null {
+/** `leftOut` gets the path of each preset key that is no longer allowed. */
+export function readTree(
+  value: unknown,
+  presetAllow: PresetAllow,
+  leftOut: (path: string) => void = () => undefined,
+): DocumentTree | null {
   if (!isJsonObject(value)) return null;
-  const validation = validateDocument(toInput(value));
+  const validation = validateDocument(toInput(withAllowedKeys(value, presetAllow, leftOut)), presetAllow);
   return validation.ok ? validation.tree : null;
+}
+
+/**
+ * Preset keys that were allowed when the document was saved, by an older version or another `--preset-allow`, are left out.
+ * Without that the document would count as damaged, and all that calls have set would be lost.
+ */
+function withAllowedKeys(tree: JsonObject, presetAllow: PresetAllow, leftOut: (path: string) => void): JsonObject {
+  const { models } = tree;
+  if (!isJsonObject(models)) return tree;
+  const kept = Object.entries(models).map(([id, model]) => {
+    if (!isJsonObject(model) || !isJsonObject(model["preset"])) return [id, model] as const;
+    const preset = Object.entries(model["preset"]).filter(([key]) => {
+      const isAllowed = presetKeyProblem(key, presetAllow) === null;
+      if (!isAllowed) leftOut(`${id}.preset.${key}`);
+      return isAllowed;
+    });
+    return [id, { ...model, preset: Object.fromEntries(preset) }] as const;
+  });
+  return { ...tree, models: Object.fromEntries(kept) };
 }

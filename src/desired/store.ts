@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type Json, type JsonObject, listChanges } from "../core/merge-patch.ts";
+import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { readJsonState } from "./atomic-file.ts";
 import {
   type Desired,
@@ -17,6 +18,7 @@ import {
   toDesired,
   toInput,
 } from "./document.ts";
+import { requireFromFile } from "./file-only.ts";
 import { formatPath } from "./parse.ts";
 import { describe, type FieldOwner, readSaved, readTree, type Saved, startingFrom } from "./saved.ts";
 import { plainStateFiles, type StateFiles } from "./state-folder.ts";
@@ -35,7 +37,7 @@ export interface DesiredStore {
   current(): DesiredState;
   /** Validates without changing: the document that {@link DesiredStore.change} would make. Errors: the same. */
   preview(change: DocumentChange, ifMatch?: string): Desired;
-  /** Errors: `invalid_document` with every problem, `precondition_failed` where `ifMatch` names another document. */
+  /** Errors: `invalid_document` with every problem, `file_only`, `precondition_failed` where `ifMatch` names another document. */
   change(change: DocumentChange, by: string, ifMatch?: string): Promise<DesiredState>;
   /**
    * A merge patch made from the document as it is when its turn comes: what is read for it cannot change in between. Null
@@ -73,9 +75,10 @@ export async function openDesiredStore(options: {
   readonly stateDir: string;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
+  readonly presetAllow?: PresetAllow;
   readonly files?: StateFiles;
 }): Promise<DesiredStore> {
-  const files = options.files ?? plainStateFiles;
+  const { files = plainStateFiles, presetAllow = noneAllowed } = options;
   const desiredPath = join(options.stateDir, "desired.json");
   const appliedPath = join(options.stateDir, "last-applied.json");
   const setAside = (path: string): void => {
@@ -83,8 +86,12 @@ export async function openDesiredStore(options: {
     files.noteAside(path);
   };
 
-  let applied = await readJsonState(appliedPath, readTree, setAside);
-  let saved = (await readJsonState(desiredPath, readSaved, setAside)) ?? startingFrom(applied);
+  const leftOut = (key: string): void => options.warn("a preset key is no longer allowed and is left out", { key });
+
+  let applied = await readJsonState(appliedPath, (value) => readTree(value, presetAllow), setAside);
+  let saved =
+    (await readJsonState(desiredPath, (value) => readSaved(value, presetAllow, leftOut), setAside)) ??
+    startingFrom(applied);
   let state = describe(saved);
   const listeners: ((state: DesiredState) => void)[] = [];
   let queue: Promise<unknown> = Promise.resolve();
@@ -158,7 +165,7 @@ export async function openDesiredStore(options: {
 
   function resolve(change: DocumentChange): DocumentTree {
     const input = change.kind === "put" ? change.input : patchInput(saved.tree, requireObject(change.patch));
-    const validation = validateDocument(input);
+    const validation = validateDocument(input, presetAllow);
     if (!validation.ok) throw invalid(validation.problems);
     return validation.tree;
   }
@@ -168,24 +175,30 @@ export async function openDesiredStore(options: {
       throw new GatewayError("precondition_failed", `the document is ${state.etag} now`);
   }
 
+  function resolveCall(change: DocumentChange): DocumentTree {
+    const tree = resolve(change);
+    requireFromFile(tree, [saved.tree, applied ?? emptyTree]);
+    return tree;
+  }
+
   return {
     current: () => state,
     preview: (change, ifMatch) => {
       requireMatch(ifMatch);
-      const tree = resolve(change);
+      const tree = resolveCall(change);
       return toDesired(tree, standingRemovals(saved.removals, tree), sparedBy(tree));
     },
     change: (change, by, ifMatch) =>
       serialized(async () => {
         requireMatch(ifMatch);
-        return commit(resolve(change), by);
+        return commit(resolveCall(change), by);
       }),
     edit: (make, by) =>
       serialized(async () => {
         const edit = make(state);
         if (edit === null) return state;
         const { patch, removal } = edit;
-        return commit(resolve({ kind: "patch", patch }), by, removal ? { removal } : {});
+        return commit(resolveCall({ kind: "patch", patch }), by, removal ? { removal } : {});
       }),
     noteRemoval: (id, { blobs, commits }) =>
       serialized(async () => {

@@ -1,8 +1,9 @@
 // Says whether a value is a desired document, with every problem at once and the path of each.
 import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../schemas/document.ts";
+import { presetKeyPattern } from "../../schemas/preset-options.ts";
 import { idForm, normaliseName, parseModelId } from "../core/ids.ts";
-import { presetProblem } from "../core/preset-keys.ts";
+import { noneAllowed, type PresetAllow, presetKeyProblem, presetValueProblem } from "../core/preset-keys.ts";
 import { isPublicLiteral, workerProblem } from "../core/worker-address.ts";
 import { modelFileName } from "../speech/transcription-models.ts";
 import { isVoiceId } from "../speech/voices.ts";
@@ -21,7 +22,8 @@ export type Validation =
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
 // strict types off: `type: [a, b]` is what the preset's values need.
-const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, verbose: true });
+// Matching properties on: the preset's options are named, and all have one type.
+const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, allowMatchingProperties: true, verbose: true });
 const matchesSchema = ajv.compile<DocumentInput>(documentSchema);
 
 /** What a text that breaks a pattern should have been. */
@@ -33,13 +35,15 @@ const forms: ReadonlyMap<string, string> = new Map([
   [modelSchema.properties.aliases.items.pattern, "a name of letters, digits and _ . / : + @ -"],
 ]);
 
-export function validateDocument(value: unknown): Validation {
+const isPresetKey = new RegExp(presetKeyPattern);
+
+export function validateDocument(value: unknown, presetAllow: PresetAllow = noneAllowed): Validation {
   const fits = matchesSchema(value);
   const structural = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape).map(toProblem);
   // Also beside a broken key: a person wants to hear of everything at once.
   const problems = [
     ...structural,
-    ...modelProblems(value),
+    ...modelProblems(value, presetAllow),
     ...aliasProblems(value),
     ...workerProblems(value),
     ...speechProblems(value),
@@ -118,12 +122,12 @@ function withoutRepeats(problems: readonly Problem[]): Problem[] {
 }
 
 /** What the schema cannot say of the models, for a value of any shape. */
-function modelProblems(value: unknown): Problem[] {
+function modelProblems(value: unknown, presetAllow: PresetAllow): Problem[] {
   const models = modelsOf(value);
   const first = new Map<string, number>();
   return models.flatMap((entry, index): Problem[] => {
     const id = isObject(entry) ? entry["id"] : entry;
-    if (typeof id !== "string") return presetProblems(entry, index);
+    if (typeof id !== "string") return presetProblems(entry, index, presetAllow);
     const folded = id.toLowerCase();
     const earlier = first.get(folded);
     if (earlier === undefined) first.set(folded, index);
@@ -135,7 +139,7 @@ function modelProblems(value: unknown): Problem[] {
     // `..`, `--` and a blank at the end fit the schema's pattern, but are no name of a folder or a file.
     const malformed =
       parseModelId(id) === null ? [{ path, message: `${JSON.stringify(id)} is not of the form ${idForm}` }] : [];
-    return [...repeated, ...malformed, ...presetProblems(entry, index)];
+    return [...repeated, ...malformed, ...presetProblems(entry, index, presetAllow)];
   });
 }
 
@@ -171,12 +175,17 @@ function foldName(name: unknown): string | null {
   return typeof name === "string" ? normaliseName(name).toLowerCase() : null;
 }
 
-function presetProblems(entry: unknown, index: number): Problem[] {
+function presetProblems(entry: unknown, index: number, presetAllow: PresetAllow): Problem[] {
   if (!isObject(entry) || !isObject(entry["preset"])) return [];
   return Object.entries(entry["preset"]).flatMap(([key, value]): Problem[] => {
+    const path = ["models", index, "preset", key];
+    // The schema's own check says why such a key is none.
+    if (!isPresetKey.test(key)) return [];
+    const problem = presetKeyProblem(key, presetAllow);
+    if (problem !== null) return [{ path, message: problem, atKey: true }];
     if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return [];
-    const message = presetProblem(key, value);
-    return message === null ? [] : [{ path: ["models", index, "preset", key], message }];
+    const message = presetValueProblem(key, value);
+    return message === null ? [] : [{ path, message }];
   });
 }
 

@@ -6,12 +6,16 @@ const passed =
 /** Within those prefixes too: NVIDIA_API_KEY is a key to a paid service. */
 const secret = /KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH/i;
 
+export function isSecretName(name: string): boolean {
+  return secret.test(name);
+}
+
 export function engineEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
   extra: Readonly<Record<string, string>>,
 ): Record<string, string> {
   const kept = Object.entries(environment).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined && passed.test(entry[0]) && !secret.test(entry[0]),
+    (entry): entry is [string, string] => entry[1] !== undefined && passed.test(entry[0]) && !isSecretName(entry[0]),
   );
   return { ...Object.fromEntries(kept), ...extra };
 }

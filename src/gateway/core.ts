@@ -22,6 +22,7 @@ import { createHubClient, type HubClient } from "../hub/client.ts";
 import type { StateLock } from "../lock.ts";
 import { cacheNow } from "../observe/cache.ts";
 import type { Damage } from "../observe/damage.ts";
+import { readDocumentFiles } from "../observe/document-files.ts";
 import { createObserver, routerInputs } from "../observe/observe.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
 import { type Settings, version } from "../settings.ts";
@@ -77,7 +78,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
   const presetPath = join(stateDir, "router.preset.ini");
 
   const journal = createJournal(Date.now);
-  const kept = await openKept({ stateDir, hold: lock.hold, logger, onChange: () => loop.wake("state folder") });
+  const kept = await openKept({ settings, hold: lock.hold, logger, onChange: () => loop.wake("state folder") });
   const { stateFolder, store, inventory, lastUsed, gatewayId } = kept;
   const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
   const router = createRouter({
@@ -211,6 +212,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     inventory: inventory.entries,
     engine,
     speech: speech.observe,
+    documentFiles: () => readDocumentFiles(configPath, desired()),
     workers: rpc.workers,
     onNewEngine: () => loop.retry(),
   });

@@ -9,6 +9,7 @@ import { type LastUsed, openLastUsed } from "../execute/last-used.ts";
 import { type CacheScanner, createCacheScanner } from "../observe/cache.ts";
 import { type CachePresence, createCachePresence } from "../observe/cache-presence.ts";
 import { createDamage, type Damage } from "../observe/damage.ts";
+import type { Settings } from "../settings.ts";
 
 export interface Kept {
   readonly stateFolder: StateFolder;
@@ -21,14 +22,15 @@ export interface Kept {
 
 /** Errors: `state_unwritable` for a file that can neither be read nor set aside. */
 export async function openKept(options: {
-  readonly stateDir: string;
+  readonly settings: Pick<Settings, "stateDir" | "presetAllow">;
   /** Of the state folder's lock. */
   readonly hold: () => Promise<void>;
   readonly logger: FastifyBaseLogger;
   /** The state folder became fit to be written, or unfit. */
   readonly onChange: () => void;
 }): Promise<Kept> {
-  const { stateDir, logger } = options;
+  const { logger } = options;
+  const { stateDir, presetAllow } = options.settings;
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
   const files = createStateFolder({
     stateDir,
@@ -41,7 +43,7 @@ export async function openKept(options: {
   });
   return {
     stateFolder: files,
-    store: await openDesiredStore({ stateDir, now: Date.now, warn, files }),
+    store: await openDesiredStore({ stateDir, presetAllow, now: Date.now, warn, files }),
     inventory: await openInventory(stateDir, warn, files),
     lastUsed: await openLastUsed({ stateDir, now: Date.now, warn, files }),
     gatewayId: await openGatewayId(stateDir, files),

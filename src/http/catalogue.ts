@@ -5,7 +5,7 @@ import { matchName, normaliseName } from "../core/ids.ts";
 import type { Desired } from "../desired/document.ts";
 import type { Router } from "../engines/router.ts";
 import type { CachedModel, RouterModel } from "../plan/observed.ts";
-import { presetCtxSize } from "../plan/preset-file.ts";
+import { ctxSizeIn, effectiveValues } from "../plan/preset-file.ts";
 import { isMarked, removalsSince } from "../plan/removals.ts";
 import { sectionProblem } from "../plan/wanted-preset.ts";
 import type { Pass } from "../reconcile/loop.ts";
@@ -19,6 +19,10 @@ export interface ModelView {
   readonly contextLength: number | null;
   /** What the preset sets, for the model or for all; the engine may give less. Null where it sets nothing. */
   readonly contextSet: number | null;
+  /** Path of the chat template that the preset gives it in place of its own; null where it gives none. */
+  readonly templateFile: string | null;
+  /** Path of its projector: the one that the preset names, else the one beside it. */
+  readonly projector: string | null;
   /** unloaded, loading, loaded, … */
   readonly status: string;
   readonly loaded: boolean;
@@ -31,6 +35,8 @@ export interface Catalogue {
   /** One model by its id; undefined where it has gone. */
   view(id: string): ModelView | undefined;
 }
+
+const noValues: ReadonlyMap<string, string> = new Map();
 
 /** `absentReason`: what is the matter with a model that is named but not here; null where nobody names it. */
 export function createCatalogue(
@@ -69,12 +75,15 @@ export function createCatalogue(
 
   function viewOf(model: CachedModel, state: RouterModel | undefined): ModelView {
     const preset = seen?.observed.preset;
-    const set = preset?.state === "known" ? presetCtxSize(preset.value, model.upstreamId) : null;
+    const values = preset?.state === "known" ? effectiveValues(preset.value, model.upstreamId) : noValues;
+    const set = ctxSizeIn(values);
     return {
       model,
       aliases: aliases.of(model.id),
       contextLength: contextInForce(set, model.nCtxTrain, state?.nCtx ?? null),
       contextSet: set,
+      templateFile: values.get("chat-template-file") ?? null,
+      projector: values.get("mmproj") ?? model.projector,
       status: state?.value ?? "unloaded",
       loaded: state?.value === "loaded" || state?.value === "sleeping",
     };

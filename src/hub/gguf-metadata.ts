@@ -32,6 +32,11 @@ export async function isGguf(path: string): Promise<boolean> {
   return (await readGguf(path, hasAllPairs)) === true;
 }
 
+/** The first four bytes alone: cheap enough for each pass of the loop. */
+export async function hasGgufMagic(path: string): Promise<boolean> {
+  return (await readGguf(path, async () => true)) === true;
+}
+
 async function hasAllPairs({ cursor, pairs }: GgufHead): Promise<boolean> {
   for (let pair = 0; pair < pairs; pair += 1) {
     const key = await readText(cursor, longestKey);

@@ -26,6 +26,8 @@ export function createObserver(options: {
   readonly inventory: () => readonly InventoryEntry[];
   readonly engine: Pick<EngineSource, "state" | "look">;
   readonly speech: () => Promise<SpeechObserved>;
+  /** What the document names beside its models. */
+  readonly documentFiles: () => Promise<Observed["documentFiles"]>;
   /** Null where nobody watches them. */
   readonly workers: Pick<Workers, "snapshot"> | null;
   /** The engine was replaced: what failed with the old one may work with this one. */
@@ -33,12 +35,13 @@ export function createObserver(options: {
 }): Observer {
   return {
     observe: async () => {
-      const [cache, preset, freeBytes, speech, sources] = await Promise.all([
+      const [cache, preset, freeBytes, speech, sources, documentFiles] = await Promise.all([
         options.scanner.scan(),
         readPreset(options.presetPath),
         readFreeBytes(options.cacheDir),
         options.speech(),
         readSources(options.configPath, options.desired()),
+        options.documentFiles(),
         options.router.refresh(),
         options.engine.look().then((isNew) => isNew && options.onNewEngine()),
       ]);
@@ -48,6 +51,7 @@ export function createObserver(options: {
         freeBytes,
         speech,
         sources,
+        documentFiles,
         workers: options.workers
           ? { state: "known", value: options.workers.snapshot() }
           : { state: "unknown", why: "no gateway runs that would watch the workers" },

@@ -203,6 +203,18 @@ export const restingSpeech: SpeechState = {
   idle: false,
 };
 
+/** A file that the document names beside a model, as it was found. */
+export type DocumentFile =
+  | {
+      readonly state: "fit";
+      /** Absolute, links resolved. */
+      readonly path: string;
+      /** Changes with its content: letters, digits and dashes. */
+      readonly identity: string;
+      readonly isGguf: boolean;
+    }
+  | { readonly state: "unfit"; readonly why: string };
+
 export interface Observed {
   readonly cache: Knowable<CacheSnapshot>;
   readonly preset: Knowable<PresetFile>;
@@ -213,6 +225,8 @@ export interface Observed {
   readonly workers: Knowable<WorkersSnapshot>;
   /** The document's local files, by the words of the document; `stamp` null: not there. */
   readonly sources: ReadonlyMap<string, { readonly path: string; readonly stamp: string | null }>;
+  /** By their names in the document. */
+  readonly documentFiles: ReadonlyMap<string, DocumentFile>;
 }
 
 /** Ids of the models that have a process, or are about to. */

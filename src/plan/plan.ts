@@ -140,7 +140,7 @@ function planEngine(
   const kept = cache.value.models.filter((model) => !leaving.has(model));
   const workers = observed.workers.state === "known" ? observed.workers.value : { workers: [], answering: false };
   const { endpoints, unprobed } = wantedWorkers(desired, workers, presetEndpoints(router.loadedPreset ?? ""));
-  const wanted = wantedSections(desired, kept, endpoints, router.knownOptions, findings);
+  const wanted = wantedSections(desired, kept, endpoints, router.knownOptions, findings, observed.documentFiles);
   const text = renderPreset(preset.value, wanted, router.knownOptions, (name) =>
     isOfRepo(name, cache.value.unreadable),
   );

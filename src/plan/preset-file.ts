@@ -125,6 +125,10 @@ export function hasOwnCtxSize(file: PresetFile, name: string): boolean {
 
 /** The context size in force for a model by the preset: its own, else `[*]`'s; null where the router decides. */
 export function presetCtxSize(file: PresetFile, name: string): number | null {
-  const value = Number(effectiveValues(file, name).get("ctx-size"));
+  return ctxSizeIn(effectiveValues(file, name));
+}
+
+export function ctxSizeIn(values: ReadonlyMap<string, string>): number | null {
+  const value = Number(values.get("ctx-size"));
   return Number.isInteger(value) && value > 0 ? value : null;
 }

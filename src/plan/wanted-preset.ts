@@ -3,7 +3,8 @@
 import { runnableContext } from "../core/context-size.ts";
 import { isForEmbeddings, poolings } from "../core/gguf-facts.ts";
 import type { Desired, DesiredModel } from "../desired/document.ts";
-import { type CachedModel, findCached, type RouterModel } from "./observed.ts";
+import { type FileValues, fileValues, noFiles } from "./model-files.ts";
+import { type CachedModel, type DocumentFile, findCached, type RouterModel } from "./observed.ts";
 import { canonicalKey, type PresetFile, presetCtxSize } from "./preset-file.ts";
 import type { WantedSection } from "./render-preset.ts";
 
@@ -22,6 +23,7 @@ export function wantedSections(
   endpoints: readonly string[],
   knownOptions: ReadonlySet<string> | null,
   findings: Map<string, string>,
+  files: ReadonlyMap<string, DocumentFile> = new Map(),
 ): WantedSection[] {
   const byId = new Map<string, DesiredModel>();
   for (const model of desired.models) {
@@ -39,7 +41,12 @@ export function wantedSections(
   const sections = models
     .filter((model) => model.complete)
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-    .flatMap((model) => modelSection(model, byId.get(model.id), knownOptions, findings));
+    .flatMap((model) => {
+      const own = byId.get(model.id);
+      const named = own ? fileValues(own, desired, models, files) : noFiles;
+      for (const problem of named.problems) note(findings, model.id, problem);
+      return modelSection(model, own, named, knownOptions, findings);
+    });
   return [{ name: "*", values: globalValues(desired, endpoints, knownOptions, findings) }, ...sections];
 }
 
@@ -48,8 +55,9 @@ export function note(findings: Map<string, string>, subject: string, text: strin
   findings.set(subject, earlier === undefined ? text : `${earlier}; ${text}`);
 }
 
-function settingsOf({ ctxSize, preset }: DesiredModel): string {
-  return JSON.stringify([ctxSize, Object.entries(preset ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
+function settingsOf({ ctxSize, preset, chatTemplate, lora, mmproj, draft }: DesiredModel): string {
+  const options = Object.entries(preset ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([ctxSize, options, chatTemplate, lora, mmproj, draft]);
 }
 
 function globalValues(
@@ -76,6 +84,7 @@ function globalValues(
 function modelSection(
   model: CachedModel,
   desired: DesiredModel | undefined,
+  named: FileValues,
   knownOptions: ReadonlySet<string> | null,
   findings: Map<string, string>,
 ): WantedSection[] {
@@ -83,15 +92,20 @@ function modelSection(
   const overrides = new Map<string, string>();
   if (desired?.ctxSize !== undefined)
     overrides.set("ctx-size", String(runnableContext(desired.ctxSize, model.nCtxTrain)));
-  for (const [key, value] of Object.entries(desired?.preset ?? {})) {
+  for (const [key, value] of [...Object.entries(desired?.preset ?? {}), ...named.values]) {
     if (knownOptions && !knownOptions.has(key))
       note(findings, model.id, `the engine does not know the preset key ${key}; it is left out`);
     else overrides.set(key, String(value));
   }
-  const defaults = embeddingValues(model, overrides);
+  const defaults = new Map([...named.defaults, ...embeddingValues(model, overrides)]);
+  // The router ends a process when its arguments change, not when a file does.
+  if (named.identity !== "") defaults.set("tags", `files-${named.identity}`);
+  for (const key of overrides.keys()) defaults.delete(key);
   for (const key of defaults.keys()) if (knownOptions && !knownOptions.has(key)) defaults.delete(key);
   if (listedByRouter && overrides.size === 0 && defaults.size === 0) return [];
   const source = sourceValues(model, listedByRouter);
+  // The document's projector before the one beside the model.
+  for (const key of overrides.keys()) source.delete(key);
   const problem = sectionProblem(model);
   if (problem !== null) {
     // Of a model that nobody asked for it is no failing of ours.

@@ -1,8 +1,10 @@
 // The tables of README.md that follow from the source: rendered here, put between `<!-- name -->` and `<!-- /name -->`.
 import type { OperationFamily } from "../../schemas/operations/operation.ts";
 import { operations } from "../../schemas/operations.ts";
+import { presetKinds } from "../../schemas/preset-options.ts";
 import { errorCatalogue } from "../../src/core/errors.ts";
-import { settingRows, sharedVariables } from "../../src/settings-table.ts";
+import { sharedVariables } from "../../src/settings-shared.ts";
+import { settingRows } from "../../src/settings-table.ts";
 
 /** The README with its tables as the source has them. Throws where a mark is missing. */
 export function withTables(readme: string): string {
@@ -14,6 +16,7 @@ function tables(): Readonly<Record<string, string>> {
     settings: settingsTable(),
     "shared-settings": sharedTable(),
     errors: errorsTable(),
+    "preset-options": presetTable(),
     "routes-own": routesTable("own"),
     "routes-compat": routesTable("compat"),
     "routes-native": routesTable("native"),
@@ -68,6 +71,11 @@ function errorsTable(): string {
     hint,
   ]);
   return table(["code", "HTTP status", "reason in conditions", "tried again", "what to do"], rows);
+}
+
+function presetTable(): string {
+  const rows = Object.entries(presetKinds).map(([kind, options]) => [kind, options.map(code).join(", ")]);
+  return table(["kind", "options"], rows);
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -235,6 +235,7 @@ function observer(
     inventory: () => inventory,
     engine,
     speech: () => Promise.resolve({ transcription: restingSpeech, synthesis: restingSpeech }),
+    documentFiles: () => Promise.resolve(new Map()),
     onNewEngine: () => undefined,
   });
 }

@@ -6,7 +6,8 @@ import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
 import { GatewayError } from "../../src/core/errors.ts";
-import { type Environment, packageRoot, readSettings, type Settings } from "../../src/settings.ts";
+import { packageRoot, readSettings, type Settings } from "../../src/settings.ts";
+import type { Environment } from "../../src/settings-values.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
 const home = "/home/nobody-at-all";
@@ -48,6 +49,7 @@ describe("settings", () => {
       cacheDir: join(home, ".cache", "huggingface", "hub"),
       hubEndpoint: "https://huggingface.co",
       hubToken: undefined,
+      presetAllow: new Set(),
       llamaServer: undefined,
       installEngine: true,
       modelsMax: 4,
@@ -99,6 +101,7 @@ describe("settings", () => {
     assert.equal(read(["--install-engine", "false"], { GATEWAY_INSTALL_ENGINE: "true" }).installEngine, false);
     assert.equal(read([], { GATEWAY_INSTALL_ENGINE: "false" }).installEngine, false);
     assert.deepEqual(read([], { GATEWAY_ALLOWED_HOSTS: " One.example, two ,," }).allowedHosts, ["one.example", "two"]);
+    assert.deepEqual(read([], { GATEWAY_PRESET_ALLOW: "log-file, props" }).presetAllow, new Set(["log-file", "props"]));
     assert.equal(read(["--resync", "0.5"]).resyncMs, 500);
   });
 
@@ -137,6 +140,10 @@ describe("settings", () => {
     [["--compat-prefix", "/k/v1"], {}, ["--compat-prefix", "/k/v1"]],
     [[], { GATEWAY_NATIVE_PREFIX: "/v1" }, ["GATEWAY_NATIVE_PREFIX", "do not go together", "both be at /v1"]],
     [["--compat-prefix", "/api/v1"], {}, ["--compat-prefix", "/api/v1", "below Ollama's API at /api"]],
+    [["--preset-allow", "log-file,ctx-size"], {}, ["--preset-allow", "ctx-size", "use ctxSize"]],
+    [[], { GATEWAY_PRESET_ALLOW: "mcp-servers-json" }, ["GATEWAY_PRESET_ALLOW", "mcp-servers-json", "run commands"]],
+    [["--preset-allow", "LLAMA_ARG_TOOLS"], {}, ["--preset-allow", "without dashes"]],
+    [["--hub-token-file", "/nowhere/token"], {}, ["/nowhere/token", "cannot be read"]],
     [["--no-such-flag"], {}, ["--no-such-flag"]],
     [["--port"], {}, ["--port"]],
     [[], { HF_ENDPOINT: "hub.example" }, ["HF_ENDPOINT"]],
@@ -184,7 +191,7 @@ describe("the hub", () => {
     assert.equal(read([], { HF_ENDPOINT: "" }).hubEndpoint, "https://huggingface.co");
   });
 
-  it("gets the token from HF_TOKEN, else from the file that HF_TOKEN_PATH or HF_HOME names", async (t) => {
+  it("gets the token from --hub-token-file, else from HF_TOKEN, else from the file that HF_TOKEN_PATH or HF_HOME names", async (t) => {
     const root = await scratchFolder(t);
     const path = join(root, "secret");
     await writeFile(path, "hf_fromfile\n");
@@ -193,6 +200,10 @@ describe("the hub", () => {
     const environment = { HF_TOKEN_PATH: path, HF_HOME: join(root, "hf") };
     assert.equal(read([], { ...environment, HF_TOKEN: " hf_direct\n" }).hubToken, "hf_direct");
     assert.equal(read([], { ...environment, HF_TOKEN: "" }).hubToken, "hf_fromfile");
+    await writeFile(join(root, "given"), "hf_given\n");
+    const given = { ...environment, HF_TOKEN: "hf_direct" };
+    assert.equal(read(["--hub-token-file", join(root, "given")], given).hubToken, "hf_given");
+    assert.equal(read([], { ...given, GATEWAY_HUB_TOKEN_FILE: join(root, "given") }).hubToken, "hf_given");
     assert.equal(read([], { HF_HOME: environment.HF_HOME }).hubToken, "hf_fromhome");
     assert.equal(read([], { HF_TOKEN_PATH: join(root, "none") }).hubToken, undefined);
     await writeFile(path, "\n");

@@ -4,6 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { validateCommand } from "../../src/cli/validate.ts";
+import { noneAllowed } from "../../src/core/preset-keys.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
 
 interface Verdict {
@@ -20,7 +21,7 @@ async function validate(t: TestContext, text: string): Promise<Verdict & { reado
   const log = t.mock.method(console, "log", (line: string) => void out.push(line));
   const error = t.mock.method(console, "error", (line: string) => void problems.push(line));
   try {
-    return { path, code: await validateCommand([path]), out, problems };
+    return { path, code: await validateCommand([path], noneAllowed), out, problems };
   } finally {
     log.mock.restore();
     error.mock.restore();
@@ -58,7 +59,7 @@ describe("validate", () => {
       [[join(root, "none")], `there is no ${join(root, "none")}`],
       [[join(root, "folder")], `${join(root, "folder")} cannot be read (EISDIR)`],
     ] as const) {
-      const error = await refusal(validateCommand(operands));
+      const error = await refusal(validateCommand(operands, noneAllowed));
       assert.deepEqual([error.code, error.message], ["invalid_request", message]);
     }
   });

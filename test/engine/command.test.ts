@@ -267,7 +267,7 @@ test("TERM lets answers in flight end; what is still running after the grace end
   assert.deepEqual(await findLeftovers(folders.stateDir), []);
 });
 
-test("a child gets neither the hub's token nor what else is secret", async (t) => {
+test("a child gets neither the hub's token nor what else is secret, and finds none in the gateway's environment", async (t) => {
   const folders = await makeFolders(t);
   const model = await cacheTalker(folders, "acme/alpha");
   await folders.writeConfig("version: 1\n");
@@ -275,6 +275,7 @@ test("a child gets neither the hub's token nor what else is secret", async (t) =
     HF_TOKEN: "hf_verysecretverysecret",
     GATEWAY_LICENSE_KEY: "license-secret",
     AWS_SECRET_ACCESS_KEY: "aws-secret",
+    HTTPS_PROXY: "http://user:proxy-secret@127.0.0.1:9",
     LLAMA_ARG_CTX_SIZE: "98765432101",
   };
   const serve = await startCommand(t, folders, ["serve", "--log-level", "trace"], secrets);
@@ -290,8 +291,12 @@ test("a child gets neither the hub's token nor what else is secret", async (t) =
       assert.ok(!environment.includes(secret) && !commandLine.includes(secret), secret);
     assert.doesNotMatch(commandLine, /api-key|ctx-size/);
   }
+  // A child may read the gateway's own, as any process of the same user.
+  const own = await readFile(`/proc/${serve.process.pid}/environ`, "utf8");
+  assert.match(own, /GATEWAY_STATE=/);
+  for (const secret of Object.values(secrets).slice(0, 4)) assert.ok(!own.includes(secret), secret);
   serve.process.kill("SIGTERM");
   const { stderr, stdout } = await serve.exited;
-  for (const secret of Object.values(secrets).slice(0, 3))
+  for (const secret of Object.values(secrets).slice(0, 4))
     assert.ok(!stderr.includes(secret) && !stdout.includes(secret), secret);
 });

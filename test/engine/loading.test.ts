@@ -45,6 +45,7 @@ test("a sleeping model wakes at the next request, and holds up no other", async 
   const gateway = await startTestGateway(t, {
     folders,
     yaml: `version: 1\nmodels: [{ id: "${sleeper}", preset: { sleep-idle-seconds: 1 } }]\n`,
+    flags: ["--preset-allow", "sleep-idle-seconds"],
   });
   await gateway.converged();
   await gateway.ask(sleeper);

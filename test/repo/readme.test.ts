@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { helpText } from "../../src/cli/help.ts";
 import { errorCatalogue } from "../../src/core/errors.ts";
-import { presetProblem } from "../../src/core/preset-keys.ts";
 import { packageRoot } from "../../src/settings.ts";
-import { settingRows, sharedVariables } from "../../src/settings-table.ts";
+import { sharedVariables } from "../../src/settings-shared.ts";
+import { settingRows } from "../../src/settings-table.ts";
 import { withTables } from "../checks/readme-tables.ts";
 import { readProjectFile } from "../support/project-files.ts";
 
@@ -93,15 +93,6 @@ test("its conditions and reasons are those of the source, both ways", () => {
   for (const truth of ["True", "False", "Unknown"]) used.delete(truth);
   const listed = new Set(codeWords("conditions").filter((word) => /^[A-Z][a-z]+[A-Za-z]*$/.test(word)));
   assert.deepEqual([...listed].toSorted(), [...used].toSorted());
-});
-
-test("the preset keys that it says are refused are refused", () => {
-  const keys = firstColumn("refused-preset-keys");
-  assert.ok(keys.length > 20);
-  assert.deepEqual(
-    keys.filter((key) => presetProblem(key, "1") === null),
-    [],
-  );
 });
 
 test("its links to files lead somewhere", () => {

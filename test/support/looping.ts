@@ -94,6 +94,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
       freeBytes: { state: "known", value: 2 ** 40 },
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
       sources: new Map(),
+      documentFiles: new Map(),
     };
   }
 

@@ -81,7 +81,7 @@ async function answer(
   const model = deps.catalogue.resolve(question.model);
   if (question.purpose !== "load" && isForEmbeddings(model.architecture ?? "", model.pooling))
     throw new GatewayError("not_capable", `"${question.model}" does not support ${question.purpose}`);
-  await requireCapabilities(model, question.model, question.needs);
+  await requireCapabilities(() => deps.catalogue.view(model.id), question.model, question.needs);
   if (question.purpose === "load") {
     await load(deps, model, wishes, clientLeft(reply));
     return write(chatEnd(question.model, rfc3339(), "load"));

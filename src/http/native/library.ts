@@ -6,7 +6,7 @@ import { capabilitiesOf } from "../../hub/capabilities.ts";
 import { callOf } from "../call.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { booleanOf, modelNameOf, parseBody, refuse, stringOf, taken } from "./fields.ts";
-import { detailsOfModel, detailsOfProjector, factsOf } from "./model-facts.ts";
+import { detailsOf, detailsOfProjector, factsOf } from "./model-facts.ts";
 import { psBody, tagsBody } from "./model-records.ts";
 import { showBody } from "./show-body.ts";
 
@@ -42,13 +42,13 @@ export function libraryRoutes(app: FastifyInstance, deps: NativeRoutesDeps): voi
     const view = catalogue.view(catalogue.resolve(name).id);
     if (!view) throw new GatewayError("model_not_found", `model '${name}' not found`);
     const { model } = view;
-    const details = await detailsOfModel(model);
+    const details = await detailsOf(view);
     return showBody({
       model: await factsOf(view),
       repo: model.repo,
       details,
-      projector: await detailsOfProjector(model),
-      capabilities: details ? capabilitiesOf(details, model.projector !== null) : ["completion"],
+      projector: await detailsOfProjector(view),
+      capabilities: details ? capabilitiesOf(details, view.projector !== null) : ["completion"],
       nCtxTrain: model.nCtxTrain,
     });
   });

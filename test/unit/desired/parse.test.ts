@@ -53,6 +53,8 @@ const at = (line: number, column: number, path: string, message: string): Source
   message,
 });
 const noId = "is not of the form OWNER/NAME:TAG (at most 246 and 235 characters)";
+const notOnTheList = (key: string): string =>
+  `preset key ${key} is not on the list of options that a document may set (start the gateway with --preset-allow ${key} to add it)`;
 
 const wrong: readonly (readonly [why: string, text: string, problems: readonly SourceProblem[]])[] = [
   ["an unknown key", "version: 1\nmodls: []\n", [at(2, 1, "modls", "unknown key")]],
@@ -127,7 +129,12 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
   [
     "a preset key that is the router's",
     "version: 1\nmodels:\n  - id: a/b:c\n    preset: { port: 2 }\n",
-    [at(4, 21, "models[0].preset.port", "preset key port cannot be set here: the router owns it")],
+    [at(4, 15, "models[0].preset.port", "preset key port cannot be set here: the router owns it")],
+  ],
+  [
+    "a preset key that is on no list",
+    "version: 1\nmodels:\n  - id: a/b:c\n    preset: { log-prompts-dir: /tmp }\n",
+    [at(4, 15, "models[0].preset.log-prompts-dir", notOnTheList("log-prompts-dir"))],
   ],
   [
     "a preset value that would be cut",
@@ -200,7 +207,8 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
       at(3, 8, "prune", "must be boolean"),
       at(6, 5, "models[1]", "a/b:c is already the model at index 0"),
       at(7, 5, "models[2]", `"bad" ${noId}`),
-      at(9, 21, "models[3].preset.port", "preset key port cannot be set here: the router owns it"),
+      at(9, 15, "models[3].preset.port", "preset key port cannot be set here: the router owns it"),
+      at(9, 24, "models[3].preset.xy", notOnTheList("xy")),
       at(9, 28, "models[3].preset.xy", "must be string or number or boolean"),
       at(11, 13, "rpc.workers[0]", '"h:0": 0 is no port'),
       at(11, 20, "rpc.workers[1]", "must be string"),

@@ -103,7 +103,7 @@ export const randomDesired: fc.Arbitrary<Desired> = fc
           id,
           ...(size === undefined ? {} : { ctxSize: size }),
           ...(revision ? { revision: "v2" } : {}),
-          ...(threads ? { preset: { threads: 2, "unknown-option": "x" } } : {}),
+          ...(threads ? { preset: { threads: 2, mlock: true } } : {}),
         })),
         ...local.map((id) => ({ id, source: "./somewhere/starter-Q8_0.gguf" })),
       ],

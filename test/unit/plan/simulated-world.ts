@@ -99,6 +99,7 @@ export function createSimulatedWorld(options: {
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
       sources: new Map(),
       router,
+      documentFiles: new Map(),
     }),
     plan: () => plan(world.desired, world.observe(), { now, backoff: book.entries(), silenceLimitMs }),
     step: ({ actions }) => {

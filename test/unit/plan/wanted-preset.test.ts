@@ -45,7 +45,7 @@ test("a model that talks needs no section; one that embeds is switched on, with 
 test("a person's own keys win, however they spell them", () => {
   const mean = { pooling: poolings.mean };
   assert.deepEqual(section(mean, { embeddings: "off" }), { embeddings: "off", "ubatch-size": "2048" });
-  assert.deepEqual(section(mean, { embedding: "off", ub: 256 }), { embedding: "off", ub: "256" });
+  assert.deepEqual(section(mean, { embedding: "off", "ubatch-size": 256 }), { embedding: "off", "ubatch-size": "256" });
   assert.deepEqual(section(mean, { pooling: "cls" }), {
     embeddings: "true",
     "ubatch-size": "2048",

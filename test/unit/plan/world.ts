@@ -260,6 +260,7 @@ export function world(desired: Desired, input: WorldInput): Observed {
     sources: new Map(
       Object.entries(input.sources ?? {}).map(([source, stamp]) => [source, { path: join("/sources", source), stamp }]),
     ),
+    documentFiles: new Map(),
   };
 }
 
@@ -299,6 +300,7 @@ function wantedText(
     router: { ...restingRouter, knownOptions: options },
     speech: { transcription: restingSpeech, synthesis: restingSpeech },
     sources: new Map(),
+    documentFiles: new Map(),
   };
   const { actions } = plan({ ...desired, suspend: false }, empty, { now: 0, backoff: new Map(), silenceLimitMs });
   const write = actions.find((action) => action.kind === "preset.write");

@@ -105,7 +105,7 @@ const gateway: readonly (readonly [why: string, situation: Situation, conditions
     ],
     [
       "a setting that cannot be met",
-      { document: { models: [{ id: "acme/a:Q8_0", preset: { "no-such": 1 } }] }, machine: pulled },
+      { document: { models: [{ id: "acme/a:Q8_0", preset: { mlock: true } }] }, machine: pulled },
       { Ready: "True Serving", Synced: "False CannotApply" },
     ],
     [

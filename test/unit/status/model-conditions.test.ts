@@ -166,7 +166,7 @@ const models: readonly (readonly [
   [
     "a setting that cannot be met",
     "acme/a:Q8_0",
-    { document: { models: [{ id: "acme/a:Q8_0", preset: { "no-such": 1 } }] }, machine: pulled },
+    { document: { models: [{ id: "acme/a:Q8_0", preset: { mlock: true } }] }, machine: pulled },
     { Applied: "False CannotApply" },
   ],
 ];

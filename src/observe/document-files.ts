@@ -1,0 +1,44 @@
+// Checks the files that the document names beside its models: whether the engine may get each. Changes nothing.
+import { realpath, stat } from "node:fs/promises";
+import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { systemCode } from "../core/errors.ts";
+import type { Desired } from "../desired/document.ts";
+import { hasGgufMagic } from "../hub/gguf-metadata.ts";
+import { namedFiles } from "../plan/model-files.ts";
+import type { DocumentFile } from "../plan/observed.ts";
+
+/** By the name that the document has for it. */
+export async function readDocumentFiles(
+  configPath: string,
+  document: Desired,
+): Promise<ReadonlyMap<string, DocumentFile>> {
+  const names = [...new Set(document.models.flatMap(namedFiles))];
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(dirname(configPath), name)] as const)),
+  );
+}
+
+/** Whether the document names this file. */
+export function isDocumentFile(configPath: string, document: Desired, path: string): boolean {
+  return document.models.flatMap(namedFiles).some((name) => resolve(dirname(configPath), name) === path);
+}
+
+async function readFile(folder: string, name: string): Promise<DocumentFile> {
+  const unfit = (why: string): DocumentFile => ({ state: "unfit", why: `${name} ${why}` });
+  try {
+    const path = await realpath(resolve(folder, name));
+    if (!isInside(await realpath(folder), path)) return unfit("lies outside the document's folder");
+    const found = await stat(path);
+    if (!found.isFile()) return unfit("is not a regular file");
+    const identity = [found.size, Math.round(found.mtimeMs), found.ino].map((part) => part.toString(36)).join("-");
+    return { state: "fit", path, identity, isGguf: await hasGgufMagic(path) };
+  } catch (error) {
+    const code = systemCode(error);
+    return unfit(code === "ENOENT" ? "does not exist" : `cannot be read (${code ?? String(error)})`);
+  }
+}
+
+function isInside(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
