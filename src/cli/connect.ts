@@ -2,7 +2,8 @@
 import { Agent, fetch } from "undici";
 import { GatewayClientError } from "../client/error.ts";
 import { createGatewayClient, type GatewayClient } from "../client/index.ts";
-import { GatewayError, isErrorCode } from "../core/errors.ts";
+import { isErrorCode } from "../core/error-catalog.ts";
+import { GatewayError } from "../core/errors.ts";
 import type { Settings } from "../settings.ts";
 import { checkOwner, findTarget, noGateway, refusedKey, type Target } from "./target.ts";
 

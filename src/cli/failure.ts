@@ -1,5 +1,6 @@
 // Why a command ended: in words, or where a program reads what `serve` says as one more JSON line.
-import type { ErrorCode, GatewayError } from "../core/errors.ts";
+import type { ErrorCode } from "../core/error-catalog.ts";
+import type { GatewayError } from "../core/errors.ts";
 import { jsonLines } from "./log-output.ts";
 import { wrapped } from "./wrap.ts";
 

@@ -3,7 +3,8 @@
 import { compatErrorSchema, gatewayErrorSchema, messagesErrorSchema, nativeErrorSchema } from "../../schemas/errors.ts";
 import { errorCodesOf } from "../../schemas/operations/errors.ts";
 import type { Content, Operation, OperationFamily, Schema } from "../../schemas/operations/operation.ts";
-import { type ErrorCode, errorCatalogue, GatewayError, isErrorCode } from "../core/errors.ts";
+import { type ErrorCode, errorCatalog, isErrorCode } from "../core/error-catalog.ts";
+import { GatewayError } from "../core/errors.ts";
 import { type Dialect, type Family, renderError } from "./errors.ts";
 
 /** Where each family is served, the main prefix first; `""` is the root. */
@@ -161,7 +162,7 @@ function errorResponses(operation: Operation, place: Place, share: Share): Recor
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of errorCodesOf(operation)) {
     if (!isErrorCode(code)) throw new Error(`${operation.id} names an error that is in no catalogue: ${code}`);
-    const { status } = errorCatalogue[code];
+    const { status } = errorCatalog[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   const schema = place(errorSchemas[family]);
@@ -169,7 +170,7 @@ function errorResponses(operation: Operation, place: Place, share: Share): Recor
     [...byStatus].map(([status, codes]) => [
       String(status),
       share(`${family}.${codes.join(".")}`, () => ({
-        description: codes.map((code) => `\`${code}\`: ${errorCatalogue[code].hint}`).join("\n\n"),
+        description: codes.map((code) => `\`${code}\`: ${errorCatalog[code].hint}`).join("\n\n"),
         content: { "application/json": { schema, examples: examplesOf(family, codes) } },
       })),
     ]),

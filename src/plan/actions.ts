@@ -1,5 +1,5 @@
 // The actions that the planner may ask for. Pure.
-import type { ErrorCode } from "../core/errors.ts";
+import type { ErrorCode } from "../core/error-catalog.ts";
 import { followedBy } from "../core/sentences.ts";
 import type { SpeechKind } from "./observed.ts";
 

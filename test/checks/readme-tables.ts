@@ -2,7 +2,7 @@
 import type { OperationFamily } from "../../schemas/operations/operation.ts";
 import { operations } from "../../schemas/operations.ts";
 import { presetKinds } from "../../schemas/preset-options.ts";
-import { errorCatalogue } from "../../src/core/errors.ts";
+import { errorCatalog } from "../../src/core/error-catalog.ts";
 import { sharedVariables } from "../../src/settings-shared.ts";
 import { settingRows } from "../../src/settings-table.ts";
 
@@ -63,7 +63,7 @@ function routesTable(wanted: OperationFamily): string {
 }
 
 function errorsTable(): string {
-  const rows = Object.entries(errorCatalogue).map(([name, { status, reason, reaction, hint }]) => [
+  const rows = Object.entries(errorCatalog).map(([name, { status, reason, reaction, hint }]) => [
     code(name),
     String(status),
     code(reason),

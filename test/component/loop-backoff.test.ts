@@ -1,7 +1,8 @@
 // Failures of actions: tried again later and later, given up after five, and forgiven when something changes.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { type ErrorCode, GatewayError } from "../../src/core/errors.ts";
+import { type ErrorCode } from "../../src/core/error-catalog.ts";
+import { GatewayError } from "../../src/core/errors.ts";
 import { startLooping, type World } from "../support/looping.ts";
 import { until } from "../support/scratch.ts";
 

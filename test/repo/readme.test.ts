@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { helpText } from "../../src/cli/help.ts";
-import { errorCatalogue } from "../../src/core/errors.ts";
+import { errorCatalog } from "../../src/core/error-catalog.ts";
 import { packageRoot } from "../../src/settings.ts";
 import { sharedVariables } from "../../src/settings-shared.ts";
 import { settingRows } from "../../src/settings-table.ts";
@@ -18,7 +18,7 @@ test("its tables are current", () => {
 });
 
 test("it lists every error code, and none that does not exist", () => {
-  assert.deepEqual(firstColumn("errors").toSorted(), Object.keys(errorCatalogue).toSorted());
+  assert.deepEqual(firstColumn("errors").toSorted(), Object.keys(errorCatalog).toSorted());
 });
 
 test("it lists every setting, and none that does not exist", () => {

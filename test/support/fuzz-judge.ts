@@ -2,7 +2,7 @@
 import { compatErrorSchema, gatewayErrorSchema, messagesErrorSchema, nativeErrorSchema } from "../../schemas/errors.ts";
 import { errorCodesOf } from "../../schemas/operations/errors.ts";
 import type { Content, Operation } from "../../schemas/operations/operation.ts";
-import { type ErrorCode, errorCatalogue } from "../../src/core/errors.ts";
+import { type ErrorCode, errorCatalog } from "../../src/core/error-catalog.ts";
 import type { FuzzRequest } from "./fuzz-requests.ts";
 import type { WireAnswer } from "./fuzz-wire.ts";
 import { problemsOf } from "./schemas.ts";
@@ -62,13 +62,13 @@ function problemOfError(
   const { code } = error;
   if (code === undefined || code === null) return codes === null ? null : "an error without a code";
   if (engineCodes.has(code)) return null;
-  if (!(code in errorCatalogue)) return `${code} is in no catalogue`;
+  if (!(code in errorCatalog)) return `${code} is in no catalogue`;
   if (code === "internal") return "an internal error";
   return codes === null || codes.has(code) ? null : `${code} is not described`;
 }
 
 function statusOf(code: string): number {
-  return errorCatalogue[code as ErrorCode].status;
+  return errorCatalog[code as ErrorCode].status;
 }
 
 function problemOfBody(content: readonly Content[], answer: WireAnswer, operation: Operation): string | null {

@@ -1,6 +1,7 @@
 // Waits until a change is in force: the preset is written and the running router has read it. Not until everything is done:
 // a pull that is under way holds up nobody's context size.
-import { errorCatalogue, GatewayError } from "../../core/errors.ts";
+import { errorCatalog } from "../../core/error-catalog.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { type Action, backoffKey } from "../../plan/actions.ts";
 import { type Loop, openMatters, type Pass } from "../../reconcile/loop.ts";
 import type { StatusReport } from "../../status/report.ts";
@@ -81,7 +82,7 @@ export function throwIfStuck({ loop, status }: WaitDeps, { plan, observed }: Pas
       throw new GatewayError("suspended", `noted, but not made: the document says suspend (${action.message})`);
     const failure = failureOf(loop, action);
     // What waits for room on a disk or for a folder to become writable may wait for days.
-    if (failure && (why === "stalled" || errorCatalogue[failure.code].reaction === "wait")) throw failure;
+    if (failure && (why === "stalled" || errorCatalog[failure.code].reaction === "wait")) throw failure;
   }
   if (!keys.includes("router") || observed.router.binary !== "missing") return;
   const ready = status().conditions.find(({ type }) => type === "RouterReady");

@@ -1,5 +1,6 @@
 // Pulls a model: names it in the document and follows what the loop makes of that, until the router lists it.
-import { type ErrorCode, GatewayError, toGatewayError } from "../../core/errors.ts";
+import { type ErrorCode } from "../../core/error-catalog.ts";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
 import type { Desired } from "../../desired/document.ts";
 import type { DesiredStore } from "../../desired/store.ts";

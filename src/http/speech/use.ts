@@ -1,6 +1,7 @@
 // From a request to an engine that runs with what it asks for: the document is changed where it names another voice, the loop
 // is woken, and the outcome awaited. Starts nothing itself.
-import { errorCatalogue, GatewayError, toGatewayError } from "../../core/errors.ts";
+import { errorCatalog } from "../../core/error-catalog.ts";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { SpeechEngine } from "../../engines/speech-engine.ts";
@@ -310,6 +311,6 @@ function retryOf(
   { code, until }: { readonly code: GatewayError["code"]; readonly until: number },
   why: HeldAction["why"],
 ): { retryAfterMs?: number } {
-  if (why !== "backoff" || errorCatalogue[code].status < 500) return {};
+  if (why !== "backoff" || errorCatalog[code].status < 500) return {};
   return { retryAfterMs: Math.max(1_000, until - steadyNow()) };
 }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { open, rename, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { errorCatalogue } from "../../../src/core/errors.ts";
+import { errorCatalog } from "../../../src/core/error-catalog.ts";
 import { until } from "../scratch.ts";
 import { ask } from "./ask.ts";
 import { type Book, type BookPatch, bookYaml } from "./book.ts";
@@ -100,8 +100,8 @@ async function edit({ book, faulty }: ChaosDeps, patch: BookPatch, send: () => P
 
 function isDocumented(status: number, { error }: Record<string, unknown>): boolean {
   const code = (error as { code?: string } | null)?.code;
-  if (code !== undefined) return Object.hasOwn(errorCatalogue, code);
-  const statuses = Object.values(errorCatalogue).map((kind) => kind.status as number);
+  if (code !== undefined) return Object.hasOwn(errorCatalog, code);
+  const statuses = Object.values(errorCatalog).map((kind) => kind.status as number);
   return typeof error === "string" && error !== "" && (status === 200 || statuses.includes(status));
 }
 

@@ -1,6 +1,6 @@
 // A bounded number of clients that chat all the time, and the verdict on each answer: whole, or an error that something
 // which was going on at the time allows.
-import { errorCatalogue } from "../../../src/core/errors.ts";
+import { errorCatalog } from "../../../src/core/error-catalog.ts";
 import { until } from "../scratch.ts";
 import { pick, type Random, randomFrom } from "../seeded.ts";
 import { type Answer, ask, type Outcome, type Target } from "./ask.ts";
@@ -27,7 +27,7 @@ interface Stream {
   isMid: boolean;
 }
 
-const statuses = new Map<string, number>(Object.entries(errorCatalogue).map(([code, { status }]) => [code, status]));
+const statuses = new Map<string, number>(Object.entries(errorCatalog).map(([code, { status }]) => [code, status]));
 
 export interface StreamCounts {
   begun: number;

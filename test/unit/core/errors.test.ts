@@ -1,16 +1,17 @@
 // The catalogue of errors, and what becomes of anything that is thrown.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ErrorCode, errorCatalogue, GatewayError, systemCode, toGatewayError } from "../../../src/core/errors.ts";
+import { type ErrorCode, errorCatalog } from "../../../src/core/error-catalog.ts";
+import { GatewayError, systemCode, toGatewayError } from "../../../src/core/errors.ts";
 
-const codes = Object.keys(errorCatalogue) as ErrorCode[];
+const codes = Object.keys(errorCatalog) as ErrorCode[];
 
 test("every code is a word with underscores, every reason CamelCase and its own", () => {
   for (const code of codes) {
     assert.match(code, /^[a-z]+(_[a-z]+)*$/);
-    assert.match(errorCatalogue[code].reason, /^([A-Z][a-z0-9]+)+$/);
+    assert.match(errorCatalog[code].reason, /^([A-Z][a-z0-9]+)+$/);
   }
-  const reasons = codes.map((code) => errorCatalogue[code].reason);
+  const reasons = codes.map((code) => errorCatalog[code].reason);
   assert.deepEqual(reasons, [...new Set(reasons)]);
 });
 
@@ -21,18 +22,18 @@ test("every error has a status that says whose it is, and tells what to do", () 
     assert.match(error.hint, /^\S.*\.$/, code);
     assert.deepEqual(
       [error.name, error.message, error.code, error.reaction, error.reason],
-      ["GatewayError", "what happened", code, errorCatalogue[code].reaction, errorCatalogue[code].reason],
+      ["GatewayError", "what happened", code, errorCatalog[code].reaction, errorCatalog[code].reason],
     );
   }
 });
 
 test("what a person must mend is not tried again by itself", () => {
   for (const code of ["invalid_document", "hub_denied", "hub_not_found", "quant_ambiguous", "preset_foreign"] as const)
-    assert.equal(errorCatalogue[code].reaction, "stall");
+    assert.equal(errorCatalog[code].reaction, "stall");
   for (const code of ["engine_failed", "checksum_mismatch"] as const)
-    assert.equal(errorCatalogue[code].reaction, "retry");
+    assert.equal(errorCatalog[code].reaction, "retry");
   for (const code of ["hub_unreachable", "disk_full", "source_missing"] as const)
-    assert.equal(errorCatalogue[code].reaction, "wait");
+    assert.equal(errorCatalog[code].reaction, "wait");
 });
 
 test("anything thrown becomes an error of the catalogue, with its cause", () => {

@@ -1,13 +1,14 @@
 // Each family's shape of every error.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ErrorCode, errorCatalogue, GatewayError } from "../../../src/core/errors.ts";
+import { type ErrorCode, errorCatalog } from "../../../src/core/error-catalog.ts";
+import { GatewayError } from "../../../src/core/errors.ts";
 import { errorFrame, errorHeaders, renderEngineError, renderError } from "../../../src/http/errors.ts";
 
-for (const code of Object.keys(errorCatalogue) as ErrorCode[]) {
+for (const code of Object.keys(errorCatalog) as ErrorCode[]) {
   test(`every family's shape of ${code}`, () => {
     const error = new GatewayError(code, "what happened");
-    const { status, hint } = errorCatalogue[code];
+    const { status, hint } = errorCatalog[code];
     // A defect's message may hold anything.
     const message = code === "internal" ? "internal error" : "what happened";
     const type = status < 500 ? "invalid_request_error" : "server_error";
