@@ -1,100 +1,153 @@
-// What the two engines of speech have in common for the loop and for requests: who uses one and who waits for it, what it
-// runs with, and its stop only after the answers under way. Decides nothing, and knows no engine.
+// What the two engines of speech have in common for the loop and for requests: a queue of one, the process that runs and with
+// which choice (a voice, a model), and its end only after the answer under way. Decides nothing, and knows no engine.
+import { setTimeout as delay } from "node:timers/promises";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { createLine } from "../core/line.ts";
+import { unlessLeft } from "../core/unless-left.ts";
 import { restingSpeech, type SpeechState } from "../plan/observed.ts";
-import { createLeases } from "../speech/leases.ts";
-import type { ServerSnapshot } from "./server-child.ts";
+import type { ServerProcess } from "./server-process.ts";
 
 export interface SpeechEngine {
   /** As the planner sees it, for a document that names `wanted`; what is off (null) is not looked for. Never throws. */
   observe(wanted: string | null): Promise<SpeechState>;
-  /** As far as it can be told without looking. */
-  snapshot(): Pick<SpeechState, "phase" | "pid" | "choice" | "crashes" | "lastWords" | "silentSince"> & {
-    /** Who uses it and who waits for it. */
+  /** As far as it is known without a look. */
+  snapshot(): Pick<SpeechState, "phase" | "pid" | "choice" | "crashes" | "exitReason" | "silentSince"> & {
+    /** Requests that are answered or wait. */
     readonly users: number;
   };
-  /** How long its last start took. */
-  startMs(): number;
-  /** Whether requests for this choice can be sent to it now. */
+  /** Waits for the turn of a request; call the result, once, when its answer is through. Throws `busy`, `cancelled`. */
+  take(signal: AbortSignal): Promise<() => void>;
+  othersWait(): boolean;
+  /** Whether it can be used with this choice now. */
   runs(choice: string): boolean;
-  /** From now until the result is called somebody waits for it. Throws `busy`. */
-  want(): () => void;
-  /** For the time of an answer; call the result once. Waits while it is being stopped. Throws `cancelled`. */
-  lease(signal: AbortSignal): Promise<() => void>;
-  /** Throws `engine_missing`, `engine_failed`, `shutting_down`. */
+  /** From now until the result is called its end waits; null where it does not run with this choice. */
+  use(choice: string): (() => void) | null;
+  /** With another choice or a fresh process, once the answer under way is through. Throws `engine_missing`, `engine_failed`. */
   start(choice: string, signal: AbortSignal): Promise<void>;
-  /** Once the answers under way are through, or the time is up. */
+  /** Once the answer under way is through, or `drainMs` are over. Throws `cancelled`. */
   stop(signal: AbortSignal): Promise<void>;
-  /** Resolves when nobody uses it, or the signal aborts. */
-  settled(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
+/** One process of an engine. */
+export interface EngineRun {
+  readonly process: ServerProcess;
+  /** It is to be replaced by a fresh one. */
+  isWorn?(): boolean;
+}
+
 /** What is an engine's own. */
-export interface EngineParts {
-  snapshot(): ServerSnapshot;
+export interface EngineParts<R extends EngineRun> {
   /** Throws `engine_missing`. */
   find(): Promise<unknown>;
   /** Whether the choice is on disk. */
   has(choice: string): Promise<boolean>;
-  start(choice: string, signal: AbortSignal): Promise<void>;
-  stop(): Promise<void>;
+  launch(choice: string, signal: AbortSignal): Promise<R>;
+  /** The next process starts beside the one that answers: a choice with which none starts costs nobody the one before. */
+  readonly overlaps: boolean;
 }
 
 export interface SpeechEngineOptions {
   /** In messages: `transcriptions`. */
   readonly what: string;
-  /** Answers under way and waiting, together. */
-  readonly atMost: number;
+  /** How many requests may wait. */
+  readonly queueDepth: number;
   readonly idleMs: number;
   readonly drainMs: number;
   readonly now: () => number;
-  /** Something is other than it was. */
+  /** Its state changed. */
   readonly onChange: () => void;
   /** There is an engine where there was none. */
   readonly onFound: () => void;
 }
 
-export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOptions): SpeechEngine {
-  const { what, now } = options;
-  const leases = createLeases();
-  let choice: string | null = null;
-  /** Of the last start that went well. */
+const keptCrashes = 20;
+const longestTimerMs = 2 ** 31 - 1;
+
+/** `current`: the process that answers. Throws `engine_failed` where none runs. */
+export function createSpeechEngine<R extends EngineRun>(
+  parts: EngineParts<R>,
+  options: SpeechEngineOptions,
+): SpeechEngine & { current(): R } {
+  const { what, now, onChange } = options;
+  const line = createLine({
+    width: 1,
+    depth: options.queueDepth,
+    refusal: (waiting) =>
+      new GatewayError("busy", `${waiting} ${what} are waiting already`, { retryAfterMs: 5_000 }),
+    gone: () => new GatewayError("cancelled", "the client left"),
+  });
+  let current: { readonly choice: string; readonly run: R } | null = null;
+  /** Of the last start that succeeded. */
   let last: string | null = null;
-  let going = false;
-  let startMs = 0;
-  let waiting = 0;
+  let launching = 0;
+  let isEnding = false;
+  /** Settles when the answer under way is through. */
+  let use: Promise<void> | null = null;
+  let users = 0;
   let usedAt = now();
+  let crashes: readonly number[] = [];
+  let exitReason = "";
   let problem: string | null = null;
-  let timer: NodeJS.Timeout | null = null;
+  let idleTimer: NodeJS.Timeout | undefined;
 
   function snapshot(): ReturnType<SpeechEngine["snapshot"]> {
-    const { phase, pid, crashes, lastWords, silentSince } = parts.snapshot();
-    const isRunning = phase === "ready" && choice !== null;
-    const seen = phase === "ready" && choice === null ? "starting" : phase;
+    const phase = isEnding ? "stopping" : current ? "ready" : launching > 0 ? "starting" : "stopped";
     return {
-      phase: going ? "stopping" : seen,
-      pid,
-      choice: isRunning ? choice : null,
+      phase,
+      pid: current?.run.process.pid ?? null,
+      choice: current?.choice ?? null,
       crashes,
-      lastWords,
-      silentSince,
-      users: leases.users() + waiting,
+      exitReason,
+      silentSince: current?.run.process.silentSince() ?? null,
+      users,
     };
   }
 
-  /** It is idle from now on, until somebody comes: the loop looks again when that has lasted. */
+  /** It is idle from now on, unless a request comes: the loop looks again when that has lasted. */
   function noteUse(): void {
     usedAt = now();
-    if (timer) clearTimeout(timer);
-    timer = setTimeout(options.onChange, Math.min(options.idleMs + 1, 2 ** 31 - 1));
-    timer.unref();
+    clearTimeout(idleTimer);
+    idleTimer = setTimeout(onChange, Math.min(options.idleMs + 1, longestTimerMs)).unref();
   }
 
-  /** What goes on answering while the wanted one is not here. */
-  async function standInFor(wanted: string | null, isThere: boolean): Promise<string | null> {
-    if (wanted === null || isThere || last === null || last === wanted) return null;
-    return snapshot().choice === last || (await parts.has(last)) ? last : null;
+  function noteEnd(run: R, reason: string | null): void {
+    if (current?.run !== run) return;
+    current = null;
+    if (reason !== null) {
+      crashes = [...crashes.slice(1 - keptCrashes), now()];
+      exitReason = reason;
+    }
+    onChange();
+  }
+
+  async function launch(choice: string, signal: AbortSignal): Promise<R> {
+    launching++;
+    onChange();
+    try {
+      return await parts.launch(choice, signal);
+    } finally {
+      launching--;
+      onChange();
+    }
+  }
+
+  async function endCurrent(signal: AbortSignal): Promise<void> {
+    if (!current) return;
+    isEnding = true;
+    onChange();
+    const drained = new AbortController();
+    try {
+      const limit = delay(options.drainMs, undefined, { signal: drained.signal });
+      await unlessLeft(Promise.race([use, limit]), signal);
+      await current?.run.process.stop();
+      current = null;
+      exitReason = "";
+    } finally {
+      drained.abort();
+      isEnding = false;
+      onChange();
+    }
   }
 
   async function look(): Promise<void> {
@@ -110,71 +163,79 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
 
   return {
     snapshot,
-    observe: async (wanted) => {
-      if (wanted === null && parts.snapshot().phase === "stopped") return restingSpeech;
-      const [isThere] = await Promise.all([wanted !== null && parts.has(wanted), look()]);
-      const cached = isThere && wanted !== null ? [wanted] : [];
-      const { users, ...seen } = snapshot();
-      const idle = users === 0 && now() - usedAt >= options.idleMs;
-      const standIn = await standInFor(wanted, isThere);
-      return { ...seen, problem, cached, standIn, wanted: waiting > 0, idle };
+    current: () => {
+      if (current) return current.run;
+      throw new GatewayError("engine_failed", `the engine for ${what} is ${snapshot().phase}`);
     },
-    startMs: () => startMs,
-    runs: (wanted) => snapshot().choice === wanted && !going,
-    want: () => {
-      if (waiting + leases.users() >= options.atMost) {
-        const message = `${waiting + leases.users()} ${what} are under way or waiting already`;
-        throw new GatewayError("busy", message, { retryAfterMs: 5_000 });
-      }
-      waiting++;
-      let isOver = false;
-      return () => {
-        if (!isOver) waiting--;
-        isOver = true;
+    observe: async (wanted) => {
+      if (wanted === null && snapshot().phase === "stopped") return restingSpeech;
+      const [isThere] = await Promise.all([wanted !== null && parts.has(wanted), look()]);
+      const { users: waiting, ...seen } = snapshot();
+      const hasOther = wanted !== null && !isThere && last !== null && last !== wanted;
+      return {
+        ...seen,
+        problem,
+        cached: isThere && wanted !== null ? [wanted] : [],
+        fallback: hasOther && (seen.choice === last || (await parts.has(last ?? ""))) ? last : null,
+        wanted: waiting > 0,
+        idle: waiting === 0 && now() - usedAt >= options.idleMs,
+        worn: current?.run.isWorn?.() ?? false,
       };
     },
-    lease: async (signal) => {
-      const release = await leases.lease(signal);
+    take: async (signal) => {
+      users++;
+      try {
+        const over = await line.take(signal);
+        return () => {
+          over();
+          users--;
+        };
+      } catch (error) {
+        users--;
+        throw error;
+      }
+    },
+    othersWait: () => line.waiting() > 0,
+    runs: (choice) => current?.choice === choice && !isEnding,
+    use: (choice) => {
+      if (current?.choice !== choice || isEnding) return null;
+      let release = (): void => undefined;
+      use = new Promise((resolve) => {
+        release = resolve;
+      });
       return () => {
+        use = null;
         release();
         noteUse();
+        if (current?.run.isWorn?.() === true) onChange();
       };
     },
-    start: async (wanted, signal) => {
-      choice = null;
-      const began = now();
-      await parts.start(wanted, signal);
-      startMs = now() - began;
-      choice = wanted;
-      last = wanted;
-      noteUse();
-    },
-    stop: async (signal) => {
-      going = true;
-      const late = new AbortController();
-      const limit = setTimeout(() => late.abort(), options.drainMs);
-      let letIn = (): void => undefined;
+    start: async (choice, signal) => {
+      const fresh = current && parts.overlaps ? await launch(choice, signal) : null;
       try {
-        letIn = await leases.drain(AbortSignal.any([signal, late.signal])).catch((error: unknown) => {
-          // Whoever is not through by now is cut off; whoever waits behind finds it stopped, and waits on.
-          if (late.signal.aborted && !signal.aborted) return () => undefined;
-          throw error;
-        });
-        await parts.stop();
-        choice = null;
-      } finally {
-        clearTimeout(limit);
-        going = false;
-        letIn();
+        await endCurrent(signal);
+      } catch (error) {
+        await fresh?.process.stop();
+        throw error;
       }
+      const run = fresh ?? (await launch(choice, signal));
+      current = { choice, run };
+      last = choice;
+      noteUse();
+      void run.process.ended.then((reason) => noteEnd(run, reason));
+      onChange();
     },
-    settled: async (signal) => {
-      const letIn = await leases.drain(signal).catch(() => null);
-      letIn?.();
-    },
+    stop: endCurrent,
     close: async () => {
-      if (timer) clearTimeout(timer);
-      await parts.stop();
+      clearTimeout(idleTimer);
+      isEnding = true;
+      await current?.run.process.stop();
     },
   };
+}
+
+/** Whether the process ended instead of refusing: the next request for it has another one started. */
+export function hasEnded(error: unknown): boolean {
+  const { code, cause } = toGatewayError(error);
+  return code === "engine_failed" || (code === "upstream_failed" && cause !== undefined);
 }

@@ -30,7 +30,7 @@ export interface Voice extends VoiceEntry {
   /** Names of the speakers of a voice that has several, with their numbers. */
   readonly speakers: ReadonlyMap<string, number>;
   readonly aliases: readonly string[];
-  /** The model (`.onnx`), its description (`.onnx.json`) and, where there is one, the card with the licence. */
+  /** The model (`.onnx`), its description (`.onnx.json`) and, where there is one, the card with the license. */
   readonly files: readonly VoiceFile[];
 }
 
@@ -115,6 +115,23 @@ export function nearestVoices(voices: readonly Voice[], name: string): string[] 
   const speaker = voices.filter((voice) => folded.includes(fold(voice.name)));
   const language = voices.filter(({ languageCode }) => folded.startsWith(fold(languageCode)));
   return [...new Set([...speaker, ...language].map(({ key }) => key))].slice(0, 3);
+}
+
+/**
+ * A voice on disk by its description, as if it stood in the manifest. Null for a damaged description; `sizes`: of the model and
+ * the description.
+ */
+export function localVoice(id: string, config: unknown, sizes: readonly [number, number]): Voice | null {
+  if (!isRecord(config)) return null;
+  const [code = "", name = "", quality = ""] = id.split("-");
+  const [model, description] = sizes;
+  return readVoice(id, {
+    language: { code },
+    name,
+    quality,
+    ...config,
+    files: { [`${id}.onnx`]: { size_bytes: model }, [`${id}.onnx.json`]: { size_bytes: description } },
+  });
 }
 
 function entryOf(voice: Voice): VoiceEntry {

@@ -1,4 +1,4 @@
-// WAV files and the sound in them, 16 bits a sample: read strictly, joined without clicks, written with a right header.
+// WAV files and the sound in them, 16 bits a sample: read strictly, joined, written with a right header.
 // Pure: bytes in, bytes out.
 import { GatewayError } from "../core/errors.ts";
 
@@ -13,9 +13,6 @@ export interface Pcm {
 const headerBytes = 44;
 /** What programs that write into a pipe put where the length is not known. */
 const unknownLength = 0xffff_ffff;
-/** An edge within this of zero makes no click that is heard: -48 dB. */
-const quietEdge = 128;
-const fadeSeconds = 0.004;
 
 /** The sound of a WAV file. Throws `upstream_failed`: what an engine calls sound may be a web page. */
 export function parseWav(bytes: Uint8Array): Pcm {
@@ -101,35 +98,11 @@ export function silence({ sampleRate, channels }: Omit<Pcm, "samples">, millisec
   };
 }
 
-/** The same sound, led from and to zero where it begins or ends with a jump. Leaves a quiet edge as it is. */
-export function softenEdges(pcm: Pcm): Pcm {
-  const { channels, sampleRate } = pcm;
-  const frames = Math.floor(pcm.samples.length / channels);
-  const fade = Math.min(Math.round(sampleRate * fadeSeconds), Math.floor(frames / 2));
-  const loud = (frame: number): boolean => {
-    const start = frame * channels;
-    return pcm.samples.subarray(start, start + channels).some((sample) => Math.abs(sample) > quietEdge);
-  };
-  const [loudStart, loudEnd] = frames === 0 ? [false, false] : [loud(0), loud(frames - 1)];
-  if (!loudStart && !loudEnd) return pcm;
-  const samples = pcm.samples.slice();
-  const scaleFrame = (frame: number, gain: number): void => {
-    for (let i = frame * channels; i < (frame + 1) * channels; i++) samples[i] = Math.round((samples[i] ?? 0) * gain);
-  };
-  // Half a cosine: a straight line has corners that are heard as well.
-  const gain = (step: number): number => (1 - Math.cos((Math.PI * step) / fade)) / 2;
-  for (let step = 0; step < fade; step++) {
-    if (loudStart) scaleFrame(step, gain(step));
-    if (loudEnd) scaleFrame(frames - 1 - step, gain(step));
-  }
-  return { ...pcm, samples };
-}
-
 /**
  * Sound between -1 and 1 as samples, its loudest place at full scale, as Piper does with each sentence. What is all but
  * silent is not made loud.
  */
-export function normalisedSamples(sound: Float32Array): Int16Array {
+export function normalizedSamples(sound: Float32Array): Int16Array {
   let peak = 0.01;
   for (let index = 0; index < sound.length; index++) peak = Math.max(peak, Math.abs(sound[index] ?? 0));
   const samples = new Int16Array(sound.length);

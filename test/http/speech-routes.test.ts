@@ -4,9 +4,7 @@ import { request } from "node:http";
 import { test } from "node:test";
 import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { onListening } from "../support/listening.ts";
-import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
-import { addSpeechRepos } from "../support/speech.ts";
 
 const search = ["/api/tts/voices/search", "/api/stt/models/search"];
 const cached = ["/api/tts/voices/cached", "/api/stt/models/cached"];
@@ -34,7 +32,6 @@ function announceUpload(gateway: TestGateway, path: string, type: string): Promi
 }
 
 const on = "speech: { transcription: { model: base.en }, synthesis: { voice: en_US-lessac-medium } }";
-const card = "/api/tts/voices/card?voice=en_US-low-low";
 
 const wrongQueries = [
   ...cached.map((each) => `${each}?q=en`),
@@ -49,6 +46,8 @@ const wrongSpeech = [
   [{ input: "hi", voice: "x", response_format: "mp3" }, "response_format", /must be one of wav, pcm/],
   [{ input: "hi", voice: "x", speed: 5 }, "speed", /speed must be <= 4/],
   [{ input: "x".repeat(100_001), voice: "x" }, "input", /input must NOT have more than 100000 characters/],
+  [{ input: "hi", voice: null }, "voice", /voice is missing/],
+  [{ input: "hi", voice: "a/b", speed: null }, "voice", /"a\/b" can be no voice/],
   [[], null, /JSON object/],
 ] as const;
 
@@ -139,23 +138,6 @@ test("speech that is on refuses what is wrong with a request, without an engine"
       assert.equal((await gateway.json(path, { method: "POST" })).status, 415);
     });
   }
-});
-
-test("a voice's licence is told while speech is off, and to whoever has no license key", async (t) => {
-  const hub = await startLoopbackHub(t);
-  addSpeechRepos(hub);
-  const gateway = await startTestGateway(t, {
-    yaml: "version: 1\n",
-    environment: {
-      HF_ENDPOINT: hub.endpoint,
-      GATEWAY_LICENSE_KEY: "mgw-test-key-of-a-sufficient-length-0123456789",
-    },
-  });
-  const answer = await gateway.json(card);
-  assert.deepEqual([answer.status, answer.body["license"]], [200, "CC BY-NC-SA 4.0"]);
-  const unknown = await gateway.json("/api/tts/voices/card?voice=en_US-nobody-low");
-  assert.deepEqual([unknown.status, codeOf(unknown)], [404, "voice_not_found"]);
-  assert.equal((await gateway.json("/api/tts/voices/card")).status, 400);
 });
 
 test("who asks before gateway.yaml has been read waits for it", async (t) => {
