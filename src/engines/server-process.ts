@@ -1,9 +1,9 @@
 // One process of a speech engine that serves HTTP on a loopback port of ours: started, watched, ended.
 // Knows no engine: what to start and how it shows that it is ready comes in. Decides nothing.
 import { setTimeout as delay } from "node:timers/promises";
+import { errorLine } from "../core/error-line.ts";
 import { GatewayError } from "../core/errors.ts";
 import { engineEnvironment } from "./engine-environment.ts";
-import { errorLine } from "./error-line.ts";
 import { freePort } from "./free-port.ts";
 import { markerName, markerValue } from "./leftovers.ts";
 import { exitText, type ManagedProcess, startProcess } from "./managed-process.ts";

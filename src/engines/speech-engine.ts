@@ -73,8 +73,7 @@ export function createSpeechEngine<R extends EngineRun>(
   const line = createLine({
     width: 1,
     depth: options.queueDepth,
-    refusal: (waiting) =>
-      new GatewayError("busy", `${waiting} ${what} are waiting already`, { retryAfterMs: 5_000 }),
+    refusal: (waiting) => new GatewayError("busy", `${waiting} ${what} are waiting already`, { retryAfterMs: 5_000 }),
     gone: () => new GatewayError("cancelled", "the client left"),
   });
   let current: { readonly choice: string; readonly run: R } | null = null;

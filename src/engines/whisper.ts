@@ -3,9 +3,9 @@
 import { randomBytes } from "node:crypto";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { errorLine } from "../core/error-line.ts";
 import { GatewayError } from "../core/errors.ts";
 import { makeFolder } from "../desired/folder.ts";
-import { errorLine } from "./error-line.ts";
 import { findOnPath } from "./locate.ts";
 import { memoryOf, watchMemory } from "./memory.ts";
 import { type ServerOptions, startServer } from "./server-process.ts";

@@ -133,7 +133,10 @@ export async function forgetVoice(voicesDir: string, voice: string): Promise<num
 export async function localVoices(voicesDir: string): Promise<Voice[]> {
   const voices: Voice[] = [];
   for (const id of await cachedVoices(voicesDir)) {
-    const [model, description] = [`${id}.onnx`, `${id}.onnx.json`].map((name) => join(voicesDir, name)) as [string, string];
+    const [model, description] = [`${id}.onnx`, `${id}.onnx.json`].map((name) => join(voicesDir, name)) as [
+      string,
+      string,
+    ];
     const config = parseJson(await readFile(description, "utf8").catch(() => ""));
     const voice = localVoice(id, config, [await sizeOf(model), await sizeOf(description)]);
     if (voice) voices.push(voice);

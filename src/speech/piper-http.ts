@@ -45,16 +45,19 @@ export async function speakPiece(
   const isText = generation === "text";
   if (isText) requirePlain(piece);
   try {
-    const { statusCode, headers, body } = await request(`${origin}${generation === "synthesize" ? "/synthesize" : "/"}`, {
-      method: "POST",
-      headers: { "content-type": isText ? "text/plain; charset=utf-8" : "application/json" },
-      body: isText ? piece.text : JSON.stringify(jsonBody(piece)),
-      // It closes the connection after each answer.
-      reset: true,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      signal,
-    });
+    const { statusCode, headers, body } = await request(
+      `${origin}${generation === "synthesize" ? "/synthesize" : "/"}`,
+      {
+        method: "POST",
+        headers: { "content-type": isText ? "text/plain; charset=utf-8" : "application/json" },
+        body: isText ? piece.text : JSON.stringify(jsonBody(piece)),
+        // It closes the connection after each answer.
+        reset: true,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        signal,
+      },
+    );
     const bytes = await readAtMost(body, soundLimit, () => endless(soundLimit));
     // Sound is called text/html by Piper as well, and any failure is a web page; the embedded engine's server says why.
     const why = String(headers["content-type"]).startsWith("text/plain") ? `: ${bytes.toString("utf8", 0, 300)}` : "";

@@ -101,7 +101,10 @@ describe("a Piper server", { concurrency: true }, () => {
     assert.equal(late.code, "upstream_failed");
     assert.ok(late.cause !== undefined);
     const gone = { origin: "http://127.0.0.1:1", generation: "json" } as const;
-    assert.match((await refusal(speakPiece(gone, { ...plain, text: "a" }, never))).message, /broke off \(ECONNREFUSED\)/);
+    assert.match(
+      (await refusal(speakPiece(gone, { ...plain, text: "a" }, never))).message,
+      /broke off \(ECONNREFUSED\)/,
+    );
     assert.equal((await refusal(detectPiper(gone.origin, never))).code, "upstream_failed");
   });
 });

@@ -132,7 +132,10 @@ describe("sherpa-onnx with a Piper voice", { concurrency: true }, () => {
     const { folder, start, run } = await world(t);
     const model = await writeVoice(folder, "en_US-tone-low");
     const prepared = await prepareVoice("en_US-tone-low", model, join(folder, "prepared"));
-    for (const damage of [() => truncate(prepared.model, 300), async () => writeFile(prepared.model, await readFile(model))]) {
+    for (const damage of [
+      () => truncate(prepared.model, 300),
+      async () => writeFile(prepared.model, await readFile(model)),
+    ]) {
       await damage();
       const error = await refusal(run(sherpaCommand(await sherpa(), prepared, 1)));
       assert.equal(error.code, "engine_failed");

@@ -107,7 +107,7 @@ test("another transcription model by the file, and engines that are killed", asy
     assert.equal(await text(), otherWords);
     assert.equal(gateway.gateway.status().speech.transcription?.crashes, 1);
   });
-  await t.test("killed in the middle of a long text: the piece is asked for again, and the answer is whole", async () => {
+  await t.test("killed in a long text: the piece is asked for again, and the answer is whole", async () => {
     await gateway.say(lowVoice);
     const input = "One more sentence of a good length, to be read aloud. ".repeat(120);
     const whole = await gateway.say(lowVoice, input);

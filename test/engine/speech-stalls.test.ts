@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from "node:http";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
 import { codeOf, postWith } from "../support/own-calls.ts";
-import { untilStopped } from "../support/processes.ts";
+import { isRunning, untilStopped } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
 import {
   longText,
@@ -104,9 +104,15 @@ test("an engine that ended between two requests costs nobody an answer", async (
   const gateway = await startSpeechGateway(t);
   assert.equal(await heard(gateway), spokenWords);
   await gateway.say(lowVoice);
-  process.kill(pidOf(gateway, "transcription"), "SIGKILL");
+  const end = async (kind: "transcription" | "synthesis"): Promise<void> => {
+    const pid = pidOf(gateway, kind);
+    process.kill(pid, "SIGKILL");
+    // The gateway may not have noticed it yet.
+    await until("it is gone", async () => !(await isRunning(pid)));
+  };
+  await end("transcription");
   assert.equal(await heard(gateway), spokenWords);
-  process.kill(pidOf(gateway, "synthesis"), "SIGKILL");
+  await end("synthesis");
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
 });
 

@@ -16,7 +16,9 @@ import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";
 import type { SpeechTurns } from "./turns.ts";
 
-export interface SpeechRoutesDeps extends Omit<TranscribeDeps, "engines" | "turns">, Omit<SpeakDeps, "engines" | "turns"> {
+export interface SpeechRoutesDeps
+  extends Omit<TranscribeDeps, "engines" | "turns">,
+    Omit<SpeakDeps, "engines" | "turns"> {
   readonly turns: SpeechTurns;
   readonly engines: TranscribeDeps["engines"] & SpeakDeps["engines"];
   readonly lists: SpeechLists;

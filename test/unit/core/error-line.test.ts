@@ -1,7 +1,7 @@
 // The one line of an engine's output that goes into an answer.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { errorLine } from "../../../src/engines/error-line.ts";
+import { errorLine } from "../../../src/core/error-line.ts";
 
 describe("errorLine", () => {
   for (const [what, output, line] of [
@@ -32,7 +32,11 @@ describe("errorLine", () => {
     ],
     ["a path of Windows", String.raw`C:\Users\me\x.onnx: Permission denied`, "x.onnx: Permission denied"],
     ["the last line, where none names a failure", "loading\nfree(): corrupted\n", "free(): corrupted"],
-    ["addresses and alternatives as they are", "error: and/or https://a.example/b/c", "error: and/or https://a.example/b/c"],
+    [
+      "addresses and alternatives as they are",
+      "error: and/or https://a.example/b/c",
+      "error: and/or https://a.example/b/c",
+    ],
     ["nothing", " \n", ""],
     ["not more than a line", `error ${"x".repeat(1_000)}`, `error ${"x".repeat(294)}`],
   ] as const)
