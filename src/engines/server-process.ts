@@ -2,7 +2,7 @@
 // Knows no engine: what to start and how it shows that it is ready comes in. Decides nothing.
 import { setTimeout as delay } from "node:timers/promises";
 import { errorLine } from "../core/error-line.ts";
-import { GatewayError } from "../core/errors.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import { freePort } from "./free-port.ts";
 import { markerName, markerValue } from "./leftovers.ts";
@@ -132,6 +132,12 @@ export async function startServer(
       await Promise.race([ended, delay(settleMs, undefined, { ref: false })]);
     },
   };
+}
+
+/** Whether the process ended instead of refusing: for the next request another one is started. */
+export function hasEnded(error: unknown): boolean {
+  const { code, cause } = toGatewayError(error);
+  return code === "engine_failed" || (code === "upstream_failed" && cause !== undefined);
 }
 
 async function untilReady(

@@ -1,27 +1,21 @@
-// What the two engines of speech have in common for the loop and for requests: a queue of one, the process that runs and with
-// which choice (a voice, a model), and its end only after the answer under way. Decides nothing, and knows no engine.
-import { setTimeout as delay } from "node:timers/promises";
+// What the two engines of speech have in common for the loop and for requests: a queue of one, whether there is an engine, and
+// whether it is idle. Decides nothing, and knows no engine.
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { createLine } from "../core/line.ts";
-import { unlessLeft } from "../core/unless-left.ts";
 import { restingSpeech, type SpeechState } from "../plan/observed.ts";
-import type { ServerProcess } from "./server-process.ts";
+import { createEngineSlot, type EngineRun, type EngineSlot, type EngineSlotOptions } from "./engine-slot.ts";
 
-export interface SpeechEngine {
+export interface SpeechEngine<R extends EngineRun = EngineRun> extends Pick<EngineSlot<R>, "runs" | "use"> {
   /** As the planner sees it, for a document that names `wanted`; what is off (null) is not looked for. Never throws. */
   observe(wanted: string | null): Promise<SpeechState>;
   /** As far as it is known without a look. */
-  snapshot(): Pick<SpeechState, "phase" | "pid" | "choice" | "crashes" | "exitReason" | "silentSince"> & {
+  snapshot(): ReturnType<EngineSlot<R>["snapshot"]> & {
     /** Requests that are answered or wait. */
     readonly users: number;
   };
   /** Waits for the turn of a request; call the result, once, when its answer is through. Throws `busy`, `cancelled`. */
   take(signal: AbortSignal): Promise<() => void>;
   othersWait(): boolean;
-  /** Whether it can be used with this choice now. */
-  runs(choice: string): boolean;
-  /** From now until the result is called its end waits; null where it does not run with this choice. */
-  use(choice: string): (() => void) | null;
   /** With another choice or a fresh process, once the answer under way is through. Throws `engine_missing`, `engine_failed`. */
   start(choice: string, signal: AbortSignal): Promise<void>;
   /** Once the answer under way is through, or `drainMs` are over. Throws `cancelled`. */
@@ -29,46 +23,30 @@ export interface SpeechEngine {
   close(): Promise<void>;
 }
 
-/** One process of an engine. */
-export interface EngineRun {
-  readonly process: ServerProcess;
-  /** It is to be replaced by a fresh one. */
-  isWorn?(): boolean;
-}
-
 /** What is an engine's own. */
-export interface EngineParts<R extends EngineRun> {
+export interface EngineParts<R extends EngineRun> extends Pick<EngineSlotOptions<R>, "launch" | "overlaps"> {
   /** Throws `engine_missing`. */
   find(): Promise<unknown>;
   /** Whether the choice is on disk. */
   has(choice: string): Promise<boolean>;
-  launch(choice: string, signal: AbortSignal): Promise<R>;
-  /** The next process starts beside the one that answers: a choice with which none starts costs nobody the one before. */
-  readonly overlaps: boolean;
 }
 
-export interface SpeechEngineOptions {
+export interface SpeechEngineOptions extends Pick<EngineSlotOptions<EngineRun>, "drainMs" | "now" | "onChange"> {
   /** In messages: `transcriptions`. */
   readonly what: string;
   /** How many requests may wait. */
   readonly queueDepth: number;
   readonly idleMs: number;
-  readonly drainMs: number;
-  readonly now: () => number;
-  /** Its state changed. */
-  readonly onChange: () => void;
   /** There is an engine where there was none. */
   readonly onFound: () => void;
 }
 
-const keptCrashes = 20;
 const longestTimerMs = 2 ** 31 - 1;
 
-/** `current`: the process that answers. Throws `engine_failed` where none runs. */
 export function createSpeechEngine<R extends EngineRun>(
   parts: EngineParts<R>,
   options: SpeechEngineOptions,
-): SpeechEngine & { current(): R } {
+): SpeechEngine<R> {
   const { what, now, onChange } = options;
   const line = createLine({
     width: 1,
@@ -76,77 +54,17 @@ export function createSpeechEngine<R extends EngineRun>(
     refusal: (waiting) => new GatewayError("busy", `${waiting} ${what} are waiting already`, { retryAfterMs: 5_000 }),
     gone: () => new GatewayError("cancelled", "the client left"),
   });
-  let current: { readonly choice: string; readonly run: R } | null = null;
-  /** Of the last start that succeeded. */
-  let last: string | null = null;
-  let launching = 0;
-  let isEnding = false;
-  /** Settles when the answer under way is through. */
-  let use: Promise<void> | null = null;
+  const slot = createEngineSlot({ ...parts, ...options, onUse: noteUse });
   let users = 0;
   let usedAt = now();
-  let crashes: readonly number[] = [];
-  let exitReason = "";
   let problem: string | null = null;
   let idleTimer: NodeJS.Timeout | undefined;
-
-  function snapshot(): ReturnType<SpeechEngine["snapshot"]> {
-    const phase = isEnding ? "stopping" : current ? "ready" : launching > 0 ? "starting" : "stopped";
-    return {
-      phase,
-      pid: current?.run.process.pid ?? null,
-      choice: current?.choice ?? null,
-      crashes,
-      exitReason,
-      silentSince: current?.run.process.silentSince() ?? null,
-      users,
-    };
-  }
 
   /** It is idle from now on, unless a request comes: the loop looks again when that has lasted. */
   function noteUse(): void {
     usedAt = now();
     clearTimeout(idleTimer);
     idleTimer = setTimeout(onChange, Math.min(options.idleMs + 1, longestTimerMs)).unref();
-  }
-
-  function noteEnd(run: R, reason: string | null): void {
-    if (current?.run !== run) return;
-    current = null;
-    if (reason !== null) {
-      crashes = [...crashes.slice(1 - keptCrashes), now()];
-      exitReason = reason;
-    }
-    onChange();
-  }
-
-  async function launch(choice: string, signal: AbortSignal): Promise<R> {
-    launching++;
-    onChange();
-    try {
-      return await parts.launch(choice, signal);
-    } finally {
-      launching--;
-      onChange();
-    }
-  }
-
-  async function endCurrent(signal: AbortSignal): Promise<void> {
-    if (!current) return;
-    isEnding = true;
-    onChange();
-    const drained = new AbortController();
-    try {
-      const limit = delay(options.drainMs, undefined, { signal: drained.signal });
-      await unlessLeft(Promise.race([use, limit]), signal);
-      await current?.run.process.stop();
-      current = null;
-      exitReason = "";
-    } finally {
-      drained.abort();
-      isEnding = false;
-      onChange();
-    }
   }
 
   async function look(): Promise<void> {
@@ -160,25 +78,26 @@ export function createSpeechEngine<R extends EngineRun>(
     if (before !== null && problem === null) options.onFound();
   }
 
+  /** What answers where `wanted` is not on disk. */
+  async function fallbackFor(wanted: string | null, isThere: boolean): Promise<string | null> {
+    const last = slot.last();
+    if (wanted === null || isThere || last === null || last === wanted) return null;
+    return slot.runs(last) || (await parts.has(last)) ? last : null;
+  }
+
   return {
-    snapshot,
-    current: () => {
-      if (current) return current.run;
-      throw new GatewayError("engine_failed", `the engine for ${what} is ${snapshot().phase}`);
-    },
+    snapshot: () => ({ ...slot.snapshot(), users }),
     observe: async (wanted) => {
-      if (wanted === null && snapshot().phase === "stopped") return restingSpeech;
+      if (wanted === null && slot.snapshot().phase === "stopped") return restingSpeech;
       const [isThere] = await Promise.all([wanted !== null && parts.has(wanted), look()]);
-      const { users: waiting, ...seen } = snapshot();
-      const hasOther = wanted !== null && !isThere && last !== null && last !== wanted;
       return {
-        ...seen,
+        ...slot.snapshot(),
         problem,
         cached: isThere && wanted !== null ? [wanted] : [],
-        fallback: hasOther && (seen.choice === last || (await parts.has(last ?? ""))) ? last : null,
-        wanted: waiting > 0,
-        idle: waiting === 0 && now() - usedAt >= options.idleMs,
-        worn: current?.run.isWorn?.() ?? false,
+        fallback: await fallbackFor(wanted, isThere),
+        wanted: users > 0,
+        idle: users === 0 && now() - usedAt >= options.idleMs,
+        worn: slot.current()?.isWorn?.() ?? false,
       };
     },
     take: async (signal) => {
@@ -186,8 +105,13 @@ export function createSpeechEngine<R extends EngineRun>(
       try {
         const over = await line.take(signal);
         return () => {
-          over();
-          users--;
+          const leave = (): void => {
+            over();
+            users--;
+          };
+          const free = slot.current()?.free?.();
+          if (free) void free.finally(leave);
+          else leave();
         };
       } catch (error) {
         users--;
@@ -195,46 +119,13 @@ export function createSpeechEngine<R extends EngineRun>(
       }
     },
     othersWait: () => line.waiting() > 0,
-    runs: (choice) => current?.choice === choice && !isEnding,
-    use: (choice) => {
-      if (current?.choice !== choice || isEnding) return null;
-      let release = (): void => undefined;
-      use = new Promise((resolve) => {
-        release = resolve;
-      });
-      return () => {
-        use = null;
-        release();
-        noteUse();
-        if (current?.run.isWorn?.() === true) onChange();
-      };
-    },
-    start: async (choice, signal) => {
-      const fresh = current && parts.overlaps ? await launch(choice, signal) : null;
-      try {
-        await endCurrent(signal);
-      } catch (error) {
-        await fresh?.process.stop();
-        throw error;
-      }
-      const run = fresh ?? (await launch(choice, signal));
-      current = { choice, run };
-      last = choice;
-      noteUse();
-      void run.process.ended.then((reason) => noteEnd(run, reason));
-      onChange();
-    },
-    stop: endCurrent,
+    runs: slot.runs,
+    use: slot.use,
+    start: slot.start,
+    stop: slot.stop,
     close: async () => {
       clearTimeout(idleTimer);
-      isEnding = true;
-      await current?.run.process.stop();
+      await slot.close();
     },
   };
-}
-
-/** Whether the process ended instead of refusing: the next request for it has another one started. */
-export function hasEnded(error: unknown): boolean {
-  const { code, cause } = toGatewayError(error);
-  return code === "engine_failed" || (code === "upstream_failed" && cause !== undefined);
 }

@@ -13,8 +13,6 @@ import { startVoice, type VoiceOptions, type VoiceRun } from "./voice-process.ts
 /** `piper`: a Python package of the person's own; `embedded`: sherpa-onnx; `auto`: the first of them that is there. */
 export type SpeechEngineChoice = "auto" | "piper" | "embedded";
 
-export interface SynthesisEngine extends SpeechEngine, Pick<VoiceRun, "speak"> {}
-
 const queueDepth = 31;
 
 type Speaker =
@@ -34,7 +32,7 @@ export function createSynthesisEngine(
       /** For the embedded engine's own form of a voice. */
       readonly copiesDir: string;
     },
-): SynthesisEngine {
+): SpeechEngine<VoiceRun> {
   const { engine: choice, explicit, enginesDir, voicesDir, copiesDir } = options;
   const byCommand = `run \`${options.installCommand}\``;
   const findPiper = createPiperSearch(options);
@@ -78,7 +76,7 @@ export function createSynthesisEngine(
     });
   }
 
-  const engine = createSpeechEngine(
+  return createSpeechEngine(
     {
       // A look starts no Python where the embedded engine is there.
       find: async () => (mayEmbed && (await locateSherpa(enginesDir)) ? undefined : find()),
@@ -88,5 +86,4 @@ export function createSynthesisEngine(
     },
     { ...options, what: "texts to speak", queueDepth },
   );
-  return { ...engine, speak: (piece) => engine.current().speak(piece) };
 }

@@ -10,8 +10,6 @@ import type { ServerOptions } from "./server-process.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
 import { startWhisper, type WhisperRun } from "./whisper.ts";
 
-export interface TranscriptionEngine extends SpeechEngine, Pick<WhisperRun, "transcribe"> {}
-
 const queueDepth = 16;
 
 export function createTranscriptionEngine(
@@ -26,7 +24,7 @@ export function createTranscriptionEngine(
       /** Bytes by which it may grow over one upload, and at most half of the machine's memory. */
       readonly memory: number;
     },
-): TranscriptionEngine {
+): SpeechEngine<WhisperRun> {
   const { cacheDir, enginesDir } = options;
   const whisperOptions = {
     ...options,
@@ -58,7 +56,7 @@ export function createTranscriptionEngine(
     );
   }
 
-  const engine = createSpeechEngine(
+  return createSpeechEngine(
     {
       find,
       has: async (name) => (await cachedTranscriptionModel(cacheDir, name)) !== null,
@@ -68,16 +66,4 @@ export function createTranscriptionEngine(
     },
     { ...options, what: "transcriptions", queueDepth },
   );
-  let last: WhisperRun | null = null;
-  return {
-    ...engine,
-    take: async (signal) => {
-      const over = await engine.take(signal);
-      return () => void (last?.free() ?? Promise.resolve()).finally(over);
-    },
-    transcribe: (upload, signal) => {
-      last = engine.current();
-      return last.transcribe(upload, signal);
-    },
-  };
 }

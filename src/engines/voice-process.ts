@@ -1,8 +1,8 @@
 // A process that speaks with one voice, behind the HTTP interface of Piper's server. Cuts no text.
 import { detectPiper, type PieceRequest, speakPiece } from "../speech/piper-http.ts";
 import type { Pcm } from "../speech/wav.ts";
-import { type ServerCommand, type ServerOptions, startServer } from "./server-process.ts";
-import { type EngineRun, hasEnded } from "./speech-engine.ts";
+import type { EngineRun } from "./engine-slot.ts";
+import { hasEnded, type ServerCommand, type ServerOptions, startServer } from "./server-process.ts";
 
 /** What is started, and how. */
 export interface VoiceCommand extends Omit<ServerCommand, "isReady"> {

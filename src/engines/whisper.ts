@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { errorLine } from "../core/error-line.ts";
 import { GatewayError } from "../core/errors.ts";
 import { makeFolder } from "../desired/folder.ts";
+import type { EngineRun } from "./engine-slot.ts";
 import { findOnPath } from "./locate.ts";
 import { memoryOf, watchMemory } from "./memory.ts";
-import { type ServerOptions, startServer } from "./server-process.ts";
-import { type EngineRun, hasEnded } from "./speech-engine.ts";
+import { hasEnded, type ServerOptions, startServer } from "./server-process.ts";
 import { type EngineAnswer, isReady, sendUpload, type Upload, untilRefused, whisperArguments } from "./whisper-wire.ts";
 
 export interface WhisperRun extends EngineRun {
@@ -20,7 +20,7 @@ export interface WhisperRun extends EngineRun {
    * off, `cancelled`, and what the upload's own bytes throw.
    */
   transcribe(upload: Upload, signal: AbortSignal): Promise<EngineAnswer>;
-  /** Resolves when the next upload can be sent: a process that goes on with work nobody waits for is ended. */
+  /** A process that goes on with an upload that nobody waits for is ended. */
   free(): Promise<void>;
 }
 

@@ -2,8 +2,11 @@
 import { join } from "node:path";
 import type { Desired } from "../desired/document.ts";
 import type { ServerOptions } from "../engines/server-process.ts";
-import { createSynthesisEngine, type SynthesisEngine } from "../engines/synthesis-engine.ts";
-import { createTranscriptionEngine, type TranscriptionEngine } from "../engines/transcription-engine.ts";
+import type { SpeechEngine } from "../engines/speech-engine.ts";
+import { createSynthesisEngine } from "../engines/synthesis-engine.ts";
+import { createTranscriptionEngine } from "../engines/transcription-engine.ts";
+import type { VoiceRun } from "../engines/voice-process.ts";
+import type { WhisperRun } from "../engines/whisper.ts";
 import type { RepoTurns } from "../execute/repo-turns.ts";
 import { speechHandlers } from "../execute/speech-actions.ts";
 import { createSpeechStore, type SpeechStore } from "../execute/speech-files.ts";
@@ -25,8 +28,8 @@ export interface Speech {
   readonly copiesDir: string;
   /** The official voices and transcription models. */
   readonly lists: SpeechLists;
-  readonly transcription: TranscriptionEngine;
-  readonly synthesis: SynthesisEngine;
+  readonly transcription: SpeechEngine<WhisperRun>;
+  readonly synthesis: SpeechEngine<VoiceRun>;
   /** What is on disk. */
   cachedVoices(): Promise<readonly string[]>;
   cachedModels(): Promise<readonly string[]>;

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { GatewayError } from "../../src/core/errors.ts";
+import type { EngineRun } from "../../src/engines/engine-slot.ts";
 import type { ServerProcess } from "../../src/engines/server-process.ts";
-import { createSpeechEngine, type EngineRun, type SpeechEngine } from "../../src/engines/speech-engine.ts";
+import { createSpeechEngine, type SpeechEngine } from "../../src/engines/speech-engine.ts";
 import { refusal, until } from "../support/scratch.ts";
 
 const never = new AbortController().signal;
@@ -99,7 +100,7 @@ test("a stop waits for the answer under way, and no new one begins meanwhile", a
   const { engine, log } = world();
   await engine.start("a", never);
   assert.deepEqual([engine.runs("a"), engine.runs("b"), engine.use("b")], [true, false, null]);
-  const release = given(engine.use("a"));
+  const { release } = given(engine.use("a"));
   const stopped = engine.stop(never);
   await setImmediate();
   assert.deepEqual([engine.runs("a"), engine.use("a"), engine.snapshot().phase], [false, null, "stopping"]);
@@ -118,7 +119,7 @@ test("a stop waits no longer than the time to drain, and one that is cancelled l
 
   const { engine, log } = world();
   await engine.start("a", never);
-  const release = given(engine.use("a"));
+  const { release } = given(engine.use("a"));
   const abort = new AbortController();
   const stopping = refusal(engine.stop(abort.signal));
   abort.abort();
@@ -131,7 +132,7 @@ test("a stop waits no longer than the time to drain, and one that is cancelled l
 test("the next choice starts beside the one that answers; one that does not start costs nobody that one", async () => {
   const { engine, log } = world();
   await engine.start("a", never);
-  const release = given(engine.use("a"));
+  const { release } = given(engine.use("a"));
   assert.equal((await refusal(engine.start("bad", never))).code, "engine_failed");
   assert.equal(engine.runs("a"), true);
   const changed = engine.start("b", never);
@@ -160,7 +161,7 @@ test("it is idle when it was not used for a while and nobody waits; and worn whe
   assert.deepEqual(await seen(), [false, true, false]);
   const over = await engine.take(never);
   assert.deepEqual(await seen(), [true, false, false]);
-  const release = given(engine.use("a"));
+  const { release } = given(engine.use("a"));
   made.clock = 5_000;
   release();
   over();

@@ -39,6 +39,12 @@ async function startServer(t: TestContext, say: Speaker = async () => piece): Pr
       users++;
       let isOver = false;
       return {
+        run: () => ({
+          speak: async () => {
+            await new Promise(setImmediate);
+            return say(++asked);
+          },
+        }),
         again: async () => void repeats++,
         over: () => {
           if (!isOver) users--;
@@ -47,13 +53,7 @@ async function startServer(t: TestContext, say: Speaker = async () => piece): Pr
       };
     },
   };
-  const synthesis: SpeakDeps["engines"]["synthesis"] = {
-    othersWait: () => server.othersWait,
-    speak: async () => {
-      await new Promise(setImmediate);
-      return say(++asked);
-    },
-  };
+  const engines: SpeakDeps["engines"] = { synthesis: { othersWait: () => server.othersWait } };
   const voices: SpeakDeps["voices"] = {
     cachedVoices: async () => ["x"],
     speakersOf: () => Promise.reject(new Error("not asked for")),
@@ -62,7 +62,7 @@ async function startServer(t: TestContext, say: Speaker = async () => piece): Pr
   const app = Fastify();
   app.post<{ Params: { length: string } }>("/:length", async (call, reply) => {
     const input = "One sentence. ".repeat(Number(call.params.length));
-    const deps = { turns, engines: { synthesis }, voices, listenerStallMs: 100 };
+    const deps = { turns, engines, voices, listenerStallMs: 100 };
     await speak(deps, { input, voice: "x" }, call, reply);
     return reply;
   });

@@ -3,11 +3,9 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import {
-  createSynthesisEngine,
-  type SpeechEngineChoice,
-  type SynthesisEngine,
-} from "../../src/engines/synthesis-engine.ts";
+import type { SpeechEngine } from "../../src/engines/speech-engine.ts";
+import { createSynthesisEngine, type SpeechEngineChoice } from "../../src/engines/synthesis-engine.ts";
+import type { VoiceRun } from "../../src/engines/voice-process.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { enginesDir } from "../support/engine.ts";
 import { startsOf, writeFakePython } from "../support/piper-stand-ins.ts";
@@ -23,7 +21,7 @@ const installCommand = "model-gateway engine install sherpa";
 interface World {
   /** In PATH; nobody has written it yet. */
   readonly python: string;
-  readonly engine: SynthesisEngine;
+  readonly engine: SpeechEngine<VoiceRun>;
   /** Which of the two speaks, told by its tone. */
   speaker(): Promise<string>;
   /** ms go by. */
@@ -74,7 +72,10 @@ async function world(t: TestContext, { engine = "auto", named = false, embedded 
     },
     speaker: async () => {
       const text = "Hello there, who is speaking?";
-      const sound = await synthesis.speak({ text, speaker: null, lengthScale: null });
+      const use = synthesis.use(voice);
+      assert.ok(use);
+      const sound = await use.run.speak({ text, speaker: null, lengthScale: null });
+      use.release();
       const hertz = pitch(sound.samples, sound.sampleRate);
       return Math.abs(hertz - toneHertz) < 5
         ? "embedded"

@@ -3,8 +3,9 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SpeechRequest } from "../../../schemas/speech.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { hasEnded } from "../../engines/speech-engine.ts";
-import type { SynthesisEngine } from "../../engines/synthesis-engine.ts";
+import { hasEnded } from "../../engines/server-process.ts";
+import type { SpeechEngine } from "../../engines/speech-engine.ts";
+import type { VoiceRun } from "../../engines/voice-process.ts";
 import { spokenParts } from "../../speech/synthesis.ts";
 import { type Piece, speechPieces } from "../../speech/text.ts";
 import { type Pcm, sampleBytes, wavFile, wavHeader } from "../../speech/wav.ts";
@@ -13,13 +14,14 @@ import type { SpeechTurn, SpeechTurns } from "./turns.ts";
 import { chooseVoice, type VoiceLists } from "./voice-choice.ts";
 
 export interface SpeakDeps {
-  readonly turns: Pick<SpeechTurns, "synthesis">;
-  readonly engines: { readonly synthesis: Pick<SynthesisEngine, "speak" | "othersWait"> };
+  readonly turns: { synthesis(...asked: Parameters<SpeechTurns["synthesis"]>): Promise<SpeechTurn<Speaking>> };
+  readonly engines: { readonly synthesis: Pick<SpeechEngine, "othersWait"> };
   readonly voices: VoiceLists;
   /** Default 15 s: how long a listener may leave sound unread while others wait. */
   readonly listenerStallMs?: number;
 }
 
+type Speaking = Pick<VoiceRun, "speak">;
 type Wanted = Pick<SpeechRequest, "input" | "voice" | "speed" | "response_format">;
 
 /** Characters; some twenty seconds of sound, made in less than one. */
@@ -45,7 +47,7 @@ export async function speak(
   const turn = await deps.turns.synthesis(voice, call);
   const wanted = { speaker, lengthScale: speed === 1 ? null : 1 / speed };
   try {
-    const sounds = soundsOf(deps.engines.synthesis, pieces, wanted, turn, call.signal);
+    const sounds = soundsOf(pieces, wanted, turn, call.signal);
     // What fails before there is any sound is still an answer of its own.
     const first = await sounds.next();
     if (first.done === true) throw new GatewayError("upstream_failed", "the speech engine made no sound");
@@ -68,20 +70,19 @@ export async function speak(
 
 /** A piece over which the engine ends is asked for once more. */
 function soundsOf(
-  engine: Pick<SynthesisEngine, "speak">,
   pieces: readonly Piece[],
   wanted: { readonly speaker: number | null; readonly lengthScale: number | null },
-  turn: SpeechTurn,
+  turn: SpeechTurn<Speaking>,
   left: AbortSignal,
 ): AsyncGenerator<Pcm, void> {
   return spokenParts(pieces, async (text) => {
     if (left.aborted) throw new GatewayError("cancelled", "the client left");
     try {
-      return await engine.speak({ text, ...wanted });
+      return await turn.run().speak({ text, ...wanted });
     } catch (error) {
       if (!hasEnded(error)) throw error;
       await turn.again();
-      return engine.speak({ text, ...wanted });
+      return turn.run().speak({ text, ...wanted });
     }
   });
 }
@@ -91,7 +92,7 @@ function streamOf(
   header: readonly Uint8Array[],
   first: Pcm,
   sounds: AsyncGenerator<Pcm, void>,
-  turn: SpeechTurn,
+  turn: Pick<SpeechTurn<unknown>, "over">,
 ): Readable {
   async function* chunks(): AsyncGenerator<Uint8Array, void> {
     yield* header;

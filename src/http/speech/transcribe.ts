@@ -2,8 +2,9 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { toGatewayError } from "../../core/errors.ts";
-import { hasEnded } from "../../engines/speech-engine.ts";
-import type { TranscriptionEngine } from "../../engines/transcription-engine.ts";
+import { hasEnded } from "../../engines/server-process.ts";
+import type { SpeechEngine } from "../../engines/speech-engine.ts";
+import type { WhisperRun } from "../../engines/whisper.ts";
 import { callOf } from "../call.ts";
 import { whileOpen } from "../while-open.ts";
 import { grantTime } from "./patience.ts";
@@ -12,7 +13,7 @@ import { tooLarge, uploadBytes } from "./upload.ts";
 
 export interface TranscribeDeps {
   readonly turns: Pick<SpeechTurns, "transcription">;
-  readonly engines: { readonly transcription: Pick<TranscriptionEngine, "transcribe" | "othersWait"> };
+  readonly engines: { readonly transcription: Pick<SpeechEngine, "othersWait"> };
   /** Bytes. */
   readonly uploadLimit: number;
   /** See {@link UploadRules}. */
@@ -22,7 +23,7 @@ export interface TranscribeDeps {
   readonly cutOff: AbortSignal;
 }
 
-type Answer = Awaited<ReturnType<TranscriptionEngine["transcribe"]>>;
+type Answer = Awaited<ReturnType<WhisperRun["transcribe"]>>;
 
 /** ms for the rest of an upload that was refused. */
 const restMs = 30_000;
@@ -55,12 +56,11 @@ async function answerTo(
   const { "content-length": length, "content-type": contentType = "" } = request.headers;
   const contentLength = length === undefined ? null : Number(length);
   if (contentLength !== null && contentLength > uploadLimit) throw tooLarge(uploadLimit);
-  const engine = engines.transcription;
   const rules = {
     limit: uploadLimit,
     stallMs: uploadStallMs,
     wholeMs: uploadTimeMs,
-    othersWait: engine.othersWait,
+    othersWait: engines.transcription.othersWait,
   };
   let isTaken = false;
   async function* taken(): AsyncGenerator<Uint8Array> {
@@ -73,7 +73,7 @@ async function answerTo(
     whileOpen(
       cutOff,
       call.signal,
-      (signal) => engine.transcribe({ contentType, contentLength, body: taken() }, signal),
+      (signal) => turn.run().transcribe({ contentType, contentLength, body: taken() }, signal),
       (error) => ["cancelled", "upstream_failed", "engine_failed"].includes(toGatewayError(error).code),
     );
   try {
