@@ -48,7 +48,7 @@ export function createSpeechEngine<R extends EngineRun>(
   options: SpeechEngineOptions,
 ): SpeechEngine<R> {
   const { what, now, onChange } = options;
-  const line = createLine({
+  const queue = createLine({
     width: 1,
     depth: options.queueDepth,
     refusal: (waiting) => new GatewayError("busy", `${waiting} ${what} are waiting already`, { retryAfterMs: 5_000 }),
@@ -103,7 +103,7 @@ export function createSpeechEngine<R extends EngineRun>(
     take: async (signal) => {
       users++;
       try {
-        const over = await line.take(signal);
+        const over = await queue.take(signal);
         return () => {
           const leave = (): void => {
             over();
@@ -118,7 +118,7 @@ export function createSpeechEngine<R extends EngineRun>(
         throw error;
       }
     },
-    othersWait: () => line.waiting() > 0,
+    othersWait: () => queue.waiting() > 0,
     runs: slot.runs,
     use: slot.use,
     start: slot.start,

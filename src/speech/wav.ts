@@ -61,16 +61,9 @@ export function wavHeader(format: Omit<Pcm, "samples">, dataBytes: number | null
   return bytes;
 }
 
-/** Nearly every machine keeps numbers as the file does: then bytes are copied, and not millions of samples one by one. */
-const keepsLittleEnd = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
-
-/** The bytes of samples, little endian, as they stand in a file. */
+/** The bytes of samples as they stand in a file: every machine that the engines run on is little-endian, too. */
 export function sampleBytes(samples: Int16Array): Uint8Array {
-  if (keepsLittleEnd) return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
-  const bytes = new Uint8Array(samples.length * 2);
-  const view = new DataView(bytes.buffer);
-  for (let index = 0; index < samples.length; index++) view.setInt16(index * 2, samples[index] ?? 0, true);
-  return bytes;
+  return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
 }
 
 /** A whole file of sounds of one format, one after the other. Throws `upstream_failed` where their formats differ. */
@@ -134,11 +127,8 @@ function readFormat(view: DataView, at: number, size: number): { sampleRate: num
 
 function samplesOf(view: DataView, at: number, size: number): Int16Array {
   const samples = new Int16Array(size / 2);
-  if (keepsLittleEnd) {
-    new Uint8Array(samples.buffer).set(new Uint8Array(view.buffer, view.byteOffset + at, size));
-    return samples;
-  }
-  for (let index = 0; index < samples.length; index++) samples[index] = view.getInt16(at + index * 2, true);
+  // Copied: in the file they may begin at an odd place.
+  sampleBytes(samples).set(new Uint8Array(view.buffer, view.byteOffset + at, size));
   return samples;
 }
 

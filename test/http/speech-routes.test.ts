@@ -1,10 +1,13 @@
 // The speech routes where speech is off, or on without an engine: what they take, and that they say how it is turned on.
 import assert from "node:assert/strict";
 import { request } from "node:http";
+import { join } from "node:path";
 import { test } from "node:test";
 import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { onListening } from "../support/listening.ts";
+import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { writeVoice } from "../support/sherpa.ts";
 
 const search = ["/api/tts/voices/search", "/api/stt/models/search"];
 const cached = ["/api/tts/voices/cached", "/api/stt/models/cached"];
@@ -138,6 +141,24 @@ test("speech that is on refuses what is wrong with a request, without an engine"
       assert.equal((await gateway.json(path, { method: "POST" })).status, 415);
     });
   }
+});
+
+test("voices on the disk are found while the hub is away and never answered", async (t) => {
+  const hub = await startLoopbackHub(t);
+  await hub.close();
+  const gateway = await startTestGateway(t, {
+    yaml: `version: 1\n${on}\n`,
+    environment: { HF_ENDPOINT: hub.endpoint },
+  });
+  const none = await gateway.json("/api/tts/voices/search?q=english");
+  assert.deepEqual([none.status, codeOf(none)], [502, "hub_unreachable"]);
+  await writeVoice(join(gateway.stateDir, "voices"), "en_US-tone-low");
+  const found = await gateway.json("/api/tts/voices/search?q=ENGLISH");
+  assert.equal(found.status, 200);
+  assert.deepEqual(
+    (found.body as unknown as { key: string }[]).map(({ key }) => key),
+    ["en_US-tone-low"],
+  );
 });
 
 test("who asks before gateway.yaml has been read waits for it", async (t) => {

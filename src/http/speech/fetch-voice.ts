@@ -15,7 +15,7 @@ export function createVoiceFetch(
   executor: Pick<Executor, "submit" | "follow" | "cancel" | "running">,
   cachedVoices: () => Promise<readonly string[]>,
 ): FetchVoice {
-  const line = createLine({
+  const queue = createLine({
     width: 1,
     depth: queueDepth,
     refusal: (waiting) =>
@@ -35,7 +35,7 @@ export function createVoiceFetch(
   }
 
   return async (voice, signal) => {
-    const over = await line.take(signal);
+    const over = await queue.take(signal);
     await fetch(voice, signal).finally(over);
   };
 }
