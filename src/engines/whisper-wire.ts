@@ -67,6 +67,17 @@ export async function isReady(base: string, signal: AbortSignal): Promise<boolea
   return answer.statusCode === 200 || answer.statusCode === 404;
 }
 
+/** Throws `cancelled`, `upstream_failed` where the engine does not answer. */
+export async function requireAnswer(base: string, signal: AbortSignal): Promise<void> {
+  const cause = await isReady(base, signal).then(
+    (answers) => (answers ? null : new Error("another status")),
+    (error: unknown) => error,
+  );
+  if (cause === null) return;
+  if (signal.aborted) throw new GatewayError("cancelled", "the client left", { cause });
+  throw new GatewayError("upstream_failed", "the transcription engine does not answer", { cause });
+}
+
 /** Throws `cancelled`, `upstream_failed` where the engine broke off, and what the upload's own bytes throw. */
 export async function sendUpload(
   base: string,

@@ -5,12 +5,21 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { errorLine } from "../core/error-line.ts";
 import { GatewayError } from "../core/errors.ts";
+import { unlessLeft } from "../core/unless-left.ts";
 import { makeFolder } from "../desired/folder.ts";
 import type { EngineRun } from "./engine-slot.ts";
 import { findOnPath } from "./locate.ts";
 import { memoryOf, watchMemory } from "./memory.ts";
 import { hasEnded, type ServerOptions, startServer } from "./server-process.ts";
-import { type EngineAnswer, isReady, sendUpload, type Upload, untilRefused, whisperArguments } from "./whisper-wire.ts";
+import {
+  type EngineAnswer,
+  isReady,
+  requireAnswer,
+  sendUpload,
+  type Upload,
+  untilRefused,
+  whisperArguments,
+} from "./whisper-wire.ts";
 
 export interface WhisperRun extends EngineRun {
   /** Whether ffmpeg was there at the start: without it WAV, FLAC and MP3 are all that it reads. */
@@ -98,10 +107,12 @@ export async function startWhisper(
     transcribe: async (upload, left) => {
       let answer: EngineAnswer;
       try {
+        // An upload cannot be sent twice: nothing of it is read before a process that may have just ended has answered.
+        await requireAnswer(base, left);
         answer = await withinMemory(() => sendUpload(base, upload, left));
       } catch (error) {
         isInDoubt = true;
-        if (hasEnded(error)) await process.settle();
+        if (hasEnded(error)) await unlessLeft(process.settle(), left);
         throw error;
       }
       if (answer.status === 200) return answer;

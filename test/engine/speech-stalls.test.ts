@@ -74,7 +74,7 @@ async function hang(t: Parameters<typeof cleanUp>[0], pid: number): Promise<void
   await untilStopped(pid);
 }
 
-test("an engine that hangs is noticed, said and replaced, and the next request is answered by the next one", async (t) => {
+test("an engine that hangs is noticed, said and replaced, and whoever waits is answered by the next one", async (t) => {
   const gateway = await startSpeechGateway(t, { flags: ["--silence-limit", "2"] });
   assert.equal(await heard(gateway), spokenWords);
   await gateway.say(lowVoice);
@@ -90,10 +90,8 @@ test("an engine that hangs is noticed, said and replaced, and the next request i
           ({ type, status, reason }) => type === "SpeechReady" && status === "False" && reason === "NotAnswering",
         ),
       );
-      // Of an upload nothing is kept, a text can be asked for again.
       const good = kind === "transcription" ? spokenWords : String(rates[lowVoice]);
-      assert.equal(await first, kind === "transcription" ? "502 upstream_failed" : good);
-      assert.equal(await second, good);
+      assert.deepEqual([await first, await second], [good, good]);
       assert.notEqual(pidOf(gateway, kind), pid);
       assert.equal(gateway.gateway.status().speech[kind]?.crashes, 1);
     });

@@ -190,10 +190,11 @@ describe("whisper-server", { concurrency: true }, () => {
     let sent = 0;
     async function* pieces(): AsyncGenerator<Buffer> {
       yield head.subarray(0, closing);
+      process.kill(whisper.process.pid, "SIGSTOP");
+      await untilStopped(whisper.process.pid);
       for (; sent < 100 * 1024 * 1024; sent += chunk.length) yield chunk;
       yield head.subarray(closing);
     }
-    process.kill(whisper.process.pid, "SIGSTOP");
     const work = whisper.transcribe(upload(Readable.from(pieces())), never);
     // What is taken from the client while the engine takes nothing is what we and the system hold.
     let last = -1;

@@ -37,10 +37,10 @@ export async function transcribe(deps: TranscribeDeps, request: FastifyRequest, 
     void reply.type(contentType).send(body);
   } catch (error) {
     const failure = toGatewayError(error);
-    // Most clients read an answer only when they have sent everything; what is too large, stalls or comes too late is not read.
-    if (["body_too_large", "upload_stalled", "shutting_down"].includes(failure.code))
-      void reply.header("connection", "close");
-    else dropRest(raw, bytes);
+    const isEndless = ["body_too_large", "upload_stalled"].includes(failure.code);
+    if (isEndless || failure.code === "shutting_down") void reply.header("connection", "close");
+    // Most clients read an answer only when they have sent everything, and a connection with unread bytes is reset.
+    if (!isEndless) dropRest(raw, bytes);
     throw failure;
   } finally {
     revoke();
@@ -77,12 +77,15 @@ async function answerTo(
       (error) => ["cancelled", "upstream_failed", "engine_failed"].includes(toGatewayError(error).code),
     );
   try {
-    return await send().catch(async (error: unknown) => {
-      // The engine had ended already: nothing of the upload is lost.
-      if (isTaken || !hasEnded(error)) throw error;
-      await turn.again();
-      return send();
-    });
+    for (;;) {
+      try {
+        return await send();
+      } catch (error) {
+        // The engine had ended before it took any of the upload: nothing is lost.
+        if (isTaken || !hasEnded(error)) throw error;
+        await turn.again();
+      }
+    }
   } finally {
     turn.over();
   }
