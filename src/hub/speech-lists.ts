@@ -101,7 +101,7 @@ function keptList<T>(
 }
 
 function readVoices(text: string): readonly Voice[] | null {
-  return parseManifest(parseJson(text))?.voices ?? null;
+  return parseManifest(parseJson(text));
 }
 
 function readModelFiles(text: string): readonly ModelFile[] | null {

@@ -34,13 +34,6 @@ export interface Voice extends VoiceEntry {
   readonly files: readonly VoiceFile[];
 }
 
-export interface VoiceManifest {
-  /** By id, in its order. */
-  readonly voices: readonly Voice[];
-  /** Entries that could not be understood. */
-  readonly skipped: readonly string[];
-}
-
 /** The official repository. */
 export const voiceRepo = "rhasspy/piper-voices";
 
@@ -54,18 +47,11 @@ export function isVoiceId(text: string): boolean {
   return /^[\p{L}\p{N}][\p{L}\p{M}\p{N}_-]{0,99}$/u.test(text);
 }
 
-/** Null for what is no manifest, or has not one voice; an entry that is damaged is left out and named. */
-export function parseManifest(value: unknown): VoiceManifest | null {
-  if (!isRecord(value)) return null;
-  const voices: Voice[] = [];
-  const skipped: string[] = [];
-  for (const [key, entry] of Object.entries(value)) {
-    const voice = readVoice(key.normalize("NFC"), entry);
-    if (voice) voices.push(voice);
-    else skipped.push(key);
-  }
-  if (voices.length === 0) return null;
-  return { voices: voices.toSorted((a, b) => compare(a.key, b.key)), skipped };
+/** By id, in its order. Null for what is no manifest, or has not one voice; an entry that is damaged is left out. */
+export function parseManifest(value: unknown): readonly Voice[] | null {
+  const entries = isRecord(value) ? Object.entries(value) : [];
+  const voices = entries.flatMap(([key, entry]) => readVoice(key.normalize("NFC"), entry) ?? []);
+  return voices.length === 0 ? null : voices.toSorted((a, b) => compare(a.key, b.key));
 }
 
 /** At most 50 voices whose id, speaker or language contains the text, ignoring case; all count for none. */
