@@ -13,7 +13,7 @@ const pure = [
   "^src/http/native/(fields|options|chat-messages|(chat|generate|embed)-request)\\.ts$",
   "^src/http/native/((chat|generate|model)-records|show-body)\\.ts$",
   "^src/http/(openapi|json-fault|size-line|places)\\.ts$",
-  "^src/speech/(form-watch|html|leases|model-card|plain-text|sherpa-voice|sound-header|sounds|text|transcription-(fields|models)|turns|voice-config|voices|wav)\\.ts$",
+  "^src/speech/(model-card|plain-text|sherpa-voice|sounds|synthesis|text|transcription-models|voice-config|voices|wav)\\.ts$",
   "^src/http/keys/(key-list|cors)\\.ts$",
 ];
 

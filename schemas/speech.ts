@@ -93,35 +93,6 @@ export const voicesSchema = {
 
 export type Voices = FromSchema<typeof voicesSchema>;
 
-export const voiceCardQuerySchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["voice"],
-  properties: { voice: { type: "string", minLength: 1, maxLength: 200, description: "A voice's id." } },
-} as const;
-
-export type VoiceCardQuery = FromSchema<typeof voiceCardQuerySchema>;
-
-export const voiceCardSchema = {
-  title: "VoiceCard",
-  type: "object",
-  required: ["voice", "license", "card"],
-  properties: {
-    voice: { type: "string", description: "The voice's id." },
-    license: { type: ["string", "null"], description: "One line of the card; null: it names none." },
-    card: { type: ["string", "null"], description: "The model card, Markdown; null: the voice has none." },
-  },
-  examples: [
-    {
-      voice: "en_US-libritts_r-medium",
-      license: "CC BY 4.0",
-      card: "# Model card for libritts_r (medium)\n\n## Dataset\n\n* License: CC BY 4.0\n",
-    },
-  ],
-} as const;
-
-export type VoiceCardBody = FromSchema<typeof voiceCardSchema>;
-
 export const cachedTranscriptionModelsSchema = {
   title: "CachedTranscriptionModels",
   type: "object",

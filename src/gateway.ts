@@ -8,7 +8,6 @@ import { removeTemporaries } from "./desired/atomic-file.ts";
 import { type FileSource, watchFileSource } from "./desired/file-source.ts";
 import type { InstallProgress } from "./engines/install/install.ts";
 import { endLeftovers } from "./engines/leftovers.ts";
-import { freeBytes } from "./execute/model-actions.ts";
 import { absentReason, takenOut } from "./gateway/absent.ts";
 import { type Core, createCore } from "./gateway/core.ts";
 import { writeFirstDocument } from "./gateway/first-start.ts";
@@ -28,8 +27,7 @@ import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
 import { listen, requireFreePort, requireKeys } from "./http/listen.ts";
 import { createOpenAnswers } from "./http/open-answers.ts";
 import { createVoiceFetch } from "./http/speech/fetch-voice.ts";
-import { createSpool } from "./http/speech/spool.ts";
-import { createSpeechUse } from "./http/speech/use.ts";
+import { createSpeechTurns } from "./http/speech/turns.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
 import { lockState, requireUnlocked, type StateLock } from "./lock.ts";
@@ -157,15 +155,6 @@ async function run({
     now: Date.now,
     ...pulls,
   });
-  const speechUse = createSpeechUse({
-    store,
-    loop,
-    engines: core.speech,
-    lists: core.speech.lists,
-    cachedVoices: core.speech.cachedVoices,
-    speakersOf: core.speech.speakersOf,
-    fetchVoice: createVoiceFetch(core.executor),
-  });
   const idle = createIdleUnload({
     admission,
     keepAliveMs: settings.keepAliveMs,
@@ -229,17 +218,21 @@ async function run({
       eventListeners: settings.eventListeners,
     },
     speech: {
-      use: speechUse,
-      spool: createSpool({ folder: settings.stateDir, limitBytes: 2 ** 30, freeBytes }),
+      turns: createSpeechTurns({
+        store,
+        loop,
+        engines: core.speech,
+        cachedVoices: core.speech.cachedVoices,
+        fetchVoice: createVoiceFetch(core.executor, core.speech.cachedVoices),
+        stopping: stopping.signal,
+      }),
       engines: core.speech,
       lists: core.speech.lists,
-      cachedVoices: core.speech.cachedVoices,
+      voices: { ...core.speech, officialVoice: core.speech.lists.officialVoice },
       cachedModels: core.speech.cachedModels,
-      voiceCard: core.speech.voiceCard,
       uploadLimit: settings.uploadLimit,
       uploadStallMs: settings.uploadStallMs,
       uploadTimeMs: settings.uploadTimeMs,
-      stopping: stopping.signal,
       cutOff: cutOff.signal,
     },
     families: {

@@ -7,8 +7,6 @@ import {
   transcriptionFormSchema,
   transcriptionModelsSchema,
   transcriptionSchema,
-  voiceCardQuerySchema,
-  voiceCardSchema,
   voicesSchema,
 } from "../speech.ts";
 import { body, json, ok } from "./contents.ts";
@@ -84,18 +82,6 @@ export const speechOperations: readonly Operation[] = [
     query: speechSearchQuerySchema,
     responses: [ok("At most 50 that match by id, speaker or language.", json(voicesSchema))],
     errors: ["speech_off", ...hubErrors],
-  },
-  {
-    ...common,
-    id: "voiceCard",
-    family: "own",
-    method: "GET",
-    path: "/api/tts/voices/card",
-    summary: "A voice's model card and licence",
-    query: voiceCardQuerySchema,
-    description: "Also while speech is off.",
-    responses: [ok("Of a voice on the disk, else from the hub.", json(voiceCardSchema))],
-    errors: ["invalid_request", "voice_not_found", ...hubErrors],
   },
   {
     ...common,

@@ -5,7 +5,6 @@ import type {
   SpeechRequest,
   Transcription,
   TranscriptionModels,
-  VoiceCardBody,
   Voices,
 } from "../../schemas/speech.ts";
 import type { CallOptions, Transport } from "./transport.ts";
@@ -16,7 +15,7 @@ export interface TranscribeOptions extends CallOptions {
   readonly fileName?: string;
 }
 
-/** All but a voice's `card` fail with `speech_off` where speech is off. */
+/** All fail with `speech_off` where speech is off. */
 export interface SpeechCalls {
   transcribe(audio: Blob, options?: TranscribeOptions): Promise<Transcription>;
   /** Resolves with a WAV file. */
@@ -25,8 +24,6 @@ export interface SpeechCalls {
     cached(options?: CallOptions): Promise<CachedVoices["voices"]>;
     /** At most 50. */
     search(q: string, options?: CallOptions): Promise<Voices>;
-    /** Its licence, before it is downloaded. Fails with `voice_not_found`. */
-    card(voice: string, options?: CallOptions): Promise<VoiceCardBody>;
   };
   readonly transcriptionModels: {
     cached(options?: CallOptions): Promise<CachedTranscriptionModels["models"]>;
@@ -49,7 +46,6 @@ export function speechCalls(transport: Transport): SpeechCalls {
     voices: {
       cached: async (options = {}) => (await transport.json<CachedVoices>("/api/tts/voices/cached", options)).voices,
       search: (q, { signal } = {}) => transport.json("/api/tts/voices/search", { query: { q }, signal }),
-      card: (voice, { signal } = {}) => transport.json("/api/tts/voices/card", { query: { voice }, signal }),
     },
     transcriptionModels: {
       cached: async (options = {}) =>

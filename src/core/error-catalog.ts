@@ -175,7 +175,7 @@ export const errorCatalog = {
     status: 503,
     reaction: "retry",
     reason: "EngineFailed",
-    hint: "The message has the engine's last words.",
+    hint: "The message has the line that says why; the log has the rest of the engine's output.",
   },
   shutting_down: { status: 503, reaction: "retry", reason: "ShuttingDown", hint: "The gateway is stopping." },
   wait_timeout: {

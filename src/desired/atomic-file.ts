@@ -1,6 +1,6 @@
 // Files of the state folder: written whole or not at all.
 import { randomBytes } from "node:crypto";
-import { type FileHandle, lstat, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { lstat, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 
@@ -35,19 +35,6 @@ export async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
-}
-
-/** A file that nobody else sees, and that is gone once it is closed, also where the process is killed. */
-export async function openUnnamed(folder: string): Promise<FileHandle> {
-  const path = join(folder, `unnamed.${randomBytes(4).toString("hex")}.tmp`);
-  const file = await open(path, "wx+", 0o600);
-  try {
-    await rm(path);
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-  return file;
 }
 
 /** Removes what a writer that was killed left behind. Only for a folder that nobody else writes to. */

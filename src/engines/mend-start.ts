@@ -8,13 +8,10 @@ import { dropDamaged } from "../hub/mend.ts";
  * once one of them is gone: there is nothing to start with now, and nothing to wait for but the file. So it does where one is another than
  * at the beginning: a pull that mended it had not ended when the start read it. Else what `start` throws.
  */
-export async function startOrMend(
-  { what, links, signal, warn }: MendOptions,
-  start: () => Promise<void>,
-): Promise<void> {
+export async function startOrMend<T>({ what, links, signal, warn }: MendOptions, start: () => Promise<T>): Promise<T> {
   const before = await versions(links);
   try {
-    await start();
+    return await start();
   } catch (error) {
     if (toGatewayError(error).code !== "engine_failed" || signal.aborted) throw error;
     const dropped = await dropDamaged(links, signal);

@@ -1,5 +1,5 @@
 // Piper as people install it, a Python package: where it is, and the command that serves one voice with it.
-// Starts no server: that is voice-server.ts.
+// Starts no server: that is voice-process.ts.
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
 import { access, open, stat } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { GatewayError } from "../core/errors.ts";
 import { quoted } from "../core/own-command.ts";
 import { engineEnvironment } from "./engine-environment.ts";
-import type { VoiceCommand } from "./voice-server.ts";
+import type { VoiceCommand } from "./voice-process.ts";
 
 export interface PiperInstallation {
   /** Absolute path of the Python that has it. Not resolved: a virtual environment's Python is a link, and known by it. */
@@ -25,6 +25,7 @@ export interface VoiceOnDisk {
 
 const packageName = "'piper-tts[http]'";
 const probeMs = 15_000;
+const missingKeptMs = 30_000;
 
 /**
  * `explicit` is a Python, or a `piper` command, which begins with the path of its Python. Throws `engine_missing`, saying
@@ -54,6 +55,26 @@ export async function findPiper(options: {
   throw new GatewayError("engine_missing", missing);
 }
 
+/** Finds it at most once in {@link missingKeptMs}, and not again while it is there: a search starts each Python of the machine. */
+export function createPiperSearch(
+  options: Parameters<typeof findPiper>[0] & { readonly now: () => number },
+): () => Promise<PiperInstallation> {
+  let found: PiperInstallation | null = null;
+  let missing: { readonly error: unknown; readonly until: number } | null = null;
+  return async () => {
+    if (found && (await isExecutable(found.python))) return found;
+    if (missing && options.now() < missing.until) throw missing.error;
+    try {
+      found = await findPiper(options);
+      return found;
+    } catch (error) {
+      found = null;
+      missing = { error, until: options.now() + missingKeptMs };
+      throw error;
+    }
+  };
+}
+
 /**
  * Serves one voice, named by its file: names would be looked for in the working folder first. Without a download folder
  * Piper takes the working folder for one, whatever the data folder is.
@@ -62,7 +83,6 @@ export function piperCommand({ python }: PiperInstallation, voice: VoiceOnDisk):
   return {
     path: python,
     workingDir: voice.voicesDir,
-    endsWhenLeft: false,
     basePath: "",
     args: (port) => [
       "-m",

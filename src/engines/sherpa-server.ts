@@ -3,15 +3,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
-import { createTurns } from "../speech/turns.ts";
+import { readAtMost } from "../core/read-at-most.ts";
 import { isRecord } from "../speech/voices.ts";
-import { normalisedSamples, type Pcm, softenEdges, wavFile } from "../speech/wav.ts";
+import { normalizedSamples, type Pcm, wavFile } from "../speech/wav.ts";
 import { basePathVariable, type SherpaServerSettings } from "./sherpa.ts";
-
-interface Sound {
-  readonly samples: Float32Array;
-  readonly sampleRate: number;
-}
 
 interface Speech {
   readonly sampleRate: number;
@@ -24,7 +19,7 @@ interface Speech {
     readonly enableExternalBuffer: boolean;
     /** For each sentence; 0 stops. */
     readonly onProgress: (part: { readonly samples: Float32Array }) => number;
-  }): Promise<Sound>;
+  }): Promise<unknown>;
 }
 
 interface SherpaPackage {
@@ -32,13 +27,10 @@ interface SherpaPackage {
 }
 
 const bodyLimit = 64 * 1024;
-/** Enough for a line of pieces; more would be a caller that does not wait. */
-const waitingLimit = 64;
 
 const settings = JSON.parse(process.argv[2] ?? "") as SherpaServerSettings;
 const basePath = process.env[basePathVariable] ?? "";
 const speech = load(settings);
-const turns = createTurns({ width: 1, depth: waitingLimit, what: "pieces of speech" });
 
 createServer((request, response) => void answer(request, response)).listen(settings.port, "127.0.0.1");
 
@@ -55,52 +47,38 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     return send(response, 200, "application/json", JSON.stringify({ voice }));
   }
   if (route !== `POST ${basePath}/synthesize`) return send(response, 404, "text/plain", "no such route");
-  const left = new AbortController();
-  response.on("close", () => left.abort());
   try {
-    send(response, 200, "audio/wav", await synthesize(await readText(request), left.signal));
+    send(response, 200, "audio/wav", await synthesize(await readAtMost(request, bodyLimit, tooLarge)));
   } catch (error) {
     const { status, message } = toGatewayError(error);
-    if (!response.destroyed) send(response, status, "text/plain", message);
+    send(response, status, "text/plain", message);
   }
 }
 
-async function synthesize(body: string, left: AbortSignal): Promise<Uint8Array> {
-  const wanted: unknown = JSON.parse(body);
+async function synthesize(body: Buffer): Promise<Uint8Array> {
+  const wanted: unknown = JSON.parse(body.toString("utf8"));
   const { text, speaker_id: speaker = 0, length_scale: lengthScale = 1 } = isRecord(wanted) ? wanted : {};
   if (typeof text !== "string" || typeof speaker !== "number" || typeof lengthScale !== "number" || lengthScale <= 0)
     throw new GatewayError("invalid_request", "text, speaker_id and length_scale are text, number and number");
-  const over = await turns.take(left);
-  try {
-    const parts: Pcm[] = [];
-    await speech.generateAsync({
-      text,
-      sid: Math.min(Math.max(0, speaker), speech.numSpeakers - 1),
-      speed: 1 / lengthScale,
-      enableExternalBuffer: false,
-      onProgress: ({ samples }) => {
-        // As loud as Piper makes each sentence.
-        parts.push(softenEdges({ sampleRate: speech.sampleRate, channels: 1, samples: normalisedSamples(samples) }));
-        return left.aborted ? 0 : 1;
-      },
-    });
-    if (parts.every(({ samples }) => samples.length === 0))
-      throw new GatewayError("invalid_request", "the text has no sounds");
-    return wavFile(parts);
-  } finally {
-    over();
-  }
+  const parts: Pcm[] = [];
+  await speech.generateAsync({
+    text,
+    sid: Math.min(Math.max(0, speaker), speech.numSpeakers - 1),
+    speed: 1 / lengthScale,
+    enableExternalBuffer: false,
+    onProgress: ({ samples }) => {
+      // As loud as Piper makes each sentence.
+      parts.push({ sampleRate: speech.sampleRate, channels: 1, samples: normalizedSamples(samples) });
+      return 1;
+    },
+  });
+  if (parts.every(({ samples }) => samples.length === 0))
+    throw new GatewayError("invalid_request", "the text has no sounds");
+  return wavFile(parts);
 }
 
-async function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > bodyLimit) throw new GatewayError("body_too_large", `more than ${bodyLimit} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+function tooLarge(): GatewayError {
+  return new GatewayError("body_too_large", `more than ${bodyLimit} bytes`);
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string | Uint8Array): void {

@@ -1,5 +1,5 @@
 // Piper voices without Python: the command that serves one with sherpa-onnx, and the voice as sherpa-onnx wants it on disk.
-// Starts nothing: that is voice-server.ts; what runs is sherpa-server.ts, in a process of its own.
+// Starts nothing: that is voice-process.ts; what runs is sherpa-server.ts, in a process of its own.
 import { createHash, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { appendFile, chmod, copyFile, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { sherpaParts } from "../speech/sherpa-voice.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../speech/voice-config.ts";
 import { isVoiceId } from "../speech/voices.ts";
 import type { SherpaInstallation } from "./install/sherpa.ts";
-import type { VoiceCommand } from "./voice-server.ts";
+import type { VoiceCommand } from "./voice-process.ts";
 
 /** Handed to the process as JSON. */
 export interface SherpaServerSettings {
@@ -53,7 +53,6 @@ export function sherpaCommand(
   return {
     path: process.execPath,
     workingDir: packageDir,
-    endsWhenLeft: true,
     basePath,
     // Not an argument: those are everybody's to read.
     environment: { [basePathVariable]: basePath },
@@ -138,7 +137,7 @@ function wholeSeconds(ms: number): number {
 function fileError(error: unknown, path: string): GatewayError {
   if (error instanceof GatewayError) return error;
   const code = systemCode(error) ?? String(error);
-  if (code === "ENOENT") return new GatewayError("source_missing", `${path} is not there`, { cause: error });
+  if (code === "ENOENT") return new GatewayError("source_missing", `${basename(path)} is not there`, { cause: error });
   const kind = code === "ENOSPC" || code === "EDQUOT" ? "disk_full" : "state_unwritable";
-  return new GatewayError(kind, `${path} cannot be prepared for speech (${code})`, { cause: error });
+  return new GatewayError(kind, `${basename(path)} cannot be prepared for speech (${code})`, { cause: error });
 }

@@ -1,100 +1,70 @@
-// What the two engines of speech have in common for the loop and for requests: who uses one and who waits for it, what it
-// runs with, and its stop only after the answers under way. Decides nothing, and knows no engine.
+// What the two engines of speech have in common for the loop and for requests: a queue of one, whether there is an engine, and
+// whether it is idle. Decides nothing, and knows no engine.
 import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { createLine } from "../core/line.ts";
 import { restingSpeech, type SpeechState } from "../plan/observed.ts";
-import { createLeases } from "../speech/leases.ts";
-import type { ServerSnapshot } from "./server-child.ts";
+import { createEngineSlot, type EngineRun, type EngineSlot, type EngineSlotOptions } from "./engine-slot.ts";
 
-export interface SpeechEngine {
+export interface SpeechEngine<R extends EngineRun = EngineRun> extends Pick<EngineSlot<R>, "runs" | "use"> {
   /** As the planner sees it, for a document that names `wanted`; what is off (null) is not looked for. Never throws. */
   observe(wanted: string | null): Promise<SpeechState>;
-  /** As far as it can be told without looking. */
-  snapshot(): Pick<SpeechState, "phase" | "pid" | "choice" | "crashes" | "lastWords" | "silentSince"> & {
-    /** Who uses it and who waits for it. */
+  /** As far as it is known without a look. */
+  snapshot(): ReturnType<EngineSlot<R>["snapshot"]> & {
+    /** Requests that are answered or wait. */
     readonly users: number;
   };
-  /** How long its last start took. */
-  startMs(): number;
-  /** Whether requests for this choice can be sent to it now. */
-  runs(choice: string): boolean;
-  /** From now until the result is called somebody waits for it. Throws `busy`. */
-  want(): () => void;
-  /** For the time of an answer; call the result once. Waits while it is being stopped. Throws `cancelled`. */
-  lease(signal: AbortSignal): Promise<() => void>;
-  /** Throws `engine_missing`, `engine_failed`, `shutting_down`. */
+  /** Waits for the turn of a request; call the result, once, when its answer is through. Throws `busy`, `cancelled`. */
+  take(signal: AbortSignal): Promise<() => void>;
+  othersWait(): boolean;
+  /** With another choice or a fresh process, once the answer under way is through. Throws `engine_missing`, `engine_failed`. */
   start(choice: string, signal: AbortSignal): Promise<void>;
-  /** Once the answers under way are through, or the time is up. */
+  /** Once the answer under way is through, or `drainMs` are over. Throws `cancelled`. */
   stop(signal: AbortSignal): Promise<void>;
-  /** Resolves when nobody uses it, or the signal aborts. */
-  settled(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
 /** What is an engine's own. */
-export interface EngineParts {
-  snapshot(): ServerSnapshot;
+export interface EngineParts<R extends EngineRun> extends Pick<EngineSlotOptions<R>, "launch" | "overlaps"> {
   /** Throws `engine_missing`. */
   find(): Promise<unknown>;
   /** Whether the choice is on disk. */
   has(choice: string): Promise<boolean>;
-  start(choice: string, signal: AbortSignal): Promise<void>;
-  stop(): Promise<void>;
 }
 
-export interface SpeechEngineOptions {
+export interface SpeechEngineOptions extends Pick<EngineSlotOptions<EngineRun>, "drainMs" | "now" | "onChange"> {
   /** In messages: `transcriptions`. */
   readonly what: string;
-  /** Answers under way and waiting, together. */
-  readonly atMost: number;
+  /** How many requests may wait. */
+  readonly queueDepth: number;
   readonly idleMs: number;
-  readonly drainMs: number;
-  readonly now: () => number;
-  /** Something is other than it was. */
-  readonly onChange: () => void;
   /** There is an engine where there was none. */
   readonly onFound: () => void;
 }
 
-export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOptions): SpeechEngine {
-  const { what, now } = options;
-  const leases = createLeases();
-  let choice: string | null = null;
-  /** Of the last start that went well. */
-  let last: string | null = null;
-  let going = false;
-  let startMs = 0;
-  let waiting = 0;
+const longestTimerMs = 2 ** 31 - 1;
+
+export function createSpeechEngine<R extends EngineRun>(
+  parts: EngineParts<R>,
+  options: SpeechEngineOptions,
+): SpeechEngine<R> {
+  const { what, now, onChange } = options;
+  const queue = createLine({
+    width: 1,
+    depth: options.queueDepth,
+    refusal: (waiting) => new GatewayError("busy", `${waiting} ${what} are waiting already`, { retryAfterMs: 5_000 }),
+    gone: () => new GatewayError("cancelled", "the client left"),
+  });
+  const slot = createEngineSlot({ ...parts, ...options, onUse: noteUse });
+  let users = 0;
   let usedAt = now();
   let problem: string | null = null;
-  let timer: NodeJS.Timeout | null = null;
+  let idleTimer: NodeJS.Timeout | undefined;
 
-  function snapshot(): ReturnType<SpeechEngine["snapshot"]> {
-    const { phase, pid, crashes, lastWords, silentSince } = parts.snapshot();
-    const isRunning = phase === "ready" && choice !== null;
-    const seen = phase === "ready" && choice === null ? "starting" : phase;
-    return {
-      phase: going ? "stopping" : seen,
-      pid,
-      choice: isRunning ? choice : null,
-      crashes,
-      lastWords,
-      silentSince,
-      users: leases.users() + waiting,
-    };
-  }
-
-  /** It is idle from now on, until somebody comes: the loop looks again when that has lasted. */
+  /** It is idle from now on, unless a request comes: the loop looks again when that has lasted. */
   function noteUse(): void {
     usedAt = now();
-    if (timer) clearTimeout(timer);
-    timer = setTimeout(options.onChange, Math.min(options.idleMs + 1, 2 ** 31 - 1));
-    timer.unref();
-  }
-
-  /** What goes on answering while the wanted one is not here. */
-  async function standInFor(wanted: string | null, isThere: boolean): Promise<string | null> {
-    if (wanted === null || isThere || last === null || last === wanted) return null;
-    return snapshot().choice === last || (await parts.has(last)) ? last : null;
+    clearTimeout(idleTimer);
+    idleTimer = setTimeout(onChange, Math.min(options.idleMs + 1, longestTimerMs)).unref();
   }
 
   async function look(): Promise<void> {
@@ -108,73 +78,54 @@ export function createSpeechEngine(parts: EngineParts, options: SpeechEngineOpti
     if (before !== null && problem === null) options.onFound();
   }
 
+  /** What answers where `wanted` is not on disk. */
+  async function fallbackFor(wanted: string | null, isThere: boolean): Promise<string | null> {
+    const last = slot.last();
+    if (wanted === null || isThere || last === null || last === wanted) return null;
+    return slot.runs(last) || (await parts.has(last)) ? last : null;
+  }
+
   return {
-    snapshot,
+    snapshot: () => ({ ...slot.snapshot(), users }),
     observe: async (wanted) => {
-      if (wanted === null && parts.snapshot().phase === "stopped") return restingSpeech;
+      if (wanted === null && slot.snapshot().phase === "stopped") return restingSpeech;
       const [isThere] = await Promise.all([wanted !== null && parts.has(wanted), look()]);
-      const cached = isThere && wanted !== null ? [wanted] : [];
-      const { users, ...seen } = snapshot();
-      const idle = users === 0 && now() - usedAt >= options.idleMs;
-      const standIn = await standInFor(wanted, isThere);
-      return { ...seen, problem, cached, standIn, wanted: waiting > 0, idle };
-    },
-    startMs: () => startMs,
-    runs: (wanted) => snapshot().choice === wanted && !going,
-    want: () => {
-      if (waiting + leases.users() >= options.atMost) {
-        const message = `${waiting + leases.users()} ${what} are under way or waiting already`;
-        throw new GatewayError("busy", message, { retryAfterMs: 5_000 });
-      }
-      waiting++;
-      let isOver = false;
-      return () => {
-        if (!isOver) waiting--;
-        isOver = true;
+      return {
+        ...slot.snapshot(),
+        problem,
+        cached: isThere && wanted !== null ? [wanted] : [],
+        fallback: await fallbackFor(wanted, isThere),
+        wanted: users > 0,
+        idle: users === 0 && now() - usedAt >= options.idleMs,
+        worn: slot.current()?.isWorn?.() ?? false,
       };
     },
-    lease: async (signal) => {
-      const release = await leases.lease(signal);
-      return () => {
-        release();
-        noteUse();
-      };
-    },
-    start: async (wanted, signal) => {
-      choice = null;
-      const began = now();
-      await parts.start(wanted, signal);
-      startMs = now() - began;
-      choice = wanted;
-      last = wanted;
-      noteUse();
-    },
-    stop: async (signal) => {
-      going = true;
-      const late = new AbortController();
-      const limit = setTimeout(() => late.abort(), options.drainMs);
-      let letIn = (): void => undefined;
+    take: async (signal) => {
+      users++;
       try {
-        letIn = await leases.drain(AbortSignal.any([signal, late.signal])).catch((error: unknown) => {
-          // Whoever is not through by now is cut off; whoever waits behind finds it stopped, and waits on.
-          if (late.signal.aborted && !signal.aborted) return () => undefined;
-          throw error;
-        });
-        await parts.stop();
-        choice = null;
-      } finally {
-        clearTimeout(limit);
-        going = false;
-        letIn();
+        const over = await queue.take(signal);
+        return () => {
+          const leave = (): void => {
+            over();
+            users--;
+          };
+          const free = slot.current()?.free?.();
+          if (free) void free.finally(leave);
+          else leave();
+        };
+      } catch (error) {
+        users--;
+        throw error;
       }
     },
-    settled: async (signal) => {
-      const letIn = await leases.drain(signal).catch(() => null);
-      letIn?.();
-    },
+    othersWait: () => queue.waiting() > 0,
+    runs: slot.runs,
+    use: slot.use,
+    start: slot.start,
+    stop: slot.stop,
     close: async () => {
-      if (timer) clearTimeout(timer);
-      await parts.stop();
+      clearTimeout(idleTimer);
+      await slot.close();
     },
   };
 }

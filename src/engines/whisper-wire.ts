@@ -2,10 +2,9 @@
 // Starts nothing and keeps nothing.
 import { basename } from "node:path";
 import { Readable } from "node:stream";
-import { type Dispatcher, request } from "undici";
+import { request } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { readAtMost } from "../core/read-at-most.ts";
-import { type FormWatch, formType, noBoundary } from "../speech/form-watch.ts";
 import { isEnglishOnly } from "../speech/transcription-models.ts";
 
 const transcriptionPath = "/v1/audio/transcriptions";
@@ -18,40 +17,31 @@ export interface Upload {
   readonly contentType: string;
   /** Bytes; null where the client did not say. */
   readonly contentLength: number | null;
-  /** Asked for when its turn comes, and not read faster than the engine takes it. */
-  body(): AsyncIterable<Uint8Array>;
-  /** Nobody waits any more for its turn to come. */
-  readonly waiting: AbortSignal;
-  /** Nobody waits any more for the answer. */
-  readonly signal: AbortSignal;
+  /** Not read faster than the engine takes it. */
+  readonly body: AsyncIterable<Uint8Array>;
 }
 
-interface WhisperStart {
-  readonly port: number;
-  /** Absolute. */
-  readonly model: string;
-  /** A folder; null where there is no ffmpeg. */
-  readonly convertIn: string | null;
-  readonly prefix: string;
-}
-
-interface Answer {
+export interface EngineAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: Buffer;
 }
 
-interface Server {
-  /** `http://127.0.0.1:PORT/SECRET` */
-  readonly base: string;
-  readonly dispatcher: Dispatcher;
-}
-
 /**
  * `prefix`: a path below which alone it answers. It asks for no key, lets every web page ask, and takes another model from
- * whoever knows where to say so.
+ * any client that knows where to ask. `convertIn`: a folder; null where there is no ffmpeg.
  */
-export function whisperArguments({ port, model, convertIn, prefix }: WhisperStart): string[] {
+export function whisperArguments({
+  port,
+  model,
+  convertIn,
+  prefix,
+}: {
+  readonly port: number;
+  readonly model: string;
+  readonly convertIn: string | null;
+  readonly prefix: string;
+}): string[] {
   return [
     "--model",
     model,
@@ -77,23 +67,27 @@ export async function isReady(base: string, signal: AbortSignal): Promise<boolea
   return answer.statusCode === 200 || answer.statusCode === 404;
 }
 
-/**
- * Sends an upload and shows it to `watch` as it goes by. Throws `cancelled`, `upstream_failed`, with a cause where the
- * engine broke off, and what the upload's own bytes throw.
- */
+/** Throws `cancelled`, `upstream_failed` where the engine does not answer. */
+export async function requireAnswer(base: string, signal: AbortSignal): Promise<void> {
+  const cause = await isReady(base, signal).then(
+    (answers) => (answers ? null : new Error("another status")),
+    (error: unknown) => error,
+  );
+  if (cause === null) return;
+  if (signal.aborted) throw new GatewayError("cancelled", "the client left", { cause });
+  throw new GatewayError("upstream_failed", "the transcription engine does not answer", { cause });
+}
+
+/** Throws `cancelled`, `upstream_failed` where the engine broke off, and what the upload's own bytes throw. */
 export async function sendUpload(
-  { base, dispatcher }: Server,
-  upload: Upload,
-  boundary: string,
-  watch: FormWatch,
-): Promise<Answer> {
+  base: string,
+  { contentType, contentLength, body }: Upload,
+  signal: AbortSignal,
+): Promise<EngineAnswer> {
   let fault: unknown;
-  async function* watched(): AsyncGenerator<Uint8Array> {
+  async function* noted(): AsyncGenerator<Uint8Array> {
     try {
-      for await (const chunk of upload.body()) {
-        watch.see(chunk);
-        yield chunk;
-      }
+      yield* body;
     } catch (error) {
       fault = error;
       throw error;
@@ -101,74 +95,45 @@ export async function sendUpload(
   }
   try {
     const answer = await request(`${base}${transcriptionPath}`, {
-      dispatcher,
       method: "POST",
       headers: {
-        "content-type": formType(boundary),
-        ...(upload.contentLength === null ? {} : { "content-length": String(upload.contentLength) }),
+        "content-type": contentType,
+        ...(contentLength === null ? {} : { "content-length": String(contentLength) }),
       },
-      body: Readable.from(watched(), { objectMode: false }),
+      body: Readable.from(noted(), { objectMode: false }),
       // A stream cannot be sent a second time over a connection that turns out to be closed.
       reset: true,
-      signal: upload.signal,
+      // An hour of speech is silent for minutes.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      signal,
     });
-    const contentType = answer.headers["content-type"];
-    const body = await readAtMost(answer.body, answerLimit, endless);
-    return { status: answer.statusCode, contentType: String(contentType ?? "application/json"), body };
+    const received = await readAtMost(answer.body, answerLimit, endless);
+    const type = answer.headers["content-type"];
+    return { status: answer.statusCode, contentType: String(type ?? "application/json"), body: received };
   } catch (error) {
     if (fault instanceof GatewayError) throw fault;
-    if (upload.signal.aborted || isCutUpload(fault ?? error))
+    if (signal.aborted || isCutUpload(fault ?? error))
       throw new GatewayError("cancelled", "the client left", { cause: error });
     if (error instanceof GatewayError) throw error;
-    throw new GatewayError("upstream_failed", `the transcription engine broke off (${reasonOf(error)})`, {
-      cause: error,
-    });
+    const reason = systemCode(error) ?? (error instanceof Error ? error.message : String(error));
+    throw new GatewayError("upstream_failed", `the transcription engine broke off (${reason})`, { cause: error });
   }
 }
 
 const emptyBoundary = "is-it-free";
 const emptyForm = `--${emptyBoundary}\r\nContent-Disposition: form-data; name="model"\r\n\r\n\r\n--${emptyBoundary}--\r\n`;
 
-/** A form without sound is refused at once, but stands in the same line as the uploads. Throws where it breaks off. */
-export async function untilRefused({ base, dispatcher }: Server, signal: AbortSignal): Promise<void> {
+/** A form without sound is refused at once, but queues behind the upload that the engine works on. Throws where it breaks off. */
+export async function untilRefused(base: string, signal: AbortSignal): Promise<void> {
   const answer = await request(`${base}${transcriptionPath}`, {
-    dispatcher,
     method: "POST",
-    headers: { "content-type": formType(emptyBoundary) },
+    headers: { "content-type": `multipart/form-data; boundary=${emptyBoundary}` },
     body: emptyForm,
     reset: true,
     signal,
   });
   await answer.body.dump();
-}
-
-/** What a failure of the engine means to the client. */
-export function refusalOf(
-  { status, body }: Answer,
-  form: Pick<FormWatch, "hasBegun" | "hasFile">,
-  converts: boolean,
-): GatewayError {
-  const text = body.toString("utf8").trim();
-  // A failed conversion is an error 500 there, and was a success in earlier versions; damaged ADPCM is one of too much memory.
-  if (status !== 400 && !/FFmpeg|vector::|std::(?:bad_alloc|length_error)/.test(text))
-    return new GatewayError("upstream_failed", `the transcription engine answered ${status}: ${text.slice(0, 200)}`);
-  if (!form.hasBegun()) return noBoundary();
-  if (!form.hasFile())
-    return new GatewayError("invalid_request", "the form has no field `file` with the sound in it", { param: "file" });
-  const others = converts
-    ? " or in any form that ffmpeg reads"
-    : "; other forms need ffmpeg, which was not in PATH when the engine was started";
-  return new GatewayError(
-    "invalid_request",
-    `the upload could not be read: it takes a form with a field \`file\` that holds sound as WAV, FLAC or MP3${others}`,
-    { param: "file" },
-  );
-}
-
-/** Some errors are told from answers by their body alone. */
-export function isAnswer({ status, contentType, body }: Answer): boolean {
-  const isError = contentType.includes("json") && body.length < 1_000 && /^\s*\{\s*"error"/.test(body.toString("utf8"));
-  return status === 200 && !isError;
 }
 
 /** What Node says of a request whose client went away in the middle of it. */
@@ -178,10 +143,6 @@ function isCutUpload(error: unknown): boolean {
   return (code === "ECONNRESET" && message === "aborted") || code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
-function reasonOf(error: unknown): string {
-  return systemCode(error) ?? (error instanceof Error ? error.message : String(error));
-}
-
 function endless(): GatewayError {
-  return new GatewayError("upstream_failed", "the transcription engine's answer has no end");
+  return new GatewayError("upstream_failed", `the transcription engine sends more than ${answerLimit} bytes`);
 }

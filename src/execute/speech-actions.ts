@@ -3,10 +3,11 @@ import { GatewayError } from "../core/errors.ts";
 import type { SpeechEngine } from "../engines/speech-engine.ts";
 import type { HubClient } from "../hub/client.ts";
 import type { PullProgress } from "../hub/progress.ts";
-import { pullTranscriptionModel, pullVoice, type SpeechLists } from "../hub/speech-files.ts";
+import { pullTranscriptionModel, pullVoice } from "../hub/speech-files.ts";
+import type { SpeechLists } from "../hub/speech-lists.ts";
 import type { SpeechKind } from "../plan/observed.ts";
 import { transcriptionRepo } from "../speech/transcription-models.ts";
-import { requireVoice, voiceRepo } from "../speech/voices.ts";
+import { voiceRepo } from "../speech/voices.ts";
 import type { ActionRun, Handlers } from "./executor.ts";
 import { freeBytes } from "./model-actions.ts";
 import type { RepoTurns } from "./repo-turns.ts";
@@ -39,7 +40,7 @@ export function speechHandlers(options: {
   });
   return {
     "voice.pull": async ({ voice }, run) => {
-      const found = requireVoice(await lists.voices(run.signal), voice);
+      const found = await lists.officialVoice(voice, run.signal);
       // The document is to say how it is called: by another name it would be fetched for ever.
       if (found.key !== voice) throw new GatewayError("voice_not_found", `${voice} is called ${found.key}`);
       const release = await turns.take(voiceRepo, run.signal);

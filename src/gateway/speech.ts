@@ -2,23 +2,19 @@
 import { join } from "node:path";
 import type { Desired } from "../desired/document.ts";
 import type { StateFiles } from "../desired/state-folder.ts";
-import type { ServerChildOptions } from "../engines/server-child.ts";
+import type { ServerOptions } from "../engines/server-process.ts";
 import type { SpeechEngine } from "../engines/speech-engine.ts";
-import { createSynthesisEngine, type SynthesisEngine } from "../engines/synthesis-engine.ts";
-import { createTranscriptionEngine, type TranscriptionEngine } from "../engines/transcription-engine.ts";
+import { createSynthesisEngine } from "../engines/synthesis-engine.ts";
+import { createTranscriptionEngine } from "../engines/transcription-engine.ts";
+import type { VoiceRun } from "../engines/voice-process.ts";
+import type { WhisperRun } from "../engines/whisper.ts";
 import type { RepoTurns } from "../execute/repo-turns.ts";
 import { speechHandlers } from "../execute/speech-actions.ts";
 import { createSpeechStore, type SpeechStore } from "../execute/speech-files.ts";
 import { openSpeechInventory } from "../execute/speech-inventory.ts";
 import type { HubClient } from "../hub/client.ts";
-import {
-  cachedTranscriptionModels,
-  cachedVoices,
-  createSpeechLists,
-  type SpeechLists,
-  voiceConfigOf,
-} from "../hub/speech-files.ts";
-import { createVoiceCards, type VoiceCard } from "../hub/voice-cards.ts";
+import { cachedTranscriptionModels, cachedVoices, voiceConfigOf } from "../hub/speech-files.ts";
+import { createSpeechLists, type SpeechLists } from "../hub/speech-lists.ts";
 import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
 import type { Settings } from "../settings.ts";
 import type { Speakers } from "../speech/voice-config.ts";
@@ -33,21 +29,17 @@ export interface Speech {
   readonly copiesDir: string;
   /** The official voices and transcription models. */
   readonly lists: SpeechLists;
-  readonly transcription: TranscriptionEngine;
-  readonly synthesis: SynthesisEngine;
+  readonly transcription: SpeechEngine<WhisperRun>;
+  readonly synthesis: SpeechEngine<VoiceRun>;
   /** What is on disk. */
   cachedVoices(): Promise<readonly string[]>;
   cachedModels(): Promise<readonly string[]>;
-  /** See {@link createVoiceCards}. */
-  voiceCard(voice: string, signal: AbortSignal): Promise<VoiceCard>;
   /** Of a voice on disk. Throws `engine_failed` where its description is damaged. */
   speakersOf(voice: string): Promise<Speakers>;
   /** What each engine runs with. */
   running(): Readonly<Record<SpeechKind, string | null>>;
   observe(): Promise<SpeechObserved>;
   report(): SpeechReport;
-  /** Resolves when no answer is under way, or the signal aborts. */
-  settled(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -71,14 +63,7 @@ export function createSpeech(options: {
   const { stateDir, cacheDir, environment } = settings;
   const enginesDir = join(stateDir, "engines");
   const { voicesDir, copiesDir } = speechFolders(stateDir);
-  const common = (
-    engine: string,
-  ): Omit<ServerChildOptions, "what"> & {
-    onFound(): void;
-    idleMs: number;
-    drainMs: number;
-    warn(message: string, fields: object): void;
-  } => ({
+  const common = (engine: string): ServerOptions & { onFound(): void; idleMs: number; drainMs: number } => ({
     stateDir,
     environment,
     startTimeoutMs: settings.loadTimeoutMs,
@@ -109,7 +94,6 @@ export function createSpeech(options: {
     voicesDir,
     copiesDir,
   });
-  const engines: readonly SpeechEngine[] = [transcription, synthesis];
 
   function reportOf(kind: SpeechKind): SpeechReport[SpeechKind] {
     const choice = document().speech?.[kind] ?? null;
@@ -118,16 +102,14 @@ export function createSpeech(options: {
     return { choice, running, phase, pid, inFlight: users, crashes: crashes.length };
   }
 
-  const lists = createSpeechLists({ client: options.hub, stateDir, freshMs: listsFreshMs, now });
-  const here = (): Promise<readonly string[]> => cachedVoices(voicesDir);
+  const lists = createSpeechLists({ client: options.hub, stateDir, voicesDir, freshMs: listsFreshMs, now });
   return {
     voicesDir,
     copiesDir,
     lists,
     transcription,
     synthesis,
-    cachedVoices: here,
-    voiceCard: createVoiceCards({ client: options.hub, lists, voicesDir, cachedVoices: here }),
+    cachedVoices: () => cachedVoices(voicesDir),
     speakersOf: (voice) => voiceConfigOf(voicesDir, voice),
     cachedModels: async () => (await cachedTranscriptionModels(cacheDir)).map(({ name }) => name),
     running: () => ({
@@ -143,11 +125,8 @@ export function createSpeech(options: {
       return { transcription: first, synthesis: second };
     },
     report: () => ({ transcription: reportOf("transcription"), synthesis: reportOf("synthesis") }),
-    settled: async (signal) => {
-      await Promise.all(engines.map((engine) => engine.settled(signal)));
-    },
     close: async () => {
-      await Promise.all(engines.map((engine) => engine.close()));
+      await Promise.all([transcription.close(), synthesis.close()]);
     },
   };
 }

@@ -1,30 +1,15 @@
-// Voices and transcription models from the hub: the official lists, what is on disk, and bringing what is missing.
-// Voices also get a flat folder of their own, as Piper wants them; the bytes stay in the cache and are linked from there.
+// Voices and transcription models: which are on disk, and bringing missing ones from the hub. Voices also get a flat folder of their own, as Piper wants them; the bytes stay in the cache and are linked from there.
 import { copyFile, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
-import { readAtMost } from "../core/read-at-most.ts";
-import { createSharedWork } from "../core/shared-work.ts";
-import { parseJson, writeAtomic } from "../desired/atomic-file.ts";
+import { GatewayError, systemCode } from "../core/errors.ts";
+import { parseJson } from "../desired/atomic-file.ts";
 import { makeFolder } from "../desired/folder.ts";
-import { isModelFileName, type ModelFile, transcriptionRepo } from "../speech/transcription-models.ts";
+import { isModelFileName, transcriptionRepo } from "../speech/transcription-models.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../speech/voice-config.ts";
-import { isVoiceId, parseManifest, type Voice, voiceRepo } from "../speech/voices.ts";
-import type { HubClient } from "./client.ts";
+import { isVoiceId, localVoice, type Voice, voiceRepo } from "../speech/voices.ts";
 import { cacheError } from "./errors.ts";
 import { repoOfFolder } from "./layout.ts";
 import { type FilesPull, type PulledFiles, pullFiles } from "./pull-files.ts";
-
-const manifestPath = "voices.json";
-/** 173 voices are 250 kB. */
-const manifestLimit = 16 * 1024 * 1024;
-
-export interface SpeechLists {
-  /** The official voices. Throws `hub_*` where the hub cannot be asked and never was. */
-  voices(signal: AbortSignal): Promise<readonly Voice[]>;
-  /** All files of the transcription models' repository. Throws likewise. */
-  modelFiles(signal: AbortSignal): Promise<readonly ModelFile[]>;
-}
 
 export interface CachedModelFile {
   /** The file's name: `ggml-base.en.bin`. */
@@ -34,66 +19,6 @@ export interface CachedModelFile {
   /** Bytes. */
   readonly size: number;
   readonly repo: string;
-}
-
-interface ListOptions {
-  readonly client: HubClient;
-  readonly stateDir: string;
-  /** ms for which a list counts as the hub's. */
-  readonly freshMs: number;
-  /** Default 60 s: ms after a failure in which a list that was kept is answered without asking. */
-  readonly restMs?: number;
-  readonly now: () => number;
-}
-
-/**
- * Asks the hub at most every `freshMs`, once for all who wait. Both lists are kept in `stateDir`, so that a search also works
- * while the hub cannot be reached.
- */
-export function createSpeechLists(options: ListOptions): SpeechLists {
-  const { client } = options;
-  const voices = keptList(options, "voices.json", readVoices, async (signal) => {
-    const { body } = await client.openFile(voiceRepo, "main", manifestPath, { from: 0, signal });
-    const tooLong = (): GatewayError => new GatewayError("hub_unreachable", "The hub's list of voices has no end.");
-    return (await readAtMost(body, manifestLimit, tooLong)).toString("utf8");
-  });
-  const modelFiles = keptList(options, "transcription-models.json", readModelFiles, async (signal) => {
-    const files = await client.listTree(transcriptionRepo, "main", signal);
-    return JSON.stringify(files.map(({ path, size }) => ({ path, size })));
-  });
-  return { voices, modelFiles };
-}
-
-/** `read` gives null for what is no list, and none is one without entries. */
-function keptList<T>(
-  { stateDir, freshMs, restMs = 60_000, now }: ListOptions,
-  name: string,
-  read: (text: string) => readonly T[] | null,
-  fetchText: (signal: AbortSignal) => Promise<string>,
-): (signal: AbortSignal) => Promise<readonly T[]> {
-  const path = join(stateDir, name);
-  let known: readonly T[] | null = null;
-  let askAgainAt = Number.NEGATIVE_INFINITY;
-  const ask = createSharedWork(async (signal) => {
-    try {
-      const text = await fetchText(signal);
-      const list = read(text);
-      if (list === null) throw new GatewayError("hub_unreachable", `The hub's ${name} is no such list.`);
-      known = list;
-      askAgainAt = now() + freshMs;
-      // Only for a time without the hub: a folder that cannot be written is reported by those who depend on it.
-      await writeAtomic(path, text).catch(() => undefined);
-      return list;
-    } catch (error) {
-      const failure = toGatewayError(error);
-      if (failure.code === "cancelled" || signal.aborted) throw failure;
-      known ??= read(await readFile(path, "utf8").catch(() => ""));
-      if (known === null) throw failure;
-      askAgainAt = now() + restMs;
-      return known;
-    }
-  });
-  return async (signal) => (known !== null && now() < askAgainAt ? known : ask(signal));
 }
 
 /** Brings a transcription model into the cache; nothing is downloaded that is there. Throws like {@link pullFiles}. */
@@ -142,7 +67,7 @@ export async function cachedTranscriptionModels(
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Brings a voice with its description and licence into the cache and links it into `voicesDir`. Throws like {@link pullFiles}. */
+/** Brings a voice with its description and license into the cache and links it into `voicesDir`. Throws like {@link pullFiles}. */
 export async function pullVoice(
   voice: Voice,
   options: Omit<FilesPull, "repo" | "paths" | "name"> & { readonly voicesDir: string },
@@ -204,6 +129,28 @@ export async function forgetVoice(voicesDir: string, voice: string): Promise<num
   return there.length;
 }
 
+/** The voices in the folder with what they say about themselves; one whose description is damaged is left out. */
+export async function localVoices(voicesDir: string): Promise<Voice[]> {
+  const voices: Voice[] = [];
+  for (const id of await cachedVoices(voicesDir)) {
+    const [model, description] = [`${id}.onnx`, `${id}.onnx.json`].map((name) => join(voicesDir, name)) as [
+      string,
+      string,
+    ];
+    const config = parseJson(await readFile(description, "utf8").catch(() => ""));
+    const voice = localVoice(id, config, [await sizeOf(model), await sizeOf(description)]);
+    if (voice) voices.push(voice);
+  }
+  return voices;
+}
+
+/** Whether a voice was put into the folder by hand without its description. */
+export async function lacksDescription(voicesDir: string, voice: string): Promise<boolean> {
+  const model = join(voicesDir, `${voice}.onnx`);
+  const entry = isVoiceId(voice) ? await lstat(model).catch(() => null) : null;
+  return entry?.isFile() === true && (await sizeOf(`${model}.json`)) === 0;
+}
+
 /** What a voice in the folder says about itself. Throws `engine_failed` where that is damaged or gone. */
 export async function voiceConfigOf(voicesDir: string, voice: string): Promise<VoiceConfig> {
   const text = await readFile(join(voicesDir, `${voice}.onnx.json`), "utf8").catch(() => "");
@@ -221,20 +168,6 @@ async function put(source: string, target: string): Promise<void> {
     await copyFile(source, temporary);
   }
   await rename(temporary, target);
-}
-
-function readVoices(text: string): readonly Voice[] | null {
-  return parseManifest(parseJson(text))?.voices ?? null;
-}
-
-function readModelFiles(text: string): readonly ModelFile[] | null {
-  const value = parseJson(text);
-  if (!Array.isArray(value)) return null;
-  const files = value.filter(
-    (entry: Partial<ModelFile> | null): entry is ModelFile =>
-      typeof entry?.path === "string" && typeof entry.size === "number",
-  );
-  return files.length === 0 ? null : files;
 }
 
 async function namesIn(folder: string): Promise<string[]> {

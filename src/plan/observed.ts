@@ -173,17 +173,19 @@ export interface SpeechState {
   /** What the document names, where it is on disk; empty while it is off. */
   readonly cached: readonly string[];
   /** What it ran with last and can run with again, where the document's is not on disk; else null. */
-  readonly standIn: string | null;
+  readonly fallback: string | null;
   /** Times (ms) of exits nobody asked for. */
   readonly crashes: readonly number[];
-  /** Of the exit before, if nobody asked for that; else empty. */
-  readonly lastWords: string;
+  /** Why it ended by itself, in one line; empty where it was stopped. */
+  readonly exitReason: string;
   /** Since when (ms) a ready one has not answered; null while it does. */
   readonly silentSince: number | null;
-  /** Somebody waits for it. */
+  /** Requests wait for it or are answered by it. */
   readonly wanted: boolean;
-  /** Nobody has used it for as long as an engine stays without use. */
+  /** It was not used for as long as an engine stays without use. */
   readonly idle: boolean;
+  /** Its process is to be replaced by a fresh one. */
+  readonly worn: boolean;
 }
 
 export type SpeechObserved = Readonly<Record<SpeechKind, SpeechState>>;
@@ -195,12 +197,13 @@ export const restingSpeech: SpeechState = {
   pid: null,
   choice: null,
   cached: [],
-  standIn: null,
+  fallback: null,
   crashes: [],
-  lastWords: "",
+  exitReason: "",
   silentSince: null,
   wanted: false,
   idle: false,
+  worn: false,
 };
 
 /** A file that the document names beside a model, as it was found. */

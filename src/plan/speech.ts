@@ -45,25 +45,26 @@ function planPull(kind: SpeechKind, state: SpeechState, wanted: string): Candida
 function planEngine(kind: SpeechKind, state: SpeechState, wanted: string, isNeeded: boolean, now: number): Candidate[] {
   const isThere = state.cached.includes(wanted);
   // The one before serves until the next one is there.
-  const next = isThere ? wanted : state.standIn;
+  const next = isThere ? wanted : state.fallback;
   if (state.phase === "ready") {
-    if (isThere && state.choice !== wanted) return stopped(kind, state, "ChoiceChanged", `to go on with ${wanted}`);
-    const comesBack = state.choice === wanted || state.choice === state.standIn;
-    return comesBack && state.idle && !isNeeded
-      ? stopped(kind, state, "Idle", "which nobody has used for a while")
-      : [];
+    if (isThere && state.choice !== wanted) return started(kind, wanted, "ChoiceChanged");
+    const comesBack = state.choice === wanted || state.choice === state.fallback;
+    if (comesBack && state.idle && !isNeeded) return stopped(kind, state, "Idle", "which was not used for a while");
+    return state.worn && next !== null && state.choice === next ? started(kind, next, "ProcessWorn") : [];
   }
   if (state.phase !== "stopped" || next === null || !isNeeded || state.problem !== null) return [];
-  const action: Action = {
-    kind: "speech.start",
-    key: speechKey(kind),
-    engine: kind,
-    choice: next,
-    reason: state.lastWords === "" ? "EngineStopped" : "EngineCrashed",
-    message: `start ${kind} with ${next}`,
-    disrupts: [],
-  };
-  return [{ action, notBefore: restartAfterCrash(state.crashes, now) }];
+  const reason = state.exitReason === "" ? "EngineStopped" : "EngineCrashed";
+  return started(kind, next, reason, restartAfterCrash(state.crashes, now));
+}
+
+function started(kind: SpeechKind, choice: string, reason: string, notBefore = 0): Candidate[] {
+  const message = `start ${kind} with ${choice}`;
+  return [
+    {
+      action: { kind: "speech.start", key: speechKey(kind), engine: kind, choice, reason, message, disrupts: [] },
+      notBefore,
+    },
+  ];
 }
 
 function stopped(kind: SpeechKind, state: SpeechState, reason: string, why: string): Candidate[] {

@@ -1,13 +1,12 @@
 // Text as it is written, made into text as it is read aloud: no markup, and pauses where a reader makes them.
 // Pure. Every step takes time in proportion to the text, whatever the text is: it comes from outside.
-import { withoutHtml } from "./html.ts";
 
 /**
  * Piper knows only `. ? ! , : ;` as ends of a clause. At a blank line, an ellipsis or a `。` it leaves out the pause and
  * the space too, so that two words become one; and it reads markup aloud (`asterisk asterisk bold`).
  */
 export function plainText(text: string): string {
-  return [withoutHtml, wellFormed, linesToSentences, withoutInlineMarkup, withoutPhonemeMarks, plainPunctuation].reduce(
+  return [wellFormed, linesToSentences, withoutInlineMarkup, withoutPhonemeMarks, plainPunctuation].reduce(
     (current, step) => step(current),
     text,
   );

@@ -30,15 +30,8 @@ export interface Voice extends VoiceEntry {
   /** Names of the speakers of a voice that has several, with their numbers. */
   readonly speakers: ReadonlyMap<string, number>;
   readonly aliases: readonly string[];
-  /** The model (`.onnx`), its description (`.onnx.json`) and, where there is one, the card with the licence. */
+  /** The model (`.onnx`), its description (`.onnx.json`) and, where there is one, the card with the license. */
   readonly files: readonly VoiceFile[];
-}
-
-export interface VoiceManifest {
-  /** By id, in its order. */
-  readonly voices: readonly Voice[];
-  /** Entries that could not be understood. */
-  readonly skipped: readonly string[];
 }
 
 /** The official repository. */
@@ -54,18 +47,11 @@ export function isVoiceId(text: string): boolean {
   return /^[\p{L}\p{N}][\p{L}\p{M}\p{N}_-]{0,99}$/u.test(text);
 }
 
-/** Null for what is no manifest, or has not one voice; an entry that is damaged is left out and named. */
-export function parseManifest(value: unknown): VoiceManifest | null {
-  if (!isRecord(value)) return null;
-  const voices: Voice[] = [];
-  const skipped: string[] = [];
-  for (const [key, entry] of Object.entries(value)) {
-    const voice = readVoice(key.normalize("NFC"), entry);
-    if (voice) voices.push(voice);
-    else skipped.push(key);
-  }
-  if (voices.length === 0) return null;
-  return { voices: voices.toSorted((a, b) => compare(a.key, b.key)), skipped };
+/** By id, in its order. Null for what is no manifest, or has not one voice; an entry that is damaged is left out. */
+export function parseManifest(value: unknown): readonly Voice[] | null {
+  const entries = isRecord(value) ? Object.entries(value) : [];
+  const voices = entries.flatMap(([key, entry]) => readVoice(key.normalize("NFC"), entry) ?? []);
+  return voices.length === 0 ? null : voices.toSorted((a, b) => compare(a.key, b.key));
 }
 
 /** At most 50 voices whose id, speaker or language contains the text, ignoring case; all count for none. */
@@ -115,6 +101,23 @@ export function nearestVoices(voices: readonly Voice[], name: string): string[] 
   const speaker = voices.filter((voice) => folded.includes(fold(voice.name)));
   const language = voices.filter(({ languageCode }) => folded.startsWith(fold(languageCode)));
   return [...new Set([...speaker, ...language].map(({ key }) => key))].slice(0, 3);
+}
+
+/**
+ * A voice on disk by its description, as if it stood in the manifest. Null for a damaged description; `sizes`: of the model and
+ * the description.
+ */
+export function localVoice(id: string, config: unknown, sizes: readonly [number, number]): Voice | null {
+  if (!isRecord(config)) return null;
+  const [code = "", name = "", quality = ""] = id.split("-");
+  const [model, description] = sizes;
+  return readVoice(id, {
+    language: { code },
+    name,
+    quality,
+    ...config,
+    files: { [`${id}.onnx`]: { size_bytes: model }, [`${id}.onnx.json`]: { size_bytes: description } },
+  });
 }
 
 function entryOf(voice: Voice): VoiceEntry {

@@ -1,4 +1,4 @@
-// WAV files and the sound in them, 16 bits a sample: read strictly, joined without clicks, written with a right header.
+// WAV files and the sound in them, 16 bits a sample: read strictly, joined, written with a right header.
 // Pure: bytes in, bytes out.
 import { GatewayError } from "../core/errors.ts";
 
@@ -13,29 +13,27 @@ export interface Pcm {
 const headerBytes = 44;
 /** What programs that write into a pipe put where the length is not known. */
 const unknownLength = 0xffff_ffff;
-/** An edge within this of zero makes no click that is heard: -48 dB. */
-const quietEdge = 128;
-const fadeSeconds = 0.004;
 
 /** The sound of a WAV file. Throws `upstream_failed`: what an engine calls sound may be a web page. */
 export function parseWav(bytes: Uint8Array): Pcm {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (bytes.length < 12 || tag(bytes, 0) !== "RIFF" || tag(bytes, 8) !== "WAVE") throw bad("it does not begin as one");
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (file.toString("latin1", 0, 4) !== "RIFF" || file.toString("latin1", 8, 12) !== "WAVE")
+    throw bad("it does not begin as one");
   let format: { sampleRate: number; channels: number } | null = null;
-  for (let at = 12; at + 8 <= bytes.length; ) {
-    const name = tag(bytes, at);
-    const declared = view.getUint32(at + 4, true);
+  for (let at = 12; at + 8 <= file.length; ) {
+    const name = file.toString("latin1", at, at + 4);
+    const declared = file.readUInt32LE(at + 4);
     const body = at + 8;
     if (name === "data") {
       if (!format) throw bad("its sound comes before its format");
       // Written as a stream: the sound goes on to the end.
-      const size = declared === unknownLength ? bytes.length - body : declared;
-      if (body + size > bytes.length) throw bad(`it ends after ${bytes.length - body} of ${size} bytes`);
+      const size = declared === unknownLength ? file.length - body : declared;
+      if (body + size > file.length) throw bad(`it ends after ${file.length - body} of ${size} bytes`);
       if (size % (2 * format.channels) !== 0) throw bad(`${size} bytes are no whole number of samples`);
-      return { ...format, samples: samplesOf(view, body, size) };
+      return { ...format, samples: samplesOf(file.subarray(body, body + size)) };
     }
-    if (body + declared > bytes.length) throw bad(`its part ${JSON.stringify(name)} is cut`);
-    if (name === "fmt ") format = readFormat(view, body, declared);
+    if (body + declared > file.length) throw bad(`its part ${JSON.stringify(name)} is cut`);
+    if (name === "fmt ") format = readFormat(file.subarray(body, body + declared));
     // Parts begin at even places.
     at = body + declared + (declared % 2);
   }
@@ -46,34 +44,25 @@ export function parseWav(bytes: Uint8Array): Pcm {
 export function wavHeader(format: Omit<Pcm, "samples">, dataBytes: number | null): Uint8Array {
   const { sampleRate, channels } = format;
   if (dataBytes !== null && dataBytes > unknownLength - headerBytes) throw bad("more than 4 GB do not fit into it");
-  const bytes = new Uint8Array(headerBytes);
-  const view = new DataView(bytes.buffer);
-  putTag(bytes, 0, "RIFF");
-  view.setUint32(4, dataBytes === null ? unknownLength : dataBytes + headerBytes - 8, true);
-  putTag(bytes, 8, "WAVE");
-  putTag(bytes, 12, "fmt ");
-  view.setUint32(16, 16, true);
-  view.setUint16(20, 1, true);
-  view.setUint16(22, channels, true);
-  view.setUint32(24, sampleRate, true);
-  view.setUint32(28, sampleRate * channels * 2, true);
-  view.setUint16(32, channels * 2, true);
-  view.setUint16(34, 16, true);
-  putTag(bytes, 36, "data");
-  view.setUint32(40, dataBytes ?? unknownLength, true);
-  return bytes;
+  const header = Buffer.alloc(headerBytes);
+  header.write("RIFF", 0);
+  header.writeUInt32LE(dataBytes === null ? unknownLength : dataBytes + headerBytes - 8, 4);
+  header.write("WAVEfmt ", 8);
+  header.writeUInt32LE(16, 16);
+  header.writeUInt16LE(1, 20);
+  header.writeUInt16LE(channels, 22);
+  header.writeUInt32LE(sampleRate, 24);
+  header.writeUInt32LE(sampleRate * channels * 2, 28);
+  header.writeUInt16LE(channels * 2, 32);
+  header.writeUInt16LE(16, 34);
+  header.write("data", 36);
+  header.writeUInt32LE(dataBytes ?? unknownLength, 40);
+  return header;
 }
 
-/** Nearly every machine keeps numbers as the file does: then bytes are copied, and not millions of samples one by one. */
-const keepsLittleEnd = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
-
-/** The bytes of samples, little endian, as they stand in a file. */
+/** The bytes of samples as they stand in a file: every machine that the engines run on is little-endian, too. */
 export function sampleBytes(samples: Int16Array): Uint8Array {
-  if (keepsLittleEnd) return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
-  const bytes = new Uint8Array(samples.length * 2);
-  const view = new DataView(bytes.buffer);
-  for (let index = 0; index < samples.length; index++) view.setInt16(index * 2, samples[index] ?? 0, true);
-  return bytes;
+  return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
 }
 
 /** A whole file of sounds of one format, one after the other. Throws `upstream_failed` where their formats differ. */
@@ -82,14 +71,7 @@ export function wavFile(parts: readonly Pcm[]): Uint8Array {
   if (!first) throw bad("there is nothing to put into it");
   for (const part of parts) requireSameFormat(first, part);
   const length = parts.reduce((sum, { samples }) => sum + samples.length * 2, 0);
-  const file = new Uint8Array(headerBytes + length);
-  file.set(wavHeader(first, length));
-  let at = headerBytes;
-  for (const { samples } of parts) {
-    file.set(sampleBytes(samples), at);
-    at += samples.length * 2;
-  }
-  return file;
+  return Buffer.concat([wavHeader(first, length), ...parts.map(({ samples }) => sampleBytes(samples))]);
 }
 
 /** Whole samples of silence: half of one would turn all that follows into noise. */
@@ -101,35 +83,11 @@ export function silence({ sampleRate, channels }: Omit<Pcm, "samples">, millisec
   };
 }
 
-/** The same sound, led from and to zero where it begins or ends with a jump. Leaves a quiet edge as it is. */
-export function softenEdges(pcm: Pcm): Pcm {
-  const { channels, sampleRate } = pcm;
-  const frames = Math.floor(pcm.samples.length / channels);
-  const fade = Math.min(Math.round(sampleRate * fadeSeconds), Math.floor(frames / 2));
-  const loud = (frame: number): boolean => {
-    const start = frame * channels;
-    return pcm.samples.subarray(start, start + channels).some((sample) => Math.abs(sample) > quietEdge);
-  };
-  const [loudStart, loudEnd] = frames === 0 ? [false, false] : [loud(0), loud(frames - 1)];
-  if (!loudStart && !loudEnd) return pcm;
-  const samples = pcm.samples.slice();
-  const scaleFrame = (frame: number, gain: number): void => {
-    for (let i = frame * channels; i < (frame + 1) * channels; i++) samples[i] = Math.round((samples[i] ?? 0) * gain);
-  };
-  // Half a cosine: a straight line has corners that are heard as well.
-  const gain = (step: number): number => (1 - Math.cos((Math.PI * step) / fade)) / 2;
-  for (let step = 0; step < fade; step++) {
-    if (loudStart) scaleFrame(step, gain(step));
-    if (loudEnd) scaleFrame(frames - 1 - step, gain(step));
-  }
-  return { ...pcm, samples };
-}
-
 /**
  * Sound between -1 and 1 as samples, its loudest place at full scale, as Piper does with each sentence. What is all but
  * silent is not made loud.
  */
-export function normalisedSamples(sound: Float32Array): Int16Array {
+export function normalizedSamples(sound: Float32Array): Int16Array {
   let peak = 0.01;
   for (let index = 0; index < sound.length; index++) peak = Math.max(peak, Math.abs(sound[index] ?? 0));
   const samples = new Int16Array(sound.length);
@@ -143,38 +101,26 @@ export function requireSameFormat(first: Omit<Pcm, "samples">, next: Omit<Pcm, "
   throw bad(`${next.sampleRate} Hz and ${next.channels} channels follow ${first.sampleRate} Hz and ${first.channels}`);
 }
 
-function readFormat(view: DataView, at: number, size: number): { sampleRate: number; channels: number } {
-  if (size < 16) throw bad("its format is cut");
-  const kind = view.getUint16(at, true);
+function readFormat(part: Buffer): { sampleRate: number; channels: number } {
+  if (part.length < 16) throw bad("its format is cut");
+  const kind = part.readUInt16LE(0);
   // The long form of the format has the kind once more, further on.
-  const isPcm = kind === 1 || (kind === 0xfffe && size >= 26 && view.getUint16(at + 24, true) === 1);
-  const channels = view.getUint16(at + 2, true);
-  const sampleRate = view.getUint32(at + 4, true);
-  const bits = view.getUint16(at + 14, true);
+  const isPcm = kind === 1 || (kind === 0xfffe && part.length >= 26 && part.readUInt16LE(24) === 1);
+  const channels = part.readUInt16LE(2);
+  const sampleRate = part.readUInt32LE(4);
+  const bits = part.readUInt16LE(14);
   if (!isPcm || bits !== 16) throw bad(`its sound is of kind ${kind} with ${bits} bits, not PCM with 16`);
-  if (channels < 1 || channels > 8 || sampleRate < 1000 || sampleRate > 384_000) {
+  if (channels < 1 || channels > 8 || sampleRate < 1000 || sampleRate > 384_000)
     throw bad(`${channels} channels at ${sampleRate} Hz are none`);
-  }
-  if (view.getUint16(at + 12, true) !== channels * 2) throw bad("its block size is wrong");
+  if (part.readUInt16LE(12) !== channels * 2) throw bad("its block size is wrong");
   return { sampleRate, channels };
 }
 
-function samplesOf(view: DataView, at: number, size: number): Int16Array {
-  const samples = new Int16Array(size / 2);
-  if (keepsLittleEnd) {
-    new Uint8Array(samples.buffer).set(new Uint8Array(view.buffer, view.byteOffset + at, size));
-    return samples;
-  }
-  for (let index = 0; index < samples.length; index++) samples[index] = view.getInt16(at + index * 2, true);
+function samplesOf(part: Buffer): Int16Array {
+  const samples = new Int16Array(part.length / 2);
+  // Copied: in the file they may begin at an odd place.
+  sampleBytes(samples).set(part);
   return samples;
-}
-
-function tag(bytes: Uint8Array, at: number): string {
-  return String.fromCharCode(...bytes.subarray(at, at + 4));
-}
-
-function putTag(bytes: Uint8Array, at: number, text: string): void {
-  for (let i = 0; i < text.length; i++) bytes[at + i] = text.charCodeAt(i);
 }
 
 function bad(why: string): GatewayError {

@@ -59,22 +59,21 @@ function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { b
   const failure =
     backoff.get(`${kind === "transcription" ? "transcription" : "voice"}.pull ${choiceKey(kind, wanted)}`) ??
     backoff.get(`speech.start ${speechKey(kind)}`);
-  const other = state.phase === "ready" ? state.choice : state.standIn;
-  const meanwhile = isThere || other === null ? "" : `${other} still answers`;
+  const other = state.phase === "ready" ? state.choice : state.fallback;
+  const meanwhile = other === null || other === wanted ? "" : `; ${other} still answers`;
   if (failure) {
-    const why = `${followedBy(failure.message, failure.hint).replace(/\.$/, "")}${meanwhile && `; ${meanwhile}`}`;
+    const why = `${followedBy(failure.message, failure.hint).replace(/\.$/, "")}${meanwhile}`;
     if (failure.reason === "HubUnreachable") return no("HubUnreachable", why);
     return no(isThere ? failure.reason : missing(kind), why);
   }
-  if (!isThere)
-    return no(missing(kind), `${wanted} is not here yet: it is being pulled${meanwhile && `; ${meanwhile}`}`);
+  if (!isThere) return no(missing(kind), `${wanted} is not here yet: it is being pulled${meanwhile}`);
   if (state.silentSince !== null)
     return no("NotAnswering", `${kind} does not answer; it is ended and started again if it stays silent`);
   if (state.phase === "ready" && state.choice === wanted) return yes("Serving", `${kind} runs with ${wanted}`);
   if (state.phase === "ready") return no("Changing", `${kind} still runs with ${state.choice ?? "another"}`);
   if (state.phase === "starting") return no("Starting", `${kind} is starting with ${wanted}`);
-  if (state.lastWords === "") return yes("Idle", `${kind} starts with the first request`);
-  const ended = `it ended by itself: ${state.lastWords}`;
+  if (state.exitReason === "") return yes("Idle", `${kind} starts with the first request`);
+  const ended = `it ended by itself: ${state.exitReason}`;
   const last = state.crashes.at(-1) ?? 0;
   const earliest = restartAfterCrash(state.crashes, last);
   const pause = plan.held.find(({ action, why }) => action.key === speechKey(kind) && why === "backoff");

@@ -1,8 +1,10 @@
-// What the engines of speech have in common: who uses one and who waits, and that a stop cuts nobody off who is in time.
+// What the engines of speech have in common: a queue of one, an end that cuts no answer off in time, and a start that fails.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { ServerSnapshot } from "../../src/engines/server-child.ts";
+import type { EngineRun } from "../../src/engines/engine-slot.ts";
+import type { ServerProcess } from "../../src/engines/server-process.ts";
 import { createSpeechEngine, type SpeechEngine } from "../../src/engines/speech-engine.ts";
 import { refusal, until } from "../support/scratch.ts";
 
@@ -11,46 +13,56 @@ const never = new AbortController().signal;
 interface World {
   readonly engine: SpeechEngine;
   readonly log: string[];
+  /** Of each start, in order. */
+  readonly runs: (EngineRun & { crash(reason: string): void; worn: boolean })[];
   clock: number;
   isInstalled: boolean;
   found: number;
-  crash(): void;
 }
 
-function world(options: { readonly drainMs?: number; readonly idleMs?: number; readonly atMost?: number } = {}): World {
-  let phase: ServerSnapshot["phase"] = "stopped";
-  const log: string[] = [];
-  const made: Omit<World, "engine"> = {
-    log,
-    clock: 0,
-    isInstalled: true,
-    found: 0,
-    crash: () => {
-      phase = "stopped";
-    },
-  };
+interface Options {
+  readonly drainMs?: number;
+  readonly queueDepth?: number;
+  readonly overlaps?: boolean;
+}
+
+function world({ drainMs = 60_000, queueDepth = 2, overlaps = true }: Options = {}): World {
+  const made: Omit<World, "engine"> = { log: [], runs: [], clock: 0, isInstalled: true, found: 0 };
   const engine = createSpeechEngine(
     {
-      snapshot: () => ({ phase, pid: phase === "stopped" ? null : 1, crashes: [], lastWords: "", silentSince: null }),
       find: () =>
         made.isInstalled ? Promise.resolve() : Promise.reject(new GatewayError("engine_missing", "there is none")),
-      has: () => Promise.resolve(true),
-      start: async (choice) => {
-        log.push(`start ${choice}`);
-        phase = "ready";
-        await Promise.resolve();
+      has: async (choice) => choice !== "absent",
+      launch: async (choice) => {
+        made.log.push(`start ${choice}`);
+        if (choice === "bad") throw new GatewayError("engine_failed", "it does not start");
+        let end = (_reason: string | null): void => undefined;
+        const ended = new Promise<string | null>((resolve) => {
+          end = resolve;
+        });
+        const process: ServerProcess = {
+          pid: made.runs.length + 1,
+          origin: "",
+          ended,
+          silentSince: () => null,
+          stop: async () => {
+            made.log.push(`stop ${choice}`);
+            end(null);
+          },
+          kill: async (why) => end(why),
+          settle: async () => undefined,
+        };
+        const run = { process, worn: false, isWorn: () => run.worn, crash: end };
+        made.runs.push(run);
+        return run;
       },
-      stop: () => {
-        log.push("stop");
-        phase = "stopped";
-        return Promise.resolve();
-      },
+      overlaps,
     },
     {
       what: "answers",
-      atMost: options.atMost ?? 3,
-      idleMs: options.idleMs ?? 1_000,
-      drainMs: options.drainMs ?? 60_000,
+      queueDepth,
+      idleMs: 1_000,
+      drainMs,
       now: () => made.clock,
       onChange: () => undefined,
       onFound: () => void made.found++,
@@ -59,85 +71,109 @@ function world(options: { readonly drainMs?: number; readonly idleMs?: number; r
   return Object.assign(made, { engine });
 }
 
-test("a stop waits for those who use it, and who comes meanwhile finds it stopped", async () => {
+/** What must be there. */
+function given<T>(value: T | null | undefined): T {
+  assert.ok(value !== null && value !== undefined);
+  return value;
+}
+
+test("requests have it one at a time, in order, and the queue is bounded", async () => {
+  const { engine } = world();
+  const first = await engine.take(never);
+  const order: number[] = [];
+  const leaving = new AbortController();
+  const second = refusal(engine.take(leaving.signal));
+  const third = engine.take(never).then((over) => (order.push(3), over));
+  const busy = await refusal(engine.take(never));
+  assert.deepEqual([busy.code, busy.retryAfterMs, engine.snapshot().users], ["busy", 5_000, 3]);
+  leaving.abort();
+  assert.equal((await second).code, "cancelled");
+  const fourth = engine.take(never).then((over) => (order.push(4), over));
+  assert.equal(engine.othersWait(), true);
+  first();
+  (await third)();
+  (await fourth)();
+  assert.deepEqual([order, engine.snapshot().users, engine.othersWait()], [[3, 4], 0, false]);
+});
+
+test("a stop waits for the answer under way, and no new one begins meanwhile", async () => {
   const { engine, log } = world();
   await engine.start("a", never);
-  assert.equal(engine.runs("a"), true);
-  assert.equal(engine.runs("b"), false);
-  const release = await engine.lease(never);
+  assert.deepEqual([engine.runs("a"), engine.runs("b"), engine.use("b")], [true, false, null]);
+  const { release } = given(engine.use("a"));
   const stopped = engine.stop(never);
-  assert.equal(engine.runs("a"), false);
-  assert.equal(engine.snapshot().phase, "stopping");
-  const late = engine.lease(never);
+  await setImmediate();
+  assert.deepEqual([engine.runs("a"), engine.use("a"), engine.snapshot().phase], [false, null, "stopping"]);
   release();
   await stopped;
-  (await late)();
-  assert.deepEqual(log, ["start a", "stop"]);
-  assert.deepEqual([engine.snapshot().choice, engine.runs("a")], [null, false]);
+  assert.deepEqual(log, ["start a", "stop a"]);
+  assert.deepEqual([engine.snapshot().choice, engine.snapshot().phase], [null, "stopped"]);
 });
 
-test("a stop waits no longer than the time to drain", async () => {
-  const { engine, log } = world({ drainMs: 20 });
-  await engine.start("a", never);
-  const release = await engine.lease(never);
-  await engine.stop(never);
-  assert.deepEqual(log, ["start a", "stop"]);
-  release();
-  await engine.start("b", never);
-  assert.equal(engine.runs("b"), true);
-});
+test("a stop waits no longer than the time to drain, and one that is cancelled leaves it running", async () => {
+  const late = world({ drainMs: 20 });
+  await late.engine.start("a", never);
+  given(late.engine.use("a"));
+  await late.engine.stop(never);
+  assert.deepEqual(late.log, ["start a", "stop a"]);
 
-test("a stop that is given up leaves it running", async () => {
   const { engine, log } = world();
   await engine.start("a", never);
-  const release = await engine.lease(never);
-  const giveUp = new AbortController();
-  const stopping = refusal(engine.stop(giveUp.signal));
-  giveUp.abort();
+  const { release } = given(engine.use("a"));
+  const abort = new AbortController();
+  const stopping = refusal(engine.stop(abort.signal));
+  abort.abort();
   assert.equal((await stopping).code, "cancelled");
   assert.equal(engine.runs("a"), true);
   release();
   assert.deepEqual(log, ["start a"]);
 });
 
-test("it is idle when nobody uses it or waits for it for a while", async () => {
-  const made = world();
-  const { engine } = made;
-  const isIdle = async (): Promise<boolean> => (await engine.observe("a")).idle;
+test("the next choice starts beside the one that answers; one that does not start costs nobody that one", async () => {
+  const { engine, log } = world();
   await engine.start("a", never);
-  made.clock = 999;
-  assert.equal(await isIdle(), false);
-  made.clock = 1_000;
-  assert.equal(await isIdle(), true);
-  const unwant = engine.want();
-  assert.deepEqual([(await engine.observe("a")).wanted, await isIdle()], [true, false]);
-  const release = await engine.lease(never);
-  unwant();
-  unwant();
-  made.clock = 5_000;
-  assert.equal(await isIdle(), false);
+  const { release } = given(engine.use("a"));
+  assert.equal((await refusal(engine.start("bad", never))).code, "engine_failed");
+  assert.equal(engine.runs("a"), true);
+  const changed = engine.start("b", never);
+  await until("it waits for the answer", () => engine.snapshot().phase === "stopping");
   release();
-  assert.equal(await isIdle(), false);
-  made.clock = 6_000;
-  assert.equal(await isIdle(), true);
+  await changed;
+  assert.deepEqual([engine.runs("b"), log], [true, ["start a", "start bad", "start b", "stop a"]]);
+
+  const large = world({ overlaps: false });
+  await large.engine.start("a", never);
+  await large.engine.start("b", never);
+  assert.deepEqual(large.log, ["start a", "stop a", "start b"]);
 });
 
-test("too many at once are told that it is busy", () => {
-  const { engine } = world({ atMost: 2 });
-  const first = engine.want();
-  engine.want();
-  assert.throws(
-    () => engine.want(),
-    (error: unknown) => error instanceof GatewayError && error.code === "busy" && error.retryAfterMs === 5_000,
-  );
-  first();
-  engine.want();
+test("it is idle when it was not used for a while and nobody waits; and worn when its process says so", async () => {
+  const made = world();
+  const { engine } = made;
+  const seen = async (): Promise<readonly boolean[]> => {
+    const { wanted, idle, worn } = await engine.observe("a");
+    return [wanted, idle, worn];
+  };
+  await engine.start("a", never);
+  made.clock = 999;
+  assert.deepEqual(await seen(), [false, false, false]);
+  made.clock = 1_000;
+  assert.deepEqual(await seen(), [false, true, false]);
+  const over = await engine.take(never);
+  assert.deepEqual(await seen(), [true, false, false]);
+  const { release } = given(engine.use("a"));
+  made.clock = 5_000;
+  release();
+  over();
+  assert.deepEqual(await seen(), [false, false, false]);
+  made.clock = 6_000;
+  given(made.runs[0]).worn = true;
+  assert.deepEqual(await seen(), [false, true, true]);
 });
 
 test("what is off is not looked for; an engine that comes is noticed once", async () => {
   const made = world();
   made.isInstalled = false;
-  assert.deepEqual((await made.engine.observe(null)).cached, []);
   assert.equal((await made.engine.observe(null)).problem, null);
   assert.equal((await made.engine.observe("a")).problem, "there is none");
   assert.equal(made.found, 0);
@@ -147,14 +183,19 @@ test("what is off is not looked for; an engine that comes is noticed once", asyn
   assert.equal(made.found, 1);
 });
 
-test("a crash leaves no choice behind", async () => {
-  const made = world();
-  await made.engine.start("a", never);
-  made.crash();
-  assert.deepEqual([made.engine.runs("a"), made.engine.snapshot().choice], [false, null]);
-  await made.engine.start("b", never);
-  assert.equal(made.engine.runs("b"), true);
-  await made.engine.settled(never);
-  await made.engine.close();
-  await until("stopped", () => made.engine.snapshot().phase === "stopped");
+test("a crash is counted with its reason; what ran last answers for a choice that is absent", async () => {
+  const { engine, runs } = world();
+  await engine.start("a", never);
+  given(runs[0]).crash("it was ended by SIGKILL");
+  await until("its end is noticed", () => engine.snapshot().phase === "stopped");
+  const { crashes, exitReason, choice } = engine.snapshot();
+  assert.deepEqual([crashes, exitReason, choice], [[0], "it was ended by SIGKILL", null]);
+  assert.deepEqual([(await engine.observe("b")).fallback, (await engine.observe("absent")).fallback], [null, "a"]);
+  await engine.start("b", never);
+  await engine.stop(never);
+  assert.deepEqual([engine.snapshot().crashes.length, engine.snapshot().exitReason], [1, ""]);
+  await engine.start("b", never);
+  await engine.close();
+  await until("stopped", () => engine.snapshot().pid === null);
+  assert.equal(engine.snapshot().crashes.length, 1);
 });

@@ -11,15 +11,16 @@ import { createHubClient } from "../../src/hub/client.ts";
 import {
   cachedTranscriptionModels,
   cachedVoices,
-  createSpeechLists,
   pullTranscriptionModel,
   pullVoice,
 } from "../../src/hub/speech-files.ts";
+import { createSpeechLists } from "../../src/hub/speech-lists.ts";
 import { searchModels } from "../../src/speech/transcription-models.ts";
-import { findVoice } from "../../src/speech/voices.ts";
+import { findVoice, searchVoices } from "../../src/speech/voices.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { type Pulling, startPulling } from "../support/pulling.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
+import { writeVoice } from "../support/sherpa.ts";
 import { manifestEntry } from "../support/voices.ts";
 
 const voice = "pt_PT-tugão-medium";
@@ -40,7 +41,7 @@ async function world(t: TestContext): Promise<World> {
   const content: Record<string, Buffer> = {
     [`${base}/${voice}.onnx`]: Buffer.alloc(200_000, "model"),
     [`${base}/${voice}.onnx.json`]: Buffer.from("{}"),
-    [`${base}/MODEL_CARD`]: Buffer.from("a licence"),
+    [`${base}/MODEL_CARD`]: Buffer.from("a license"),
   };
   const files = Object.entries(content).map(([path, bytes]) => [
     path,
@@ -69,7 +70,7 @@ async function world(t: TestContext): Promise<World> {
       signal: never,
       onProgress: (step) => void pulling.progress.push(step),
     },
-    lists: (now = Date.now) => createSpeechLists({ client: pulling.client, stateDir, freshMs: 60_000, now }),
+    lists: (now = Date.now) => createSpeechLists({ client: pulling.client, stateDir, voicesDir, freshMs: 60_000, now }),
   };
 }
 
@@ -202,7 +203,7 @@ describe("the official lists", { concurrency: true }, () => {
   });
 
   it("of a hub that is silent: one question for all, each may leave, and then a while what was kept", async (t) => {
-    const { lists, stateDir } = await world(t);
+    const { lists, stateDir, voicesDir } = await world(t);
     await lists().voices(never);
     const silent = createServer();
     const questions: IncomingMessage[] = [];
@@ -216,7 +217,7 @@ describe("the official lists", { concurrency: true }, () => {
     const client = createHubClient({ endpoint: `http://127.0.0.1:${port}`, token: undefined, stallMs: 500 });
     cleanUp(t, () => client.close());
     let now = 0;
-    const { voices } = createSpeechLists({ client, stateDir, freshMs: 3_600_000, now: () => now });
+    const { voices } = createSpeechLists({ client, stateDir, voicesDir, freshMs: 3_600_000, now: () => now });
 
     const [leaving, asked] = [new AbortController(), once(silent, "request")];
     const both = [refusal(voices(leaving.signal)), voices(never)] as const;
@@ -252,5 +253,35 @@ describe("the official lists", { concurrency: true }, () => {
     hub.addRepo("rhasspy/piper-voices", { files: { "voices.json": Buffer.from("<html>") } });
     await hub.close();
     assert.equal((await refusal(lists().modelFiles(never))).code, "hub_unreachable");
+  });
+
+  it("that never came: the voices on disk are listed, by what they say about themselves", async (t) => {
+    const { lists, hub, voicesDir } = await world(t);
+    await hub.close();
+    await writeVoice(voicesDir, "en_US-tone-low", { speakers: 3 });
+    await writeVoice(voicesDir, "my-own", { facts: { language: undefined } });
+    await writeFile(join(voicesDir, "broken.onnx"), "x");
+    await writeFile(join(voicesDir, "broken.onnx.json"), "no JSON");
+    const found = searchVoices(await lists().voices(never), "");
+    assert.deepEqual(
+      found.map(({ key, name, languageCode, languageName, country, quality, numSpeakers }) =>
+        [key, name, languageCode, languageName, country, quality, numSpeakers].join("|"),
+      ),
+      ["en_US-tone-low|tone|en_US|English|United States|low|3", "my-own|own|my||||1"],
+    );
+    assert.ok((found[0]?.sizeBytes ?? 0) > 1_000);
+    assert.equal((await refusal(lists().officialVoice("en_US-tone-low", never))).code, "hub_unreachable");
+  });
+
+  it("have no voice that was put there by hand: what is missing of it is named, with or without the hub", async (t) => {
+    const { lists, hub, voicesDir } = await world(t);
+    await mkdir(voicesDir);
+    await writeFile(join(voicesDir, "my-own.onnx"), "a voice");
+    await hub.close();
+    const error = await refusal(lists().officialVoice("my-own", never));
+    assert.deepEqual(
+      [error.code, error.message],
+      ["voice_not_found", "my-own.onnx has no description: my-own.onnx.json is missing"],
+    );
   });
 });

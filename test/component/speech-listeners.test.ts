@@ -1,82 +1,79 @@
-// Listeners who take their time: what is made for them waits on the disk, and whoever makes it is free.
+// Texts on their way to listeners: slow ones, those that leave, and an engine that ends in the middle.
 import assert from "node:assert/strict";
-import { readdir, readlink } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
 import { GatewayError } from "../../src/core/errors.ts";
 import { type SpeakDeps, speak } from "../../src/http/speech/speak.ts";
-import { createSpool } from "../../src/http/speech/spool.ts";
 import { parseWav } from "../../src/speech/wav.ts";
 import { cleanUp } from "../support/clean-up.ts";
-import { cannotMount, mountDisk } from "../support/mounts.ts";
-import { scratchFolder, until } from "../support/scratch.ts";
+import { until } from "../support/scratch.ts";
 
-/** More than the system holds for a connection, both ends of it together. */
+/** Of 1 MB each: more than the system and we hold for a connection, both ends of it together. */
 const pieces = 40;
 const samplesOfPiece = 500_000;
 
 const piece = { sampleRate: 16_000, channels: 1, samples: new Int16Array(samplesOfPiece).fill(1) };
 
-type Speaker = SpeakDeps["engines"]["synthesis"];
-
 interface Server {
-  readonly spoolDir: string;
-  /** Answers that still need whoever speaks. */
+  /** Requests that have their turn. */
   users(): number;
-  /** To so many pieces; resolves with its beginning, nothing more is read. */
+  /** Pieces that were asked for. */
+  asked(): number;
+  /** How often a request waited for the engine to run again. */
+  repeats(): number;
+  othersWait: boolean;
+  /** To so many pieces; resolves with the beginning of the answer, nothing more is read. */
   listen(length?: number): Promise<IncomingMessage>;
 }
 
-interface ServerOptions extends Partial<SpeakDeps> {
-  readonly spoolDir?: string;
-  /** Of what waits on the disk, in bytes. */
-  readonly limitBytes?: number;
-  readonly freeBytes?: number;
-}
+type Speaker = (nth: number) => Promise<typeof piece>;
 
-async function startServer(t: TestContext, options: ServerOptions = {}): Promise<Server> {
-  const spoolDir = options.spoolDir ?? (await scratchFolder(t));
-  const spool = createSpool({
-    folder: spoolDir,
-    limitBytes: options.limitBytes ?? 1e9,
-    freeBytes: async () => options.freeBytes,
-  });
+async function startServer(t: TestContext, say: Speaker = async () => piece): Promise<Server> {
   let users = 0;
-  const use: SpeakDeps["use"] = {
-    requireOn: () => undefined,
-    transcription: () => Promise.reject(new Error("not asked for")),
-    voice: async () => {
+  let asked = 0;
+  let repeats = 0;
+  const turns: SpeakDeps["turns"] = {
+    synthesis: async () => {
       users++;
+      let isOver = false;
       return {
-        speaker: null,
-        confirm: () => undefined,
-        takeBack: async () => undefined,
-        release: () => void users--,
+        run: () => ({
+          speak: async () => {
+            await new Promise(setImmediate);
+            return say(++asked);
+          },
+        }),
+        again: async () => void repeats++,
+        over: () => {
+          if (!isOver) users--;
+          isOver = true;
+        },
       };
     },
   };
-  const synthesis: Speaker = {
-    check: () => undefined,
-    speak: async () => {
-      await new Promise(setImmediate);
-      return piece;
-    },
+  const engines: SpeakDeps["engines"] = { synthesis: { othersWait: () => server.othersWait } };
+  const voices: SpeakDeps["voices"] = {
+    cachedVoices: async () => ["x"],
+    speakersOf: () => Promise.reject(new Error("not asked for")),
+    officialVoice: () => Promise.reject(new Error("not asked for")),
   };
   const app = Fastify();
   app.post<{ Params: { length: string } }>("/:length", async (call, reply) => {
     const input = "One sentence. ".repeat(Number(call.params.length));
-    await speak({ use, engines: { synthesis }, ...options, spool }, { input, voice: "x" }, call, reply);
+    const deps = { turns, engines, voices, listenerStallMs: 100 };
+    await speak(deps, { input, voice: "x" }, call, reply);
     return reply;
   });
   cleanUp(t, () => app.close());
   await app.listen({ host: "127.0.0.1", port: 0 });
   const { port } = app.server.address() as AddressInfo;
-  return {
-    spoolDir,
+  const server: Server = {
     users: () => users,
+    asked: () => asked,
+    repeats: () => repeats,
+    othersWait: false,
     listen: (length = pieces) =>
       new Promise((resolve, reject) => {
         const call = request({ port, path: `/${length}`, method: "POST", agent: false }, resolve);
@@ -84,88 +81,88 @@ async function startServer(t: TestContext, options: ServerOptions = {}): Promise
         call.on("error", reject).end();
       }),
   };
+  return server;
 }
 
 async function rest(answer: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(await answer.toArray());
 }
 
-/** Files below a folder that this process has open and that have no name any more. */
-async function nameless(folder: string): Promise<string[]> {
-  const links = (await readdir("/proc/self/fd")).map((fd) => readlink(join("/proc/self/fd", fd)).catch(() => ""));
-  return (await Promise.all(links)).filter((link) => link.startsWith(folder) && link.endsWith(" (deleted)"));
-}
-
-test("a listener who reads nothing keeps nobody from the engine, and has all of it later", async (t) => {
+test("sound is made a little ahead of a listener that reads nothing, who has all of it later", async (t) => {
   const server = await startServer(t);
   const answer = await server.listen();
-  await until("all of it is made", () => server.users() === 0);
-  assert.deepEqual(await readdir(server.spoolDir), []);
-  if (process.platform === "linux") assert.equal((await nameless(server.spoolDir)).length, 1);
+  let before = -1;
+  await until("no more is made", async () => {
+    const now = server.asked();
+    const stands = now === before;
+    before = now;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    return stands;
+  });
+  assert.ok(server.asked() < pieces, `${server.asked()} pieces`);
+  assert.equal(server.users(), 1);
   const { samples, sampleRate } = parseWav(await rest(answer));
   assert.ok(samples.length >= pieces * samplesOfPiece);
-  assert.equal(sampleRate, 16_000);
-  assert.equal(samples[samples.length - samplesOfPiece / 2], 1);
-  if (process.platform === "linux")
-    await until("its file is closed", async () => !(await nameless(server.spoolDir)).length);
+  assert.deepEqual([sampleRate, samples[samples.length - samplesOfPiece / 2]], [16_000, 1]);
+  assert.equal(server.users(), 0);
 });
 
-test("one who leaves ends the work, and one who reads nothing for too long is ended", async (t) => {
-  let begun = 0;
-  const endless: Speaker = {
-    check: () => undefined,
-    speak: (_piece, signal) =>
-      new Promise((resolve, reject) => {
-        if (begun++ === 0) resolve(piece);
-        else signal.addEventListener("abort", () => reject(new GatewayError("cancelled", "the client left")));
-      }),
-  };
-  const other = await startServer(t, { engines: { synthesis: endless } });
-  const leaving = await other.listen();
-  await until("it is being made", () => begun === 2);
-  assert.equal(other.users(), 1);
-  leaving.destroy();
-  await until("nobody works for him", () => other.users() === 0);
-
-  const server = await startServer(t, { readStallMs: 400 });
+test("a listener that reads nothing is ended once others wait", async (t) => {
+  const server = await startServer(t);
   const deaf = await server.listen();
-  await until("all of it is made", () => server.users() === 0);
-  if (process.platform === "linux")
-    await until("its file is closed", async () => !(await nameless(server.spoolDir)).length);
+  server.othersWait = true;
+  await until("its turn is over", () => server.users() === 0);
+  assert.ok(server.asked() < pieces);
   await assert.rejects(rest(deaf), { code: "ECONNRESET" });
+  // One that reads is not.
+  assert.ok(parseWav(await rest(await server.listen())).samples.length >= pieces * samplesOfPiece);
 });
 
-test("a disk that is full breaks off the answer that needs it, and no other", { skip: cannotMount }, async (t) => {
-  const spoolDir = await scratchFolder(t);
-  mountDisk(t, spoolDir, "4m");
-  const server = await startServer(t, { spoolDir });
-  const slow = await server.listen();
-  await until("nobody works for it", () => server.users() === 0);
-  await assert.rejects(rest(slow), { code: "ECONNRESET" });
-  const { samples } = parseWav(await rest(await server.listen(3)));
-  assert.ok(samples.length >= 3 * samplesOfPiece);
+test("a listener that leaves has its turn until the piece that was begun is made", async (t) => {
+  let finish = (): void => undefined;
+  const begun = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const server = await startServer(t, async (nth) => {
+    if (nth > 1) await begun;
+    return piece;
+  });
+  const leaving = await server.listen();
+  await until("the next piece is being made", () => server.asked() === 2);
+  leaving.destroy();
+  await until("it left", () => leaving.closed);
+  assert.equal(server.users(), 1);
+  finish();
+  await until("its turn is over", () => server.users() === 0);
+  assert.equal(server.asked(), 2);
 });
 
-test("what waits on the disk is bounded: one answer too many breaks off, and its room comes back", async (t) => {
-  const whole = 44 + 2 * pieces * samplesOfPiece;
-  const server = await startServer(t, { limitBytes: 1.5 * whole });
-  const first = await server.listen();
-  await until("the first is made", () => server.users() === 0);
-  const second = await server.listen();
-  await until("nobody works for the second", () => server.users() === 0);
-  await assert.rejects(rest(second), { code: "ECONNRESET" });
-  assert.ok(parseWav(await rest(first)).samples.length >= pieces * samplesOfPiece);
-  if (process.platform === "linux")
-    await until("their files are closed", async () => !(await nameless(server.spoolDir)).length);
-  const later = await server.listen();
-  await until("it is made", () => server.users() === 0);
-  assert.ok(parseWav(await rest(later)).samples.length >= pieces * samplesOfPiece);
+test("a piece over which the engine ends is asked for again, and the listener has a whole answer", async (t) => {
+  const broken = (): GatewayError => new GatewayError("upstream_failed", "it broke off", { cause: new Error("reset") });
+  const server = await startServer(t, async (nth) => {
+    if (nth === 1 || nth === 5) throw broken();
+    return piece;
+  });
+  const { samples } = parseWav(await rest(await server.listen()));
+  assert.ok(samples.length >= pieces * samplesOfPiece);
+  assert.deepEqual([server.repeats(), server.asked(), server.users()], [2, pieces + 2, 0]);
+
+  await t.test("but not for ever: a piece that ends it twice breaks the answer off", async (inner) => {
+    const cursed = await startServer(inner, async (nth) => {
+      if (nth >= 3) throw broken();
+      return piece;
+    });
+    await assert.rejects(rest(await cursed.listen()), { code: "ECONNRESET" });
+    assert.deepEqual([cursed.repeats(), cursed.asked(), cursed.users()], [1, 4, 0]);
+  });
 });
 
-test("of the disk's last room nothing is taken", async (t) => {
-  const server = await startServer(t, { freeBytes: 200 * 2 ** 20 });
-  const slow = await server.listen();
-  await until("nobody works for it", () => server.users() === 0);
-  await assert.rejects(rest(slow), { code: "ECONNRESET" });
-  assert.ok(parseWav(await rest(await server.listen(3))).samples.length >= 3 * samplesOfPiece);
+test("what fails before there is any sound is an answer of its own", async (t) => {
+  const server = await startServer(t, () => Promise.reject(new GatewayError("upstream_failed", "it made no sound")));
+  for (const length of [1, pieces]) {
+    const answer = await server.listen(length);
+    assert.equal(answer.statusCode, 502);
+    assert.match((await rest(answer)).toString(), /it made no sound/);
+  }
+  assert.equal(server.users(), 0);
 });

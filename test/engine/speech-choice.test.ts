@@ -3,16 +3,14 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import {
-  createSynthesisEngine,
-  type SpeechEngineChoice,
-  type SynthesisEngine,
-} from "../../src/engines/synthesis-engine.ts";
+import type { SpeechEngine } from "../../src/engines/speech-engine.ts";
+import { createSynthesisEngine, type SpeechEngineChoice } from "../../src/engines/synthesis-engine.ts";
+import type { VoiceRun } from "../../src/engines/voice-process.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { enginesDir } from "../support/engine.ts";
 import { startsOf, writeFakePython } from "../support/piper-stand-ins.ts";
 import { toneHertz } from "../support/piper-voice.ts";
-import { refusal, scratchFolder, until } from "../support/scratch.ts";
+import { refusal, scratchFolder } from "../support/scratch.ts";
 import { sherpa, writeVoice } from "../support/sherpa.ts";
 import { pitch } from "../support/sound.ts";
 
@@ -23,7 +21,7 @@ const installCommand = "model-gateway engine install sherpa";
 interface World {
   /** In PATH; nobody has written it yet. */
   readonly python: string;
-  readonly engine: SynthesisEngine;
+  readonly engine: SpeechEngine<VoiceRun>;
   /** Which of the two speaks, told by its tone. */
   speaker(): Promise<string>;
   /** ms go by. */
@@ -74,7 +72,10 @@ async function world(t: TestContext, { engine = "auto", named = false, embedded 
     },
     speaker: async () => {
       const text = "Hello there, who is speaking?";
-      const sound = await synthesis.speak({ text, voice: null, speaker: null, lengthScale: null }, never);
+      const use = synthesis.use(voice);
+      assert.ok(use);
+      const sound = await use.run.speak({ text, speaker: null, lengthScale: null });
+      use.release();
       const hertz = pitch(sound.samples, sound.sampleRate);
       return Math.abs(hertz - toneHertz) < 5
         ? "embedded"
@@ -128,17 +129,9 @@ describe("what speaks", { concurrency: true }, () => {
     pass(60_000);
     await engine.observe(voice);
     assert.deepEqual([await speaker(), engine.snapshot().pid], ["embedded", pid]);
-    await engine.stop(never);
-    // This one does not wait for the Python, and lets it be found.
+    assert.equal(await startsOf(python), 0);
     await engine.start(voice, never);
-    await until("it was asked", async () => (await startsOf(python)) === 1);
-    await engine.stop(never);
-    await until("it speaks", async () => {
-      await engine.start(voice, never);
-      const who = await speaker();
-      await engine.stop(never);
-      return who === "piper";
-    });
+    assert.equal(await speaker(), "piper");
   });
 
   it("is said where it is missing, with what mends it", async (t) => {

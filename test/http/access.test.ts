@@ -51,7 +51,6 @@ const open = [
   "/alpha/v1/audio/speech",
   "/api/tts/voices/cached",
   "/api/tts/voices/search",
-  "/api/tts/voices/card",
   "/api/stt/models/cached",
   "/api/stt/models/search",
 ];

@@ -1,12 +1,13 @@
 // The speech routes where speech is off, or on without an engine: what they take, and that they say how it is turned on.
 import assert from "node:assert/strict";
 import { request } from "node:http";
+import { join } from "node:path";
 import { test } from "node:test";
 import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { onListening } from "../support/listening.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
-import { addSpeechRepos } from "../support/speech.ts";
+import { writeVoice } from "../support/sherpa.ts";
 
 const search = ["/api/tts/voices/search", "/api/stt/models/search"];
 const cached = ["/api/tts/voices/cached", "/api/stt/models/cached"];
@@ -34,7 +35,6 @@ function announceUpload(gateway: TestGateway, path: string, type: string): Promi
 }
 
 const on = "speech: { transcription: { model: base.en }, synthesis: { voice: en_US-lessac-medium } }";
-const card = "/api/tts/voices/card?voice=en_US-low-low";
 
 const wrongQueries = [
   ...cached.map((each) => `${each}?q=en`),
@@ -49,6 +49,8 @@ const wrongSpeech = [
   [{ input: "hi", voice: "x", response_format: "mp3" }, "response_format", /must be one of wav, pcm/],
   [{ input: "hi", voice: "x", speed: 5 }, "speed", /speed must be <= 4/],
   [{ input: "x".repeat(100_001), voice: "x" }, "input", /input must NOT have more than 100000 characters/],
+  [{ input: "hi", voice: null }, "voice", /voice is missing/],
+  [{ input: "hi", voice: "a/b", speed: null }, "voice", /"a\/b" can be no voice/],
   [[], null, /JSON object/],
 ] as const;
 
@@ -141,21 +143,22 @@ test("speech that is on refuses what is wrong with a request, without an engine"
   }
 });
 
-test("a voice's licence is told while speech is off, and to whoever has no license key", async (t) => {
+test("voices on the disk are found while the hub is away and never answered", async (t) => {
   const hub = await startLoopbackHub(t);
-  addSpeechRepos(hub);
+  await hub.close();
   const gateway = await startTestGateway(t, {
-    yaml: "version: 1\n",
-    environment: {
-      HF_ENDPOINT: hub.endpoint,
-      GATEWAY_LICENSE_KEY: "mgw-test-key-of-a-sufficient-length-0123456789",
-    },
+    yaml: `version: 1\n${on}\n`,
+    environment: { HF_ENDPOINT: hub.endpoint },
   });
-  const answer = await gateway.json(card);
-  assert.deepEqual([answer.status, answer.body["license"]], [200, "CC BY-NC-SA 4.0"]);
-  const unknown = await gateway.json("/api/tts/voices/card?voice=en_US-nobody-low");
-  assert.deepEqual([unknown.status, codeOf(unknown)], [404, "voice_not_found"]);
-  assert.equal((await gateway.json("/api/tts/voices/card")).status, 400);
+  const none = await gateway.json("/api/tts/voices/search?q=english");
+  assert.deepEqual([none.status, codeOf(none)], [502, "hub_unreachable"]);
+  await writeVoice(join(gateway.stateDir, "voices"), "en_US-tone-low");
+  const found = await gateway.json("/api/tts/voices/search?q=ENGLISH");
+  assert.equal(found.status, 200);
+  assert.deepEqual(
+    (found.body as unknown as { key: string }[]).map(({ key }) => key),
+    ["en_US-tone-low"],
+  );
 });
 
 test("who asks before gateway.yaml has been read waits for it", async (t) => {

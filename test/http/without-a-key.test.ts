@@ -21,7 +21,6 @@ function speech(): readonly Call[] {
     ["/beta/v1/audio/speech", postWith({ input: "Hello", voice: "en_US-lessac-medium" })],
     ["/api/tts/voices/cached"],
     ["/api/tts/voices/search?q=en"],
-    ["/api/tts/voices/card?voice=en_US-lessac-medium"],
     ["/api/stt/models/cached"],
     ["/api/stt/models/search?q=base"],
   ];

@@ -1,14 +1,5 @@
 // Listens to sound by its numbers.
 
-/** The largest step from one sample to the next: a click is one that the sound itself does not have. */
-export function largestJump(samples: Int16Array): number {
-  let largest = 0;
-  for (let i = 1; i < samples.length; i++) {
-    largest = Math.max(largest, Math.abs((samples[i] ?? 0) - (samples[i - 1] ?? 0)));
-  }
-  return largest;
-}
-
 /** How often a tone swings in a second, by its passages through zero. */
 export function pitch(samples: Int16Array, sampleRate: number): number {
   let rising = 0;

@@ -90,7 +90,7 @@ export async function fakePiper(t: TestContext, generation: PiperGeneration): Pr
 }
 
 /** The voices and the models, and many more voices by name. */
-export function addSpeechRepos(hub: LoopbackHub): void {
+function addSpeechRepos(hub: LoopbackHub): void {
   const files: Record<string, Buffer> = {};
   const manifest: Record<string, object> = {};
   for (const [voice, rate] of Object.entries(rates)) {
@@ -122,7 +122,7 @@ export function addSpeechRepos(hub: LoopbackHub): void {
 }
 
 /** In the form of the official ones. */
-export function modelCard(voice: string): string {
+function modelCard(voice: string): string {
   const license = voice === lowVoice ? "CC BY-NC-SA 4.0" : "See URL";
   return (
     `# Model card for ${voice}\n\n* Language: en_US (English, United States)\n* Speakers: 1\n\n## Dataset\n\n` +

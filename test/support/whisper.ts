@@ -3,13 +3,15 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
-import { createWhisper, type Whisper } from "../../src/engines/whisper.ts";
+import { startWhisper, type WhisperOptions, type WhisperRun } from "../../src/engines/whisper.ts";
 import type { Upload } from "../../src/engines/whisper-wire.ts";
 import { wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "./clean-up.ts";
 import { whisperServer } from "./engine.ts";
 import { scratchFolder } from "./scratch.ts";
 import { whisperModel } from "./whisper-model.ts";
+
+const never = new AbortController().signal;
 
 /** Writes a model that says these words, whatever it hears; gives its path. */
 export async function writeWhisperModel(
@@ -23,54 +25,62 @@ export async function writeWhisperModel(
   return path;
 }
 
-/** Not started; what is left of it ends with the test. */
+export interface WhisperWorld {
+  readonly folder: string;
+  /** With the model at this path; ends with the test. */
+  start(model: string): Promise<WhisperRun>;
+}
+
+/** `path`: of programs, so of ffmpeg. */
 export async function whisperFor(
   t: TestContext,
-  options: {
-    readonly path?: string;
-    readonly queueDepth?: number;
-    readonly freeWithinMs?: number;
-    readonly memoryLimit?: number;
-    readonly output?: (text: string) => void;
-  } = {},
-): Promise<{ readonly whisper: Whisper; readonly folder: string }> {
+  { path, ...options }: Partial<WhisperOptions> & { readonly path?: string } = {},
+): Promise<WhisperWorld> {
   const folder = await scratchFolder(t);
-  const whisper = createWhisper({
-    stateDir: folder,
-    scratchDir: folder,
-    memoryLimit: options.memoryLimit ?? 2 ** 32,
-    environment: { PATH: options.path ?? process.env["PATH"] },
-    startTimeoutMs: 20_000,
-    stopGraceMs: 5_000,
-    silenceLimitMs: 20_000,
-    queueDepth: options.queueDepth ?? 4,
-    freeWithinMs: options.freeWithinMs ?? 5_000,
-    now: Date.now,
-    onOutput: options.output ?? (() => undefined),
-    onChange: () => undefined,
-  });
-  cleanUp(t, () => whisper.close());
-  return { whisper, folder };
+  return {
+    folder,
+    start: async (model) => {
+      const run = await startWhisper(
+        await whisperServer(),
+        model,
+        {
+          stateDir: folder,
+          scratchDir: folder,
+          memoryLimit: 2 ** 32,
+          environment: { PATH: path ?? process.env["PATH"] },
+          startTimeoutMs: 20_000,
+          stopGraceMs: 5_000,
+          silenceLimitMs: 20_000,
+          now: Date.now,
+          onOutput: () => undefined,
+          onChange: () => undefined,
+          warn: () => undefined,
+          ...options,
+        },
+        never,
+      );
+      cleanUp(t, () => run.process.stop());
+      return run;
+    },
+  };
 }
 
 /** Runs already, and says these words to whatever it hears. */
 export async function startedWhisper(
   t: TestContext,
   words = "hello from the ear",
-  queueDepth = 4,
-  freeWithinMs = 5_000,
-): Promise<{ readonly whisper: Whisper; readonly folder: string }> {
-  const { whisper, folder } = await whisperFor(t, { queueDepth, freeWithinMs });
-  await whisper.start(await whisperServer(), await writeWhisperModel(folder, words), new AbortController().signal);
-  return { whisper, folder };
+  options: Partial<WhisperOptions> = {},
+): Promise<{ readonly whisper: WhisperRun; readonly folder: string }> {
+  const { start, folder } = await whisperFor(t, options);
+  return { whisper: await start(await writeWhisperModel(folder, words)), folder };
 }
 
 /** What it answers to a form; default: to some sound. */
 export async function heard(
-  whisper: Whisper,
+  whisper: WhisperRun,
   parts: Readonly<Record<string, Buffer | string>> = { file: someSound() },
 ): Promise<string> {
-  return Buffer.from((await whisper.transcribe(upload(form(parts)))).body).toString("utf8");
+  return (await whisper.transcribe(upload(form(parts)), never)).body.toString("utf8");
 }
 
 /** Two seconds of a tone. */
@@ -93,12 +103,10 @@ export function form(parts: Readonly<Record<string, Buffer | string>>): Buffer {
   return Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]);
 }
 
-export function upload(body: Buffer | Readable, signal: AbortSignal = new AbortController().signal): Upload {
+export function upload(body: Buffer | Readable): Upload {
   return {
     contentType: `multipart/form-data; boundary=${boundary}`,
     contentLength: Buffer.isBuffer(body) ? body.length : null,
-    body: () => (Buffer.isBuffer(body) ? Readable.from([body]) : body.iterator({ destroyOnReturn: false })),
-    waiting: signal,
-    signal,
+    body: Buffer.isBuffer(body) ? Readable.from([body]) : body,
   };
 }

@@ -1,76 +1,76 @@
-// Fetches a voice that somebody asks for before the document names it: until it is here everybody else goes on as before.
-import { GatewayError } from "../../core/errors.ts";
+// Downloads a voice that a request names before the document names it: the voice that speaks goes on meanwhile.
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { createLine } from "../../core/line.ts";
 import type { Executor } from "../../execute/executor.ts";
 import type { Action } from "../../plan/actions.ts";
 import { choiceKey } from "../../plan/speech.ts";
 
-/** Resolves when the voice is on disk. Throws `busy`, `cancelled`, `shutting_down`, and what the pull says. */
+/** Resolves when the voice is on disk. Throws `busy`, `cancelled`, `shutting_down`, and what the pull throws. */
 export type FetchVoice = (voice: string, signal: AbortSignal) => Promise<void>;
 
-const atMost = 32;
+const queueDepth = 31;
 
-export function createVoiceFetch(executor: Pick<Executor, "submit" | "follow" | "cancel" | "running">): FetchVoice {
-  const waiting = new Map<string, number>();
-  let total = 0;
+/** One voice at a time; a client that leaves cancels its download. `cachedVoices`: those on disk. */
+export function createVoiceFetch(
+  executor: Pick<Executor, "submit" | "follow" | "cancel" | "running">,
+  cachedVoices: () => Promise<readonly string[]>,
+): FetchVoice {
+  const queue = createLine({
+    width: 1,
+    depth: queueDepth,
+    refusal: (waiting) =>
+      new GatewayError("busy", `${waiting} requests wait for voices already`, { retryAfterMs: 5_000 }),
+    gone: () => new GatewayError("cancelled", "the client left"),
+  });
 
-  function enter(key: string): () => void {
-    if (total >= atMost)
-      throw new GatewayError("busy", `${total} requests wait for voices already`, { retryAfterMs: 5_000 });
-    total++;
-    waiting.set(key, (waiting.get(key) ?? 0) + 1);
-    return () => {
-      total--;
-      const left = (waiting.get(key) ?? 1) - 1;
-      if (left > 0) waiting.set(key, left);
-      else waiting.delete(key);
-    };
+  async function fetch(voice: string, signal: AbortSignal): Promise<void> {
+    while (!(await cachedVoices()).includes(voice)) {
+      try {
+        await pulled(executor, voice, signal);
+      } catch (error) {
+        // The document named it too and does not any more, and the loop has cancelled its own pull.
+        if (signal.aborted || toGatewayError(error).code !== "cancelled") throw error;
+      }
+    }
   }
 
   return async (voice, signal) => {
-    const key = choiceKey("synthesis", voice);
-    const action: Action = {
-      kind: "voice.pull",
-      key,
-      voice,
-      requested: true,
-      reason: "VoiceRequested",
-      message: `pull ${voice}`,
-      disrupts: [],
-    };
-    const leave = enter(key);
-    try {
-      for (;;) if (await pulled(executor, action, signal)) return;
-    } finally {
-      leave();
-      // The last one takes the wish along. Where the document names it too, the loop asks for it again.
-      if (signal.aborted && !waiting.has(key)) executor.cancel(key);
-    }
+    const over = await queue.take(signal);
+    await fetch(voice, signal).finally(over);
   };
 }
 
-/** False where it was called off by somebody who did not ask for it. */
 function pulled(
-  executor: Pick<Executor, "submit" | "follow" | "running">,
-  action: Action,
+  executor: Pick<Executor, "submit" | "follow" | "cancel" | "running">,
+  voice: string,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<void> {
+  const key = choiceKey("synthesis", voice);
+  const action: Action = {
+    kind: "voice.pull",
+    key,
+    voice,
+    requested: true,
+    reason: "VoiceRequested",
+    message: `pull ${voice}`,
+    disrupts: [],
+  };
   return new Promise((resolve, reject) => {
-    const gone = (): void => settle(() => reject(new GatewayError("cancelled", "the client left")));
-    const unfollow = executor.follow(action.key, {
-      settled: ({ error }) =>
-        settle(() => {
-          if (error && error.code !== "cancelled") reject(error);
-          else resolve(error === null);
-        }),
+    const leave = (): void => executor.cancel(key);
+    const unfollow = executor.follow(key, {
+      settled: ({ error }) => {
+        unfollow();
+        signal.removeEventListener("abort", leave);
+        if (error) reject(error);
+        else resolve();
+      },
     });
-    function settle(how: () => void): void {
-      unfollow();
-      signal.removeEventListener("abort", gone);
-      how();
+    signal.addEventListener("abort", leave, { once: true });
+    if (executor.submit(action) || executor.running().some((running) => running.action.key === key)) {
+      if (signal.aborted) leave();
+      return;
     }
-    signal.addEventListener("abort", gone, { once: true });
-    if (signal.aborted) gone();
-    else if (!executor.submit(action) && !executor.running().some(({ action: { key } }) => key === action.key))
-      settle(() => reject(new GatewayError("shutting_down", "the gateway is stopping")));
+    unfollow();
+    reject(new GatewayError("shutting_down", "the gateway is stopping"));
   });
 }

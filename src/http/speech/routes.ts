@@ -1,18 +1,12 @@
 // The speech routes: two belong to the compatible family, the others are the gateway's own. None needs a license key.
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from "fastify";
 import { noQuerySchema, type SpeechSearchQuery, speechSearchQuerySchema } from "../../../schemas/own.ts";
-import {
-  type SpeechRequest,
-  speechRequestSchema,
-  type VoiceCardQuery,
-  voiceCardQuerySchema,
-} from "../../../schemas/speech.ts";
+import { type SpeechRequest, speechRequestSchema } from "../../../schemas/speech.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { SpeechLists } from "../../hub/speech-files.ts";
-import type { VoiceCard } from "../../hub/voice-cards.ts";
+import type { SpeechLists } from "../../hub/speech-lists.ts";
 import type { SpeechKind } from "../../plan/observed.ts";
 import { searchModels } from "../../speech/transcription-models.ts";
-import { searchVoices } from "../../speech/voices.ts";
+import { isRecord, searchVoices } from "../../speech/voices.ts";
 import { clientLeft } from "../client-left.ts";
 import { installFamily } from "../family.ts";
 import { parseJsonBody } from "../json-body.ts";
@@ -20,26 +14,27 @@ import { bodyCheck, queryCheck } from "../validate.ts";
 import { installPatience } from "./patience.ts";
 import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";
+import type { SpeechTurns } from "./turns.ts";
 
-export interface SpeechRoutesDeps extends Omit<TranscribeDeps, "engines">, Omit<SpeakDeps, "engines"> {
+export interface SpeechRoutesDeps
+  extends Omit<TranscribeDeps, "engines" | "turns">,
+    Omit<SpeakDeps, "engines" | "turns"> {
+  readonly turns: SpeechTurns;
   readonly engines: TranscribeDeps["engines"] & SpeakDeps["engines"];
   readonly lists: SpeechLists;
-  /** Ids and names of what is on disk. */
-  readonly cachedVoices: () => Promise<readonly string[]>;
+  /** Names of the transcription models on disk. */
   readonly cachedModels: () => Promise<readonly string[]>;
-  readonly voiceCard: (voice: string, signal: AbortSignal) => Promise<VoiceCard>;
 }
 
 const config = { licenseKey: "none" } as const;
 
 const speechRequest = bodyCheck<SpeechRequest>(speechRequestSchema);
 const searchQuery = queryCheck<SpeechSearchQuery>(speechSearchQuerySchema);
-const cardQuery = queryCheck<VoiceCardQuery>(voiceCardQuerySchema);
 const noQuery = queryCheck<object>(noQuerySchema);
 
 /** Whatever is wrong with a request, that speech is off is said first. */
-function whereOn({ use }: SpeechRoutesDeps, kind?: SpeechKind): onRequestAsyncHookHandler {
-  return async () => use.requireOn(kind);
+function whereOn({ turns }: SpeechRoutesDeps, kind?: SpeechKind): onRequestAsyncHookHandler {
+  return async () => turns.requireOn(kind);
 }
 
 /** Below the compatible family's prefix. */
@@ -57,9 +52,14 @@ export function audioRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void 
   });
   const onRequest = whereOn(deps, "synthesis");
   app.post<{ Body: Buffer }>("/audio/speech", { config, onRequest }, async (request, reply) => {
-    await speak(deps, speechRequest(parseJsonBody(request.body)), request, reply);
+    await speak(deps, speechRequest(withoutNulls(parseJsonBody(request.body))), request, reply);
     return reply;
   });
+}
+
+/** Clients of typed languages send null for what they leave out. */
+function withoutNulls(body: unknown): unknown {
+  return isRecord(body) ? Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)) : body;
 }
 
 /** Before the body is read. */
@@ -76,7 +76,7 @@ export function speechRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void
   const on = { config, onRequest: whereOn(deps) };
   app.get("/api/tts/voices/cached", on, async (request) => {
     noQuery(request.query);
-    return { voices: await deps.cachedVoices() };
+    return { voices: await deps.voices.cachedVoices() };
   });
   app.get("/api/stt/models/cached", on, async (request) => {
     noQuery(request.query);
@@ -85,11 +85,6 @@ export function speechRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void
   app.get("/api/tts/voices/search", on, async (request, reply) => {
     const { q = "" } = searchQuery(request.query);
     return searchVoices(await lists.voices(clientLeft(reply)), q);
-  });
-  // Also while speech is off: who is about to name a voice in the document may read first on what terms he gets it.
-  app.get("/api/tts/voices/card", { config }, async (request, reply) => {
-    const { voice } = cardQuery(request.query);
-    return deps.voiceCard(voice, clientLeft(reply));
   });
   app.get("/api/stt/models/search", on, async (request, reply) => {
     const { q = "" } = searchQuery(request.query);

@@ -3,107 +3,128 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SpeechRequest } from "../../../schemas/speech.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { SynthesisEngine } from "../../engines/synthesis-engine.ts";
-import type { PieceRequest, PieceSpeaker } from "../../speech/piper-http.ts";
-import { speechFile, speechStream } from "../../speech/synthesis.ts";
-import { speechPieces } from "../../speech/text.ts";
+import { hasEnded } from "../../engines/server-process.ts";
+import type { SpeechEngine } from "../../engines/speech-engine.ts";
+import type { VoiceRun } from "../../engines/voice-process.ts";
+import { spokenParts } from "../../speech/synthesis.ts";
+import { type Piece, speechPieces } from "../../speech/text.ts";
+import { type Pcm, sampleBytes, wavFile, wavHeader } from "../../speech/wav.ts";
 import { callOf } from "../call.ts";
-import type { Call } from "../edits/edits.ts";
-import { readAhead } from "./read-ahead.ts";
-import type { Spool } from "./spool.ts";
-import { isEnd } from "./until.ts";
-import type { SpeechUse } from "./use.ts";
+import type { SpeechTurn, SpeechTurns } from "./turns.ts";
+import { chooseVoice, type VoiceLists } from "./voice-choice.ts";
 
 export interface SpeakDeps {
-  readonly use: SpeechUse;
-  readonly engines: { readonly synthesis: PieceSpeaker & Pick<SynthesisEngine, "check"> };
-  /** For sound that was made sooner than its listener takes it. */
-  readonly spool: Spool;
-  /** Default 15 min: ms after which a listener who takes nothing of what he is sent is gone. */
-  readonly readStallMs?: number;
+  readonly turns: { synthesis(...asked: Parameters<SpeechTurns["synthesis"]>): Promise<SpeechTurn<Speaking>> };
+  readonly engines: { readonly synthesis: Pick<SpeechEngine, "othersWait"> };
+  readonly voices: VoiceLists;
+  /** Default 15 s: how long a listener may leave sound unread while others wait. */
+  readonly listenerStallMs?: number;
 }
 
-/** Somebody who pauses what he plays reads nothing meanwhile. */
-const defaultStallMs = 15 * 60_000;
+type Speaking = Pick<VoiceRun, "speak">;
+type Wanted = Pick<SpeechRequest, "input" | "voice" | "speed" | "response_format">;
+
 /** Characters; some twenty seconds of sound, made in less than one. */
 const wholeUpTo = 300;
-const headerBytes = 44;
+/** Bytes of sound that are made ahead of a listener: half a minute. Then the engine waits, and the queue with it. */
+const aheadBytes = 1024 * 1024;
+/** Two seconds of sound: a player that reads at playing speed takes one in time. */
+const chunkBytes = 64 * 1024;
+const defaultStallMs = 15_000;
 
 export async function speak(
   deps: SpeakDeps,
-  wanted: SpeechRequest,
+  { input, voice: name, speed = 1, response_format: format = "wav" }: Wanted,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const { input, response_format: format = "wav" } = wanted;
-  // First: nobody's voice is changed for a text that has no sound.
-  if (speechPieces(input).length === 0)
+  // First: no voice is changed for a text that has no sound.
+  const pieces = speechPieces(input);
+  if (pieces.length === 0)
     throw new GatewayError("invalid_request", "`input` has nothing in it that can be spoken", { param: "input" });
-  const { header, first, parts, release } = await begun(deps, wanted, callOf(request, reply));
-  const rest = readAhead(parts, deps.spool);
-  // It is made at its own pace: no listener keeps the engine from anybody.
-  void rest.made.then(release);
-  async function* body(): AsyncGenerator<Uint8Array> {
-    if (format === "wav") yield header;
-    yield first;
-    yield* rest.read();
+  const call = callOf(request, reply);
+  const { voice, speaker } = await chooseVoice(name, deps.voices, call.signal);
+  const turn = await deps.turns.synthesis(voice, call);
+  const wanted = { speaker, lengthScale: speed === 1 ? null : 1 / speed };
+  try {
+    const sounds = soundsOf(pieces, wanted, turn, call.signal);
+    // What fails before there is any sound is still an answer of its own.
+    const first = await sounds.next();
+    if (first.done === true) throw new GatewayError("upstream_failed", "the speech engine made no sound");
+    const isWav = format === "wav";
+    const type = isWav ? "audio/wav" : `audio/pcm;rate=${first.value.sampleRate};channels=1`;
+    if (input.length > wholeUpTo) {
+      const header = isWav ? [wavHeader(first.value, null)] : [];
+      void reply.type(type).send(streamOf(deps, header, first.value, sounds, turn));
+      return;
+    }
+    const all = [first.value];
+    for await (const sound of sounds) all.push(sound);
+    turn.over();
+    void reply.type(type).send(Buffer.from(isWav ? wavFile(all) : Buffer.concat(all.map(bytesOf))));
+  } catch (error) {
+    turn.over();
+    throw error;
   }
-  const stream = Readable.from(body(), { objectMode: false });
-  // Also where nobody reads it: then the generator's own end never comes.
-  stream.once("close", () => void rest.close());
-  // Node ends a connection on which nothing goes for so long.
-  reply.raw.setTimeout(deps.readStallMs ?? defaultStallMs);
-  if (input.length <= wholeUpTo)
-    void reply.header("content-length", first.length + (format === "wav" ? headerBytes : 0));
-  const sampleRate = new DataView(header.buffer, header.byteOffset).getUint32(24, true);
-  void reply.type(format === "wav" ? "audio/wav" : `audio/pcm;rate=${sampleRate};channels=1`).send(stream);
 }
 
-interface Begun {
-  readonly header: Uint8Array;
-  readonly first: Uint8Array;
-  readonly parts: AsyncGenerator<Uint8Array, void>;
-  release(): void;
-}
-
-/** Once more where the engine has ended: nothing has been sent yet. */
-async function begun({ use, engines }: SpeakDeps, wanted: SpeechRequest, call: Call): Promise<Begun> {
-  const { input, voice, speed = 1 } = wanted;
-  const pieceOf = (speaker: number | null): PieceRequest => ({
-    text: input,
-    voice: null,
-    speaker,
-    lengthScale: speed === 1 ? null : 1 / speed,
-  });
-  for (let isRepeated = false; ; isRepeated = true) {
-    const used = await use.voice(voice, call, (speaker) => engines.synthesis.check(pieceOf(speaker)));
-    const piece = pieceOf(used.speaker);
-    const parts: AsyncGenerator<Uint8Array, void> =
-      input.length <= wholeUpTo
-        ? wholeFile(speechFile(engines.synthesis, piece, call.signal))
-        : speechStream(engines.synthesis, piece, call.signal);
+/** A piece over which the engine ends is asked for once more. */
+function soundsOf(
+  pieces: readonly Piece[],
+  wanted: { readonly speaker: number | null; readonly lengthScale: number | null },
+  turn: SpeechTurn<Speaking>,
+  left: AbortSignal,
+): AsyncGenerator<Pcm, void> {
+  return spokenParts(pieces, async (text) => {
+    if (left.aborted) throw new GatewayError("cancelled", "the client left");
     try {
-      const start = await beginning(parts);
-      used.confirm();
-      return { ...start, parts, release: used.release };
+      return await turn.run().speak({ text, ...wanted });
     } catch (error) {
-      if (!call.signal.aborted) await used.takeBack();
-      used.release();
-      if (isRepeated || call.signal.aborted || !isEnd(error)) throw error;
+      if (!hasEnded(error)) throw error;
+      await turn.again();
+      return turn.run().speak({ text, ...wanted });
+    }
+  });
+}
+
+function streamOf(
+  { engines, listenerStallMs = defaultStallMs }: SpeakDeps,
+  header: readonly Uint8Array[],
+  first: Pcm,
+  sounds: AsyncGenerator<Pcm, void>,
+  turn: Pick<SpeechTurn<unknown>, "over">,
+): Readable {
+  async function* chunks(): AsyncGenerator<Uint8Array, void> {
+    yield* header;
+    yield* chunksOf(first);
+    for await (const sound of sounds) yield* chunksOf(sound);
+    // The last of it is made: it is sent without the engine.
+    turn.over();
+  }
+
+  async function* chunksOf(sound: Pcm): AsyncGenerator<Uint8Array, void> {
+    const bytes = bytesOf(sound);
+    for (let at = 0; at < bytes.length; at += chunkBytes) {
+      const timer = setInterval(endStalled, listenerStallMs);
+      try {
+        yield bytes.subarray(at, at + chunkBytes);
+      } finally {
+        clearInterval(timer);
+      }
     }
   }
+
+  function endStalled(): void {
+    if (engines.synthesis.othersWait())
+      stream.destroy(new GatewayError("cancelled", "the client read nothing while others waited"));
+  }
+
+  const stream = Readable.from(chunks(), { objectMode: false, highWaterMark: aheadBytes });
+  // Also where nothing was read of it: then the end of the generator never comes.
+  stream.once("close", () => turn.over());
+  return stream;
 }
 
-async function* wholeFile(file: Promise<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield await file;
-}
-
-/** What goes wrong before there is any sound is still an answer of its own. */
-async function beginning(parts: AsyncGenerator<Uint8Array, void>): Promise<{ header: Uint8Array; first: Uint8Array }> {
-  const first = await parts.next();
-  if (first.done === true) throw new GatewayError("upstream_failed", "the speech engine made no sound");
-  const header = first.value.subarray(0, headerBytes);
-  if (first.value.length > headerBytes) return { header, first: first.value.subarray(headerBytes) };
-  const next = await parts.next();
-  return { header, first: next.done === true ? new Uint8Array() : next.value };
+function bytesOf({ samples }: Pcm): Uint8Array {
+  return sampleBytes(samples);
 }

@@ -1,104 +1,100 @@
-// An upload's way to the transcription engine: as it comes, and once more from its beginning where the engine has ended.
-// Answers what the engine answers, whatever form of it the request asked for.
+// An upload's way to the transcription engine, as it comes, and the engine's answer back as it is.
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { toGatewayError } from "../../core/errors.ts";
-import type { TranscriptionEngine } from "../../engines/transcription-engine.ts";
-import type { Transcription } from "../../engines/whisper.ts";
-import { isOn } from "../../speech/transcription-fields.ts";
+import { hasEnded } from "../../engines/server-process.ts";
+import type { SpeechEngine } from "../../engines/speech-engine.ts";
+import type { WhisperRun } from "../../engines/whisper.ts";
 import { callOf } from "../call.ts";
-import type { Call } from "../edits/edits.ts";
+import { whileOpen } from "../while-open.ts";
 import { grantTime } from "./patience.ts";
-import { transcriptEvents } from "./transcript-events.ts";
-import { isEnd, until } from "./until.ts";
-import { createUploadSource, tooLarge, type UploadSource } from "./upload-source.ts";
-import type { SpeechUse } from "./use.ts";
+import type { SpeechTurns } from "./turns.ts";
+import { tooLarge, uploadBytes } from "./upload.ts";
 
 export interface TranscribeDeps {
-  readonly use: SpeechUse;
-  readonly engines: { readonly transcription: TranscriptionEngine };
+  readonly turns: Pick<SpeechTurns, "transcription">;
+  readonly engines: { readonly transcription: Pick<SpeechEngine, "othersWait"> };
   /** Bytes. */
   readonly uploadLimit: number;
-  /** ms that an upload may bring next to nothing while the engine waits for it, and all others behind it. */
+  /** See {@link UploadRules}. */
   readonly uploadStallMs: number;
-  /** ms in which one has to be whole once its turn has begun, while others wait. */
   readonly uploadTimeMs: number;
-  /** No new work is taken, and what has not begun is given up. */
-  readonly stopping: AbortSignal;
-  /** What is under way is given up. */
+  /** Answers under way end. */
   readonly cutOff: AbortSignal;
 }
 
-/** Each of those that may stand in line before it may end the engine. */
-const attempts = 17;
-/** ms for the rest of an upload that nobody wants. */
+type Answer = Awaited<ReturnType<WhisperRun["transcribe"]>>;
+
+/** ms for the rest of an upload that was refused. */
 const restMs = 30_000;
 
 export async function transcribe(deps: TranscribeDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { raw } = request;
-  const over = grantTime(raw.socket);
-  const source = createUploadSource(raw.iterator({ destroyOnReturn: false }), {
-    limit: deps.uploadLimit,
-    stallMs: deps.uploadStallMs,
-    wholeMs: deps.uploadTimeMs,
-    othersWait: () => deps.engines.transcription.snapshot().users > 1,
-  });
+  const revoke = grantTime(raw.socket);
+  const bytes = raw.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
   try {
-    const { contentType, body, fields } = await heard(deps, request, callOf(request, reply), source);
-    const events = isOn(fields.get("stream")) ? transcriptEvents(contentType, body) : null;
-    if (events === null) void reply.type(contentType).send(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
-    else void reply.type("text/event-stream").header("cache-control", "no-cache").send(events);
+    const { contentType, body } = await answerTo(deps, request, reply, bytes);
+    void reply.type(contentType).send(body);
   } catch (error) {
     const failure = toGatewayError(error);
-    // Most clients read an answer only when they have sent everything; what is too much, never comes or comes too late is not read.
-    if (["body_too_large", "upload_stalled", "shutting_down"].includes(failure.code))
-      void reply.header("connection", "close");
-    else dropRest(raw, source);
+    const isEndless = ["body_too_large", "upload_stalled"].includes(failure.code);
+    if (isEndless || failure.code === "shutting_down") void reply.header("connection", "close");
+    // Most clients read an answer only when they have sent everything, and a connection with unread bytes is reset.
+    if (!isEndless) dropRest(raw, bytes);
     throw failure;
   } finally {
-    over();
+    revoke();
   }
 }
 
-async function heard(
-  { use, engines, stopping, cutOff, uploadLimit }: TranscribeDeps,
-  { raw }: FastifyRequest,
-  call: Call,
-  source: UploadSource,
-): Promise<Transcription> {
-  const length = raw.headers["content-length"];
+async function answerTo(
+  { turns, engines, uploadLimit, uploadStallMs, uploadTimeMs, cutOff }: TranscribeDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  bytes: AsyncIterator<Uint8Array>,
+): Promise<Answer> {
+  const { "content-length": length, "content-type": contentType = "" } = request.headers;
   const contentLength = length === undefined ? null : Number(length);
   if (contentLength !== null && contentLength > uploadLimit) throw tooLarge(uploadLimit);
-  let isRepeated = false;
-  for (let attempt = 1; ; attempt++) {
-    const release = await until(stopping, call.signal, (signal) => use.transcription({ ...call, signal }));
-    try {
-      return await until(cutOff, call.signal, (signal) =>
-        until(stopping, signal, (waiting) =>
-          engines.transcription.transcribe({
-            contentType: raw.headers["content-type"] ?? "",
-            contentLength,
-            body: source.open,
-            waiting,
-            signal,
-          }),
-        ),
-      );
-    } catch (error) {
-      // An upload over which the engine ends would end it again and again.
-      if (attempt === attempts || isRepeated || !source.canRepeat() || !isEnd(error)) throw error;
-      isRepeated = source.hasBegun();
-    } finally {
-      release();
+  const rules = {
+    limit: uploadLimit,
+    stallMs: uploadStallMs,
+    wholeMs: uploadTimeMs,
+    othersWait: engines.transcription.othersWait,
+  };
+  let isTaken = false;
+  async function* taken(): AsyncGenerator<Uint8Array> {
+    isTaken = true;
+    yield* uploadBytes(bytes, rules);
+  }
+  const call = callOf(request, reply);
+  const turn = await turns.transcription(call);
+  const send = (): Promise<Answer> =>
+    whileOpen(
+      cutOff,
+      call.signal,
+      (signal) => turn.run().transcribe({ contentType, contentLength, body: taken() }, signal),
+      (error) => ["cancelled", "upstream_failed", "engine_failed"].includes(toGatewayError(error).code),
+    );
+  try {
+    for (;;) {
+      try {
+        return await send();
+      } catch (error) {
+        // The engine had ended before it took any of the upload: nothing is lost.
+        if (isTaken || !hasEnded(error)) throw error;
+        await turn.again();
+      }
     }
+  } finally {
+    turn.over();
   }
 }
 
-function dropRest(raw: IncomingMessage, source: UploadSource): void {
+function dropRest(raw: IncomingMessage, bytes: AsyncIterator<Uint8Array>): void {
   if (raw.readableEnded || raw.destroyed) return;
-  const timer = setTimeout(() => raw.destroy(), restMs);
-  timer.unref();
+  const timer = setTimeout(() => raw.destroy(), restMs).unref();
   raw.once("close", () => clearTimeout(timer));
   const drop = (): void => void raw.resume();
-  source.close().then(drop, drop);
+  void bytes.return?.().then(drop, drop);
 }

@@ -32,7 +32,9 @@ const cases: readonly (readonly [
   ["idle, but it is to run always", now, { ...running, idle: true }, []],
   ["idle, but somebody just came", synthesis, { ...running, idle: true, wanted: true }, []],
   ["no longer named", {}, running, ["speech.stop speech/synthesis"]],
-  ["another voice that is here", synthesis, { ...running, choice: other }, ["speech.stop speech/synthesis"]],
+  ["another voice that is here", synthesis, { ...running, choice: other }, ["speech.start speech/synthesis"]],
+  ["worn", synthesis, { ...running, worn: true }, ["speech.start speech/synthesis"]],
+  ["worn and idle", synthesis, { ...running, worn: true, idle: true }, ["speech.stop speech/synthesis"]],
   [
     "another voice that is not here: the one before goes on",
     synthesis,
@@ -48,13 +50,13 @@ const cases: readonly (readonly [
   [
     "another that is not here, idle: the one before comes back",
     synthesis,
-    { ...running, choice: other, standIn: other, cached: [], idle: true },
+    { ...running, choice: other, fallback: other, cached: [], idle: true },
     [`voice.pull voice/${voice}`, "speech.stop speech/synthesis"],
   ],
   [
     "another that is not here, stopped: the one before comes back",
     synthesis,
-    { standIn: other, wanted: true },
+    { fallback: other, wanted: true },
     [`voice.pull voice/${voice}`, "speech.start speech/synthesis"],
   ],
   ["no engine", now, { cached: [voice], problem: "none" }, []],

@@ -21,25 +21,8 @@ describe("text that is read aloud", () => {
     ["code", "Run `npm start`:\n```sh\nls -l\n```\nDone", "Run npm start: ls -l. Done."],
     ["tables", "| a | b |\n|---|:-:|\n| c | d |", "a, b. c, d."],
     ["quotes and rulers", "> said\n> she\n\n---\n\nthe end", "said she. the end."],
-    ["HTML", "<p>One &amp; <b>two</b></p><p>three<br/>four</p>", "One & two. three. four."],
-    ["scripts and comments are not read", "a <!-- b --> c <script>d()</script> e.", "a c e."],
-    ["table cells in HTML are parted", "<table><tr><TD>a</TD><td>b</td></tr></table>", "a. b."],
-    ["attributes", `<a href='x > y' title="q" hidden>link</a> <img src=a.png alt="">.`, "link."],
-    ["scripts and styles end where they end", "İ<script>d('<p>')</SCRIPT ><style>p{}</style>x", "İ x."],
-    ["a script or comment without end is read", "a <script>b <!-- c", "a b <!-- c."],
-    ["less than is no tag", "if a < b and c > d.", "if a < b and c > d."],
-    ["nor is a comparison of names that are elements", "a<b and c>d then", "a<b and c>d then."],
-    ["types are no tags", "List<String>, List<Object>, Set<A>, <T>", "List<String>, List<Object>, Set<A>, <T>."],
-    [
-      "an address keeps its brackets' content",
-      "To <bob@example.com>, <https://a.example/x>.",
-      "To bob@example.com, https://a.example/x.",
-    ],
-    ["elements that are talked about", "Use `<b>` for <b>bold</b>.", "Use <b> for bold."],
-    ["what stands for a tag is none", "&lt;b&gt;", "<b>."],
-    ["entities by number", "&#8364; &#x41; &unknown; &#0;x.", "€ A &unknown; x."],
-    ["entities by name", "&copy; &euro; &rsquo;&NBSP;&Auml;&auml;&yuml;.", "© € ’ Ääÿ."],
-    ["sounds in brackets that were written otherwise", "&#91;[a&rsqb;]<b>[</b>[b [`[c", "a b c."],
+    ["what looks like HTML is text", "<p>One &amp; <b>two</b></p>", "<p>One &amp; <b>two</b></p>."],
+    ["less than is text", "if a < b and c > d.", "if a < b and c > d."],
     ["sounds in brackets are words", "I am [[ bˈætmæn ]].", "I am bˈætmæn."],
     ["half a surrogate pair and controls", "a\ud83db\u0000c\u200bd.", "a b cd."],
     ["many marks are one", "What!!! No??", "What! No?"],
@@ -49,29 +32,7 @@ describe("text that is read aloud", () => {
   for (const [what, text, spoken] of cases) it(what, () => assert.equal(plainText(text), spoken));
 
   it("takes time in proportion to the text, also for text made to hurt", () => {
-    const nasty = [
-      "<",
-      "<!--",
-      "[",
-      "[a](",
-      "*",
-      "_",
-      "`",
-      "> ",
-      "|",
-      "- ",
-      "<script",
-      "<script>",
-      "<b a='<b a=\"",
-      "<b hidden ",
-      "<a@",
-      "&",
-      ". ",
-      "\n",
-      " ",
-      "#",
-      "[[",
-    ];
+    const nasty = ["<", "[", "[a](", "*", "_", "`", "> ", "|", "- ", "&", ". ", "\n", " ", "#", "[["];
     const began = performance.now();
     for (const part of nasty) for (const last of ["", "x"]) plainText(part.repeat(100_000 / part.length) + last);
     assert.ok(performance.now() - began < 3_000, `${performance.now() - began} ms`);

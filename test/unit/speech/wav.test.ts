@@ -3,16 +3,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { GatewayError } from "../../../src/core/errors.ts";
 import {
-  normalisedSamples,
+  normalizedSamples,
   type Pcm,
   parseWav,
   sampleBytes,
   silence,
-  softenEdges,
   wavFile,
   wavHeader,
 } from "../../../src/speech/wav.ts";
-import { largestJump } from "../../support/sound.ts";
 
 function tone(hertz: number, seconds: number, sampleRate = 22_050, phase = 0): Pcm {
   const samples = Int16Array.from({ length: Math.round(seconds * sampleRate) }, (_, i) =>
@@ -109,38 +107,9 @@ describe("sounds that are joined", () => {
       }
   });
 
-  it("have no click: no step is larger than in the sounds themselves", () => {
-    // Both begin and end at their loudest.
-    const first = tone(220, 0.31, 22_050, Math.PI / 2);
-    const second = tone(330, 0.27, 22_050, -Math.PI / 2);
-    const own = Math.max(largestJump(first.samples), largestJump(second.samples));
-    const pause = silence(first, 150);
-    assert.ok(largestJump(parseWav(wavFile([first, pause, second])).samples) > 20_000);
-    const joined = parseWav(wavFile([softenEdges(first), pause, softenEdges(second)]));
-    assert.ok(largestJump(joined.samples) < own + 700, `${largestJump(joined.samples)}, ${own}`);
-    assert.equal(joined.samples.length, first.samples.length + pause.samples.length + second.samples.length);
-    assert.equal(joined.samples[0], 0);
-    assert.equal(joined.samples.at(-1), 0);
-  });
-
-  it("are left alone where they begin and end quietly, or are all but nothing", () => {
-    const quiet = { sampleRate: 22_050, channels: 1, samples: Int16Array.of(5, 20_000, -20_000, -100) };
-    assert.equal(softenEdges(quiet), quiet);
-    const empty = { ...quiet, samples: new Int16Array() };
-    assert.equal(softenEdges(empty), empty);
-    assert.deepEqual(softenEdges({ ...quiet, samples: Int16Array.of(9_000) }).samples, Int16Array.of(9_000));
-  });
-
-  it("keep their channels apart", () => {
-    const samples = Int16Array.from({ length: 2_000 }, (_, i) => (i % 2 === 0 ? 10_000 : -10_000));
-    const soft = softenEdges({ sampleRate: 22_050, channels: 2, samples }).samples;
-    assert.equal(soft[0], 0);
-    assert.ok(soft.every((sample, i) => (i % 2 === 0 ? sample >= 0 : sample <= 0)));
-  });
-
   it("are as loud as can be, but for near silence", () => {
-    assert.deepEqual(normalisedSamples(Float32Array.of(0, 0.25, -0.5)), Int16Array.of(0, 16_384, -32_767));
-    assert.ok(normalisedSamples(Float32Array.of(0, 0.0001)).every((sample) => Math.abs(sample) < 500));
-    assert.equal(normalisedSamples(new Float32Array()).length, 0);
+    assert.deepEqual(normalizedSamples(Float32Array.of(0, 0.25, -0.5)), Int16Array.of(0, 16_384, -32_767));
+    assert.ok(normalizedSamples(Float32Array.of(0, 0.0001)).every((sample) => Math.abs(sample) < 500));
+    assert.equal(normalizedSamples(new Float32Array()).length, 0);
   });
 });

@@ -16,7 +16,7 @@ const cases: readonly (readonly [
   failed?: readonly [key: string, reason: string],
 ])[] = [
   ["waits to be asked", here, "True Idle"],
-  ["ended by itself", { ...here, crashes: [1], lastWords: "killed" }, "True Idle"],
+  ["ended by itself", { ...here, crashes: [1], exitReason: "killed" }, "True Idle"],
   ["runs", { ...here, phase: "ready", choice: voice, pid: 5 }, "True Serving"],
   ["does not answer", { ...here, phase: "ready", choice: voice, silentSince: 1 }, "False NotAnswering"],
   ["starts", { ...here, phase: "starting" }, "False Starting"],
@@ -45,14 +45,16 @@ test("SpeechReady: while a choice is not here, it says what answers in its place
   };
   assert.match(said({}) ?? "", /it is being pulled$/);
   assert.match(said({ phase: "ready", choice: "de_DE-x-low" }) ?? "", /it is being pulled; de_DE-x-low still answers$/);
-  assert.match(said({ standIn: "de_DE-x-low" }) ?? "", /; de_DE-x-low still answers$/);
-  assert.match(said({ standIn: "de_DE-x-low" }, `voice.pull voice/${voice}`) ?? "", /; de_DE-x-low still answers$/);
+  assert.match(said({ fallback: "de_DE-x-low" }) ?? "", /; de_DE-x-low still answers$/);
+  assert.match(said({ fallback: "de_DE-x-low" }, `voice.pull voice/${voice}`) ?? "", /; de_DE-x-low still answers$/);
   assert.equal(said({ ...here, phase: "ready", choice: "de_DE-x-low" }), "synthesis still runs with de_DE-x-low");
+  const change = said({ ...here, phase: "ready", choice: "de_DE-x-low" }, "speech.start speech/synthesis");
+  assert.match(change ?? "", /; de_DE-x-low still answers$/);
 });
 
 test("SpeechReady: an engine that ends again and again says when it starts next", () => {
   const said = (wanted: boolean): string => {
-    const synthesis = { ...here, wanted, lastWords: "killed", crashes: [999_000, 999_500, 999_999] };
+    const synthesis = { ...here, wanted, exitReason: "killed", crashes: [999_000, 999_500, 999_999] };
     const findings = gatewayFindings(statusInput({ document, machine: { synthesis } }));
     const { status, reason, message } = findings.find(({ type }) => type === "SpeechReady") ?? {};
     return `${status} ${reason} ${message}`;
