@@ -141,7 +141,7 @@ export const settingRows = [
     variable: "GATEWAY_MAX_CONNECTIONS",
     fallback: "2048",
     meaning:
-      "Connections open at once. On further ones requests are answered 503 `busy`, but for /livez and /readyz; many more are closed unanswered.",
+      "Connections open at once. For a new one the longest idle one is closed; where all are being answered, further requests get 503 `busy`, except /livez and /readyz.",
   },
   {
     flag: "event-listeners",

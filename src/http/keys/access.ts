@@ -73,9 +73,14 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
 }
 
 function refusalOf(
-  { headers: { host, origin } }: FastifyRequest,
+  { raw, originalUrl, headers: { host, origin } }: FastifyRequest,
   { loopback, allowedHosts, corsOrigins }: AccessOptions,
 ): GatewayError | null {
+  // Which host is meant must have one answer: a proxy in front may have checked the other one.
+  if (!originalUrl.startsWith("/"))
+    return new GatewayError("invalid_request", "the request target is not a path (absolute-form is not supported)");
+  if (raw.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length > 1)
+    return new GatewayError("invalid_request", "the request has more than one Host header");
   // Elsewhere any name may lead here, and what keeps strangers out is the key.
   if (loopback && !isAllowedHost(host, allowedHosts))
     return new GatewayError("forbidden_origin", `this gateway does not answer to the host name ${host ?? "(none)"}`);
