@@ -101,9 +101,8 @@ export const settingRows = [
   {
     flag: "body-limit",
     variable: "GATEWAY_BODY_LIMIT",
-    fallback: "67108864",
-    meaning:
-      "Bytes that a chat's body may have. Other routes take less: the document 4 MiB, what needs no license key 256 KiB, all others 1 MiB.",
+    fallback: "33554432",
+    meaning: "Bytes that a chat's body may have. Other routes take 256 KiB.",
   },
   {
     flag: "header-limit",

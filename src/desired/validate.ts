@@ -6,6 +6,7 @@ import { presetProblem } from "../core/preset-keys.ts";
 import { isPublicLiteral, workerProblem } from "../core/worker-address.ts";
 import { modelFileName } from "../speech/transcription-models.ts";
 import { isVoiceId } from "../speech/voices.ts";
+import { boundProblem, clip, mostTold } from "./bounds.ts";
 import { type DocumentTree, toTree } from "./document.ts";
 
 export interface Problem {
@@ -18,7 +19,14 @@ export interface Problem {
 
 export type Validation =
   | { readonly ok: true; readonly tree: DocumentTree }
-  | { readonly ok: false; readonly problems: readonly Problem[] };
+  | {
+      readonly ok: false;
+      readonly problems: readonly Problem[];
+      /** Problems beyond those. */
+      readonly more: number;
+      /** It was not looked at any further. */
+      readonly isTooLarge: boolean;
+    };
 
 // strict types off: `type: [a, b]` is what the preset's values need.
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, verbose: true });
@@ -34,6 +42,8 @@ const forms: ReadonlyMap<string, string> = new Map([
 ]);
 
 export function validateDocument(value: unknown): Validation {
+  const bound = boundProblem(value);
+  if (bound) return { ok: false, problems: [bound], more: 0, isTooLarge: true };
   const fits = matchesSchema(value);
   const structural = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape).map(toProblem);
   // Also beside a broken key: a person wants to hear of everything at once.
@@ -45,7 +55,9 @@ export function validateDocument(value: unknown): Validation {
     ...speechProblems(value),
   ];
   if (fits && problems.length === 0) return { ok: true, tree: toTree(value) };
-  return { ok: false, problems: withoutRepeats(problems) };
+  const all = withoutRepeats(problems);
+  const told = all.slice(0, mostTold).map((problem) => ({ ...problem, message: clip(problem.message) }));
+  return { ok: false, problems: told, more: all.length - told.length, isTooLarge: false };
 }
 
 /** A model is a string or an object: of a failed `anyOf` only the branch that the value resembles is worth telling. */

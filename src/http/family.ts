@@ -2,7 +2,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../core/errors.ts";
 import { type Dialect, errorHeaders, type Family, renderError } from "./errors.ts";
-import { parseJsonBody } from "./json-body.ts";
+import { parseAnyBody } from "./long-texts.ts";
 
 /** Sets up an encapsulated scope for a family. Families that pass bodies on get them as bytes, unparsed. */
 export function installFamily(app: FastifyInstance, family: Family): void {
@@ -16,13 +16,7 @@ export function installFamily(app: FastifyInstance, family: Family): void {
     app.addContentTypeParser(
       family === "native" ? "*" : ["application/json", "application/merge-patch+json"],
       { parseAs: "buffer" },
-      (_request, body: Buffer, done) => {
-        try {
-          done(null, parseJsonBody(body));
-        } catch (error) {
-          done(error as Error);
-        }
-      },
+      (_request: FastifyRequest, body: Buffer) => parseAnyBody(body),
     );
   }
   if (family === "native") {

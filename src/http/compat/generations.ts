@@ -53,8 +53,8 @@ export function generationRoutes(
       kind === "messages"
         ? { config, errorHandler: (error, request, reply) => sendError("messages", error, request, reply) }
         : { config },
-      (request, reply) => {
-        const read = readRequest(request.body, deps.catalogue);
+      async (request, reply) => {
+        const read = await readRequest(request.body, deps.catalogue);
         const generation = { ...read, stream: streams && read.stream, path: upstream, translator: passThrough(kind) };
         return runGeneration(deps, reply, generation);
       },

@@ -53,7 +53,7 @@ interface Refused {
 function vectorsOf(deps: NativeRoutesDeps, embed: NativeEmbed, reply: FastifyReply): Promise<Vectors | Refused> {
   const model = deps.catalogue.resolve(embed.model);
   const { keepAlive, numCtx, dimensions } = embed;
-  const calls = { keepAlive, contextSize: numCtx, signal: clientLeft(reply) };
+  const calls = { keepAlive, contextSize: numCtx, source: reply.request.body, signal: clientLeft(reply) };
   return withModel(deps, model, calls, async (call) => {
     const beganAt = performance.now();
     if (embed.texts.length === 0) return { ok: true, vectors: [], tokens: 0, beganAt };

@@ -7,6 +7,7 @@ import type { CachedModel } from "../../plan/observed.ts";
 import type { Lease } from "../admission.ts";
 import { askInstance, type EngineAnswer } from "../ask-instance.ts";
 import { type ExchangeDeps, withCause } from "../exchange.ts";
+import { encodeJson } from "../long-texts.ts";
 import { isRefusal } from "../upstream.ts";
 
 export type CallEngine = (path: string, body: object) => Promise<EngineAnswer>;
@@ -15,6 +16,8 @@ export interface EngineCalls {
   readonly keepAlive: KeepAlive;
   /** The context size that the request carries. */
   readonly contextSize: number | undefined;
+  /** The parsed body of the request. */
+  readonly source: unknown;
   /** Aborted when the client left. */
   readonly signal: AbortSignal;
 }
@@ -25,14 +28,14 @@ const attempts = 3;
 export async function withModel<T>(
   deps: ExchangeDeps,
   model: CachedModel,
-  { keepAlive, contextSize, signal }: EngineCalls,
+  { keepAlive, contextSize, source, signal }: EngineCalls,
   use: (call: CallEngine) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const lease = await deps.chatContext.acquire(model, contextSize, signal);
     deps.idle.keep(model.upstreamId, keepAlive);
     try {
-      return await use((path, body) => call(deps, lease, signal, path, Buffer.from(JSON.stringify(body))));
+      return await use((path, body) => call(deps, lease, signal, path, encodeJson(body, source)));
     } catch (error) {
       // Its process ended between our looking and our asking: the next instance is asked.
       if (attempt === attempts || !(error instanceof GatewayError) || !isRefusal(error)) throw error;
