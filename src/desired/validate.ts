@@ -32,6 +32,9 @@ export type Validation =
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, verbose: true });
 const matchesSchema = ajv.compile<DocumentInput>(documentSchema);
 
+/** Violations of the schema that are put into words, of which some may be the same. */
+const mostRead = 100;
+
 /** What a text that breaks a pattern should have been. */
 const forms: ReadonlyMap<string, string> = new Map([
   [modelSchema.properties.id.pattern, "OWNER/NAME:TAG"],
@@ -45,10 +48,10 @@ export function validateDocument(value: unknown): Validation {
   const bound = boundProblem(value);
   if (bound) return { ok: false, problems: [bound], more: 0, isTooLarge: true };
   const fits = matchesSchema(value);
-  const structural = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape).map(toProblem);
+  const errors = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape);
   // Also beside a broken key: a person wants to hear of everything at once.
   const problems = [
-    ...structural,
+    ...errors.slice(0, mostRead).map(toProblem),
     ...modelProblems(value),
     ...aliasProblems(value),
     ...workerProblems(value),
@@ -57,7 +60,12 @@ export function validateDocument(value: unknown): Validation {
   if (fits && problems.length === 0) return { ok: true, tree: toTree(value) };
   const all = withoutRepeats(problems);
   const told = all.slice(0, mostTold).map((problem) => ({ ...problem, message: clip(problem.message) }));
-  return { ok: false, problems: told, more: all.length - told.length, isTooLarge: false };
+  return {
+    ok: false,
+    problems: told,
+    more: all.length - told.length + Math.max(0, errors.length - mostRead),
+    isTooLarge: false,
+  };
 }
 
 /** A model is a string or an object: of a failed `anyOf` only the branch that the value resembles is worth telling. */

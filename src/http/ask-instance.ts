@@ -11,7 +11,7 @@ export interface EngineAnswer {
 export function askInstance(
   upstream: Upstream,
   instance: Instance,
-  request: { readonly path: string; readonly body: Uint8Array | null },
+  request: { readonly path: string; readonly body: readonly Uint8Array[] | null },
   signals: readonly AbortSignal[],
 ): Promise<EngineAnswer> {
   const over = new AbortController();

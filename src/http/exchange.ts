@@ -28,7 +28,8 @@ export interface Translator {
 export interface Generation {
   readonly model: CachedModel;
   readonly path: string;
-  readonly body: Uint8Array;
+  /** In pieces. */
+  readonly body: readonly Uint8Array[];
   /** Whether the engine is asked for a stream. */
   readonly stream: boolean;
   readonly translator: Translator;

@@ -1,6 +1,7 @@
 // What every route family has in common: bodies as bytes where they are passed on, and errors in the family's shape.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../core/errors.ts";
+import { collectBody } from "./collect-body.ts";
 import { type Dialect, errorHeaders, type Family, renderError } from "./errors.ts";
 import { parseAnyBody } from "./long-texts.ts";
 
@@ -8,15 +9,14 @@ import { parseAnyBody } from "./long-texts.ts";
 export function installFamily(app: FastifyInstance, family: Family): void {
   if (family === "compat") {
     app.removeAllContentTypeParsers();
-    app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+    app.addContentTypeParser("application/json", collectBody);
   } else {
     app.removeAllContentTypeParsers();
     // Ollama's own clients send JSON under any type or none; for the gateway's own routes the type is what keeps a
     // web page's plain form post out.
     app.addContentTypeParser(
       family === "native" ? "*" : ["application/json", "application/merge-patch+json"],
-      { parseAs: "buffer" },
-      (_request: FastifyRequest, body: Buffer) => parseAnyBody(body),
+      async (request: FastifyRequest) => parseAnyBody(await collectBody(request)),
     );
   }
   if (family === "native") {

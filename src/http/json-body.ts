@@ -31,8 +31,6 @@ export function parseJsonBody(bytes: Buffer | undefined): unknown {
 
 /** Others have the event loop in between: 60 MB of empty lists took 200 ms. */
 export async function scanInTurns(body: Uint8Array, keys: readonly string[], limits: ScanLimits): Promise<ScanResult> {
-  // It has just been put together from its pieces: 20 ms for 32 MiB.
-  if (body.length > smallBody) await setImmediate();
   const steps = scanSteps(body, keys, limits);
   for (;;) {
     const step = steps.next();

@@ -43,9 +43,11 @@ export async function parseAnyBody(bytes: Buffer): Promise<unknown> {
   take(body.subarray(at));
   if (length > mostBytes)
     throw new GatewayError("body_too_large", `the body has more than ${mostBytes} bytes beside its long texts`);
+  const text = Buffer.concat(parts).toString("utf8");
+  await setImmediate();
   let value: object;
   try {
-    value = JSON.parse(Buffer.concat(parts).toString("utf8")) as object;
+    value = JSON.parse(text) as object;
   } catch {
     throw notJson(body);
   }
@@ -54,11 +56,11 @@ export async function parseAnyBody(bytes: Buffer): Promise<unknown> {
   return value;
 }
 
-/** A value as JSON; the long texts that were taken from `source`, a parsed body, are whole in it. */
-export function encodeJson(value: object, source: unknown): Uint8Array {
+/** A value as JSON, in pieces; the long texts that were left out of `source`, a parsed body, are whole in it. */
+export function encodeJson(value: object, source: unknown): readonly Uint8Array[] {
   const json = JSON.stringify(value);
   const texts = textsOf.get(source as object);
-  if (!texts) return Buffer.from(json);
+  if (!texts) return [Buffer.from(json)];
   const parts: Buffer[] = [];
   let at = 0;
   for (const match of json.matchAll(new RegExp(`(\\\\+)u0001${texts.secret}\\.(\\d+);`, "g"))) {
@@ -67,7 +69,7 @@ export function encodeJson(value: object, source: unknown): Uint8Array {
     parts.push(Buffer.from(json.slice(at, match.index)), escaped(texts.body.subarray(start, end), backslashes.length));
     at = match.index + mark.length;
   }
-  return Buffer.concat([...parts, Buffer.from(json.slice(at))]);
+  return [...parts, Buffer.from(json.slice(at))];
 }
 
 /** Where the plain characters end with which a text begins. */

@@ -26,8 +26,8 @@ export interface Exchange {
 
 export interface UpstreamRequest {
   readonly path: string;
-  /** JSON; null asks with GET. Of the client's own headers none goes along: its key is not for the engine. */
-  readonly body: Uint8Array | null;
+  /** JSON, in pieces; null asks with GET. Of the client's own headers none goes along: its key is not for the engine. */
+  readonly body: readonly Uint8Array[] | null;
   readonly stream: boolean;
 }
 
@@ -108,9 +108,12 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             method: body === null ? "GET" : "POST",
             headers: {
               authorization: `Bearer ${instance.key}`,
-              ...(body === null ? {} : { "content-type": "application/json" }),
+              ...(body === null
+                ? {}
+                : { "content-type": "application/json", "content-length": String(lengthOf(body)) }),
             },
-            body,
+            // Any iterable is taken, whatever its types say.
+            body: (body?.length === 1 ? body[0] : body) as Uint8Array | null,
             // llama-server closes the connection after each stream, whatever its headers say: reusing it fails.
             reset: stream,
           },
@@ -155,6 +158,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     cut: (ids, message) => cutWhere((instance) => ids.includes(instance.id), message),
     close: () => agent.destroy(),
   };
+}
+
+export function lengthOf(body: readonly Uint8Array[]): number {
+  return body.reduce((sum, { length }) => sum + length, 0);
 }
 
 function isStaleConnection(error: Error): boolean {

@@ -84,7 +84,7 @@ async function world(t: TestContext, writeStallMs: number): Promise<World> {
     runGeneration(deps, reply, {
       model: { id: instance.id, upstreamId: instance.id } as CachedModel,
       path: "/v1/chat/completions",
-      body: Buffer.from("{}"),
+      body: [Buffer.from("{}")],
       stream: true,
       translator: passThrough("done"),
     }),

@@ -3,7 +3,7 @@
 import { GatewayError } from "../../core/errors.ts";
 import { type KeepAlive, parseKeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import { type BodyChange, editBody } from "../body-edit.ts";
+import { type BodyChange, editBody, editedParts } from "../body-edit.ts";
 import { type BodyScan, type ScanResult, scanBody } from "../body-scan.ts";
 import { type JsonSpan, readBoolean, readScalar, readString } from "../body-values.ts";
 import type { Catalogue } from "../catalogue.ts";
@@ -12,7 +12,8 @@ import { notJson, scanInTurns, smallBody, withoutMark } from "../json-body.ts";
 export interface CompatRequest {
   readonly model: CachedModel;
   readonly stream: boolean;
-  readonly body: Uint8Array;
+  /** In pieces. */
+  readonly body: readonly Uint8Array[];
   /** Tokens. */
   readonly contextSize?: number;
   readonly keepAlive?: KeepAlive;
@@ -47,7 +48,7 @@ export async function readRequest(
   return {
     model,
     stream: readBoolean(body, stream) ?? false,
-    body: isEmpty(change) ? body : editBody(body, scan, change),
+    body: isEmpty(change) ? [body] : editedParts(body, scan, change),
     ...(contextSize === undefined ? {} : { contextSize }),
     ...(keepAlive === undefined ? {} : { keepAlive }),
   };

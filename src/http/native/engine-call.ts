@@ -51,7 +51,7 @@ async function call(
   lease: Lease,
   signal: AbortSignal,
   path: string,
-  body: Uint8Array,
+  body: readonly Uint8Array[],
 ): Promise<EngineAnswer> {
   try {
     return await askInstance(upstream, lease.instance, { path, body }, [signal, cutOff]);

@@ -15,7 +15,7 @@ const catalogue = {
 
 async function read(text: string): Promise<CompatRequest & { readonly left: string }> {
   const request = await readRequest(Buffer.from(text), catalogue);
-  return { ...request, left: Buffer.from(request.body).toString() };
+  return { ...request, left: Buffer.concat(request.body).toString() };
 }
 
 const id = '"model":"acme/alpha:Q8_0"';
