@@ -101,7 +101,7 @@ export const settingRows = [
   {
     flag: "body-limit",
     variable: "GATEWAY_BODY_LIMIT",
-    fallback: "33554432",
+    fallback: "67108864",
     meaning: "Bytes that a chat's body may have. Other routes take 256 KiB.",
   },
   {

@@ -48,7 +48,7 @@ describe("settings", () => {
       stopGraceMs: 10_000,
       silenceLimitMs: 20_000,
       waitTimeoutMs: 60_000,
-      bodyLimit: 33_554_432,
+      bodyLimit: 67_108_864,
       headerLimit: 16_384,
       headerTimeoutMs: 60_000,
       requestTimeoutMs: 300_000,

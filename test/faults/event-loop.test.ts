@@ -18,7 +18,7 @@ const seconds = Number(process.env["FUZZ_SECONDS"] ?? 12);
 const licenseKey = "loop-key-2b7e151628aed2a6abf7";
 const headers = { "content-type": "application/json", authorization: `Bearer ${licenseKey}` };
 const [kiB, miB] = [1 << 10, 1 << 20] as const;
-const largest = 32 * miB - 100;
+const largest = 64 * miB - 100;
 
 function listOf(unit: string, bytes: number): Buffer {
   return Buffer.concat([
@@ -68,14 +68,14 @@ const documents: readonly (readonly [what: string, method: string, body: string 
 const bodies: readonly (readonly [what: string, body: string | Buffer])[] = [
   ...(["[],", "0,", '"a",', '{"a":0},'] as const).flatMap((unit) => [
     [`1 MiB of ${unit}`, listOf(unit, miB)] as const,
-    [`32 MiB of ${unit}`, listOf(unit, largest)] as const,
+    [`64 MiB of ${unit}`, listOf(unit, largest)] as const,
   ]),
-  ["32 MiB of text", chatOf("word ".repeat(largest / 5 - 40))],
-  ["32 MiB of text for a model that is there", chatOf("word ".repeat(largest / 5 - 40), "alpha")],
-  ["32 MiB of text that is not ASCII", chatOf("é漢".repeat(largest / 5 - 40))],
-  ["32 MiB of quotes in a text", chatOf('"'.repeat(largest / 2 - 80))],
-  ["32 MiB of white space", `{"model":"acme/none:Q8_0"${" ".repeat(largest - 40)}}`],
-  ["32 MiB that are no JSON", `{"model":"${"x".repeat(largest - 40)}`],
+  ["64 MiB of text", chatOf("word ".repeat(largest / 5 - 40))],
+  ["64 MiB of text for a model that is there", chatOf("word ".repeat(largest / 5 - 40), "alpha")],
+  ["64 MiB of text that is not ASCII", chatOf("é漢".repeat(largest / 5 - 40))],
+  ["64 MiB of quotes in a text", chatOf('"'.repeat(largest / 2 - 80))],
+  ["64 MiB of white space", `{"model":"acme/none:Q8_0"${" ".repeat(largest - 40)}}`],
+  ["64 MiB that are no JSON", `{"model":"${"x".repeat(largest - 40)}`],
   [
     "20,000 texts of 400 bytes",
     JSON.stringify({ model: "acme/none:Q8_0", input: Array(20_000).fill("x".repeat(400)) }),

@@ -81,7 +81,7 @@ test("bodies: by what comes in them, and by who may send them", async (t) => {
   );
 
   await t.test("chats and texts to embed take what --body-limit says", () => {
-    const chats = routes.filter(({ bodyLimit }) => bodyLimit === 32 * miB).map(({ url }) => url);
+    const chats = routes.filter(({ bodyLimit }) => bodyLimit === 64 * miB).map(({ url }) => url);
     for (const url of ["/alpha/api/chat", "/api/generate", "/api/embed", "/v1/chat/completions", "/v1/messages"])
       assert.ok(chats.includes(url), url);
     for (const url of chats) assert.doesNotMatch(url, /show|pull|copy|delete|load|desired|audio/);
