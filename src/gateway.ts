@@ -25,6 +25,7 @@ import { keyFileName } from "./http/keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
 import { listen, requireKeys } from "./http/listen.ts";
 import { createOpenAnswers } from "./http/open-answers.ts";
+import { createPromptTurns } from "./http/prompt-turns.ts";
 import { createVoiceFetch } from "./http/speech/fetch-voice.ts";
 import { createSpool } from "./http/speech/spool.ts";
 import { createSpeechUse } from "./http/speech/use.ts";
@@ -165,9 +166,9 @@ async function run({
     now: steadyNow,
     warn,
   });
-  const abandon = (id: string): void => {
-    admission.abandon(id).catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
-  };
+  const told = (id: string, ended: Promise<void>): void =>
+    void ended.catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
+  const abandon = (id: string): void => told(id, admission.abandon(id));
   const upstream = createUpstream({
     probeAfterMs: Math.min(5_000, settings.silenceLimitMs),
     stallMs: settings.workerStallMs,
@@ -180,6 +181,13 @@ async function run({
     // First: whoever asks again at once must not get the same process.
     for (const id of models) abandon(id);
     upstream.cut(models, message);
+  });
+  const prompts = createPromptTurns({
+    enter: admission.enter,
+    onStuck: (model) => {
+      warn("an instance goes on with a prompt whose client left; it is replaced", { model });
+      told(model, admission.unload(model, stopping.signal));
+    },
   });
   const chatContext = createChatContext({ mode: settings.chatContext, catalogue, edits, admission });
   const app: FastifyInstance = buildApp({
@@ -242,6 +250,9 @@ async function run({
       },
       idle,
       upstream,
+      prompts: {
+        enter: (id, bytes, left) => whileOpen(stopping.signal, left, (either) => prompts.enter(id, bytes, either)),
+      },
       chatContext: {
         acquire: (model, size, left) =>
           whileOpen(stopping.signal, left, (either) => chatContext.acquire(model, size, either)),

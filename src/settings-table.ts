@@ -133,7 +133,7 @@ export const settingRows = [
     variable: "GATEWAY_WRITE_STALL",
     fallback: "600",
     meaning:
-      "Seconds that a client may leave unread what it is sent; then its connection is closed and its answer ends.",
+      "Seconds that a client may leave unread what it is sent; then its answer is cut. 3 s while others wait for the model.",
   },
   {
     flag: "max-connections",

@@ -6,7 +6,7 @@ import { GatewayError } from "../core/errors.ts";
 const firstBytes = 64 * 1024;
 
 /** Errors: as the framework's own parsers have them; `invalid_request` where the connection ends before the body does. */
-export function collectBody({ raw, headers, routeOptions: { bodyLimit = 0 } }: FastifyRequest): Promise<Buffer> {
+export function collectBody({ raw, headers, routeOptions: { bodyLimit } }: FastifyRequest): Promise<Buffer> {
   const announced = Number(headers["content-length"] ?? 0);
   return new Promise((resolve, reject) => {
     if (announced > bodyLimit) return reject(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());

@@ -72,6 +72,11 @@ export function encodeJson(value: object, source: unknown): readonly Uint8Array[
   return [...parts, Buffer.from(json.slice(at))];
 }
 
+/** Of a large body what `source` was parsed from; 0: it was none. */
+export function largeBytes(source: unknown): number {
+  return textsOf.get(source as object)?.body.length ?? 0;
+}
+
 /** Where the plain characters end with which a text begins. */
 function headEnd(body: Buffer, from: number): number {
   let i = from;

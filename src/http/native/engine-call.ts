@@ -7,8 +7,9 @@ import type { CachedModel } from "../../plan/observed.ts";
 import type { Lease } from "../admission.ts";
 import { askInstance, type EngineAnswer } from "../ask-instance.ts";
 import { type ExchangeDeps, withCause } from "../exchange.ts";
-import { encodeJson } from "../long-texts.ts";
-import { isRefusal } from "../upstream.ts";
+import { encodeJson, largeBytes } from "../long-texts.ts";
+import type { PromptTurn } from "../prompt-turns.ts";
+import { isRefusal, type UpstreamRequest } from "../upstream.ts";
 
 export type CallEngine = (path: string, body: object) => Promise<EngineAnswer>;
 
@@ -31,18 +32,23 @@ export async function withModel<T>(
   { keepAlive, contextSize, source, signal }: EngineCalls,
   use: (call: CallEngine) => Promise<T>,
 ): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    const lease = await deps.chatContext.acquire(model, contextSize, signal);
-    deps.idle.keep(model.upstreamId, keepAlive);
-    try {
-      return await use((path, body) => call(deps, lease, signal, path, encodeJson(body, source)));
-    } catch (error) {
-      // Its process ended between our looking and our asking: the next instance is asked.
-      if (attempt === attempts || !(error instanceof GatewayError) || !isRefusal(error)) throw error;
-    } finally {
-      lease.release();
+  const turn = await deps.prompts.enter(model.upstreamId, largeBytes(source), signal);
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const lease = await deps.chatContext.acquire(model, contextSize, signal);
+      deps.idle.keep(model.upstreamId, keepAlive);
+      try {
+        return await use((path, body) => call(deps, lease, signal, turn, { path, body: encodeJson(body, source) }));
+      } catch (error) {
+        // Its process ended between our looking and our asking: the next instance is asked.
+        if (attempt === attempts || !(error instanceof GatewayError) || !isRefusal(error)) throw error;
+      } finally {
+        lease.release();
+      }
+      await deps.admission.replace(lease.instance);
     }
-    await deps.admission.replace(lease.instance);
+  } finally {
+    turn?.end();
   }
 }
 
@@ -50,11 +56,14 @@ async function call(
   { upstream, cutOff }: ExchangeDeps,
   lease: Lease,
   signal: AbortSignal,
-  path: string,
-  body: readonly Uint8Array[],
+  turn: PromptTurn | null,
+  request: Pick<UpstreamRequest, "path" | "body">,
 ): Promise<EngineAnswer> {
   try {
-    return await askInstance(upstream, lease.instance, { path, body }, [signal, cutOff]);
+    return await askInstance(upstream, lease.instance, turn ? { ...request, onRead: turn.send(signal) } : request, [
+      signal,
+      cutOff,
+    ]);
   } catch (error) {
     if (cutOff.aborted) throw new GatewayError("shutting_down", "the gateway is stopping");
     throw error instanceof GatewayError ? withCause(error, lease) : error;
