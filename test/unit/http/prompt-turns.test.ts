@@ -7,7 +7,7 @@ import { until } from "../../support/scratch.ts";
 
 const miB = 1 << 20;
 const id = "acme/a:Q8_0";
-const stays = new AbortController().signal;
+const stays = (): AbortSignal => new AbortController().signal;
 
 interface World extends PromptTurns {
   /** Tickets that were taken and not given back. */
@@ -44,14 +44,14 @@ async function taken(turn: Promise<PromptTurn | null>): Promise<PromptTurn> {
 describe("turns of large prompts", () => {
   it("are one at a time, in order; small ones and other models pass", async () => {
     const turns = world();
-    const first = await taken(turns.enter(id, 60 * miB, stays));
-    const second = turns.enter(id, 60 * miB, stays);
-    const third = turns.enter(id, 2 * miB, stays);
-    assert.equal(await turns.enter(id, miB, stays), null);
-    assert.ok(await hasTurn(turns.enter("acme/b:Q8_0", 60 * miB, stays)));
+    const first = await taken(turns.enter(id, 60 * miB, stays()));
+    const second = turns.enter(id, 60 * miB, stays());
+    const third = turns.enter(id, 2 * miB, stays());
+    assert.equal(await turns.enter(id, miB, stays()), null);
+    assert.ok(await hasTurn(turns.enter("acme/b:Q8_0", 60 * miB, stays())));
     assert.equal(await hasTurn(second), false);
     assert.equal(turns.tickets(), 2);
-    first.send(stays)();
+    first.send(stays())();
     assert.equal(await hasTurn(second), true);
     assert.equal(await hasTurn(third), false);
     (await taken(second)).end();
@@ -61,21 +61,21 @@ describe("turns of large prompts", () => {
 
   it("are shared by as many as are small enough together", async () => {
     const turns = world();
-    const asked = Array.from({ length: 5 }, () => turns.enter(id, 4 * miB, stays));
+    const asked = Array.from({ length: 5 }, () => turns.enter(id, 4 * miB, stays()));
     assert.deepEqual(await Promise.all(asked.map(hasTurn)), [true, true, true, true, false]);
-    const over = (await taken(asked[1] ?? Promise.resolve(null))).send(stays);
+    const over = (await taken(asked[1] ?? Promise.resolve(null))).send(stays());
     over();
     over();
     assert.equal(await hasTurn(asked[4] ?? Promise.resolve(null)), true);
-    assert.equal(await hasTurn(turns.enter(id, 4 * miB, stays)), false, "the second call frees nothing");
+    assert.equal(await hasTurn(turns.enter(id, 4 * miB, stays())), false, "the second call frees nothing");
   });
 
   it("are left without a trace by who waits", async () => {
     const turns = world();
-    const first = await taken(turns.enter(id, 60 * miB, stays));
+    const first = await taken(turns.enter(id, 60 * miB, stays()));
     const leaver = new AbortController();
     const second = turns.enter(id, 60 * miB, leaver.signal);
-    const third = turns.enter(id, 60 * miB, stays);
+    const third = turns.enter(id, 60 * miB, stays());
     leaver.abort();
     await assert.rejects(second, { code: "cancelled" });
     first.end();
@@ -93,7 +93,7 @@ describe("turns of large prompts", () => {
     first.end();
     await new Promise((resolve) => setTimeout(resolve, 60));
     assert.deepEqual(turns.stuck, [], "nobody waits");
-    const second = turns.enter(id, 60 * miB, stays);
+    const second = turns.enter(id, 60 * miB, stays());
     assert.equal(await hasTurn(second), false);
     await until("it is told", () => turns.stuck.length > 0);
     assert.equal(turns.stuck[0], id);
@@ -108,7 +108,7 @@ describe("turns of large prompts", () => {
     const turns = world();
     const leaver = new AbortController();
     const asked = Array.from({ length: 9 }, () => turns.enter(id, 60 * miB, leaver.signal));
-    await assert.rejects(turns.enter(id, 60 * miB, stays), { code: "busy" });
+    await assert.rejects(turns.enter(id, 60 * miB, stays()), { code: "busy" });
     leaver.abort();
     await Promise.allSettled(asked);
     assert.equal(turns.tickets(), 0);
