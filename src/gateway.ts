@@ -25,7 +25,7 @@ import { keyFileName } from "./http/keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
 import { listen, requireKeys } from "./http/listen.ts";
 import { createOpenAnswers } from "./http/open-answers.ts";
-import { createPromptTurns } from "./http/prompt-turns.ts";
+import { createPromptQueue } from "./http/prompt-queue.ts";
 import { createVoiceFetch } from "./http/speech/fetch-voice.ts";
 import { createSpool } from "./http/speech/spool.ts";
 import { createSpeechUse } from "./http/speech/use.ts";
@@ -182,10 +182,10 @@ async function run({
     for (const id of models) abandon(id);
     upstream.cut(models, message);
   });
-  const prompts = createPromptTurns({
+  const prompts = createPromptQueue({
     enter: admission.enter,
     onStuck: (model) => {
-      warn("an instance goes on with a prompt whose client left; it is replaced", { model });
+      warn("instance replaced: still busy with a prompt whose client left", { model });
       told(model, admission.unload(model, stopping.signal));
     },
   });

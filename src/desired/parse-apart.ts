@@ -1,5 +1,5 @@
-// Parses gateway.yaml beside the event loop, which serves requests meanwhile: the largest file takes 100 ms, one that is meant
-// to be slow 2 s. A small one is not worth a thread's start.
+// Parses gateway.yaml in a thread, as the event loop serves requests: the largest file takes 100 ms, a hostile one 2 s.
+// A small file is parsed here, faster than a thread starts.
 import { Worker } from "node:worker_threads";
 import { clip } from "./bounds.ts";
 import { type Parsed, parseSource } from "./parse.ts";

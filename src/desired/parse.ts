@@ -32,17 +32,18 @@ export type Parsed =
       readonly more: number;
     };
 
-/** Of maps and lists in each other. A document has five; at thousands the parser's recursion ends the whole process. */
+/** Nesting of maps and lists. A document has five levels; `{` 100,000 times ended the process in the parser's recursion. */
 const mostLevels = 50;
-/** Keys are compared with each other: 2,000 of one map, as many of the document as it may have. */
+/** Comparisons of keys, each of a map with each other: 2,000 keys. */
 const mostComparisons = 2_000_000;
 
 export function parseSource(text: string): Parsed {
   const lineCounter = new LineCounter();
-  const failed = (message: string, offset = 0): Parsed => {
-    const { line, col } = lineCounter.linePos(offset);
-    return { ok: false, problems: [{ line, column: col, path: "", message: clip(message) }], more: 0 };
-  };
+  const failed = (message: string): Parsed => ({
+    ok: false,
+    problems: [{ line: 1, column: 1, path: "", message: clip(message) }],
+    more: 0,
+  });
   if (text.length > documentBounds.bytes) return failed(tooLong);
   let comparisons = 0;
   try {
@@ -76,7 +77,7 @@ export function parseSource(text: string): Parsed {
   }
 }
 
-/** Without recursion, as that is what it guards against. */
+/** Without recursion, which it guards against. */
 function isDeeper(token: CST.Token, most: number): boolean {
   let level: readonly CST.Token[] = [token];
   for (let depth = 0; level.length > 0; depth++) {

@@ -24,7 +24,7 @@ export type Validation =
       readonly problems: readonly Problem[];
       /** Problems beyond those. */
       readonly more: number;
-      /** It was not looked at any further. */
+      /** It exceeds a bound, and was not validated. */
       readonly isTooLarge: boolean;
     };
 
@@ -32,7 +32,7 @@ export type Validation =
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, verbose: true });
 const matchesSchema = ajv.compile<DocumentInput>(documentSchema);
 
-/** Violations of the schema that are put into words, of which some may be the same. */
+/** Violations of the schema that are described; some of them may be the same. */
 const mostRead = 100;
 
 /** What a text that breaks a pattern should have been. */

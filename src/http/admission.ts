@@ -46,7 +46,7 @@ export interface Admission extends Drainer {
   /** Answers in flight, by model. */
   inFlight(): ReadonlyMap<string, number>;
   waiting(): readonly Waiting[];
-  /** Whether an answer of this process keeps others waiting, here or in the process: for it, or for the place of some model. */
+  /** Whether requests wait for this process, here or in it, or for the place of some model. */
   keepsWaiting(instance: Instance): boolean;
   /** Models whose last load failed. */
   failing(): ReadonlyMap<string, FailingLoad>;

@@ -9,7 +9,7 @@ declare module "fastify" {
   }
 }
 
-/** Parsed within 15 ms whatever is in it, as anybody may send it: forty pages of a text to speak, or 500 models. */
+/** Parsed within 15 ms whatever it contains, as no license key is needed: forty pages of text to speak, or 500 models. */
 const small = documentBounds.bytes;
 
 /** `chat`: bytes that a chat may have, which no other body may have more of. */

@@ -1,4 +1,4 @@
-// The bytes of a request's body, put in their place as they come: put together at the end, 32 MiB blocked the event loop for 30 ms.
+// Collects a request's body in one buffer as it arrives: concatenated at the end, 32 MiB blocked the event loop for 30 ms.
 import { errorCodes, type FastifyRequest } from "fastify";
 import { GatewayError } from "../core/errors.ts";
 

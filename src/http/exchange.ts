@@ -8,7 +8,7 @@ import type { Admission, Lease } from "./admission.ts";
 import type { ChatContext, SizedLease } from "./chat-context.ts";
 import { type Dialect, errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "./errors.ts";
 import type { IdleUnload } from "./idle.ts";
-import type { PromptTurn, PromptTurns } from "./prompt-turns.ts";
+import type { PromptPermit, PromptQueue } from "./prompt-queue.ts";
 import { createRawReply, type RawReply } from "./raw-reply.ts";
 import { isRefusal, lengthOf, type Upstream } from "./upstream.ts";
 
@@ -44,7 +44,7 @@ export interface ExchangeDeps {
   readonly admission: Admission;
   readonly upstream: Upstream;
   readonly chatContext: ChatContext;
-  readonly prompts: PromptTurns;
+  readonly prompts: PromptQueue;
   readonly idle: IdleUnload;
   /** The gateway stops: answers still in flight end in an error frame. */
   readonly cutOff: AbortSignal;
@@ -63,10 +63,10 @@ const attempts = 3;
 const firstTickMs = 5_000;
 const defaultTickMs = 12_000;
 
-/** Short, as it begins when the kernel's buffers are full: by then a client has not read for long. */
+/** Short: it begins when the kernel's buffers are full, which takes a client that has not read for long. */
 const defaultUnreadMs = 3_000;
-/** ms between two looks whether the client reads its answer. */
-const lookAtReadersMs = 500;
+/** ms between two checks whether the client reads its answer. */
+const checkReadersMs = 500;
 
 /** Takes the reply over from Fastify; resolves when the answer is through, whichever way. */
 export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, generation: Generation): Promise<void> {
@@ -76,15 +76,15 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   raw.onLeave(() => left.abort());
   const waiting = tickWhileWaiting(raw, generation, deps.tickMs ?? defaultTickMs);
   let lease: SizedLease | null = null;
-  let turn: PromptTurn | null = null;
+  let permit: PromptPermit | null = null;
   try {
-    turn = await deps.prompts.enter(generation.model.upstreamId, lengthOf(generation.body), left.signal);
+    permit = await deps.prompts.enter(generation.model.upstreamId, lengthOf(generation.body), left.signal);
     for (let attempt = 1; ; attempt++) {
       lease = await deps.chatContext.acquire(generation.model, generation.contextSize, left.signal);
       deps.idle.keep(generation.model.upstreamId, generation.keepAlive ?? { kind: "default" });
       const { contextSize } = lease;
       const headers = contextSize === null ? {} : { "x-context-size": String(contextSize) };
-      const outcome = await exchange(deps, lease, raw, left.signal, generation, turn, headers, waiting);
+      const outcome = await exchange(deps, lease, raw, left.signal, generation, permit, headers, waiting);
       if (outcome === "done") return;
       // Its process ended between our looking and our asking: nothing was answered, so the next instance is asked.
       lease.release();
@@ -100,7 +100,7 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   } finally {
     waiting.over();
     lease?.release();
-    turn?.end();
+    permit?.end();
   }
 }
 
@@ -127,7 +127,7 @@ function exchange(
   raw: RawReply,
   left: AbortSignal,
   generation: Generation,
-  turn: PromptTurn | null,
+  permit: PromptPermit | null,
   headers: Readonly<Record<string, string>>,
   waiting: Waiting,
 ): Promise<"done" | "refused"> {
@@ -141,7 +141,7 @@ function exchange(
       over.abort();
       resolve(outcome);
     };
-    const request = turn ? { ...generation, onRead: turn.send(left) } : generation;
+    const request = permit ? { ...generation, onRead: permit.send(left) } : generation;
     const current = upstream.send(lease.instance, request, {
       start: (code, answered) => {
         status = code;
@@ -172,16 +172,16 @@ function exchange(
       },
     });
     raw.onDrain(() => current.resume());
-    const look = setInterval(
+    const check = setInterval(
       () => {
         if (raw.unreadMs() < unreadMs || !admission.keepsWaiting(lease.instance)) return;
-        const message = `its client read nothing for ${unreadMs / 1000} s while others waited`;
+        const message = `the answer was cut: its client read nothing for ${unreadMs / 1000} s while others waited`;
         onFailure(new GatewayError("cancelled", message), lease.instance.id);
         raw.drop();
       },
-      Math.min(lookAtReadersMs, unreadMs),
+      Math.min(checkReadersMs, unreadMs),
     ).unref();
-    over.signal.addEventListener("abort", () => clearInterval(look), { once: true });
+    over.signal.addEventListener("abort", () => clearInterval(check), { once: true });
     const onCutOff = (): void => {
       fail(raw, translator, new GatewayError("shutting_down", "the gateway is stopping"));
       current.abort();

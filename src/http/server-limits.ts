@@ -94,7 +94,7 @@ const refusals: ReadonlyMap<string, readonly [status: string, message: string]> 
   ],
 ]);
 
-/** Tells how many answers a connection waits for, at each change; several where a client asks on before it has the first. */
+/** Reports the number of answers that a connection waits for, at each change; several where a client pipelines requests. */
 function followAnswers(server: Server, tell: (socket: Socket, count: number) => void): void {
   const counts = new WeakMap<Socket, number>();
   server.prependListener("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
@@ -122,15 +122,15 @@ export function limitSilence(server: Server, writeStallMs: number): void {
 
 /** ms between two lines about connections that were refused. */
 const toldEveryMs = 60_000;
-/** Connections beyond the limit that may ask their one question at the same time. */
-const toldApart = 64;
-/** ms that such a connection has for it. */
+/** Connections beyond the limit, each for one request. */
+const mostSurplus = 64;
+/** ms that such a connection may stay open. */
 const surplusMs = 5_000;
 
 /**
- * File descriptors are needed for the engines and the models, too. Beyond the limit the connection that has been idle longest
- * is closed for a new one: 3,000 silent ones kept /livez out. Where all are being answered, a further one hears why it is not.
- * Call before the routes are there.
+ * File descriptors are needed for the engines and the models, too. Beyond the limit the longest idle connection is closed for a
+ * new one: 3,000 silent connections kept /livez out. Where all of them are busy, a new one gets an error. Call before the
+ * routes are registered.
  */
 export function limitConnections(
   app: FastifyInstance,
@@ -139,7 +139,7 @@ export function limitConnections(
 ): void {
   const { server } = app;
   const open = new Set<Socket>();
-  /** The part of those on which nothing is asked, the one that has been so longest first. */
+  /** Those of them without a request, the longest idle first. */
   const idle = new Set<Socket>();
   /** Beyond the limit. */
   const surplus = new Set<Socket>();
@@ -175,7 +175,7 @@ export function limitConnections(
       return;
     }
     refuse();
-    if (surplus.size >= toldApart) endFirst(surplus);
+    if (surplus.size >= mostSurplus) endFirst(surplus);
     surplus.add(socket);
     const timer = setTimeout(() => socket.destroy(), surplusMs);
     timer.unref();

@@ -30,10 +30,7 @@ export interface UpstreamRequest {
   /** JSON, in pieces; null asks with GET. Of the client's own headers none goes along: its key is not for the engine. */
   readonly body: readonly Uint8Array[] | null;
   readonly stream: boolean;
-  /**
-   * Called once, when the engine begins to answer or has done with the request. It reads a prompt to its end also where
-   * nobody waits for the answer any more.
-   */
+  /** Called when the engine begins to answer, or has closed the connection: it reads a prompt to its end after its client left. */
   readonly onRead?: () => void;
 }
 
@@ -109,7 +106,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
       function read(): void {
         onRead?.();
-        // Nobody waits for what it says.
+        // The client left before.
         if (over) void own?.client.destroy();
       }
 
@@ -186,10 +183,7 @@ export function lengthOf(body: readonly Uint8Array[]): number {
   return body.reduce((sum, { length }) => sum + length, 0);
 }
 
-/**
- * A connection of which our half can be closed: by that the engine knows that the client left, and by its own half, which it
- * closes then, we know that it has done.
- */
+/** A connection of which we can close our half: the engine takes that for a client that left, and closes its own when it has finished. */
 function openOwn(origin: string): { readonly client: Client; leave(): void } {
   let socket: Socket | null = null;
   const connect = buildConnector({ timeout: 5_000 });

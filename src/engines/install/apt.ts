@@ -108,7 +108,7 @@ export function aptConfiguration(architecture: string): string {
     `APT::Architectures { "${architecture}"; };`,
     'APT::Install-Recommends "false";',
     'APT::Install-Suggests "false";',
-    // A system may have been told to accept unsigned lists and packages; the engine runs with the gateway's rights.
+    // The system may accept unsigned lists and packages; the engine runs with the gateway's rights.
     'APT::Get::AllowUnauthenticated "false";',
     'Acquire::AllowInsecureRepositories "false";',
     'Acquire::AllowWeakRepositories "false";',

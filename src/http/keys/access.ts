@@ -76,7 +76,7 @@ function refusalOf(
   { raw, originalUrl, headers: { host, origin } }: FastifyRequest,
   { loopback, allowedHosts, corsOrigins }: AccessOptions,
 ): GatewayError | null {
-  // Which host is meant must have one answer: a proxy in front may have checked the other one.
+  // The request must name one host: a proxy in front may have checked the other one.
   if (!originalUrl.startsWith("/"))
     return new GatewayError("invalid_request", "the request target is not a path (absolute-form is not supported)");
   if (raw.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length > 1)

@@ -8,7 +8,7 @@ import type { Lease } from "../admission.ts";
 import { askInstance, type EngineAnswer } from "../ask-instance.ts";
 import { type ExchangeDeps, withCause } from "../exchange.ts";
 import { encodeJson, largeBytes } from "../long-texts.ts";
-import type { PromptTurn } from "../prompt-turns.ts";
+import type { PromptPermit } from "../prompt-queue.ts";
 import { isRefusal, type UpstreamRequest } from "../upstream.ts";
 
 export type CallEngine = (path: string, body: object) => Promise<EngineAnswer>;
@@ -32,13 +32,13 @@ export async function withModel<T>(
   { keepAlive, contextSize, source, signal }: EngineCalls,
   use: (call: CallEngine) => Promise<T>,
 ): Promise<T> {
-  const turn = await deps.prompts.enter(model.upstreamId, largeBytes(source), signal);
+  const permit = await deps.prompts.enter(model.upstreamId, largeBytes(source), signal);
   try {
     for (let attempt = 1; ; attempt++) {
       const lease = await deps.chatContext.acquire(model, contextSize, signal);
       deps.idle.keep(model.upstreamId, keepAlive);
       try {
-        return await use((path, body) => call(deps, lease, signal, turn, { path, body: encodeJson(body, source) }));
+        return await use((path, body) => call(deps, lease, signal, permit, { path, body: encodeJson(body, source) }));
       } catch (error) {
         // Its process ended between our looking and our asking: the next instance is asked.
         if (attempt === attempts || !(error instanceof GatewayError) || !isRefusal(error)) throw error;
@@ -48,7 +48,7 @@ export async function withModel<T>(
       await deps.admission.replace(lease.instance);
     }
   } finally {
-    turn?.end();
+    permit?.end();
   }
 }
 
@@ -56,11 +56,11 @@ async function call(
   { upstream, cutOff }: ExchangeDeps,
   lease: Lease,
   signal: AbortSignal,
-  turn: PromptTurn | null,
+  permit: PromptPermit | null,
   request: Pick<UpstreamRequest, "path" | "body">,
 ): Promise<EngineAnswer> {
   try {
-    return await askInstance(upstream, lease.instance, turn ? { ...request, onRead: turn.send(signal) } : request, [
+    return await askInstance(upstream, lease.instance, permit ? { ...request, onRead: permit.send(signal) } : request, [
       signal,
       cutOff,
     ]);

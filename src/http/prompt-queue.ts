@@ -1,28 +1,28 @@
-// Large prompts take turns, by model. The engine reads a prompt in a thread that nothing can stop: 64 MB take 6 s and 2 GB of
-// memory, and eight at once kept everybody else waiting for a minute. Small prompts pass them. A turn ends when the engine
-// begins to answer, or has done with a prompt whose client left.
+// Limits the bytes of large prompts that one model reads at once. The engine reads a prompt in a thread that cannot be canceled:
+// 64 MB take 6 s and 2 GB of memory, and eight at once delayed all other requests by a minute. Small prompts pass. A permit ends
+// when the engine begins to answer, or has closed the connection of a client that left.
 import { GatewayError } from "../core/errors.ts";
 import type { Ticket, WaitReason } from "./waiting.ts";
 
-export interface PromptTurn {
-  /** It is sent; call the result when the engine has read it. `left`: aborted when the client left. */
+export interface PromptPermit {
+  /** The prompt is sent; call the result when the engine has read it. `left`: aborted when the client left. */
   send(left: AbortSignal): () => void;
-  /** Ends the turn of a prompt that was not sent. */
+  /** Ends the permit of a prompt that was not sent. */
   end(): void;
 }
 
-export interface PromptTurns {
+export interface PromptQueue {
   /** Resolves when the prompt may be sent to the model's process; null: it is small. Errors: `busy`, `cancelled`. */
-  enter(id: string, bytes: number, signal: AbortSignal): Promise<PromptTurn | null>;
+  enter(id: string, bytes: number, signal: AbortSignal): Promise<PromptPermit | null>;
 }
 
-/** Bytes of a prompt that need not wait for others. */
+/** Bytes of a prompt that needs no permit. */
 const smallPrompt = 1 << 20;
-/** Bytes of larger ones that the engine reads at once; one of more is read alone. */
+/** Bytes of permits at once; a larger prompt is read alone. */
 const mostAtOnce = 16 << 20;
-/** Bytes of those that wait: they lie in this process's memory. */
+/** Bytes that wait in this process's memory. */
 const mostWaiting = 512 << 20;
-/** ms for which the engine may go on with what nobody waits for, while other large prompts wait. */
+/** ms that the engine may spend on a prompt whose client left while other large prompts wait. */
 const defaultLeftMs = 60_000;
 
 interface Queue {
@@ -30,12 +30,12 @@ interface Queue {
   readonly waiting: { readonly bytes: number; readonly begin: () => void }[];
 }
 
-export function createPromptTurns(options: {
+export function createPromptQueue(options: {
   readonly enter: (id: string, reason: WaitReason) => Ticket;
-  /** The model's process does not come to an end with a prompt whose client left. */
+  /** The instance is still busy with a prompt whose client left long ago. */
   readonly onStuck: (id: string) => void;
   readonly leftMs?: number;
-}): PromptTurns {
+}): PromptQueue {
   const queues = new Map<string, Queue>();
 
   function advance(id: string, queue: Queue): void {
@@ -48,7 +48,7 @@ export function createPromptTurns(options: {
     if (queue.bytes === 0) queues.delete(id);
   }
 
-  function begun(id: string, queue: Queue, bytes: number): PromptTurn {
+  function begun(id: string, queue: Queue, bytes: number): PromptPermit {
     let timer: NodeJS.Timeout | undefined;
     let isSent = false;
     let isOver = false;
