@@ -111,8 +111,9 @@ test("no document and no body blocks the event loop", { timeout: (seconds + 200)
   for (const [what, body] of bodies)
     for (const path of ["/v1/chat/completions", "/api/chat", "/api/embed"])
       await measured(`${path}: ${what}`, () => send("POST", path, body));
+  // One that is refused unread may end with its connection before its answer is read.
   for (const [what, method, body] of documents)
-    await measured(`${method} ${what}`, () => send(method, "/api/desired?dryRun=true", body));
+    await measured(`${method} ${what}`, () => send(method, "/api/desired?dryRun=true", body).catch(() => null));
   const source = async (): Promise<string> =>
     JSON.stringify((JSON.parse((await send("GET", "/status", null)).text) as { source: object }).source);
   for (const [what, text] of files) {
