@@ -170,7 +170,7 @@ export const documentSchema = {
     models: {
       type: "array",
       description: "The models to have: missing ones are pulled.",
-      maxItems: 2000,
+      maxItems: 500,
       items: { anyOf: [modelIdSchema, modelSchema] },
     },
     prune: {

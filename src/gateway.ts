@@ -14,6 +14,7 @@ import { writeFirstDocument } from "./gateway/first-start.ts";
 import { unlessDiskRefuses } from "./gateway/kept.ts";
 import { removeLeftoverPartials } from "./gateway/leftover-partials.ts";
 import { shutDown } from "./gateway/shut-down.ts";
+import { watchCache } from "./gateway/watch-cache.ts";
 import { buildApp } from "./http/app.ts";
 import { createCatalogue } from "./http/catalogue.ts";
 import { createChatContext } from "./http/chat-context.ts";
@@ -26,13 +27,13 @@ import { keyFileName } from "./http/keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "./http/keys/license-keys.ts";
 import { listen, requireFreePort, requireKeys } from "./http/listen.ts";
 import { createOpenAnswers } from "./http/open-answers.ts";
+import { createPromptQueue } from "./http/prompt-queue.ts";
 import { createVoiceFetch } from "./http/speech/fetch-voice.ts";
 import { createSpeechTurns } from "./http/speech/turns.ts";
 import { createUpstream } from "./http/upstream.ts";
 import { whileOpen } from "./http/while-open.ts";
 import { lockState, requireUnlocked, type StateLock } from "./lock.ts";
 import { isDocumentFile } from "./observe/document-files.ts";
-import { watchFiles, watchPlace } from "./observe/file-watch.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { plan } from "./plan/plan.ts";
 import type { Settings } from "./settings.ts";
@@ -62,9 +63,6 @@ export interface GatewayOptions {
 
 /** Filesystems without events: how often gateway.yaml is looked at anyway. */
 const filePollMs = 2_000;
-
-/** Interval of the checks of the document's model files and sources. */
-const fileCheckMs = 1_000;
 
 /** How often the state folder is looked after, and whether the model cache is in its place. */
 const stateLookMs = 2_000;
@@ -162,9 +160,9 @@ async function run({
     now: steadyNow,
     warn,
   });
-  const abandon = (id: string): void => {
-    admission.abandon(id).catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
-  };
+  const told = (id: string, ended: Promise<void>): void =>
+    void ended.catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
+  const abandon = (id: string): void => told(id, admission.abandon(id));
   const upstream = createUpstream({
     probeAfterMs: Math.min(5_000, settings.silenceLimitMs),
     stallMs: settings.workerStallMs,
@@ -177,6 +175,13 @@ async function run({
     // First: whoever asks again at once must not get the same process.
     for (const id of models) abandon(id);
     upstream.cut(models, message);
+  });
+  const prompts = createPromptQueue({
+    enter: admission.enter,
+    onStuck: (model) => {
+      warn("instance replaced: still busy with a prompt whose client left", { model });
+      told(model, admission.unload(model, stopping.signal));
+    },
   });
   const chatContext = createChatContext({ mode: settings.chatContext, catalogue, edits, admission });
   const app: FastifyInstance = buildApp({
@@ -246,6 +251,9 @@ async function run({
       },
       idle,
       upstream,
+      prompts: {
+        enter: (id, bytes, left) => whileOpen(stopping.signal, left, (either) => prompts.enter(id, bytes, either)),
+      },
       chatContext: {
         acquire: (model, size, left) =>
           whileOpen(stopping.signal, left, (either) => chatContext.acquire(model, size, either)),
@@ -295,16 +303,7 @@ async function run({
     await files.check();
     await core.stateFolder.look();
     core.stateFolder.start(stateLookMs);
-    const watches = [
-      watchPlace(settings.cacheDir, stateLookMs, () => loop.wake("model cache")),
-      watchFiles({
-        everyMs: fileCheckMs,
-        last: loop.last,
-        onModel: () => loop.wake("model files"),
-        onSource: loop.retry,
-      }),
-    ];
-    stopWatching = () => watches.forEach((end) => end());
+    stopWatching = watchCache(settings.cacheDir, loop);
     await removeLeftoverPartials(settings.cacheDir, core, logger);
     store.onChange(() => void removeLeftoverPartials(settings.cacheDir, core, logger));
     loop.start();

@@ -109,8 +109,7 @@ export const settingRows = [
     flag: "body-limit",
     variable: "GATEWAY_BODY_LIMIT",
     fallback: "67108864",
-    meaning:
-      "Bytes that a chat's body may have. Other routes take less: the document 4 MiB, what needs no license key 256 KiB, all others 1 MiB.",
+    meaning: "Bytes that a chat's body may have. Other routes take 256 KiB.",
   },
   {
     flag: "header-limit",
@@ -141,14 +140,14 @@ export const settingRows = [
     variable: "GATEWAY_WRITE_STALL",
     fallback: "600",
     meaning:
-      "Seconds that a client may leave unread what it is sent; then its connection is closed and its answer ends.",
+      "Seconds that a client may leave unread what it is sent; then its answer is cut. 3 s while others wait for the model.",
   },
   {
     flag: "max-connections",
     variable: "GATEWAY_MAX_CONNECTIONS",
     fallback: "2048",
     meaning:
-      "Connections open at once. On further ones requests are answered 503 `busy`, but for /livez and /readyz; many more are closed unanswered.",
+      "Connections open at once. For a new one the longest idle one is closed; where all are being answered, further requests get 503 `busy`, except /livez and /readyz.",
   },
   {
     flag: "event-listeners",

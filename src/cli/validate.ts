@@ -18,5 +18,6 @@ export async function validateCommand([path = ""]: readonly string[], presetAllo
   }
   for (const { line, column, path: key, message } of parsed.problems)
     console.error(`${path}:${line}:${column}: ${key ? `${key}: ` : ""}${message}`);
+  if (parsed.more > 0) console.error(`${path}: and ${parsed.more} more problems`);
   return 1;
 }

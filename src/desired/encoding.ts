@@ -5,7 +5,7 @@ import { type Parsed, parseSource, type SourceProblem } from "./parse.ts";
 /** As {@link parseSource}; bytes that are no UTF-8 are a problem that names their encoding. */
 export function parseBytes(bytes: Buffer, presetAllow: PresetAllow = noneAllowed): Parsed {
   const problem = encodingProblem(bytes);
-  return problem ? { ok: false, problems: [problem] } : parseSource(bytes.toString("utf8"), presetAllow);
+  return problem ? { ok: false, problems: [problem], more: 0 } : parseSource(bytes.toString("utf8"), presetAllow);
 }
 
 function encodingProblem(bytes: Buffer): SourceProblem | null {

@@ -1,13 +1,15 @@
 // gateway.yaml as a source of the document: watches it, applies what its author changed, says what is wrong with it.
 // A broken, half-written, vanished or unreadable file changes nothing.
 import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
-import type { PresetAllow } from "../core/preset-keys.ts";
+import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { readBytesIfPresent } from "./atomic-file.ts";
-import { parseBytes } from "./encoding.ts";
-import type { SourceStatus } from "./parse.ts";
+import { documentBounds, tooLong } from "./bounds.ts";
+import type { Parsed, SourceStatus } from "./parse.ts";
+import { parseApart } from "./parse-apart.ts";
 import type { DesiredStore } from "./store.ts";
 
 export interface FileSource {
@@ -66,6 +68,15 @@ export async function watchFileSource(options: {
 
   async function read(): Promise<Content | null> {
     try {
+      const size = await stat(path).then(
+        (entry) => entry.size,
+        () => 0,
+      );
+      if (size > documentBounds.bytes) {
+        seenHash = null;
+        reportWrong({ problems: [{ line: 1, column: 1, path: "", message: tooLong }], more: 0 });
+        return null;
+      }
       const bytes = await readBytesIfPresent(path);
       if (bytes !== null) return { bytes, hash: createHash("sha256").update(bytes).digest("hex") };
       seenHash = null;
@@ -90,7 +101,7 @@ export async function watchFileSource(options: {
 
   async function apply({ bytes, hash }: Content): Promise<void> {
     if (hash === seenHash) return;
-    const parsed = parseBytes(bytes, options.presetAllow);
+    const parsed = await parseApart(bytes, options.presetAllow ?? noneAllowed);
     if (parsed.ok) {
       await options.store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`);
       seenHash = hash;
@@ -98,15 +109,19 @@ export async function watchFileSource(options: {
       return;
     }
     seenHash = hash;
-    const [first] = parsed.problems;
-    const more = parsed.problems.length > 1 ? ` (and ${parsed.problems.length - 1} more)` : "";
+    reportWrong(parsed);
+  }
+
+  function reportWrong({ problems, more }: Omit<Parsed & { ok: false }, "ok">): void {
+    const [first] = problems;
+    const others = problems.length - 1 + more;
     const where = first ? `${path}:${first.line}:${first.column}` : path;
     const what = first ? `${first.path ? `${first.path}: ` : ""}${first.message}` : "unreadable";
     report({
       valid: false,
       reason: "ParseError",
-      message: `${where}: ${what}${more}; the last good document stays`,
-      problems: parsed.problems,
+      message: `${where}: ${what}${others > 0 ? ` (and ${others} more)` : ""}; the last good document stays`,
+      problems,
     });
   }
 

@@ -5,6 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type Json, type JsonObject, listChanges } from "../core/merge-patch.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { readJsonState } from "./atomic-file.ts";
+import { boundProblem, clip } from "./bounds.ts";
 import {
   type Desired,
   type DesiredState,
@@ -22,7 +23,7 @@ import { requireFromFile } from "./file-only.ts";
 import { formatPath } from "./parse.ts";
 import { describe, type FieldOwner, readSaved, readTree, type Saved, startingFrom } from "./saved.ts";
 import { plainStateFiles, type StateFiles } from "./state-folder.ts";
-import { type Problem, validateDocument } from "./validate.ts";
+import { type Validation, validateDocument } from "./validate.ts";
 
 /** A field in which the document differs from the file as it was last applied. */
 export interface FieldDifference {
@@ -164,9 +165,12 @@ export async function openDesiredStore(options: {
   }
 
   function resolve(change: DocumentChange): DocumentTree {
+    // Before it is merged: that alone took 40 ms for 20,000 keys.
+    const bound = boundProblem(change.kind === "put" ? change.input : change.patch);
+    if (bound) throw invalid({ ok: false, problems: [bound], more: 0, isTooLarge: true });
     const input = change.kind === "put" ? change.input : patchInput(saved.tree, requireObject(change.patch));
     const validation = validateDocument(input, presetAllow);
-    if (!validation.ok) throw invalid(validation.problems);
+    if (!validation.ok) throw invalid(validation);
     return validation.tree;
   }
 
@@ -221,9 +225,10 @@ export async function openDesiredStore(options: {
         const merged = toInput(mergeFile(saved.tree, applied ?? emptyTree, tree));
         return commit(resolve({ kind: "put", input: merged }), by, { file: tree });
       }),
-    differencesFromFile: () =>
-      listChanges(applied ?? emptyTree, saved.tree).map(({ path, before, after }) => {
-        const owner = lastOwner(saved.owners, path);
+    differencesFromFile: () => {
+      const lastOwner = ownersByPath(saved.owners);
+      return listChanges(applied ?? emptyTree, saved.tree).map(({ path, before, after }) => {
+        const owner = lastOwner(path);
         return {
           path: formatPath(path),
           file: before ?? null,
@@ -231,7 +236,8 @@ export async function openDesiredStore(options: {
           setBy: owner?.by ?? "unknown",
           at: owner?.at ?? null,
         };
-      }),
+      });
+    },
     hasAppliedFile: () => applied !== null,
     onChange: (listener) => void listeners.push(listener),
   };
@@ -242,12 +248,23 @@ function textOf(value: object): string {
 }
 
 /** Who wrote last in a field, around it or below it: the difference may be told of more than one write touched. */
-function lastOwner(owners: Saved["owners"], path: readonly string[]): FieldOwner | undefined {
-  const touching = Object.entries(owners).filter(([key]) => {
-    const other = JSON.parse(key) as readonly string[];
-    return other.slice(0, path.length).every((part, index) => part === path[index]);
-  });
-  return touching.map(([, owner]) => owner).toSorted((a, b) => (a.at < b.at ? 1 : -1))[0];
+function ownersByPath(owners: Saved["owners"]): (path: readonly string[]) => FieldOwner | undefined {
+  const later = (a: FieldOwner | undefined, b: FieldOwner | undefined): FieldOwner | undefined =>
+    a && b ? (a.at < b.at ? b : a) : (a ?? b);
+  const below = new Map<string, FieldOwner | undefined>();
+  for (const [key, owner] of Object.entries(owners)) {
+    const path = JSON.parse(key) as readonly string[];
+    for (const prefix of prefixesOf(path)) below.set(prefix, later(below.get(prefix), owner));
+  }
+  return (path) =>
+    prefixesOf(path.slice(0, -1))
+      .map((around) => owners[around])
+      .reduce(later, below.get(pathKey(path)));
+}
+
+/** The path itself too. */
+function prefixesOf(path: readonly string[]): string[] {
+  return [...path, ""].map((_, length) => pathKey(path.slice(0, length)));
 }
 
 function pathKey(path: readonly string[]): string {
@@ -259,9 +276,10 @@ function requireObject(patch: unknown): JsonObject {
   return patch;
 }
 
-function invalid(problems: readonly Problem[]): GatewayError {
-  const text = problems.map(({ path, message }) => (path.length > 0 ? `${formatPath(path)}: ${message}` : message));
-  return new GatewayError("invalid_document", text.join("; "));
+function invalid({ problems, more, isTooLarge }: Validation & { ok: false }): GatewayError {
+  const text = problems.map(({ path, message }) => clip(path.length > 0 ? `${formatPath(path)}: ${message}` : message));
+  if (more > 0) text.push(`and ${more} more`);
+  return new GatewayError(isTooLarge ? "body_too_large" : "invalid_document", text.join("; "));
 }
 
 function matches(ifMatch: string, etag: string): boolean {

@@ -7,6 +7,7 @@ import { noneAllowed, type PresetAllow, presetKeyProblem, presetValueProblem } f
 import { isPublicLiteral, workerProblem } from "../core/worker-address.ts";
 import { modelFileName } from "../speech/transcription-models.ts";
 import { isVoiceId } from "../speech/voices.ts";
+import { boundProblem, clip, mostTold } from "./bounds.ts";
 import { type DocumentTree, toTree } from "./document.ts";
 
 export interface Problem {
@@ -19,12 +20,22 @@ export interface Problem {
 
 export type Validation =
   | { readonly ok: true; readonly tree: DocumentTree }
-  | { readonly ok: false; readonly problems: readonly Problem[] };
+  | {
+      readonly ok: false;
+      readonly problems: readonly Problem[];
+      /** Problems beyond those. */
+      readonly more: number;
+      /** It exceeds a bound, and was not validated. */
+      readonly isTooLarge: boolean;
+    };
 
 // strict types off: `type: [a, b]` is what the preset's values need.
 // Matching properties on: the preset's options are named, and all have one type.
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, allowMatchingProperties: true, verbose: true });
 const matchesSchema = ajv.compile<DocumentInput>(documentSchema);
+
+/** Violations of the schema that are described; some of them may be the same. */
+const mostRead = 100;
 
 /** What a text that breaks a pattern should have been. */
 const forms: ReadonlyMap<string, string> = new Map([
@@ -38,18 +49,27 @@ const forms: ReadonlyMap<string, string> = new Map([
 const isPresetKey = new RegExp(presetKeyPattern);
 
 export function validateDocument(value: unknown, presetAllow: PresetAllow = noneAllowed): Validation {
+  const bound = boundProblem(value);
+  if (bound) return { ok: false, problems: [bound], more: 0, isTooLarge: true };
   const fits = matchesSchema(value);
-  const structural = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape).map(toProblem);
+  const errors = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape);
   // Also beside a broken key: a person wants to hear of everything at once.
   const problems = [
-    ...structural,
+    ...errors.slice(0, mostRead).map(toProblem),
     ...modelProblems(value, presetAllow),
     ...aliasProblems(value),
     ...workerProblems(value),
     ...speechProblems(value),
   ];
   if (fits && problems.length === 0) return { ok: true, tree: toTree(value) };
-  return { ok: false, problems: withoutRepeats(problems) };
+  const all = withoutRepeats(problems);
+  const told = all.slice(0, mostTold).map((problem) => ({ ...problem, message: clip(problem.message) }));
+  return {
+    ok: false,
+    problems: told,
+    more: all.length - told.length + Math.max(0, errors.length - mostRead),
+    isTooLarge: false,
+  };
 }
 
 /** A model is a string or an object: of a failed `anyOf` only the branch that the value resembles is worth telling. */

@@ -11,7 +11,7 @@ import { createLeases, type Lease, type UseListener } from "./leases.ts";
 import { createLines, type Waiter } from "./lines.ts";
 import type { LoadGate } from "./load-gate.ts";
 import { createLoader } from "./loader.ts";
-import { createAtOnce, identityOf } from "./model-process.ts";
+import { atOnceFor, createSlots, identityOf } from "./model-process.ts";
 import { createWaitingBook, type Ticket, type Waiting, type WaitReason } from "./waiting.ts";
 
 export type { Lease } from "./leases.ts";
@@ -46,6 +46,8 @@ export interface Admission extends Drainer {
   /** Answers in flight, by model. */
   inFlight(): ReadonlyMap<string, number>;
   waiting(): readonly Waiting[];
+  /** Whether requests wait for this process, here or in it, or for the place of some model. */
+  keepsWaiting(instance: Instance): boolean;
   /** Models whose last load failed. */
   failing(): ReadonlyMap<string, FailingLoad>;
   /** Models that were drained: how many answers the last drain cut. */
@@ -101,7 +103,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const book = createWaitingBook({ limit: options.queueLimit, inFlight, now });
   const coolDowns = createCoolDowns({ identity: (id) => identityOf(router, id, options.fileOf(id)), now });
   const lines = createLines(changes.poke);
-  const atOnce = createAtOnce(router);
+  const slots = createSlots(router);
   const cuts = new Map<string, CutAnswers>();
   /** Drains that were given up: when they began, and when that was. */
   const givenUp = new Map<string, { readonly began: number; readonly at: number }>();
@@ -123,7 +125,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   });
 
   function hasTurn(instance: Instance): boolean {
-    return inFlight(instance.id) < atOnce(instance) && !loader.yields(instance.id);
+    return inFlight(instance.id) < atOnceFor(slots(instance)) && !loader.yields(instance.id);
   }
 
   async function acquire(id: string, signal: AbortSignal, known?: Ticket): Promise<Lease> {
@@ -266,6 +268,9 @@ export function createAdmission(options: AdmissionOptions): Admission {
     peek: (id) => (isHeld(id) ? null : router.instances.get(id)),
     inFlight: leases.counts,
     waiting: book.report,
+    keepsWaiting: (instance) =>
+      inFlight(instance.id) > slots(instance) ||
+      book.report().some((entry) => entry.model === instance.id || entry.for === "room"),
     failing: coolDowns.failing,
     cuts: () => cuts,
     forgive: coolDowns.forgive,

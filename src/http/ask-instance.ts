@@ -1,6 +1,6 @@
 // One question to a model's process and its whole answer, for what is no stream.
 import type { Instance } from "../engines/instances.ts";
-import type { Upstream } from "./upstream.ts";
+import type { Upstream, UpstreamRequest } from "./upstream.ts";
 
 export interface EngineAnswer {
   readonly status: number;
@@ -11,7 +11,7 @@ export interface EngineAnswer {
 export function askInstance(
   upstream: Upstream,
   instance: Instance,
-  request: { readonly path: string; readonly body: Uint8Array | null },
+  request: Omit<UpstreamRequest, "stream">,
   signals: readonly AbortSignal[],
 ): Promise<EngineAnswer> {
   const over = new AbortController();

@@ -1,22 +1,18 @@
-// How many bytes each route's body may have: by what comes in it, and by who may send it.
+// How many bytes each route's body may have.
 import type { FastifyContextConfig } from "fastify";
+import { documentBounds } from "../desired/bounds.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** What comes in the body: a `chat` has images in it, a `document` thousands of models. Absent: a few fields. */
-    readonly body?: "chat" | "document";
+    /** What comes in the body: a `chat` has images in it. Absent: a few fields, a text to speak, a document. */
+    readonly body?: "chat";
   }
 }
 
-const fields = 1 << 20;
-const document = 4 << 20;
-
-/** Without a key anybody may send it: a text to speak, some forty pages of it. */
-const keyless = 1 << 18;
+/** Parsed within 15 ms whatever it contains, as no license key is needed: forty pages of text to speak, or 500 models. */
+const small = documentBounds.bytes;
 
 /** `chat`: bytes that a chat may have, which no other body may have more of. */
 export function bodyLimitOf(config: FastifyContextConfig | undefined, chat: number): number {
-  if (config?.licenseKey !== undefined) return Math.min(chat, keyless);
-  if (config?.body === "chat") return chat;
-  return Math.min(chat, config?.body === "document" ? document : fields);
+  return config?.licenseKey === undefined && config?.body === "chat" ? chat : Math.min(chat, small);
 }

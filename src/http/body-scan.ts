@@ -1,15 +1,7 @@
 // Finds the top-level members of a JSON object in its raw bytes, without parsing the rest: a 20 MB body (an image in a
 // message) would block the event loop for some 30 ms and double in memory if parsed. Changing them is body-edit.ts's.
 // Pure; it knows nothing of what the members mean.
-
-export type JsonKind = "string" | "number" | "boolean" | "null" | "object" | "array";
-
-/** The bytes [start, end) of a value, quotes and brackets included. */
-export interface JsonSpan {
-  readonly start: number;
-  readonly end: number;
-  readonly kind: JsonKind;
-}
+import { type JsonKind, type JsonSpan, parseText } from "./body-values.ts";
 
 /** The bytes [start, end) of a member, from its key's opening quote to the end of its value. */
 export interface MemberSpan {
@@ -22,6 +14,8 @@ export interface BodyScan {
   readonly ok: true;
   /** The wanted keys that the object has; of duplicates the last, as JSON.parse and the engine take it. */
   readonly members: ReadonlyMap<string, JsonSpan>;
+  /** Values, at any depth, that are strings of more than `longText` bytes, in order. */
+  readonly longTexts: readonly JsonSpan[];
   /** Every occurrence of a wanted key, in order. */
   readonly occurrences: readonly MemberSpan[];
   /** Offset of the object's opening brace. */
@@ -31,8 +25,10 @@ export interface BodyScan {
 }
 
 export interface ScanLimits {
-  /** At any depth, lists and objects counted too; a body of more is refused where they are too many. */
+  /** At any depth; a body of more is refused where they are too many. A list, an object and a key count as many, see below. */
   readonly mostValues?: number;
+  /** Bytes; absent: none is noted. */
+  readonly longText?: number;
 }
 
 /** `position`: the byte offset where the JSON breaks off or goes wrong. */
@@ -58,27 +54,45 @@ const kinds = new Map<number, JsonKind>([
 ]);
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const literals = ["true", "false", "null"].map((text) => encoder.encode(text));
+
+/** Bytes, and values, that are looked at without a pause: 2 ms. */
+const pauseBytes = 1 << 20;
+const pauseValues = 1 << 15;
+
+/** What a list, an object or a key costs whoever parses it, in numbers. */
+const structureCost = 8;
+
+/** Longer numbers have digits that nobody counts. */
+const longestNumber = 4096;
 
 /** Result of a step that failed at `position`, told apart from an offset by its sign. */
 function failedAt(position: number): number {
   return -1 - position;
 }
 
-export function skipSpace(body: Uint8Array, from: number): number {
-  let i = from;
-  for (;;) {
-    const byte = body[i];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return i;
-    i++;
-  }
+/** Result of a step that goes on at `position`; larger than any offset. */
+const pausedAt = 2 ** 40;
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Offset after the closing quote of the string whose opening quote is at `open`. The inside is not validated. */
-function stringEnd(body: Uint8Array, open: number): number {
-  let i = open + 1;
+export function skipSpace(body: Uint8Array, from: number, until = body.length): number {
+  let i = from;
+  while (i < until && isSpace(body[i])) i++;
+  return i;
+}
+
+/**
+ * Offset after the closing quote of a string, from an offset inside of it that is not in the middle of an escape. The inside
+ * is not validated.
+ */
+function stringEnd(body: Uint8Array, from: number): number {
+  const until = from + pauseBytes;
+  let i = from;
   for (;;) {
+    if (i >= until) return pausedAt + i;
     const nearEnd = Math.min(i + shortString, body.length);
     while (i < nearEnd) {
       const byte = body[i];
@@ -102,7 +116,7 @@ function isDigit(byte: number | undefined): boolean {
 
 function digitsEnd(body: Uint8Array, from: number): number {
   let i = from;
-  while (isDigit(body[i])) i++;
+  while (isDigit(body[i]) && i - from < longestNumber) i++;
   return i === from ? failedAt(from) : i;
 }
 
@@ -122,30 +136,21 @@ function startsWith(body: Uint8Array, bytes: Uint8Array, from: number): boolean 
   return true;
 }
 
-/** Offset after the colon of the key that begins at `from`. */
-function keyEnd(body: Uint8Array, from: number): number {
-  if (body[from] !== quote) return failedAt(from);
-  const end = stringEnd(body, from);
-  if (end < 0) return end;
-  const at = skipSpace(body, end);
-  return body[at] === colon ? at + 1 : failedAt(at);
-}
-
+/** Of a value that is neither a string nor a list or object. */
 function scalarEnd(body: Uint8Array, from: number): number {
   const byte = body[from];
-  if (byte === quote) return stringEnd(body, from);
   if (byte === 0x2d || isDigit(byte)) return numberEnd(body, from);
   const literal = literals.find((bytes) => startsWith(body, bytes, from));
   return literal ? from + literal.length : failedAt(from);
 }
 
-/** The wanted key spelled by the string literal at `start`; undefined for another key, null for a malformed one. */
+/** The wanted key spelled by the string literal [start, end); undefined for another key, null for a malformed one. */
 function matchKey(
   body: Uint8Array,
   start: number,
+  end: number,
   wanted: readonly (readonly [string, Uint8Array])[],
 ): string | undefined | null {
-  const end = stringEnd(body, start);
   if (!body.subarray(start, end).includes(backslash)) {
     return wanted.find(([, bytes]) => bytes.length === end - start - 2 && startsWith(body, bytes, start + 1))?.[0];
   }
@@ -153,32 +158,38 @@ function matchKey(
   return typeof key === "string" ? wanted.find(([name]) => name === key)?.[0] : null;
 }
 
-function parseText(body: Uint8Array, start: number, end: number): unknown {
-  try {
-    return JSON.parse(decoder.decode(body.subarray(start, end)));
-  } catch {
-    // Invalid UTF-8, or an escape or control character that JSON forbids: no value.
-    return undefined;
-  }
-}
-
 /**
  * Finds the top-level members named by `keys`. Everything is checked against the JSON grammar but for what is inside
  * strings (escapes, control characters, UTF-8), which cannot move a span; the readers check those.
  */
-export function scanBody(
+export function scanBody(body: Uint8Array, keys: readonly string[], limits: ScanLimits = {}): ScanResult {
+  const steps = scanSteps(body, keys, limits);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** The same in steps of some milliseconds, for a large body: others have the event loop in between. */
+export function* scanSteps(
   body: Uint8Array,
   keys: readonly string[],
-  { mostValues = Number.POSITIVE_INFINITY }: ScanLimits = {},
-): ScanResult {
+  { mostValues = Number.POSITIVE_INFINITY, longText = Number.POSITIVE_INFINITY }: ScanLimits,
+): Generator<void, ScanResult, void> {
   const wanted = keys.map((key) => [key, encoder.encode(key)] as const);
   const members = new Map<string, JsonSpan>();
   const occurrences: MemberSpan[] = [];
+  const longTexts: JsonSpan[] = [];
   const bad = (end: number): ScanResult => ({ ok: false, position: Math.min(-1 - end, body.length) });
   const closers: number[] = [];
-  let expect: "value" | "key" | "next" = "value";
-  let values = 0;
-  let member: { readonly key: string; readonly at: number; readonly start: number } | undefined;
+  let expect = "value" as "value" | "first" | "key" | "colon" | "next";
+  let cost = 0;
+  let pauseAt = pauseValues;
+  let member: { readonly key: string; readonly at: number; start: number } | undefined;
+  /** Where a string that was begun goes on; 0: none was. */
+  let inString = 0;
+  let open = 0;
+  let i = 0;
 
   function valueEnded(end: number): void {
     expect = "next";
@@ -188,64 +199,76 @@ export function scanBody(
     member = undefined;
   }
 
-  let i = skipSpace(body, 0);
-  const open = i;
-  if (body[i] !== openBrace) return bad(failedAt(i));
   for (;;) {
-    i = skipSpace(body, i);
+    i = skipSpace(body, i, i + pauseBytes);
     const byte = body[i];
-    if (expect === "next") {
-      const closer = closers.at(-1);
-      if (byte === comma) expect = closer === closeBrace ? "key" : "value";
-      else if (byte !== closer) return bad(failedAt(i));
-      else if (closers.length === 1) break;
+    const closer = closers.at(-1);
+    if (isSpace(byte)) {
+      yield;
+    } else if (byte === closer && (expect === "next" || expect === "first")) {
       i++;
-      if (byte === comma) continue;
       closers.pop();
+      if (closers.length === 0) break;
       valueEnded(i);
-    } else if (expect === "key") {
-      const end = keyEnd(body, i);
-      if (end < 0) return bad(end);
-      const start = skipSpace(body, end);
-      if (closers.length === 1) {
-        const key = matchKey(body, i, wanted);
-        if (key === null) return bad(failedAt(i));
-        member = key === undefined ? undefined : { key, at: i, start };
-      }
-      i = start;
+    } else if (expect === "first") {
+      expect = closer === closeBrace ? "key" : "value";
+    } else if (expect === "next") {
+      if (byte !== comma) return bad(failedAt(i));
+      expect = closer === closeBrace ? "key" : "value";
+      i++;
+    } else if (expect === "colon") {
+      if (byte !== colon) return bad(failedAt(i));
       expect = "value";
-    } else if (++values > mostValues) {
+      i++;
+    } else if (byte === quote && closers.length > 0) {
+      const end = stringEnd(body, inString || i + 1);
+      inString = Math.max(0, end - pausedAt);
+      if (end < 0) return bad(end);
+      if (inString > 0) {
+        yield;
+        continue;
+      }
+      if (expect === "key") {
+        const key = closers.length === 1 ? matchKey(body, i, end, wanted) : undefined;
+        if (key === null) return bad(failedAt(i));
+        if (closers.length === 1) member = key === undefined ? undefined : { key, at: i, start: 0 };
+        cost += structureCost;
+        expect = "colon";
+      } else {
+        cost++;
+        if (end - i > longText) longTexts.push({ start: i, end, kind: "string" });
+        if (member && closers.length === 1) member.start = i;
+        valueEnded(end);
+      }
+      i = end;
+    } else if (expect === "key" || (closers.length === 0 && byte !== openBrace)) {
       return bad(failedAt(i));
-    } else if (byte === openBrace || byte === openBracket) {
-      if (closers.length >= maxDepth) return bad(failedAt(i));
-      const closer = byte === openBrace ? closeBrace : closeBracket;
-      closers.push(closer);
-      i = skipSpace(body, i + 1);
-      if (body[i] === closer) expect = "next";
-      else if (byte === openBrace) expect = "key";
     } else {
-      i = scalarEnd(body, i);
-      if (i < 0) return bad(i);
-      valueEnded(i);
+      if (member && closers.length === 1) member.start = i;
+      if (byte === openBrace || byte === openBracket) {
+        cost += structureCost;
+        if (closers.length >= maxDepth) return bad(failedAt(i));
+        if (closers.length === 0) open = i;
+        closers.push(byte === openBrace ? closeBrace : closeBracket);
+        expect = "first";
+        i++;
+      } else {
+        cost++;
+        i = scalarEnd(body, i);
+        if (i < 0) return bad(i);
+        valueEnded(i);
+      }
+    }
+    if (cost > mostValues) return bad(failedAt(i));
+    if (cost >= pauseAt) {
+      pauseAt = cost + pauseValues;
+      yield;
     }
   }
-  const after = skipSpace(body, i + 1);
-  return after === body.length ? { ok: true, members, occurrences, open, close: i } : bad(failedAt(after));
-}
-
-/** The string at `span`; undefined where there is none, or it is no valid JSON string in valid UTF-8. */
-export function readString(body: Uint8Array, span: JsonSpan | undefined): string | undefined {
-  if (span?.kind !== "string") return undefined;
-  const value = parseText(body, span.start, span.end);
-  return typeof value === "string" ? value : undefined;
-}
-
-export function readBoolean(body: Uint8Array, span: JsonSpan | undefined): boolean | undefined {
-  return span?.kind === "boolean" ? body[span.start] === 0x74 : undefined;
-}
-
-/** A string, number, boolean or null; undefined where there is none, or something else. */
-export function readScalar(body: Uint8Array, span: JsonSpan | undefined): string | number | boolean | null | undefined {
-  if (!span || span.kind === "object" || span.kind === "array") return undefined;
-  return parseText(body, span.start, span.end) as string | number | boolean | null | undefined;
+  const close = i - 1;
+  while (isSpace(body[i])) {
+    i = skipSpace(body, i, i + pauseBytes);
+    yield;
+  }
+  return i === body.length ? { ok: true, members, occurrences, longTexts, open, close } : bad(failedAt(i));
 }

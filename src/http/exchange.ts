@@ -8,8 +8,9 @@ import type { Admission, Lease } from "./admission.ts";
 import type { ChatContext, SizedLease } from "./chat-context.ts";
 import { type Dialect, errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "./errors.ts";
 import type { IdleUnload } from "./idle.ts";
+import type { PromptPermit, PromptQueue } from "./prompt-queue.ts";
 import { createRawReply, type RawReply } from "./raw-reply.ts";
-import { isRefusal, type Upstream } from "./upstream.ts";
+import { isRefusal, lengthOf, type Upstream } from "./upstream.ts";
 
 /** How a family turns the engine's answer into its own. */
 export interface Translator {
@@ -30,7 +31,8 @@ export interface Translator {
 export interface Generation {
   readonly model: CachedModel;
   readonly path: string;
-  readonly body: Uint8Array;
+  /** In pieces. */
+  readonly body: readonly Uint8Array[];
   /** Whether the engine is asked for a stream. */
   readonly stream: boolean;
   readonly translator: Translator;
@@ -44,12 +46,15 @@ export interface ExchangeDeps {
   readonly admission: Admission;
   readonly upstream: Upstream;
   readonly chatContext: ChatContext;
+  readonly prompts: PromptQueue;
   readonly idle: IdleUnload;
   /** The gateway stops: answers still in flight end in an error frame. */
   readonly cutOff: AbortSignal;
   readonly onFailure: (error: GatewayError, model: string) => void;
   /** How long a stream's client waits without a byte; the first one comes earlier. */
   readonly tickMs?: number;
+  /** ms that a client may leave its answer unread while others wait for the model. */
+  readonly unreadMs?: number;
 }
 
 const attempts = 3;
@@ -60,6 +65,11 @@ const attempts = 3;
 const firstTickMs = 5_000;
 const defaultTickMs = 12_000;
 
+/** Short: it begins when the kernel's buffers are full, which takes a client that has not read for long. */
+const defaultUnreadMs = 3_000;
+/** ms between two checks whether the client reads its answer. */
+const checkReadersMs = 500;
+
 /** Takes the reply over from Fastify; resolves when the answer is through, whichever way. */
 export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, generation: Generation): Promise<void> {
   reply.hijack();
@@ -68,13 +78,16 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   raw.onLeave(() => left.abort());
   const waiting = tickWhileWaiting(raw, generation, deps.tickMs ?? defaultTickMs);
   let lease: SizedLease | null = null;
+  let permit: PromptPermit | null = null;
   try {
+    permit = await deps.prompts.enter(generation.model.upstreamId, lengthOf(generation.body), left.signal);
     for (let attempt = 1; ; attempt++) {
       lease = await deps.chatContext.acquire(generation.model, generation.contextSize, left.signal);
       deps.idle.keep(generation.model.upstreamId, generation.keepAlive ?? { kind: "default" });
       const { contextSize } = lease;
       const headers = contextSize === null ? {} : { "x-context-size": String(contextSize) };
-      if ((await exchange(deps, lease, raw, left.signal, generation, headers, waiting)) === "done") return;
+      const outcome = await exchange(deps, lease, raw, left.signal, generation, permit, headers, waiting);
+      if (outcome === "done") return;
       // Its process ended between our looking and our asking: nothing was answered, so the next instance is asked.
       lease.release();
       if (attempt === attempts)
@@ -89,6 +102,7 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   } finally {
     waiting.over();
     lease?.release();
+    permit?.end();
   }
 }
 
@@ -110,11 +124,12 @@ function tickWhileWaiting(raw: RawReply, { stream, translator }: Generation, eve
 }
 
 function exchange(
-  { upstream, cutOff }: ExchangeDeps,
+  { upstream, cutOff, admission, onFailure, unreadMs = defaultUnreadMs }: ExchangeDeps,
   lease: Lease,
   raw: RawReply,
   left: AbortSignal,
   generation: Generation,
+  permit: PromptPermit | null,
   headers: Readonly<Record<string, string>>,
   waiting: Waiting,
 ): Promise<"done" | "refused"> {
@@ -128,7 +143,8 @@ function exchange(
       over.abort();
       resolve(outcome);
     };
-    const current = upstream.send(lease.instance, generation, {
+    const request = permit ? { ...generation, onRead: permit.send(left) } : generation;
+    const current = upstream.send(lease.instance, request, {
       start: (code, answered) => {
         status = code;
         waiting.over();
@@ -158,6 +174,16 @@ function exchange(
       },
     });
     raw.onDrain(() => current.resume());
+    const check = setInterval(
+      () => {
+        if (raw.unreadMs() < unreadMs || !admission.keepsWaiting(lease.instance)) return;
+        const message = `the answer was cut: its client read nothing for ${unreadMs / 1000} s while others waited`;
+        onFailure(new GatewayError("cancelled", message), lease.instance.id);
+        raw.drop();
+      },
+      Math.min(checkReadersMs, unreadMs),
+    ).unref();
+    over.signal.addEventListener("abort", () => clearInterval(check), { once: true });
     const onCutOff = (): void => {
       fail(raw, translator, new GatewayError("shutting_down", "the gateway is stopping"));
       current.abort();

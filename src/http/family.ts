@@ -1,24 +1,19 @@
 // What every route family has in common: bodies as bytes where they are passed on, and errors in the family's shape.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../core/errors.ts";
+import { collectBody } from "./collect-body.ts";
 import { type Dialect, errorHeaders, type Family, renderError } from "./errors.ts";
-import { parseJsonBody } from "./json-body.ts";
+import { parseAnyBody } from "./long-texts.ts";
 
 /** Sets up an encapsulated scope for a family. Families that pass bodies on get them as bytes, unparsed. */
 export function installFamily(app: FastifyInstance, family: Family): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    family === "gateway" ? ["application/json", "application/merge-patch+json"] : "application/json",
-    { parseAs: "buffer" },
-    (_request, body: Buffer, done) => {
-      if (family === "compat") return done(null, body);
-      try {
-        done(null, parseJsonBody(body));
-      } catch (error) {
-        done(error as Error);
-      }
-    },
-  );
+  if (family === "compat") app.addContentTypeParser("application/json", collectBody);
+  else
+    app.addContentTypeParser(
+      family === "gateway" ? ["application/json", "application/merge-patch+json"] : "application/json",
+      async (request: FastifyRequest) => parseAnyBody(await collectBody(request)),
+    );
   app.addHook("onRequest", ({ headers, raw }, _reply, done) => {
     // The type keeps out a web page's plain form post, and what a page sends has an Origin: without one `curl -d` is fine.
     // Ollama's own clients send JSON under any type or none.

@@ -10,7 +10,7 @@ export interface JsonFault {
 }
 
 /** Units of a text, or bytes of a body, that are looked through: nobody counts lines beyond, but looking blocks all others. */
-const searched = 1 << 20;
+const searched = 1 << 18;
 
 /** No word, escape or surrogate pair is longer: a fault this near to where the search was cut off may be the cut's own. */
 const blurred = 16;

@@ -14,21 +14,26 @@ function listed(router: Pick<Router, "snapshot">, id: string): RouterModel | und
   return models.state === "known" ? models.value.find((model) => model.id === id) : undefined;
 }
 
-/**
- * Requests that a model's process is given at once; the others wait with the gateway, where they stand behind other models
- * and are cut by no change.
- */
-export function createAtOnce(router: Pick<Router, "snapshot">): (instance: Instance) => number {
+/** Requests that a model's process works on at once. */
+export function createSlots(router: Pick<Router, "snapshot">): (instance: Instance) => number {
   const known = new WeakMap<Instance, number>();
   return (instance) => {
     const earlier = known.get(instance);
     if (earlier !== undefined) return earlier;
     const args = listed(router, instance.id)?.args ?? [];
-    const slots = Number(args[args.indexOf("--parallel") + 1]);
-    const most = Math.max(fewest, 2 * (args.includes("--parallel") && slots > 0 ? slots : usualSlots));
-    known.set(instance, most);
-    return most;
+    const given = args.includes("--parallel") ? Number(args[args.indexOf("--parallel") + 1]) : 0;
+    const slots = given > 0 ? given : usualSlots;
+    known.set(instance, slots);
+    return slots;
   };
+}
+
+/**
+ * Requests that it is given at once; the others wait with the gateway, where they stand behind other models and are cut by no
+ * change.
+ */
+export function atOnceFor(slots: number): number {
+  return Math.max(fewest, 2 * slots);
 }
 
 /** Another one: the same load may end otherwise. Null where nobody knows the file or the settings just now. */

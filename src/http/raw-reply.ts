@@ -1,6 +1,7 @@
 // Writes an answer straight to the socket's response, past Fastify: one write per turn of the event loop, as a token each
 // would cost a system call, and a record of whether the client is still there.
 import type { ServerResponse } from "node:http";
+import { steadyNow } from "../core/steady.ts";
 
 export interface RawReply {
   readonly headersSent: () => boolean;
@@ -8,6 +9,10 @@ export interface RawReply {
   /** False: the client reads slower than we write; `onDrain` follows. */
   write(chunk: Uint8Array | string): boolean;
   end(): void;
+  /** ms for which the client has left unread what there is to be read. */
+  unreadMs(): number;
+  /** Ends the connection: the client leaves, whatever it was sent. */
+  drop(): void;
   onDrain(listener: () => void): void;
   /** The client went away before the answer was whole. */
   onLeave(listener: () => void): void;
@@ -16,7 +21,7 @@ export interface RawReply {
 export function createRawReply(response: ServerResponse): RawReply {
   let pending: Uint8Array[] = [];
   let scheduled = false;
-  let blocked = false;
+  let blockedSince: number | null = null;
   const drainListeners: (() => void)[] = [];
   const leaveListeners: (() => void)[] = [];
 
@@ -26,11 +31,11 @@ export function createRawReply(response: ServerResponse): RawReply {
     const [first] = pending;
     const chunk = pending.length === 1 && first ? first : Buffer.concat(pending);
     pending = [];
-    blocked = !response.write(chunk);
+    if (!response.write(chunk)) blockedSince ??= steadyNow();
   }
 
   response.on("drain", () => {
-    blocked = false;
+    blockedSince = null;
     for (const listener of drainListeners) listener();
   });
   response.on("close", () => {
@@ -47,12 +52,14 @@ export function createRawReply(response: ServerResponse): RawReply {
         scheduled = true;
         process.nextTick(flush);
       }
-      return !blocked;
+      return blockedSince === null;
     },
     end: () => {
       flush();
       if (!response.destroyed) response.end();
     },
+    unreadMs: () => (blockedSince === null ? 0 : steadyNow() - blockedSince),
+    drop: () => void response.destroy(),
     onDrain: (listener) => void drainListeners.push(listener),
     onLeave: (listener) => {
       // It may have left while the request waited.

@@ -1,6 +1,6 @@
 // What one client may hold of the server: the time to send a request, the time to read an answer, and its place among the
 // connections. Knows no route.
-import type { Server, ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyServerOptions } from "fastify";
 import { GatewayError } from "../core/errors.ts";
@@ -94,37 +94,55 @@ const refusals: ReadonlyMap<string, readonly [status: string, message: string]> 
   ],
 ]);
 
+/** Reports the number of answers that a connection waits for, at each change; several where a client pipelines requests. */
+function followAnswers(server: Server, tell: (socket: Socket, count: number) => void): void {
+  const counts = new WeakMap<Socket, number>();
+  server.prependListener("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const add = (change: number): void => {
+      const count = (counts.get(socket) ?? 0) + change;
+      counts.set(socket, count);
+      tell(socket, count);
+    };
+    add(1);
+    response.once("close", () => add(-1));
+  });
+}
+
 /** Ends connections on which nothing is asked, and those whose client does not read. */
 export function limitSilence(server: Server, writeStallMs: number): void {
-  const answering = new WeakMap<Socket, number>();
-  server.prependListener("request", ({ socket }, response: ServerResponse) => {
-    answering.set(socket, (answering.get(socket) ?? 0) + 1);
-    response.once("close", () => answering.set(socket, (answering.get(socket) ?? 1) - 1));
-  });
+  const answering = new WeakSet<Socket>();
+  followAnswers(server, (socket, count) => void (count > 0 ? answering.add(socket) : answering.delete(socket)));
   server.setTimeout(writeStallMs);
   // No byte went either way for so long. That is a model that computes, unless there is something to be read.
   server.on("timeout", (socket: Socket) => {
-    if ((answering.get(socket) ?? 0) > 0 && socket.writableLength === 0) socket.setTimeout(writeStallMs);
+    if (answering.has(socket) && socket.writableLength === 0) socket.setTimeout(writeStallMs);
     else socket.destroy();
   });
 }
 
 /** ms between two lines about connections that were refused. */
 const toldEveryMs = 60_000;
-/** Connections beyond the limit that are told so; further ones are closed unanswered. */
-const toldApart = 64;
-/** ms that such a connection has to ask its question. */
+/** Connections beyond the limit, each for one request. */
+const mostSurplus = 64;
+/** ms that such a connection may stay open. */
 const surplusMs = 5_000;
 
-/** File descriptors are needed for the engines and the models, too. Call before the routes are there. */
+/**
+ * File descriptors are needed for the engines and the models, too. Beyond the limit the longest idle connection is closed for a
+ * new one: 3,000 silent connections kept /livez out. Where all of them are busy, a new one gets an error. Call before the
+ * routes are registered.
+ */
 export function limitConnections(
   app: FastifyInstance,
   most: number,
   warn: (fields: object, message: string) => void,
 ): void {
   const { server } = app;
-  const surplus = new WeakSet<Socket>();
-  let open = 0;
+  const open = new Set<Socket>();
+  /** Those of them without a request, the longest idle first. */
+  const idle = new Set<Socket>();
+  /** Beyond the limit. */
+  const surplus = new Set<Socket>();
   let refused = 0;
   let toldAt = Number.NEGATIVE_INFINITY;
 
@@ -132,29 +150,47 @@ export function limitConnections(
     refused++;
     const now = steadyNow();
     if (now - toldAt < toldEveryMs) return;
-    warn({ refused, most }, "connections are refused: --max-connections are open");
+    warn({ refused, most }, "connections are refused: --max-connections are being answered");
     toldAt = now;
     refused = 0;
   }
 
-  server.maxConnections = most + toldApart;
-  server.on("drop", refuse);
+  function forget(socket: Socket): void {
+    for (const sockets of [open, idle, surplus]) sockets.delete(socket);
+  }
+
+  function endFirst([first]: Iterable<Socket>): boolean {
+    if (!first) return false;
+    // Its close event comes later, and the next connection may come before it.
+    forget(first);
+    first.destroy();
+    return true;
+  }
+
   server.on("connection", (socket: Socket) => {
-    open++;
-    socket.once("close", () => open--);
-    if (open <= most) return;
-    surplus.add(socket);
+    socket.once("close", () => forget(socket));
+    if (open.size < most || endFirst(idle)) {
+      open.add(socket);
+      idle.add(socket);
+      return;
+    }
     refuse();
+    if (surplus.size >= mostSurplus) endFirst(surplus);
+    surplus.add(socket);
     const timer = setTimeout(() => socket.destroy(), surplusMs);
     timer.unref();
     socket.once("close", () => clearTimeout(timer));
+  });
+  followAnswers(server, (socket, count) => {
+    if (count > 0) idle.delete(socket);
+    else if (open.has(socket)) idle.add(socket);
   });
   app.addHook("onRequest", (request, reply, done) => {
     if (!surplus.has(request.raw.socket)) return done();
     void reply.header("connection", "close");
     if (request.routeOptions.config.probe === true) return done();
     done(
-      new GatewayError("busy", `${most} connections are open, and --max-connections allows no more`, {
+      new GatewayError("busy", `${most} connections are being answered, and --max-connections allows no more`, {
         retryAfterMs: 5_000,
       }),
     );

@@ -1,6 +1,7 @@
 // Sends a request to a loaded model and hands back what comes, with backpressure and cancellation both ways.
 // Knows HTTP, but no family's wire format.
-import { Agent, type Dispatcher } from "undici";
+import type { Socket } from "node:net";
+import { Agent, buildConnector, Client, type Dispatcher } from "undici";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { readProgress } from "../engines/computing.ts";
@@ -26,9 +27,11 @@ export interface Exchange {
 
 export interface UpstreamRequest {
   readonly path: string;
-  /** JSON; null asks with GET. Of the client's own headers none goes along: its key is not for the engine. */
-  readonly body: Uint8Array | null;
+  /** JSON, in pieces; null asks with GET. Of the client's own headers none goes along: its key is not for the engine. */
+  readonly body: readonly Uint8Array[] | null;
   readonly stream: boolean;
+  /** Called when the engine begins to answer, or has closed the connection: it reads a prompt to its end after its client left. */
+  readonly onRead?: () => void;
 }
 
 export interface Upstream {
@@ -72,7 +75,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   }
 
   return {
-    send: (instance, { path, body, stream }, sink) => {
+    send: (instance, { path, body, stream, onRead }, sink) => {
+      const own = onRead && openOwn(instance.origin);
       let controller: Dispatcher.DispatchController | null = null;
       let aborted = false;
       let started = false;
@@ -100,17 +104,26 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         tell();
       }
 
+      function read(): void {
+        onRead?.();
+        // The client left before.
+        if (over) void own?.client.destroy();
+      }
+
       function dispatch(attempt: number): void {
-        agent.dispatch(
+        (own?.client ?? agent).dispatch(
           {
             origin: instance.origin,
             path,
             method: body === null ? "GET" : "POST",
             headers: {
               authorization: `Bearer ${instance.key}`,
-              ...(body === null ? {} : { "content-type": "application/json" }),
+              ...(body === null
+                ? {}
+                : { "content-type": "application/json", "content-length": String(lengthOf(body)) }),
             },
-            body,
+            // Any iterable is taken, whatever its types say.
+            body: (body?.length === 1 ? body[0] : body) as Uint8Array | null,
             // llama-server closes the connection after each stream, whatever its headers say: reusing it fails.
             reset: stream,
           },
@@ -120,6 +133,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
               if (aborted) current.abort(new GatewayError("cancelled", "the client left"));
             },
             onResponseStart: (_controller, status, headers) => {
+              read();
+              if (over) return;
               started = true;
               lastByte = steadyNow();
               sink.start(status, headers);
@@ -129,8 +144,12 @@ export function createUpstream(options: UpstreamOptions): Upstream {
               stalls.sign(instance);
               if (!sink.data(chunk)) current.pause();
             },
-            onResponseEnd: () => finish(sink.end),
+            onResponseEnd: () => {
+              if (!over) finish(sink.end);
+              void own?.client.destroy();
+            },
             onResponseError: (_controller, error) => {
+              read();
               if (over) return;
               // A kept connection that the engine had closed meanwhile: nothing was answered, so once more.
               if (!started && !aborted && attempt === 0 && isStaleConnection(error)) return dispatch(1);
@@ -148,13 +167,36 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         abort: () => {
           if (over || aborted) return;
           aborted = true;
-          controller?.abort(new GatewayError("cancelled", "the client left"));
+          const left = new GatewayError("cancelled", "the client left");
+          if (!own || started) return controller?.abort(left);
+          finish(() => sink.fail(left));
+          own.leave();
         },
       };
     },
     cut: (ids, message) => cutWhere((instance) => ids.includes(instance.id), message),
     close: () => agent.destroy(),
   };
+}
+
+export function lengthOf(body: readonly Uint8Array[]): number {
+  return body.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** A connection of which we can close our half: the engine takes that for a client that left, and closes its own when it has finished. */
+function openOwn(origin: string): { readonly client: Client; leave(): void } {
+  let socket: Socket | null = null;
+  const connect = buildConnector({ timeout: 5_000 });
+  const client = new Client(origin, {
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: (options, done) =>
+      connect(options, (...made) => {
+        [, socket] = made;
+        done(...made);
+      }),
+  });
+  return { client, leave: () => void (socket ? socket.end() : client.destroy()) };
 }
 
 function isStaleConnection(error: Error): boolean {

@@ -30,7 +30,7 @@ interface World {
   leases(): number;
 }
 
-async function world(t: TestContext, writeStallMs: number): Promise<World> {
+async function world(t: TestContext, writeStallMs: number, othersWait: () => boolean = () => false): Promise<World> {
   let heard: Socket | null = null;
   const engine = createServer((request, response: ServerResponse) => {
     if (request.url === "/health") return void response.end("{}");
@@ -70,6 +70,9 @@ async function world(t: TestContext, writeStallMs: number): Promise<World> {
         return Promise.resolve({ instance, contextSize: null, overdue: () => null, release: () => leases-- });
       },
     },
+    admission: { keepsWaiting: othersWait },
+    prompts: { enter: () => Promise.resolve(null) },
+    unreadMs: 400,
     idle: { keep: () => undefined },
     cutOff: new AbortController().signal,
     onFailure: () => undefined,
@@ -84,7 +87,7 @@ async function world(t: TestContext, writeStallMs: number): Promise<World> {
     runGeneration(deps, reply, {
       model: { id: instance.id, upstreamId: instance.id } as CachedModel,
       path: "/v1/chat/completions",
-      body: Buffer.from("{}"),
+      body: [Buffer.from("{}")],
       stream: true,
       translator: passThrough("done"),
     }),
@@ -151,6 +154,30 @@ test("a client that reads nothing for long is dropped; one that reads a little a
   await until("it has read for longer than that", () => performance.now() - began > 1_500);
   assert.equal(endless.leases(), 1);
   assert.ok(read > 0);
+  slow.socket.destroy();
+  await until("it has left", () => endless.leases() === 0);
+});
+
+test("while others wait, an answer that nobody reads is cut; one that is read is not, however slowly", async (t) => {
+  let othersWait = false;
+  const endless = await world(t, 60_000, () => othersWait);
+  const deaf = await rawClient(t, endless.url);
+  deaf.socket.pause();
+  deaf.send(rawGet("/"));
+  await silenced(endless);
+  const slow = await rawClient(t, endless.url);
+  slow.send(rawGet("/"));
+  slow.socket.on("data", () => {
+    slow.forget();
+    slow.socket.pause();
+    setTimeout(() => slow.socket.resume(), 5);
+  });
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  assert.equal(endless.leases(), 2, "nobody waits");
+  othersWait = true;
+  await until("the deaf one is cut", () => endless.leases() === 1, 2_000);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  assert.deepEqual([endless.leases(), slow.socket.closed], [1, false]);
   slow.socket.destroy();
   await until("it has left", () => endless.leases() === 0);
 });

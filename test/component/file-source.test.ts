@@ -63,6 +63,28 @@ describe("the content of gateway.yaml", { concurrency: true }, () => {
     assert.match(source.status().message, /\(and 2 more\)/);
   });
 
+  it("keeps the last document where it is too large, and tells a few of many problems", async (t) => {
+    const { path, source, reports, names } = await startSourcing(t, { text: naming("a") });
+    await writeFile(path, `${naming("b")}${"# padding\n".repeat(200_000)}`);
+    assert.equal(
+      (await reports("ParseError")).message,
+      `${path}:1:1: the document exceeds the limit of 262144 bytes; the last good document stays`,
+    );
+    await writeFile(path, `version: 1\n${Array.from({ length: 1_500 }, (_, n) => `key${n}: 1\n`).join("")}`);
+    await until("the keys are reported", () => source.status().problems.length === 20);
+    assert.match(source.status().message, /:2:1: key0: unknown key \(and 1499 more\);/);
+    await writeFile(path, naming(...Array.from({ length: 501 }, (_, n) => `m${n}`)));
+    await until("the models are reported", () => /:3:3: models: 501 models exceed/.test(source.status().message));
+    assert.deepEqual(names(), ["a"]);
+  });
+
+  it("of many models is applied as one of few", async (t) => {
+    const models = Array.from({ length: 500 }, (_, n) => `m${n}`);
+    const { source, names } = await startSourcing(t, { text: naming(...models) });
+    assert.equal(source.status().reason, "Applied");
+    assert.deepEqual(names(), models);
+  });
+
   it("that is back to what it was counts as applied, without a new generation", async (t) => {
     const { path, store, reports } = await startSourcing(t, { text: naming("a") });
     await writeFile(path, "version: [");

@@ -8,7 +8,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { operations } from "../../schemas/operations.ts";
 import { judge } from "../support/fuzz-judge.ts";
-import { type FuzzRequest, type FuzzWorld, fuzzRequest } from "../support/fuzz-requests.ts";
+import { type FuzzRequest, type FuzzWorld, fuzzPrefixes, fuzzRequest } from "../support/fuzz-requests.ts";
 import { createWire, type Wire } from "../support/fuzz-wire.ts";
 import { cacheModel, cacheTalker, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
@@ -22,14 +22,6 @@ const answerMs = 10_000;
 /** Of a default run: what a slow machine still does. */
 const fewest = 400;
 const licenseKey = "fuzz-key-2b7e151628aed2a6abf7";
-const prefixes = {
-  own: [""],
-  native: ["/alpha/api", "/api"],
-  compat: ["/beta/v1", "/v1", "/alpha/v1"],
-  llama: ["/beta", ""],
-  front: ["", "/alpha", "/beta"],
-} as const;
-
 interface World extends FuzzWorld {
   readonly gateway: TestGateway;
   readonly wire: Wire;
@@ -63,7 +55,7 @@ async function startWorld(t: TestContext): Promise<World> {
     gateway,
     wire,
     licenseKey,
-    prefixes,
+    prefixes: fuzzPrefixes,
     models: [...stays, "acme/alpha", "acme/new-GGUF:Q8_0", "acme/none:Q8_0", "nothing"],
     embedders: ["acme/embedder:Q8_0", "acme/alpha:Q8_0"],
     victims: ["acme/new-GGUF:Q8_0", "acme/new-GGUF", "acme/none:Q8_0"],

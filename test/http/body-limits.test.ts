@@ -43,22 +43,42 @@ test("bodies: by what comes in them, and by who may send them", async (t) => {
     assert.equal(messageOf(hostile), "the body is no JSON: line 1, column 262145: the text ends too early");
   });
 
-  await t.test("a few fields need no more than 1 MiB", async () => {
+  await t.test("a few fields need no more than 256 KiB", async () => {
     for (const path of ["/alpha/api/show", "/api/copy", "/api/set-ctx-size", "/models/load"]) {
-      const answer = await gateway.json(path, post(JSON.stringify({ model: "a", padding: "x".repeat(miB) })));
+      const answer = await gateway.json(path, post(JSON.stringify({ model: "a", padding: "x".repeat(256 * kiB) })));
       assert.equal(answer.status, 413, path);
     }
   });
 
-  await t.test("a document of thousands of models is taken", async () => {
-    const models = Array.from({ length: 2_000 }, (_, n) => ({ id: `acme/a-model-${n}-GGUF:Q4_K_M`, ctxSize: 4096 }));
-    const body = JSON.stringify({ version: 1, models }, null, 10) + " ".repeat(2 * miB);
-    const path = "/api/desired?dryRun=true";
-    const answer = await gateway.json(path, { ...post(body), method: "PUT" });
-    assert.equal(answer.status, 200, JSON.stringify(answer.body).slice(0, 300));
-    const larger = await gateway.json(path, { ...post(" ".repeat(4 * miB + 1)), method: "PUT" });
-    assert.equal(larger.status, 413);
-  });
+  await t.test(
+    "a document: 256 KiB, 500 models, 5,000 values; what is wrong with it is told twenty times at most",
+    async () => {
+      const path = "/api/desired?dryRun=true";
+      const put = (document: object, method = "PUT"): ReturnType<typeof gateway.json> =>
+        gateway.json(path, { ...post(JSON.stringify(document)), method });
+      const models = (count: number): object[] =>
+        Array.from({ length: count }, (_, n) => ({ id: `acme/a-model-${n}-GGUF:Q4_K_M`, ctxSize: 4096 }));
+      const keys = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n]));
+      const taken = await put({ version: 1, models: models(500) });
+      assert.equal(taken.status, 200, JSON.stringify(taken.body).slice(0, 300));
+      for (const [what, answer, message] of [
+        ["bytes", await put({ padding: "x".repeat(256 * kiB) }), /262144 bytes/],
+        ["models", await put({ version: 1, models: models(501) }), /^models: 501 models exceed the limit of 500$/],
+        ["models of a patch", await put({ models: models(501) }, "PATCH"), /501 models/],
+        ["values", await put({ version: 1, ...keys(5_000) }), /^the document exceeds the limit of 5000 values$/],
+        ["values of a patch", await put(keys(15_000), "PATCH"), /5000 values/],
+      ] as const) {
+        assert.deepEqual([answer.status, codeOf(answer)], [413, "body_too_large"], what);
+        assert.match(messageOf(answer), message);
+      }
+      const wrong = await put({ version: 1, ...keys(4_000) });
+      assert.deepEqual([wrong.status, codeOf(wrong)], [400, "invalid_document"]);
+      assert.match(messageOf(wrong), /^k0: unknown key; (?:k\d+: unknown key; ){19}and 3980 more$/);
+      const long = await put({ version: 1, ["k".repeat(100_000)]: 1, models: ["x".repeat(100_000)] });
+      assert.equal(long.status, 400);
+      assert.ok(messageOf(long).length < 1_000);
+    },
+  );
 
   await t.test("chats and texts to embed take what --body-limit says", () => {
     const chats = routes.filter(({ bodyLimit }) => bodyLimit === 64 * miB).map(({ url }) => url);

@@ -25,7 +25,7 @@ async function start(t: TestContext, tickMs?: number | null): Promise<Setting> {
     return runGeneration(deps, reply, {
       model: { id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" } as CachedModel,
       path: "/v1/chat/completions",
-      body: Buffer.from("{}"),
+      body: [Buffer.from("{}")],
       stream: true,
       translator: streamedAnswer({ model: "a", topLogprobs: 0, ...asIs }),
     });

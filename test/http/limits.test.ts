@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startTestGateway } from "../support/gateway.ts";
-import { rawClient, rawGet, rawPost } from "../support/raw-client.ts";
+import { type RawClient, rawClient, rawGet, rawPost } from "../support/raw-client.ts";
 import { until } from "../support/scratch.ts";
 
 const flags = [
@@ -93,6 +93,22 @@ test("requests that come slowly, or that are none", async (t) => {
       assert.equal(bodyOf(text).error.code, "invalid_request");
     }
   });
+  await t.test("two opinions on which host is meant: 400", async () => {
+    for (const [what, head] of [
+      ["two", "GET /livez HTTP/1.1\r\nhost: 127.0.0.1\r\nHost: evil.example\r\n\r\n"],
+      ["two alike", "GET /nothing HTTP/1.1\r\nhost: 127.0.0.1\r\nhost: 127.0.0.1\r\n\r\n"],
+      ["absolute", "GET http://127.0.0.1/livez HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"],
+      ["absolute with a key", "GET http://evil.example/k/SECRET/livez HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"],
+      ["no path", "GET livez HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"],
+    ] as const) {
+      const client = await rawClient(t, url);
+      client.send(head);
+      const text = await client.until(/\}\}$/);
+      assert.match(text, /^HTTP\/1\.1 400 /, what);
+      assert.equal(bodyOf(text).error.code, "invalid_request");
+      assert.doesNotMatch(text, /SECRET/);
+    }
+  });
   await t.test("an upgrade that is not offered is a request like any other", async () => {
     const client = await rawClient(t, url);
     client.send(rawGet("/livez", "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: AA==\r\n"));
@@ -111,14 +127,16 @@ test("more connections than --max-connections are told so; supervisors still get
     yaml: "version: 1\n",
     flags: ["--max-connections", "3", "--event-listeners", "2"],
   });
-  const readers = [await rawClient(t, url), await rawClient(t, url), await rawClient(t, url)];
-  for (const [at, reader] of readers.entries()) {
+  const first = await rawClient(t, url);
+  first.send(rawPost("/v1/chat/completions", {}).replace("content-length: 2", "content-length: 9"));
+  const readers = [first, await rawClient(t, url), await rawClient(t, url)];
+  for (const reader of readers.slice(1)) {
     reader.send(rawGet("/api/events"));
-    await reader.until(at < 2 ? /: from \w+-\d/ : /"busy"[^]*--event-listeners/);
+    await reader.until(/: from \w+-\d/);
   }
   const shapes = [
     ["/v1/chat/completions", /"code":"busy"/],
-    ["/alpha/api/chat", /^\{"error":"3 connections are open/m],
+    ["/alpha/api/chat", /^\{"error":"3 connections are being answered/m],
     ["/api/eject-model", /"code":"busy"/],
   ] as const;
   for (const [path, shape] of shapes) {
@@ -142,4 +160,29 @@ test("more connections than --max-connections are told so; supervisors still get
     client.socket.destroy();
     return client.text().startsWith("HTTP/1.1 200");
   });
+});
+
+test("idle connections beyond --max-connections give way, the longest idle first", async (t) => {
+  const most = 50;
+  const { url } = await startTestGateway(t, { yaml: "version: 1\n", flags: ["--max-connections", String(most)] });
+  const reader = await rawClient(t, url);
+  reader.send(rawGet("/api/events"));
+  await reader.until(/: from \d/);
+  const mute: RawClient[] = [];
+  for (let at = 0; at < 4 * most; at++) {
+    const client = await rawClient(t, url);
+    // Half of them have begun to ask.
+    if (at % 2 === 0) client.send("GET /livez HTTP/1.1\r\nhost: 127.0.0.1\r\n");
+    mute.push(client);
+  }
+  for (const path of ["/livez", "/v1/models"]) {
+    const client = await rawClient(t, url);
+    client.send(rawGet(path));
+    assert.match(await client.until(/\r\n\r\n/), /^HTTP\/1\.1 200 /);
+    client.socket.destroy();
+  }
+  await until("the others are closed", () => mute.filter(({ socket }) => !socket.closed).length < most);
+  // The reader has a place, and the two that asked had one each.
+  assert.ok(mute.slice(-(most - 3)).every(({ socket }) => !socket.closed));
+  assert.equal(reader.socket.closed, false, "one that is being answered stays");
 });

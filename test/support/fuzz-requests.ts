@@ -22,6 +22,15 @@ export interface FuzzWorld {
   readonly repos: readonly string[];
 }
 
+/** Where each family is served. */
+export const fuzzPrefixes: FuzzWorld["prefixes"] = {
+  own: [""],
+  native: ["/alpha/api", "/api"],
+  compat: ["/beta/v1", "/v1", "/alpha/v1"],
+  llama: ["/beta", ""],
+  front: ["", "/alpha", "/beta"],
+};
+
 /** Whoever is deleted by these must be one that can be had again. */
 const destructive = new Set(["removeModel", "nativeDelete"]);
 

@@ -38,6 +38,7 @@ export function loadingModel(answer: (stream: boolean) => string, tickMs: number
   const deps = {
     catalogue: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
     idle: { keep: () => undefined },
+    prompts: { enter: () => Promise.resolve(null) },
     chatContext: {
       acquire: async (): Promise<SizedLease> => {
         waits();

@@ -4,14 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { editBody } from "../../src/http/body-edit.ts";
-import {
-  type BodyScan,
-  type JsonSpan,
-  readBoolean,
-  readScalar,
-  readString,
-  scanBody,
-} from "../../src/http/body-scan.ts";
+import { type BodyScan, scanBody } from "../../src/http/body-scan.ts";
+import { type JsonSpan, readBoolean, readScalar, readString } from "../../src/http/body-values.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { editBody } from "../../src/http/body-edit.ts";
-import { type BodyScan, readString, scanBody } from "../../src/http/body-scan.ts";
+import { type BodyScan, scanBody } from "../../src/http/body-scan.ts";
+import { readString } from "../../src/http/body-values.ts";
 
 const encoder = new TextEncoder();
 

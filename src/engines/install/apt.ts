@@ -99,7 +99,7 @@ function parseUris(listing: string): DebFile[] {
  * The system's configuration stays in force under this one, for its proxy and the like. Its hooks do not: images for
  * containers have hooks that delete the system's package cache after each update, and they fail without root.
  */
-function aptConfiguration(architecture: string): string {
+export function aptConfiguration(architecture: string): string {
   const hooks = ["APT::Update::Pre-Invoke", "APT::Update::Post-Invoke", "APT::Update::Post-Invoke-Success"];
   const dpkgHooks = ["DPkg::Pre-Invoke", "DPkg::Post-Invoke", "DPkg::Pre-Install-Pkgs"];
   return [
@@ -108,6 +108,11 @@ function aptConfiguration(architecture: string): string {
     `APT::Architectures { "${architecture}"; };`,
     'APT::Install-Recommends "false";',
     'APT::Install-Suggests "false";',
+    // The system may accept unsigned lists and packages; the engine runs with the gateway's rights.
+    'APT::Get::AllowUnauthenticated "false";',
+    'Acquire::AllowInsecureRepositories "false";',
+    'Acquire::AllowWeakRepositories "false";',
+    'Acquire::AllowDowngradeToInsecureRepositories "false";',
     // As root, apt would fetch as the user _apt, who cannot enter a private state folder.
     'APT::Sandbox::User "root";',
     'Acquire::Retries "2";',

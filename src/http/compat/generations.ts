@@ -57,8 +57,8 @@ export function generationRoutes(
       kind === "messages"
         ? { config, errorHandler: (error, request, reply) => sendError("messages", error, request, reply) }
         : { config },
-      (request, reply) => {
-        const { model, body, stream, ...wishes } = readRequest(request.body, deps.catalogue);
+      async (request, reply) => {
+        const { model, body, stream, ...wishes } = await readRequest(request.body, deps.catalogue);
         return runGeneration(deps, reply, {
           model,
           body,

@@ -25,7 +25,7 @@ export function inspectionRoutes(app: FastifyInstance, deps: CompatRoutesDeps): 
   app.post<Query & { Body: Buffer | undefined }>("/lora-adapters", ({ query, body }, reply) => {
     // The engine answers success to any list, and takes what it cannot read for 0.
     const scales = loraScales(parseJsonBody(body));
-    return ask(deps, reply, query.model, { path: "/lora-adapters", body: Buffer.from(JSON.stringify(scales)) });
+    return ask(deps, reply, query.model, { path: "/lora-adapters", body: [Buffer.from(JSON.stringify(scales))] });
   });
 }
 
@@ -38,7 +38,7 @@ async function ask(
   { admission, catalogue, upstream }: CompatRoutesDeps,
   reply: FastifyReply,
   name: Query["Querystring"]["model"],
-  request: { readonly path: string; readonly body: Buffer | null },
+  request: { readonly path: string; readonly body: readonly Buffer[] | null },
 ): Promise<FastifyReply> {
   if (typeof name !== "string" || !isNamed(name)) {
     const message = Array.isArray(name) ? "model is given twice" : "model is missing: name it as ?model=";

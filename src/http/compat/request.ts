@@ -3,15 +3,17 @@
 import { GatewayError } from "../../core/errors.ts";
 import { type KeepAlive, parseKeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import { type BodyChange, editBody } from "../body-edit.ts";
-import { type BodyScan, type JsonSpan, readBoolean, readScalar, readString, scanBody } from "../body-scan.ts";
+import { type BodyChange, editBody, editedParts } from "../body-edit.ts";
+import { type BodyScan, type ScanResult, scanBody } from "../body-scan.ts";
+import { type JsonSpan, readBoolean, readScalar, readString } from "../body-values.ts";
 import type { Catalogue } from "../catalogue.ts";
-import { notJson, withoutMark } from "../json-body.ts";
+import { notJson, scanInTurns, smallBody, withoutMark } from "../json-body.ts";
 
 export interface CompatRequest {
   readonly model: CachedModel;
   readonly stream: boolean;
-  readonly body: Uint8Array;
+  /** In pieces. */
+  readonly body: readonly Uint8Array[];
   /** Tokens. */
   readonly contextSize?: number;
   readonly keepAlive?: KeepAlive;
@@ -20,9 +22,12 @@ export interface CompatRequest {
 const own = ["ctx_size", "num_ctx", "keep_alive"] as const;
 
 /** Errors: `invalid_request`, `model_not_found`. */
-export function readRequest(bytes: Buffer | undefined, catalogue: Pick<Catalogue, "resolve">): CompatRequest {
+export async function readRequest(
+  bytes: Buffer | undefined,
+  catalogue: Pick<Catalogue, "resolve">,
+): Promise<CompatRequest> {
   const body = withoutMark(bytes ?? Buffer.alloc(0));
-  const scan = scanned(body, ["model", "stream", "options", ...own]);
+  const scan = scanned(body, await scanInTurns(body, ["model", "stream", "options", ...own], { mostValues }));
   const span = scan.members.get("model");
   const name = readString(body, span);
   if (name === undefined || name === "") throw refusal("model", "is missing or no string");
@@ -43,7 +48,7 @@ export function readRequest(bytes: Buffer | undefined, catalogue: Pick<Catalogue
   return {
     model,
     stream: readBoolean(body, stream) ?? false,
-    body: isEmpty(change) ? body : editBody(body, scan, change),
+    body: isEmpty(change) ? [body] : editedParts(body, scan, change),
     ...(contextSize === undefined ? {} : { contextSize }),
     ...(keepAlive === undefined ? {} : { keepAlive }),
   };
@@ -52,7 +57,7 @@ export function readRequest(bytes: Buffer | undefined, catalogue: Pick<Catalogue
 /** Only the model that a small body names, for routes that ask nothing of the engine. */
 export function readModelName(bytes: Buffer | undefined): string {
   const body = withoutMark(bytes ?? Buffer.alloc(0));
-  const name = readString(body, scanned(body, ["model"]).members.get("model"));
+  const name = readString(body, scanned(body, scanBody(body, ["model"])).members.get("model"));
   if (name === undefined || name === "") throw refusal("model", "is missing or no string");
   return name;
 }
@@ -60,9 +65,8 @@ export function readModelName(bytes: Buffer | undefined): string {
 /** The most that is sent for a reason: thousands of texts to embed, as tokens. */
 const mostValues = 4_000_000;
 
-function scanned(body: Buffer, keys: readonly string[]): BodyScan {
+function scanned(body: Buffer, scan: ScanResult): BodyScan {
   if (body.length === 0) throw new GatewayError("invalid_request", "the body is empty; a JSON object is expected");
-  const scan = scanBody(body, keys, { mostValues });
   if (scan.ok) return scan;
   throw notJson(body, scan.position);
 }
@@ -87,6 +91,7 @@ function readOptions(
 ): { readonly contextSize?: number | undefined; readonly edited: string } | undefined {
   if (span?.kind !== "object") return undefined;
   const text = body.subarray(span.start, span.end);
+  if (text.length > smallBody) throw refusal("options", `must not exceed ${smallBody} bytes`);
   const scan = scanBody(text, ["num_ctx"]);
   if (!scan.ok || !scan.members.has("num_ctx")) return undefined;
   const edited = editBody(text, scan, { remove: ["num_ctx"] });

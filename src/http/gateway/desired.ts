@@ -30,7 +30,7 @@ export interface DesiredRoutesDeps extends WaitDeps {
 
 export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): void {
   const { store, loop } = deps;
-  const changing = { config: { query: ["dryRun", "wait", "timeout"], body: "document" } } as const;
+  const changing = { config: { query: ["dryRun", "wait", "timeout"] } } as const;
 
   app.get("/api/desired", (_request, reply) => {
     const state = store.current();

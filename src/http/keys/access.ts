@@ -94,9 +94,14 @@ function covers(scope: KeyScope | null, { is404, routeOptions: { config } }: Fas
 }
 
 function refusalOf(
-  { headers: { host, origin } }: FastifyRequest,
+  { raw, originalUrl, headers: { host, origin } }: FastifyRequest,
   { loopback, allowedHosts, corsOrigins }: AccessOptions,
 ): GatewayError | null {
+  // The request must name one host: a proxy in front may have checked the other one.
+  if (!originalUrl.startsWith("/"))
+    return new GatewayError("invalid_request", "the request target is not a path (absolute-form is not supported)");
+  if (raw.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length > 1)
+    return new GatewayError("invalid_request", "the request has more than one Host header");
   // Elsewhere any name may lead here, and what keeps strangers out is the key.
   if (loopback && !isAllowedHost(host, allowedHosts))
     return new GatewayError("forbidden_origin", `this gateway does not answer to the host name ${host ?? "(none)"}`);

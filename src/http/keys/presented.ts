@@ -23,8 +23,7 @@ export function rewriteKeyedUrl(request: Rewritable): string {
  * first counts and none stays: what is left gets into messages. The address comes out in the form that routes are found by: one that cannot be decoded would be answered by the framework, past every hook.
  */
 export function splitKeyedUrl(address: string): { readonly key: string | null; readonly url: string } {
-  // Proxies send the whole address, scheme and all.
-  const [, path = "", rest = ""] = /^(?:https?:\/\/[^/?#]*)?([^?#]*)(.*)$/is.exec(address) ?? [];
+  const [, path = "", rest = ""] = /^([^?#]*)(.*)$/s.exec(address) ?? [];
   // Addresses are put together by hand: http://HOST/ and /k/KEY/ make //k/KEY.
   const [, key, below] = /^\/+k\/+([^/]+)(?:\/+k\/+[^/]+)*(.*)$/s.exec(path) ?? [];
   const plain = decodable(key === undefined ? path : (below ?? ""));

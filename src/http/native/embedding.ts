@@ -55,7 +55,7 @@ function vectorsOf(deps: NativeRoutesDeps, embed: NativeEmbed, reply: FastifyRep
   const model = deps.catalogue.resolve(embed.model);
   const { keepAlive, numCtx, dimensions } = embed;
   const wishes = withinScope(reply.request, { keepAlive, contextSize: numCtx });
-  const calls = { ...wishes, signal: clientLeft(reply) };
+  const calls = { ...wishes, source: reply.request.body, signal: clientLeft(reply) };
   return withModel(deps, model, calls, async (call) => {
     const beganAt = performance.now();
     if (embed.texts.length === 0) return { ok: true, vectors: [], tokens: 0, beganAt };

@@ -7,11 +7,15 @@ import type { Lease } from "../admission.ts";
 import { askInstance, type EngineAnswer } from "../ask-instance.ts";
 import { type ExchangeDeps, withCause } from "../exchange.ts";
 import type { ModelWishes } from "../keys/within-scope.ts";
-import { isRefusal } from "../upstream.ts";
+import { encodeJson, largeBytes } from "../long-texts.ts";
+import type { PromptPermit } from "../prompt-queue.ts";
+import { isRefusal, type UpstreamRequest } from "../upstream.ts";
 
 export type CallEngine = (path: string, body: object) => Promise<EngineAnswer>;
 
 export interface EngineCalls extends Required<ModelWishes> {
+  /** The parsed body of the request. */
+  readonly source: unknown;
   /** Aborted when the client left. */
   readonly signal: AbortSignal;
 }
@@ -22,21 +26,26 @@ const attempts = 3;
 export async function withModel<T>(
   deps: ExchangeDeps,
   model: CachedModel,
-  { keepAlive, contextSize, signal }: EngineCalls,
+  { keepAlive, contextSize, source, signal }: EngineCalls,
   use: (call: CallEngine) => Promise<T>,
 ): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    const lease = await deps.chatContext.acquire(model, contextSize, signal);
-    deps.idle.keep(model.upstreamId, keepAlive);
-    try {
-      return await use((path, body) => call(deps, lease, signal, path, Buffer.from(JSON.stringify(body))));
-    } catch (error) {
-      // Its process ended between our looking and our asking: the next instance is asked.
-      if (attempt === attempts || !(error instanceof GatewayError) || !isRefusal(error)) throw error;
-    } finally {
-      lease.release();
+  const permit = await deps.prompts.enter(model.upstreamId, largeBytes(source), signal);
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const lease = await deps.chatContext.acquire(model, contextSize, signal);
+      deps.idle.keep(model.upstreamId, keepAlive);
+      try {
+        return await use((path, body) => call(deps, lease, signal, permit, { path, body: encodeJson(body, source) }));
+      } catch (error) {
+        // Its process ended between our looking and our asking: the next instance is asked.
+        if (attempt === attempts || !(error instanceof GatewayError) || !isRefusal(error)) throw error;
+      } finally {
+        lease.release();
+      }
+      await deps.admission.replace(lease.instance);
     }
-    await deps.admission.replace(lease.instance);
+  } finally {
+    permit?.end();
   }
 }
 
@@ -44,11 +53,14 @@ async function call(
   { upstream, cutOff }: ExchangeDeps,
   lease: Lease,
   signal: AbortSignal,
-  path: string,
-  body: Uint8Array,
+  permit: PromptPermit | null,
+  request: Pick<UpstreamRequest, "path" | "body">,
 ): Promise<EngineAnswer> {
   try {
-    return await askInstance(upstream, lease.instance, { path, body }, [signal, cutOff]);
+    return await askInstance(upstream, lease.instance, permit ? { ...request, onRead: permit.send(signal) } : request, [
+      signal,
+      cutOff,
+    ]);
   } catch (error) {
     if (cutOff.aborted) throw new GatewayError("shutting_down", "the gateway is stopping");
     throw error instanceof GatewayError ? withCause(error, lease) : error;

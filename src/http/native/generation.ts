@@ -7,6 +7,7 @@ import type { CachedModel } from "../../plan/observed.ts";
 import { clientLeft } from "../client-left.ts";
 import { runGeneration } from "../exchange.ts";
 import { type ModelWishes, withinScope } from "../keys/within-scope.ts";
+import { encodeJson } from "../long-texts.ts";
 import { type AnswerShape, rfc3339, streamedAnswer, wholeAnswer } from "./answers.ts";
 import { type ChatRecord, chatEnd } from "./chat-records.ts";
 import { parseChatRequest } from "./chat-request.ts";
@@ -91,7 +92,7 @@ async function answer(
     model,
     // The engine stops at once when the client of a stream leaves.
     stream: true,
-    body: Buffer.from(JSON.stringify({ ...upstream, model: model.id })),
+    body: encodeJson({ ...upstream, model: model.id }, reply.request.body),
     path,
     translator: question.stream ? streamedAnswer(shape) : wholeAnswer(shape),
     ...wishes,

@@ -32,5 +32,6 @@ test("UTF-8 is taken, with a mark, any letter and the replacement character itse
   assert.deepEqual(parseBytes(Buffer.from([0, 1, 2])), {
     ok: false,
     problems: [{ line: 1, column: 1, path: "", message: "must be object" }],
+    more: 0,
   });
 });

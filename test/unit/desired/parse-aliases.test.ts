@@ -20,6 +20,7 @@ test("an alias without an anchor before it is named where it stands", () => {
     problems: [
       { line: 5, column: 5, path: "", message: "Unresolved alias (the anchor must be set before the alias): nope" },
     ],
+    more: 0,
   });
 });
 
