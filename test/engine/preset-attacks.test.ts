@@ -106,14 +106,18 @@ test("as a preset key: by the file, PATCH and PUT refused by name, and the prese
       assert.ok(messageOf(answer).includes(key), `${key}: ${messageOf(answer)}`);
     }
   }
-  const lines = attacks.map(
-    ([key, value]) =>
-      `  - id: acme/${key.replaceAll(/\W/g, "x")}:Q8_0\n    preset: { ${JSON.stringify(key)}: ${JSON.stringify(value)} }\n`,
-  );
-  await gateway.writeConfig(`version: 1\nmodels:\n${lines.join("")}`);
-  const { source } = await gateway.until("refused", (status) => status.source.problems.length >= attacks.length);
-  for (const [index, [key]] of attacks.entries())
-    assert.ok(JSON.stringify(source.problems).includes(JSON.stringify(`models[${index}].preset.${key}`)), key);
+  // Of more problems than twenty only the first are listed.
+  for (let first = 0; first < attacks.length; first += 20) {
+    const some = attacks.slice(first, first + 20);
+    const lines = some.map(
+      ([key, value]) =>
+        `  - id: acme/${key.replaceAll(/\W/g, "x")}:Q8_0\n    preset: { ${JSON.stringify(key)}: ${JSON.stringify(value)} }\n`,
+    );
+    await gateway.writeConfig(`version: 1\nmodels:\n${lines.join("")}`);
+    const isTold = (problems: string): boolean =>
+      some.every(([key], index) => problems.includes(JSON.stringify(`models[${index}].preset.${key}`)));
+    await gateway.until("refused", (status) => isTold(JSON.stringify(status.source.problems)));
+  }
   await gateway.writeConfig(document);
   await gateway.until("taken again", (status) => status.source.valid);
 

@@ -86,7 +86,7 @@ test("without work it is gone at once, whoever listens or keeps a connection ope
     await streamChat(url, model, "hi");
     const listener = await rawClient(t, url);
     listener.send(rawGet("/api/events"));
-    await listener.until(/: from \d/);
+    await listener.until(/: from \w+-\d/);
     const idle = await rawClient(t, url);
     idle.send(rawGet("/livez"));
     await idle.until(/"ok"/);

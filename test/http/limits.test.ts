@@ -167,7 +167,7 @@ test("idle connections beyond --max-connections give way, the longest idle first
   const { url } = await startTestGateway(t, { yaml: "version: 1\n", flags: ["--max-connections", String(most)] });
   const reader = await rawClient(t, url);
   reader.send(rawGet("/api/events"));
-  await reader.until(/: from \d/);
+  await reader.until(/: from \w+-\d/);
   const mute: RawClient[] = [];
   for (let at = 0; at < 4 * most; at++) {
     const client = await rawClient(t, url);
