@@ -9,6 +9,7 @@ import type { Router } from "../../src/engines/router.ts";
 import { createCacheScanner } from "../../src/observe/cache.ts";
 import { createCachePresence } from "../../src/observe/cache-presence.ts";
 import { createObserver, readPreset } from "../../src/observe/observe.ts";
+import { surveyRepo } from "../../src/observe/survey.ts";
 import { type CacheSnapshot, type InventoryEntry, type Observed, restingSpeech } from "../../src/plan/observed.ts";
 import { cacheRepo, commitOf, modelHead, sha256 } from "../support/cache-folder.ts";
 import { scratchFolder } from "../support/scratch.ts";
@@ -137,6 +138,18 @@ describe("a cache that others use too", () => {
     const found = await scan();
     assert.deepEqual([found.faults, found.whole], [loops.map((path) => `${path} (ELOOP)`), ["models--acme--other"]]);
     assert.deepEqual(found.models[0], { ...before, routerId: null });
+  });
+
+  // As of Node 26 its own recursive listing follows links, and two that lead up keep it busy until memory is full.
+  it("is read to its end where links in a revision lead to folders above it", async (t) => {
+    const { cacheDir, scan } = await cacheOf(t, "acme/demo");
+    const before = await scan();
+    const snapshot = join(cacheDir, "models--acme--demo", "snapshots", commit);
+    for (const name of ["up", "up-too"]) await symlink(join("..", "..", ".."), join(snapshot, name));
+    const found = await scan();
+    assert.deepEqual([found.models, found.faults], [before.models, []]);
+    const survey = await surveyRepo(cacheDir, "acme/demo");
+    assert.deepEqual(survey?.snapshots[0]?.files.map(({ path }) => path).sort(), ["demo-Q8_0.gguf", "up", "up-too"]);
   });
 
   it("can be tidied by another program while it is read", async (t) => {
