@@ -1,6 +1,6 @@
 // `npm run bench`: what the gateway costs beside the model's own process; `-- life`: start, stop and idle streams; `-- pull`:
-// pulls beside curl and aria2c; `-- drops`: what becomes of answers under way, beside the engine's own router; `-- scan`: a large
-// body's model, beside a parse.
+// pulls beside curl and aria2c; `-- drops`: what becomes of answers under way, beside the engine's own router; `-- scan`: the
+// scans of a large request and of a large cache.
 const [what = "chat"] = process.argv.slice(2);
 
 if (what === "chat") await import("./bench.ts");
