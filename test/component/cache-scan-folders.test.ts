@@ -151,15 +151,18 @@ describe("a cache that others use too", () => {
     assert.deepEqual(survey?.snapshots[0]?.files.map(({ path }) => path).sort(), ["demo-Q8_0.gguf", "up", "up-too"]);
   });
 
-  it("can be tidied by another program while it is read", async (t) => {
+  it("can be tidied by another program, files and whole revisions, while it is read", async (t) => {
     const { cacheDir, scan } = await cacheOf(t, "acme/demo", "acme/other");
     const repo = cacheRepo(cacheDir, "acme/demo");
-    const paths = await Promise.all(
-      Array.from({ length: 200 }, (_, index) => repo.link(commit, `extra-${index}.gguf`, modelHead("extra"))),
-    );
+    const paths: string[] = [];
+    for (let index = 0; index < 200; index++) {
+      paths.push(await repo.link(commit, `extra-${index}.gguf`, modelHead("extra")));
+      await repo.link(commitOf(String(index)), "extra/model-Q8_0.gguf", modelHead("extra"));
+      paths.push(join(repo.root, "snapshots", commitOf(String(index))));
+    }
     let tidying = true;
     const other = (async () => {
-      for (const path of paths) await rm(path);
+      for (const path of paths) await rm(path, { recursive: true });
     })().finally(() => {
       tidying = false;
     });
