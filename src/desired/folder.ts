@@ -1,6 +1,7 @@
-// Makes folders. In a place of its own, as Node's way to make one with all above it cannot be used everywhere.
-import { mkdir, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+// Makes folders with those above them, and lists what is below one, where Node's own `recursive` cannot be used.
+import type { Dirent } from "node:fs";
+import { mkdir, readdir, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { systemCode } from "../core/errors.ts";
 
 /**
@@ -20,6 +21,23 @@ export async function makeFolder(path: string): Promise<void> {
       if (!(await isFolder(path))) throw again;
     });
   }
+}
+
+/**
+ * Every entry below a folder; none of a folder that is deleted meanwhile. Links are listed and not followed. Errors: what the
+ * system says. Node's own `recursive` follows links as of Node 26, and never ends where one leads to a folder above it.
+ */
+export async function entriesBelow(folder: string): Promise<Dirent[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const below = entries
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) =>
+      entriesBelow(join(folder, name)).catch((error: unknown) => {
+        if (systemCode(error) === "ENOENT") return [];
+        throw error;
+      }),
+    );
+  return [...entries, ...(await Promise.all(below)).flat()];
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -1,24 +1,12 @@
 // Snapshot links and refs of the hub's cache layout: what makes verified blobs visible to the router and to other tools.
 // Downloads nothing. A ref is written last and at once, as a reader takes it for "all of this is there".
 import { constants } from "node:fs";
-import {
-  copyFile,
-  link,
-  open,
-  readdir,
-  readFile,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  stat,
-  symlink,
-} from "node:fs/promises";
+import { copyFile, link, open, readFile, readlink, realpath, rename, rm, stat, symlink } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { isCommit } from "../core/ids.ts";
 import { syncFolder } from "../desired/atomic-file.ts";
-import { makeFolder } from "../desired/folder.ts";
+import { entriesBelow, makeFolder } from "../desired/folder.ts";
 import { cacheError } from "./errors.ts";
 import { digestsMatch, hashFile } from "./hash.ts";
 import { holdPath } from "./in-use.ts";
@@ -149,7 +137,7 @@ interface OldFile {
 }
 
 async function snapshotFiles(folder: string): Promise<OldFile[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const entries = await entriesBelow(folder).catch(() => []);
   const files: OldFile[] = [];
   for (const entry of entries) {
     if (entry.isDirectory()) continue;

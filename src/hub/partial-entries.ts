@@ -4,6 +4,7 @@ import type { Stats } from "node:fs";
 import { lstat, readdir, readlink, rm } from "node:fs/promises";
 import { basename } from "node:path";
 import { systemCode } from "../core/errors.ts";
+import { entriesBelow } from "../desired/folder.ts";
 import { cacheError } from "./errors.ts";
 import { blobPath, blobsFolder, readPartialName, snapshotsFolder } from "./layout.ts";
 import { type FileMark, type JournalRecord, readJournal } from "./partial-journal.ts";
@@ -107,12 +108,10 @@ export async function removeTraces({ data, journal }: PartialEntry): Promise<str
 export async function isShown(cacheDir: string, repo: string, digest: string): Promise<boolean> {
   const blob = await fileAt(blobPath(cacheDir, repo, digest));
   if (!blob || blob.nlink > 1) return blob !== undefined;
-  const entries = await readdir(snapshotsFolder(cacheDir, repo), { recursive: true, withFileTypes: true }).catch(
-    (error: unknown) => {
-      if (systemCode(error) === "ENOENT") return [];
-      throw cacheError(error, "a look at it");
-    },
-  );
+  const entries = await entriesBelow(snapshotsFolder(cacheDir, repo)).catch((error: unknown) => {
+    if (systemCode(error) === "ENOENT") return [];
+    throw cacheError(error, "a look at it");
+  });
   for (const entry of entries) {
     if (!entry.isSymbolicLink()) continue;
     const target = await readlink(`${entry.parentPath}/${entry.name}`).catch(() => "");

@@ -1,13 +1,14 @@
 // Entries of a cached repository that cannot be read: a link that leads to itself, a folder of another user. llama-server exits
 // at the first one. Writes nothing.
-import { readdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCode } from "../core/errors.ts";
+import { entriesBelow } from "../desired/folder.ts";
 
 /** Each as `PATH (CODE)`; empty for a folder that is gone. */
 export async function faultsIn(root: string): Promise<string[]> {
   try {
-    const entries = await readdir(root, { recursive: true, withFileTypes: true });
+    const entries = await entriesBelow(root);
     const links = entries.filter((entry) => entry.isSymbolicLink());
     const faults = await Promise.all(
       links.map(({ parentPath, name }) => stat(join(parentPath, name)).then(() => null, faultOf)),

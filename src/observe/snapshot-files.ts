@@ -14,7 +14,11 @@ export function isAbsent(error: unknown): boolean {
 export async function readSnapshot(root: string, commit: string): Promise<Snapshot> {
   const files: SnapshotFile[] = [];
   async function walk(folder: string, prefix: string, depth: number): Promise<void> {
-    const entries = await readdir(folder, { withFileTypes: true });
+    const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+      // A revision that is deleted meanwhile once hid the repository's other models, whose chats were answered 404.
+      if (isAbsent(error)) return [];
+      throw error;
+    });
     await Promise.all(
       entries.map(async (entry) => {
         if (entry.isDirectory()) {

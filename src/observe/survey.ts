@@ -4,6 +4,7 @@ import type { Dirent, Stats } from "node:fs";
 import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { systemCode } from "../core/errors.ts";
+import { entriesBelow } from "../desired/folder.ts";
 import { blobsShownIn } from "../hub/emptied.ts";
 import { isHeld } from "../hub/in-use.ts";
 import { isDigest, partialPath, partialSuffix, readPartialName, repoFolder, repoOfFolder } from "../hub/layout.ts";
@@ -43,7 +44,7 @@ export async function surveyCache(cacheDir: string, gateway?: string): Promise<C
 /** One repository; null where it has no folder. Errors: what the system says. */
 export async function surveyRepo(cacheDir: string, repo: string, gateway?: string): Promise<RepoFiles | null> {
   const root = repoFolder(cacheDir, repo);
-  const entries = await entriesBelow(root);
+  const entries = await ifPresent(entriesBelow(root));
   if (entries === null) return null;
   const files = entries.filter((entry) => !entry.isDirectory());
   const inFolder = (folder: string): Dirent[] => files.filter((entry) => placeOf(root, entry).startsWith(`${folder}/`));
@@ -82,15 +83,6 @@ export async function surveyRepo(cacheDir: string, repo: string, gateway?: strin
 
 function placeOf(root: string, entry: Dirent): string {
   return relative(root, join(entry.parentPath, entry.name)).split(sep).join("/");
-}
-
-async function entriesBelow(root: string): Promise<Dirent[] | null> {
-  try {
-    return await readdir(root, { recursive: true, withFileTypes: true });
-  } catch (error) {
-    if (isAbsent(error)) return null;
-    throw error;
-  }
 }
 
 async function blobsOf(root: string, entries: readonly Dirent[]): Promise<RepoBlob[]> {

@@ -1,14 +1,14 @@
-// A scan among other programs' files, of folders that cannot be read, that vanish, and of very many.
+// A scan among other programs' files, of folders that cannot be read and that vanish.
 import assert from "node:assert/strict";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describe, it, type TestContext } from "node:test";
 import { toDesired, toTree } from "../../src/desired/document.ts";
 import type { Router } from "../../src/engines/router.ts";
 import { createCacheScanner } from "../../src/observe/cache.ts";
 import { createCachePresence } from "../../src/observe/cache-presence.ts";
 import { createObserver, readPreset } from "../../src/observe/observe.ts";
+import { surveyRepo } from "../../src/observe/survey.ts";
 import { type CacheSnapshot, type InventoryEntry, type Observed, restingSpeech } from "../../src/plan/observed.ts";
 import { cacheRepo, commitOf, modelHead, sha256 } from "../support/cache-folder.ts";
 import { scratchFolder } from "../support/scratch.ts";
@@ -139,15 +139,30 @@ describe("a cache that others use too", () => {
     assert.deepEqual(found.models[0], { ...before, routerId: null });
   });
 
-  it("can be tidied by another program while it is read", async (t) => {
+  // As of Node 26 its own recursive listing follows links, and two that lead up keep it busy until memory is full.
+  it("is read to its end where links in a revision lead to folders above it", async (t) => {
+    const { cacheDir, scan } = await cacheOf(t, "acme/demo");
+    const before = await scan();
+    const snapshot = join(cacheDir, "models--acme--demo", "snapshots", commit);
+    for (const name of ["up", "up-too"]) await symlink(join("..", "..", ".."), join(snapshot, name));
+    const found = await scan();
+    assert.deepEqual([found.models, found.faults], [before.models, []]);
+    const survey = await surveyRepo(cacheDir, "acme/demo");
+    assert.deepEqual(survey?.snapshots[0]?.files.map(({ path }) => path).sort(), ["demo-Q8_0.gguf", "up", "up-too"]);
+  });
+
+  it("can be tidied by another program, files and whole revisions, while it is read", async (t) => {
     const { cacheDir, scan } = await cacheOf(t, "acme/demo", "acme/other");
     const repo = cacheRepo(cacheDir, "acme/demo");
-    const paths = await Promise.all(
-      Array.from({ length: 200 }, (_, index) => repo.link(commit, `extra-${index}.gguf`, modelHead("extra"))),
-    );
+    const paths: string[] = [];
+    for (let index = 0; index < 200; index++) {
+      paths.push(await repo.link(commit, `extra-${index}.gguf`, modelHead("extra")));
+      await repo.link(commitOf(String(index)), "extra/model-Q8_0.gguf", modelHead("extra"));
+      paths.push(join(repo.root, "snapshots", commitOf(String(index))));
+    }
     let tidying = true;
     const other = (async () => {
-      for (const path of paths) await rm(path);
+      for (const path of paths) await rm(path, { recursive: true });
     })().finally(() => {
       tidying = false;
     });
@@ -239,34 +254,3 @@ function observer(
     onNewEngine: () => undefined,
   });
 }
-
-describe("a large cache", () => {
-  it("of a thousand models is scanned again well within a second", async (t) => {
-    const cacheDir = await scratchFolder(t);
-    for (let repo = 0; repo < 250; repo++) {
-      const { link, main } = cacheRepo(cacheDir, `acme${repo % 10}/model-${repo}-GGUF`);
-      await main(commit);
-      await Promise.all(
-        ["Q8_0", "Q4_K_M", "Q5_K_M", "Q4_0"].map((tag) =>
-          link(commit, `model-${repo}-${tag}.gguf`, modelHead(`${repo} ${tag}`)),
-        ),
-      );
-    }
-    const { scan } = createCacheScanner(cacheDir);
-    const blocked = monitorEventLoopDelay({ resolution: 1 });
-    const times: number[] = [];
-    blocked.enable();
-    for (let round = 0; round < 3; round++) {
-      const start = performance.now();
-      const found = await scan();
-      times.push(performance.now() - start);
-      assert.ok(found.state === "known" && found.value.models.length === 1000);
-    }
-    blocked.disable();
-    const [first = 0, second = 0, third = 0] = times.map(Math.round);
-    t.diagnostic(
-      `1,000 models: first scan ${first} ms, second ${second} ms, third ${third} ms, longest block ${Math.round(blocked.max / 1e6)} ms`,
-    );
-    assert.ok(second < 1_000, `the second scan took ${second} ms`);
-  });
-});

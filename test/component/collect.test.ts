@@ -5,6 +5,7 @@ import { chmod, link, mkdir, readdir, rename, rm, symlink, utimes, writeFile } f
 import { join, relative } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { type Desired, toDesired, toTree } from "../../src/desired/document.ts";
+import { entriesBelow } from "../../src/desired/folder.ts";
 import { type Collector, createCollector } from "../../src/execute/cache-gc.ts";
 import { type Inventory, openInventory } from "../../src/execute/inventory.ts";
 import { createRepoTurns, type RepoTurns } from "../../src/execute/repo-turns.ts";
@@ -93,7 +94,7 @@ async function cache(t: TestContext): Promise<Cache> {
       };
     },
     world: async () => {
-      const entries = await readdir(cacheDir, { recursive: true, withFileTypes: true });
+      const entries = await entriesBelow(cacheDir);
       const files = entries.filter((entry) => !entry.isDirectory());
       return files.map((entry) => relative(repo.root, join(entry.parentPath, entry.name))).sort();
     },

@@ -53,9 +53,10 @@ describe("a pull over a bad line", () => {
     const { hub, pull, shown } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files });
     hub.pace(path, 2_000_000);
-    const started = Date.now();
     const pulled = await pull(id, { tuning: several });
-    assert.ok(Date.now() - started < 1_200, `one connection takes 1.5 s, four took ${Date.now() - started} ms`);
+    // The first is asked for the whole file: alone it would be the only one.
+    const connections = hub.requests.filter(({ origin }) => origin === "storage").length;
+    assert.ok(connections > several.connections, `${connections} requests for pieces`);
     assert.equal(pulled.downloadedBytes, size);
     assert.deepEqual(await shown("acme/demo-GGUF", path), files[path]);
     const asked = hub.requests.filter((request) => request.path.includes("/resolve/"));
@@ -80,7 +81,7 @@ describe("a pull over a bad line", () => {
     hub.failNext({ status: 429, headers, times: 2, match: ({ range }) => range !== undefined && seen++ > 2 });
     const started = Date.now();
     await pull(id, { tuning: several });
-    assert.ok(Date.now() - started < 10_000);
+    assert.ok(Date.now() - started < 50_000, "the wait that was asked for is 60 s");
     assert.deepEqual(await shown("acme/demo-GGUF", path), files[path]);
   });
 

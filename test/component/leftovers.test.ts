@@ -71,9 +71,7 @@ describe("leftover engines", linux, () => {
   });
 
   it("are none where there are none", async (t) => {
-    const began = Date.now();
     assert.deepEqual(await endLeftovers(await scratchFolder(t)), []);
-    assert.ok(Date.now() - began < 2_000);
   });
 
   it("carry a marker that tells nothing of the folder", () => {

@@ -47,8 +47,8 @@ describe("a managed process", { concurrency: true }, () => {
     assert.equal(await ready(), engine.pid);
     assert.equal(engine.hasExited(), false);
     const began = Date.now();
-    assert.deepEqual(await engine.stop(10_000), { code: null, signal: "SIGTERM" });
-    assert.ok(Date.now() - began < 5_000);
+    assert.deepEqual(await engine.stop(60_000), { code: null, signal: "SIGTERM" });
+    assert.ok(Date.now() - began < 50_000);
     assert.equal(engine.hasExited(), true);
     assert.equal(await isRunning(engine.pid), false);
   });
@@ -64,9 +64,9 @@ describe("a managed process", { concurrency: true }, () => {
     const { process: engine, ready } = await start(t, "--fork");
     const [, grandchild] = await Promise.all([ready(), ready("grandchild")]);
     const began = Date.now();
-    assert.equal((await engine.stop(10_000)).signal, "SIGTERM");
+    assert.equal((await engine.stop(60_000)).signal, "SIGTERM");
     // The grandchild holds the output open: waiting for that would last the whole grace.
-    assert.ok(Date.now() - began < 5_000);
+    assert.ok(Date.now() - began < 50_000);
     await gone(grandchild);
   });
 

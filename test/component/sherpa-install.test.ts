@@ -4,7 +4,8 @@ import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile }
 import { dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { installSherpa, locateSherpa } from "../../src/engines/install/sherpa.ts";
-import { refusal, scratchFolder } from "../support/scratch.ts";
+import { isRunning } from "../support/processes.ts";
+import { refusal, scratchFolder, until } from "../support/scratch.ts";
 
 interface World {
   readonly enginesDir: string;
@@ -120,11 +121,18 @@ describe("sherpa-onnx", { concurrency: true }, () => {
   }
 
   it("is not installed once it is cancelled, and nothing is left", async (t) => {
-    const { enginesDir, install } = await world(t, "1.13.8", "setTimeout(() => 0, 60000)");
+    const note = join(await scratchFolder(t), "pid");
+    const hanging = `require("node:fs").writeFileSync(${JSON.stringify(note)}, process.pid + "\\n"); setTimeout(() => 0, 60000)`;
+    const { enginesDir, install } = await world(t, "1.13.8", hanging);
     const stop = new AbortController();
-    const work = refusal(install({ signal: stop.signal, path: `${dirname(process.execPath)}:/nowhere` }));
+    const work = refusal(install({ signal: stop.signal }));
+    const pid = await until("it is loaded", async () => {
+      const text = await readFile(note, "utf8").catch(() => "");
+      return text.endsWith("\n") && Number(text);
+    });
     stop.abort();
     assert.equal((await work).code, "cancelled");
     assert.deepEqual(await readdir(enginesDir), []);
+    assert.equal(await isRunning(pid), false);
   });
 });

@@ -69,6 +69,8 @@ async function world(t: TestContext): Promise<World> {
       freeBytes: () => Promise.resolve(undefined),
       signal: never,
       onProgress: (step) => void pulling.progress.push(step),
+      // A failing hub is tried six times: with the product's pauses that lasts 15.5 s.
+      tuning: { retryMs: 2 },
     },
     lists: (now = Date.now) => createSpeechLists({ client: pulling.client, stateDir, voicesDir, freshMs: 60_000, now }),
   };

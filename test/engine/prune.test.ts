@@ -1,9 +1,10 @@
 // Prune, end to end: it takes what this gateway stored and the document no longer names, never another program's files, and
 // nothing of a list that somebody emptied.
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { entriesBelow } from "../../src/desired/folder.ts";
 import { sha256, withGgufHead } from "../support/cache-folder.ts";
 import {
   cacheTalker,
@@ -45,7 +46,7 @@ async function started(t: TestContext, files: Readonly<Record<string, Uint8Array
 }
 
 async function world(root: string): Promise<string[]> {
-  const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
+  const entries = await entriesBelow(root).catch(() => []);
   const lines = entries
     .filter((entry) => !entry.isDirectory())
     .map(async (entry) => {

@@ -1,9 +1,10 @@
 // A removal survives kill -9 at any point: after the next start every trace of the model is gone, or everything is there.
 // Real gateway, real router; when it is killed a seeded generator says.
 import assert from "node:assert/strict";
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { entriesBelow } from "../../src/desired/folder.ts";
 import { type RunningCommand, startCommand } from "../support/command.ts";
 import { cacheModel, cacheTalker, type GatewayFolders, makeFolders, patchWith } from "../support/gateway.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
@@ -27,7 +28,7 @@ const victim = "acme/victim:Q8_0";
 
 /** Paths and link targets of everything in the cache. */
 async function world(cacheDir: string): Promise<string[]> {
-  const entries = await readdir(cacheDir, { recursive: true, withFileTypes: true });
+  const entries = await entriesBelow(cacheDir);
   const lines = entries.map(async (entry) => {
     const path = join(entry.parentPath, entry.name);
     const target = entry.isSymbolicLink() ? ` -> ${await readlink(path)}` : "";

@@ -1,8 +1,9 @@
 // The routes that companion apps call without a license key, and the hub's token that works for all of them.
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { entriesBelow } from "../../src/desired/folder.ts";
 import { makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
@@ -110,7 +111,7 @@ test("interface 5, Hub token: gated and private repositories for clients that ha
   for (const path of ["/api/desired", "/status", "/api/plan", "/beta/v1/models"])
     answers.push(await gateway.json(path, withKey({})));
   assert.ok(!JSON.stringify(answers).includes(token));
-  for (const entry of await readdir(folders.stateDir, { recursive: true, withFileTypes: true })) {
+  for (const entry of await entriesBelow(folders.stateDir)) {
     if (!entry.isFile()) continue;
     assert.ok(!(await readFile(join(entry.parentPath, entry.name), "utf8")).includes(token), entry.name);
   }

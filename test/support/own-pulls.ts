@@ -1,6 +1,6 @@
 // Pulls that a call asks for, and what there is of them afterwards: in the document, in the list, in the cache.
-import { readdir } from "node:fs/promises";
 import type { TestContext } from "node:test";
+import { entriesBelow } from "../../src/desired/folder.ts";
 import { startTestGateway, type TestGateway } from "./gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "./loopback-hub.ts";
 import { postWith } from "./own-calls.ts";
@@ -19,7 +19,7 @@ export async function modelIds(gateway: TestGateway): Promise<string[]> {
 
 /** Files and links in the cache. */
 export async function leftovers(cacheDir: string): Promise<string[]> {
-  const entries = await readdir(cacheDir, { recursive: true, withFileTypes: true });
+  const entries = await entriesBelow(cacheDir);
   return entries.filter((entry) => !entry.isDirectory()).map((entry) => entry.name);
 }
 

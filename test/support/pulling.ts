@@ -1,10 +1,11 @@
 // A cache, a loopback hub and a client that pulls from the one into the other.
-import { mkdtemp, readdir, readFile, readlink, rm } from "node:fs/promises";
+import { mkdtemp, readFile, readlink, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import type { TestContext } from "node:test";
 import { GatewayError } from "../../src/core/errors.ts";
 import { parseModelId } from "../../src/core/ids.ts";
+import { entriesBelow } from "../../src/desired/folder.ts";
 import { createHubClient, type HubClient } from "../../src/hub/client.ts";
 import type { PullProgress } from "../../src/hub/progress.ts";
 import { type PullOptions, type PullResult, pullModel } from "../../src/hub/pull.ts";
@@ -63,7 +64,7 @@ export async function startPulling(
       throw new Error(`${id} was not refused in our terms`, { cause: outcome });
     },
     async world() {
-      const entries = await readdir(cacheDir, { recursive: true, withFileTypes: true });
+      const entries = await entriesBelow(cacheDir);
       const lines = entries
         .filter((entry) => !entry.isDirectory())
         .map(async (entry) => {

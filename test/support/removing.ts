@@ -2,6 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { TestContext } from "node:test";
+import { entriesBelow } from "../../src/desired/folder.ts";
 import { type RemovedModel, removeModel, removeStored } from "../../src/hub/remove.ts";
 import { type CacheRepo, cacheRepo, commitOf, modelHead, sha256 } from "./cache-folder.ts";
 import { scratchFolder } from "./scratch.ts";
@@ -40,7 +41,7 @@ export async function removalCache(t: TestContext): Promise<RemovalCache> {
       return removeStored({ cacheDir, repo: repoName, links });
     },
     world: async () => {
-      const entries = await readdir(cacheDir, { recursive: true, withFileTypes: true });
+      const entries = await entriesBelow(cacheDir);
       const lines = entries.map(async (entry) => {
         const path = join(entry.parentPath, entry.name);
         if (!entry.isDirectory()) return relative(repo.root, path);

@@ -3,12 +3,13 @@
 
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { chmod, mkdir, readdir } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Dispatcher, fetch } from "undici";
 import { GatewayError, systemCode } from "../../core/errors.ts";
+import { entriesBelow } from "../../desired/folder.ts";
 import { findOnPath } from "../locate.ts";
 import type { ReleaseAsset } from "./release-asset.ts";
 import { type RunOptions, runTool, throwIfCancelled } from "./run.ts";
@@ -64,7 +65,7 @@ export async function unpackArchive(file: string, folder: string, run: RunOption
 
 /** The first file of one of these names (`.exe` on Windows), relative to the folder and made executable; or null. */
 export async function findProgram(folder: string, names: readonly string[]): Promise<string | null> {
-  const entries = await readdir(folder, { withFileTypes: true, recursive: true });
+  const entries = await entriesBelow(folder);
   for (const name of names) {
     const wanted = process.platform === "win32" ? `${name}.exe` : name;
     const entry = entries.find((candidate) => candidate.name === wanted && candidate.isFile());

@@ -5,6 +5,7 @@ import type { Dirent } from "node:fs";
 import { readdir, realpath, rm } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError } from "../../core/errors.ts";
+import { entriesBelow } from "../../desired/folder.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
 export interface Prefix {
@@ -111,10 +112,6 @@ export async function namesIn(dir: string): Promise<string[]> {
   }
 }
 
-export async function entriesUnder(dir: string): Promise<Dirent[]> {
-  try {
-    return await readdir(dir, { withFileTypes: true, recursive: true });
-  } catch {
-    return [];
-  }
+export function entriesUnder(dir: string): Promise<Dirent[]> {
+  return entriesBelow(dir).catch(() => []);
 }

@@ -33,9 +33,11 @@ describe("text that is read aloud", () => {
 
   it("takes time in proportion to the text, also for text made to hurt", () => {
     const nasty = ["<", "[", "[a](", "*", "_", "`", "> ", "|", "- ", "&", ". ", "\n", " ", "#", "[["];
-    const began = performance.now();
+    const began = process.cpuUsage();
     for (const part of nasty) for (const last of ["", "x"]) plainText(part.repeat(100_000 / part.length) + last);
-    assert.ok(performance.now() - began < 3_000, `${performance.now() - began} ms`);
+    // Of the processor, as others may be busy on it.
+    const ms = process.cpuUsage(began).user / 1000;
+    assert.ok(ms < 3_000, `${ms} ms`);
   });
 });
 

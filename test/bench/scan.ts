@@ -1,0 +1,40 @@
+// What is scanned all the time: the body of a chat for its model, beside the parse that this saves, and the model cache.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { scanBody } from "../../src/http/body-scan.ts";
+import { createCacheScanner } from "../../src/observe/cache.ts";
+import { cacheRepo, commitOf, modelHead } from "../support/cache-folder.ts";
+
+async function timed(what: string, work: () => unknown): Promise<void> {
+  const times: number[] = [];
+  for (let round = 0; round < 9; round++) {
+    const began = performance.now();
+    await work();
+    times.push(performance.now() - began);
+  }
+  const [first = 0, ...later] = times;
+  const [least = 0, , , middle = 0, , , , most = 0] = later.toSorted((a, b) => a - b);
+  const range = `${least.toFixed(1)}–${most.toFixed(1)}`;
+  console.log(`${what}: first ${first.toFixed(1)} ms, then ${middle.toFixed(1)} ms (${range}, 8 times)`);
+}
+
+const url = `data:image/png;base64,${"iVBORw0K".repeat(2.5e6)}`;
+const content = [{ type: "image_url", image_url: { url } }];
+const body = Buffer.from(JSON.stringify({ messages: [{ role: "user", content }], model: "m" }));
+await timed("a body with 20 MB of image, scanned", () => scanBody(body, ["model", "stream"]));
+await timed("the same, parsed", () => JSON.parse(body.toString()) as unknown);
+
+const cacheDir = await mkdtemp(join(tmpdir(), "gateway-bench-"));
+try {
+  for (let index = 0; index < 250; index++) {
+    const { link, main } = cacheRepo(cacheDir, `acme${index % 10}/model-${index}-GGUF`);
+    await main(commitOf("main"));
+    for (const tag of ["Q8_0", "Q4_K_M", "Q5_K_M", "Q4_0"])
+      await link(commitOf("main"), `model-${index}-${tag}.gguf`, modelHead(`${index} ${tag}`));
+  }
+  const { scan } = createCacheScanner(cacheDir);
+  await timed("a cache of 1,000 models", scan);
+} finally {
+  await rm(cacheDir, { recursive: true, force: true });
+}
