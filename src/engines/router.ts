@@ -55,6 +55,8 @@ interface Running {
   readonly watching: AbortController;
 }
 
+const viewName = "router-cache";
+
 export function createRouter(options: {
   readonly presetPath: string;
   readonly stateDir: string;
@@ -74,7 +76,7 @@ export function createRouter(options: {
   readonly warn: (message: string, fields: object) => void;
 }): Router {
   const instances = createInstances(options.warn);
-  const view = join(options.stateDir, "router-cache");
+  const view = join(options.stateDir, viewName);
   let phase: RouterPhase = "stopped";
   let running: Running | null = null;
   let loaded: RouterInputs | null = null;
@@ -112,7 +114,8 @@ export function createRouter(options: {
       args: routerArguments(port, options.presetPath),
       environment: engineEnvironment(options.environment, {
         LLAMA_API_KEY: key,
-        HF_HUB_CACHE: view,
+        // Relative to its working folder, which is still there after the state folder was moved away: models load on.
+        HF_HUB_CACHE: viewName,
         // A model whose worker is lost aborts, and would have a debugger print its stack before it ends.
         GGML_NO_BACKTRACE: "1",
         [markerName]: markerValue(options.stateDir),
