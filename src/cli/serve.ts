@@ -2,10 +2,10 @@
 import type { WriteStream } from "node:tty";
 import pino from "pino";
 import { GatewayError } from "../core/errors.ts";
-import { type Gateway, startGateway } from "../gateway.ts";
-import { stopOnSignals } from "../lifecycle.ts";
-import type { CommandLine } from "../settings.ts";
-import { settingRows } from "../settings-table.ts";
+import { type Gateway, startGateway } from "../app/gateway.ts";
+import { stopOnSignals } from "../app/lifecycle.ts";
+import type { CommandLine } from "../settings/settings.ts";
+import { settingRows } from "../settings/table.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
 import { jsonLines, logOutput } from "./log-output.ts";
 import { installBar, installSteps } from "./progress.ts";

@@ -2,7 +2,7 @@
 import PQueue from "p-queue";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { type Action, type ActionKind, laneOf, type Progress, type RunningAction } from "../plan/actions.ts";
-import type { Collected } from "../plan/garbage.ts";
+import type { Collected } from "../cache/report/garbage.ts";
 import { paceNow } from "../plan/pace.ts";
 
 export interface ActionRun {

@@ -1,8 +1,8 @@
 // Who may use which model when: lets requests in, in turn, and keeps them waiting while a change drains their model.
 // Loading is the loader's, counting the answers under way the leases'.
 import { GatewayError } from "../core/errors.ts";
-import type { Instance } from "../engines/instances.ts";
-import type { Router } from "../engines/router.ts";
+import type { Instance } from "../engines/llama/instances.ts";
+import type { Router } from "../engines/llama/router.ts";
 import type { Drainer } from "../execute/router-actions.ts";
 import type { Changes } from "./changes.ts";
 import { createCoolDowns, type FailingLoad } from "./cool-downs.ts";

@@ -4,9 +4,9 @@ import { contextInForce, runnableContext } from "../core/context-size.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CachedModel } from "../plan/observed.ts";
 import type { Admission, Lease } from "./admission.ts";
-import type { Catalogue } from "./catalogue.ts";
+import type { Catalogue } from "../catalog/catalog.ts";
 import { settledOrLeft } from "./changes.ts";
-import type { Edits } from "./edits/edits.ts";
+import type { Edits } from "../commands/edits.ts";
 import { createSizeLine } from "./size-line.ts";
 import type { Ticket } from "./waiting.ts";
 

@@ -1,7 +1,7 @@
 // Unloads a model that nobody has used for as long as its last request said it is to be kept. Loads nothing, and leaves
 // alone what somebody uses.
 import type { KeepAlive } from "../core/keep-alive.ts";
-import type { Instance } from "../engines/instances.ts";
+import type { Instance } from "../engines/llama/instances.ts";
 import type { Admission } from "./admission.ts";
 
 export interface IdleUnload {

@@ -1,6 +1,6 @@
 // The answers under way, by model: who counts as using a model, since when not, and whose answer a change has cut.
 import { GatewayError } from "../core/errors.ts";
-import type { Instance } from "../engines/instances.ts";
+import type { Instance } from "../engines/llama/instances.ts";
 
 export interface Lease {
   readonly instance: Instance;

@@ -1,9 +1,9 @@
 // In RPC mode: when a model may be loaded, and whether a load that failed is worth another try. A worker serves one client at
 // a time, so a load onto one that hangs would wait for ever.
 import { GatewayError } from "../core/errors.ts";
-import type { DesiredState } from "../desired/document.ts";
-import type { Router } from "../engines/router.ts";
-import type { Workers } from "../observe/workers.ts";
+import type { DesiredState } from "../desired/document/document.ts";
+import type { Router } from "../engines/llama/router.ts";
+import type { Workers } from "../rpc/workers.ts";
 import { endpointsOf, presetEndpoints, type WantedWorkers, wantedWorkers } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import type { Changes } from "./changes.ts";

@@ -1,7 +1,7 @@
 // Loads models one at a time and makes room for them. The gateway alone does so: the router takes a model whose answers go
 // past it for idle, and would evict it in mid-answer.
 import { GatewayError, toGatewayError } from "../core/errors.ts";
-import type { Router } from "../engines/router.ts";
+import type { Router } from "../engines/llama/router.ts";
 import type { RouterModel } from "../plan/observed.ts";
 import type { Changes } from "./changes.ts";
 import type { CoolDowns } from "./cool-downs.ts";

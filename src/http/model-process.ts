@@ -1,7 +1,7 @@
 // What the router's list says of a model's process: how many requests it works on at once, and by what settings one load is
 // told from another. Reads, decides nothing.
-import type { Instance } from "../engines/instances.ts";
-import type { Router } from "../engines/router.ts";
+import type { Instance } from "../engines/llama/instances.ts";
+import type { Router } from "../engines/llama/router.ts";
 import type { RouterModel } from "../plan/observed.ts";
 
 /** Slots that the engine makes where it is not told how many. */

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import { GatewayError } from "../core/errors.ts";
 import { isCommit, isRepo } from "../core/ids.ts";
 import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace, type Reachability } from "./http.ts";
-import type { HubFile } from "./select.ts";
+import type { HubFile } from "../cache/layout/select.ts";
 
 export interface HubRepo {
   /** `owner/name` */

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { readAtMost } from "../core/read-at-most.ts";
 import { createSharedWork } from "../core/shared-work.ts";
-import { parseJson, writeAtomic } from "../desired/atomic-file.ts";
+import { parseJson, writeAtomic } from "../state/atomic-file.ts";
 import { type ModelFile, transcriptionRepo } from "../speech/transcription-models.ts";
 import { parseManifest, requireVoice, type Voice, voiceRepo } from "../speech/voices.ts";
 import type { HubClient } from "./client.ts";
-import { lacksDescription, localVoices } from "./speech-files.ts";
+import { lacksDescription, localVoices } from "../cache/download/speech-files.ts";
 
 const manifestPath = "voices.json";
 /** 173 voices are 250 kB. */

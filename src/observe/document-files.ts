@@ -2,8 +2,8 @@
 import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { systemCode } from "../core/errors.ts";
-import type { Desired } from "../desired/document.ts";
-import { hasGgufMagic } from "../hub/gguf-metadata.ts";
+import type { Desired } from "../desired/document/document.ts";
+import { hasGgufMagic } from "../cache/gguf/metadata.ts";
 import { namedFiles } from "../plan/model-files.ts";
 import type { DocumentFile } from "../plan/observed.ts";
 

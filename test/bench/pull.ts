@@ -12,7 +12,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { parseModelId } from "../../src/core/ids.ts";
 import { createHubClient } from "../../src/hub/client.ts";
-import { pullModel } from "../../src/hub/pull.ts";
+import { pullModel } from "../../src/cache/download/pull.ts";
 
 interface Hub {
   readonly endpoint: string;

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { poolings } from "../../src/core/gguf-facts.ts";
-import { createCacheScanner } from "../../src/observe/cache.ts";
+import { createCacheScanner } from "../../src/cache/scan/scan.ts";
 import { emptyPreset } from "../../src/plan/preset-file.ts";
 import { renderPreset } from "../../src/plan/render-preset.ts";
 import { wantedSections } from "../../src/plan/wanted-preset.ts";

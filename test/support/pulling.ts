@@ -5,10 +5,10 @@ import { join, relative } from "node:path";
 import type { TestContext } from "node:test";
 import { GatewayError } from "../../src/core/errors.ts";
 import { parseModelId } from "../../src/core/ids.ts";
-import { entriesBelow } from "../../src/desired/folder.ts";
+import { entriesBelow } from "../../src/state/folder.ts";
 import { createHubClient, type HubClient } from "../../src/hub/client.ts";
-import type { PullProgress } from "../../src/hub/progress.ts";
-import { type PullOptions, type PullResult, pullModel } from "../../src/hub/pull.ts";
+import type { PullProgress } from "../../src/cache/download/progress.ts";
+import { type PullOptions, type PullResult, pullModel } from "../../src/cache/download/pull.ts";
 import { cleanUp } from "./clean-up.ts";
 import { type LoopbackHub, type LoopbackHubOptions, startLoopbackHub } from "./loopback-hub.ts";
 

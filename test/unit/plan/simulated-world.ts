@@ -2,8 +2,8 @@
 // the real one would come to harm: a preset that ends the router, a phantom model, a file deleted that is not ours.
 import { GatewayError } from "../../../src/core/errors.ts";
 import { inferTag, parseModelId, repoOf } from "../../../src/core/ids.ts";
-import type { Desired } from "../../../src/desired/document.ts";
-import { selectFiles } from "../../../src/hub/select.ts";
+import type { Desired } from "../../../src/desired/document/document.ts";
+import { selectFiles } from "../../../src/cache/layout/select.ts";
 import { type Action, laneOf, type Plan } from "../../../src/plan/actions.ts";
 import {
   findCached,
