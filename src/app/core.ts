@@ -1,36 +1,37 @@
 // The parts between the document and the machine, wired: observers, loop, executor, router, admission, status.
 // Starts nothing; src/app/gateway.ts does.
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { FastifyBaseLogger } from "fastify";
+import { createRepoTurns } from "../cache/removal/repo-turns.ts";
+import type { Damage } from "../cache/scan/damage.ts";
+import { cacheNow } from "../cache/scan/scan.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { Desired } from "../desired/document/document.ts";
-import { unreadSource } from "../desired/file-source.ts";
 import type { SourceStatus } from "../desired/document/parse.ts";
-import { createEngineSource, type EngineSource } from "../engines/process/engine-source.ts";
+import { unreadSource } from "../desired/file-source.ts";
 import type { InstallProgress } from "../engines/install/install.ts";
+import { createEngineSource, type EngineSource } from "../engines/llama/engine-source.ts";
 import { createRouter, isProgress, type Router } from "../engines/llama/router.ts";
-import { type Collector, createCollector } from "../cache/removal/cache-gc.ts";
+import { type Collector, createCollector } from "../execute/cache-gc.ts";
 import { createExecutor, type Executor } from "../execute/executor.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
-import { createRepoTurns } from "../cache/removal/repo-turns.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
-import type { SpeechStore } from "../cache/inventory/speech-files.ts";
-import type { Admission } from "../http/admission.ts";
-import { createChanges } from "../http/changes.ts";
+import type { SpeechStore } from "../execute/speech-files.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
-import type { StateLock } from "../state/lock.ts";
-import { cacheNow } from "../cache/scan/scan.ts";
-import type { Damage } from "../cache/scan/damage.ts";
 import { readDocumentFiles } from "../observe/document-files.ts";
 import { createObserver, routerInputs } from "../observe/observe.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
+import type { Admission } from "../scheduler/admission.ts";
+import { createChanges } from "../scheduler/change-signal.ts";
 import { type Settings, version } from "../settings/settings.ts";
+import type { StateLock } from "../state/lock.ts";
 import type { StatusInput } from "../status/conditions.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
 import { actionBody, type StatusReport, statusReport } from "../status/report.ts";
-import { createStatusTracker } from "../status/tracker.ts";
 import type { CachedFacts } from "./cached-facts.ts";
+import { createStatusTracker } from "./condition-tracker.ts";
 import { type Kept, openCache, openKept } from "./kept.ts";
 import { noteSeen, tellDisabled, tellOutcome, tellRouterEvent } from "./outcomes.ts";
 import { createRequests } from "./requests.ts";
@@ -77,7 +78,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
   const toldOf = new Map<string, number>();
   const presetPath = join(stateDir, "router.preset.ini");
 
-  const journal = createJournal(Date.now);
+  const journal = createJournal(Date.now, randomBytes(4).toString("hex"));
   const kept = await openKept({ settings, hold: lock.hold, logger, onChange: () => loop.wake("state folder") });
   const { stateFolder, store, inventory, lastUsed, gatewayId } = kept;
   const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });

@@ -3,11 +3,11 @@ import { access } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type { FastifyBaseLogger } from "fastify";
 import { systemCode } from "../core/errors.ts";
-import { writeAtomic } from "../state/atomic-file.ts";
-import { makeFolder } from "../state/folder.ts";
 import { packageRoot, type Settings } from "../settings/settings.ts";
 import { firstDocument } from "../starter/first-document.ts";
 import { starterFileName, starterModel } from "../starter/starter-model.ts";
+import { writeAtomic } from "../state/atomic-file.ts";
+import { makeFolder } from "../state/folder.ts";
 
 /** A file that was applied once and is gone is not written again: it vanished, and that is told. */
 export async function writeFirstDocument(

@@ -1,15 +1,15 @@
 // What outlives the process, opened: the state folder, the document, the inventory, and when models were used.
 import type { FastifyBaseLogger } from "fastify";
-import { isDiskRefusal } from "../state/atomic-file.ts";
-import { createStateFolder, type StateFolder } from "../state/state-folder.ts";
-import { type DesiredStore, openDesiredStore } from "../desired/store.ts";
-import { openGatewayId } from "../state/gateway-id.ts";
 import { type Inventory, openInventory } from "../cache/inventory/inventory.ts";
-import { type LastUsed, openLastUsed } from "../state/last-used.ts";
-import { type CacheScanner, createCacheScanner } from "../cache/scan/scan.ts";
-import { type CachePresence, createCachePresence } from "../cache/scan/presence.ts";
 import { createDamage, type Damage } from "../cache/scan/damage.ts";
+import { type CachePresence, createCachePresence } from "../cache/scan/presence.ts";
+import { type CacheScanner, createCacheScanner } from "../cache/scan/scan.ts";
+import { type DesiredStore, openDesiredStore } from "../desired/store.ts";
 import type { Settings } from "../settings/settings.ts";
+import { isDiskRefusal } from "../state/atomic-file.ts";
+import { openGatewayId } from "../state/gateway-id.ts";
+import { type LastUsed, openLastUsed } from "../state/last-used.ts";
+import { createStateFolder, type StateFolder } from "../state/state-folder.ts";
 
 export interface Kept {
   readonly stateFolder: StateFolder;

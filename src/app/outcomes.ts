@@ -1,11 +1,11 @@
 // What comes of actions and passes beside the work itself: the log, the journal, and what the inventory has to remember.
 import type { FastifyBaseLogger } from "fastify";
+import type { Inventory } from "../cache/inventory/inventory.ts";
 import { toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { isProgress } from "../engines/llama/router.ts";
 import type { RouterEvent } from "../engines/llama/router-client.ts";
 import type { Outcome } from "../execute/executor.ts";
-import type { Inventory } from "../cache/inventory/inventory.ts";
 import { backoffKey, withRetry } from "../plan/actions.ts";
 import { namedEntries } from "../plan/removals.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";

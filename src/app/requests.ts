@@ -1,13 +1,14 @@
 // What requests meet with, wired: who is let in to which model, and what is told of those who wait. Starts nothing.
+
+import type { Damage } from "../cache/scan/damage.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { DesiredStore } from "../desired/store.ts";
-import type { EngineSource } from "../engines/process/engine-source.ts";
+import type { EngineSource } from "../engines/llama/engine-source.ts";
 import type { Router } from "../engines/llama/router.ts";
-import { type Admission, createAdmission } from "../http/admission.ts";
-import type { Changes } from "../http/changes.ts";
-import type { Damage } from "../cache/scan/damage.ts";
 import type { CachedModel, Observed } from "../plan/observed.ts";
 import type { Loop } from "../reconcile/loop.ts";
+import { type Admission, createAdmission } from "../scheduler/admission.ts";
+import type { Changes } from "../scheduler/change-signal.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
 import type { Journal } from "../status/journal.ts";

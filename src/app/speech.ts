@@ -1,23 +1,23 @@
 // The parts of speech, wired: its two engines and the official lists. Starts nothing.
 import { join } from "node:path";
+import { cachedTranscriptionModels, cachedVoices, voiceConfigOf } from "../cache/download/speech-files.ts";
+import { createSpeechLists, type SpeechLists } from "../cache/download/speech-lists.ts";
+import { openSpeechInventory } from "../cache/inventory/speech-inventory.ts";
+import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import type { Desired } from "../desired/document/document.ts";
-import type { StateFiles } from "../state/state-folder.ts";
 import type { ServerOptions } from "../engines/process/server-process.ts";
 import type { SpeechEngine } from "../engines/speech/speech-engine.ts";
 import { createSynthesisEngine } from "../engines/speech/synthesis-engine.ts";
 import { createTranscriptionEngine } from "../engines/speech/transcription-engine.ts";
 import type { VoiceRun } from "../engines/speech/voice-process.ts";
 import type { WhisperRun } from "../engines/speech/whisper.ts";
-import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import { speechHandlers } from "../execute/speech-actions.ts";
-import { createSpeechStore, type SpeechStore } from "../cache/inventory/speech-files.ts";
-import { openSpeechInventory } from "../cache/inventory/speech-inventory.ts";
+import { createSpeechStore, type SpeechStore } from "../execute/speech-files.ts";
 import type { HubClient } from "../hub/client.ts";
-import { cachedTranscriptionModels, cachedVoices, voiceConfigOf } from "../cache/download/speech-files.ts";
-import { createSpeechLists, type SpeechLists } from "../hub/speech-lists.ts";
 import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Speakers } from "../speech/voice-config.ts";
+import type { StateFiles } from "../state/state-folder.ts";
 import type { SpeechReport } from "../status/speech.ts";
 
 /** How old the official lists of voices and transcription models may be. */

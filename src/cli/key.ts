@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../http/auth/key-file.ts";
 import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../http/auth/key-list.ts";
-import { withLock } from "../state/lock.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
+import { withLock } from "../state/lock.ts";
 
 const usage =
   "use `model-gateway key create NAME [--scope chat] [--expires 30d|2027-01-01]`, `model-gateway key list` or `model-gateway key revoke NAME`";

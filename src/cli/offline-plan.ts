@@ -1,11 +1,11 @@
 // What a gateway would do if it were started now: reads the document and the world, and changes nothing.
 import { join } from "node:path";
-import { steadyNow } from "../core/steady.ts";
-import { createEngineSource } from "../engines/process/engine-source.ts";
-import { createRouter } from "../engines/llama/router.ts";
-import { openInventory } from "../cache/inventory/inventory.ts";
 import { openCache } from "../app/kept.ts";
 import { createSpeech } from "../app/speech.ts";
+import { openInventory } from "../cache/inventory/inventory.ts";
+import { steadyNow } from "../core/steady.ts";
+import { createEngineSource } from "../engines/llama/engine-source.ts";
+import { createRouter } from "../engines/llama/router.ts";
 import { createHubClient } from "../hub/client.ts";
 import { readDocumentFiles } from "../observe/document-files.ts";
 import { createObserver } from "../observe/observe.ts";

@@ -1,9 +1,9 @@
 // Runs the gateway in the foreground and tells a newcomer what to do next: in words on a terminal, elsewhere as JSON lines.
 import type { WriteStream } from "node:tty";
 import pino from "pino";
-import { GatewayError } from "../core/errors.ts";
 import { type Gateway, startGateway } from "../app/gateway.ts";
 import { stopOnSignals } from "../app/lifecycle.ts";
+import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { settingRows } from "../settings/table.ts";
 import { forgetSecrets } from "./forget-secrets.ts";

@@ -1,13 +1,13 @@
 // Further names for models: fields of the document, in force at once, as the catalogue reads them there.
 import { modelSchema } from "../../schemas/document.ts";
+import { foldAlias } from "../catalog/alias-index.ts";
+import type { Catalogue } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchWholeName, normaliseName } from "../core/ids.ts";
 import type { JsonObject } from "../core/merge-patch.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Loop } from "../reconcile/loop.ts";
-import { foldAlias } from "../catalog/alias-index.ts";
-import type { Catalogue } from "../catalog/catalog.ts";
 import type { Edits } from "./edits.ts";
 import { keysToSet } from "./naming.ts";
 

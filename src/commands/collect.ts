@@ -1,10 +1,11 @@
 // Has the model cache collected: an action like any other, but one that somebody asks for and no document names.
+
+import { type Collected, previewOf } from "../cache/report/garbage.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { DesiredStore } from "../desired/store.ts";
-import type { Collector } from "../cache/removal/cache-gc.ts";
+import type { Collector } from "../execute/cache-gc.ts";
 import type { Executor } from "../execute/executor.ts";
 import type { Action } from "../plan/actions.ts";
-import { type Collected, previewOf } from "../cache/report/garbage.ts";
 import type { Call } from "./edits.ts";
 
 export interface CollectDeps {

@@ -1,12 +1,13 @@
 // The edits, wired to the document and the loop.
+
+import type { Catalogue } from "../catalog/catalog.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Executor } from "../execute/executor.ts";
-import type { SpeechStore } from "../cache/inventory/speech-files.ts";
+import type { SpeechStore } from "../execute/speech-files.ts";
 import type { HubClient } from "../hub/client.ts";
 import type { Loop } from "../reconcile/loop.ts";
+import type { Admission } from "../scheduler/admission.ts";
 import type { StatusReport } from "../status/report.ts";
-import type { Admission } from "../http/admission.ts";
-import type { Catalogue } from "../catalog/catalog.ts";
 import { addAliasEdit, removeAliasEdit } from "./aliases.ts";
 import type { Edits } from "./edits.ts";
 import { ejectEdit } from "./eject.ts";

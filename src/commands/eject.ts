@@ -1,8 +1,9 @@
 // Unloads a model: nothing of the document changes, as what is loaded is the requests' business.
-import { GatewayError } from "../core/errors.ts";
-import type { StatusReport } from "../status/report.ts";
-import type { Admission } from "../http/admission.ts";
+
 import type { Catalogue } from "../catalog/catalog.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { Admission } from "../scheduler/admission.ts";
+import type { StatusReport } from "../status/report.ts";
 import type { Edits } from "./edits.ts";
 
 export function ejectEdit(deps: {

@@ -1,12 +1,13 @@
 // Which model a call wants deleted: only one that its name spells out, as nothing brings the files back. Deletes nothing.
+
+import { foldAlias } from "../catalog/alias-index.ts";
+import type { Catalogue } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { allEndingIn, matchName, matchWholeName, normaliseName } from "../core/ids.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { isMarked, removalsSince } from "../plan/removals.ts";
 import type { Loop } from "../reconcile/loop.ts";
-import { foldAlias } from "../catalog/alias-index.ts";
-import type { Catalogue } from "../catalog/catalog.ts";
 
 export interface NamedModels {
   readonly catalogue: Catalogue;

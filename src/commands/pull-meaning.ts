@@ -1,9 +1,10 @@
 // Whether the model that is here by a name is the one that a pull by this name would bring. A short tag is given to whichever
 // file of a repository is here, and on the hub it may stand for several, or for another one.
+
+import { selectFiles } from "../cache/layout/select.ts";
 import { GatewayError } from "../core/errors.ts";
 import { fileStem } from "../core/ids.ts";
 import type { HubClient } from "../hub/client.ts";
-import { selectFiles } from "../cache/layout/select.ts";
 import type { CachedModel } from "../plan/observed.ts";
 import { pathInRepo } from "../plan/removals.ts";
 

@@ -1,4 +1,6 @@
 // Pulls a model: names it in the document and follows what the loop makes of that, until the router lists it.
+
+import type { Catalogue } from "../catalog/catalog.ts";
 import { type ErrorCode } from "../core/error-catalog.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
@@ -9,7 +11,6 @@ import type { HubClient } from "../hub/client.ts";
 import { backoffKey, withRetry } from "../plan/actions.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import type { Catalogue } from "../catalog/catalog.ts";
 import type { Edits, PullCall, PullNews } from "./edits.ts";
 import { failureOf, throwIfStuck, type WaitDeps, waitFor } from "./in-force.ts";
 import { namesInDocument } from "./naming.ts";

@@ -1,10 +1,11 @@
 // Which model a pull means: the names that clients use for the hub's models, and what no tag stands for.
+
+import { type HubFile, selectFiles, tagsOf } from "../cache/layout/select.ts";
+import type { Catalogue } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isRepo, normaliseName, parseModelId } from "../core/ids.ts";
 import type { HubClient } from "../hub/client.ts";
-import { type HubFile, selectFiles, tagsOf } from "../cache/layout/select.ts";
 import { isModelFileName } from "../speech/transcription-models.ts";
-import type { Catalogue } from "../catalog/catalog.ts";
 
 /** What no tag means where a repository has several models: what most people take. */
 const usualTag = "Q4_K_M";

@@ -1,4 +1,6 @@
 // Removes a model: marks it in the desired state, where no crash loses it, and waits until every trace is gone.
+
+import type { Catalogue } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { normaliseName } from "../core/ids.ts";
 import type { DesiredState, Removal } from "../desired/document/document.ts";
@@ -8,7 +10,6 @@ import type { CachedModel } from "../plan/observed.ts";
 import { hasOwnCtxSize } from "../plan/preset-file.ts";
 import { isMarked, pathInRepo, removalsSince } from "../plan/removals.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
-import type { Catalogue } from "../catalog/catalog.ts";
 import type { Call, Edits } from "./edits.ts";
 import { untilInForce, type WaitDeps } from "./in-force.ts";
 import { modelToRemove } from "./model-to-remove.ts";

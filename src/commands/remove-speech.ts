@@ -1,7 +1,7 @@
 // Removing by a name that is a voice's or a transcription model's; every other name is a model's.
 import { GatewayError } from "../core/errors.ts";
 import type { DesiredStore } from "../desired/store.ts";
-import type { SpeechStore } from "../cache/inventory/speech-files.ts";
+import type { SpeechStore } from "../execute/speech-files.ts";
 import type { Edits } from "./edits.ts";
 
 export function withSpeechRemoval(

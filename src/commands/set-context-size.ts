@@ -1,12 +1,12 @@
 // A context size for one model: into the document, and in force on the router when the call answers.
 import { modelSchema } from "../../schemas/document.ts";
+import type { Catalogue } from "../catalog/catalog.ts";
 import { runnableContext } from "../core/context-size.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { CachedModel } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import type { Catalogue } from "../catalog/catalog.ts";
 import type { Edits } from "./edits.ts";
 import { untilInForce, type WaitDeps } from "./in-force.ts";
 import { isLeaving, keysToSet, leavingError, namesInDocument } from "./naming.ts";

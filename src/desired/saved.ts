@@ -4,7 +4,14 @@ import { join } from "node:path";
 import { isJsonObject, type JsonObject } from "../core/merge-patch.ts";
 import { noneAllowed, type PresetAllow, presetKeyProblem } from "../core/preset-keys.ts";
 import { parseJson, readIfPresent } from "../state/atomic-file.ts";
-import { type DesiredState, type DocumentTree, emptyTree, type Removal, toDesired, toInput } from "./document/document.ts";
+import {
+  type DesiredState,
+  type DocumentTree,
+  emptyTree,
+  type Removal,
+  toDesired,
+  toInput,
+} from "./document/document.ts";
 import { validateDocument } from "./document/validate.ts";
 
 /** Who wrote a field last, and when (ISO 8601). */

@@ -117,7 +117,7 @@ test("strangers share a report on the state; somebody with a key has a new one",
       made++;
       return { conditions: made > 1 ? [{ type: "RouterReady", status: "True" }] : [] } as unknown as StatusReport;
     },
-    journal: createJournal(Date.now),
+    journal: createJournal(Date.now, "run"),
     stopping: new AbortController().signal,
     cutOff: new AbortController().signal,
     eventListeners: 1,

@@ -83,7 +83,7 @@ test("its conditions and reasons are those of the source, both ways", () => {
     .map(readProjectFile)
     .join("\n");
   const source = readProjectFile("src/desired/file-source.ts");
-  const engine = readProjectFile("src/engines/process/engine-source.ts") + readProjectFile("src/state/state-folder.ts");
+  const engine = readProjectFile("src/engines/llama/engine-source.ts") + readProjectFile("src/state/state-folder.ts");
   const literals = [
     ...conditions.matchAll(/"([A-Z][a-z]\w+)"/g),
     ...`${source}${engine}`.matchAll(/reason: (?:\w+ \? "\w+" : )?"([A-Z]\w+)"/g),

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type EngineBinary, type EngineName, engineFacts } from "../../src/engines/install/catalog.ts";
 import { installEngine } from "../../src/engines/install/install.ts";
-import { type LocatedEngine, locateEngine } from "../../src/engines/process/locate.ts";
+import { type LocatedEngine, locateEngine } from "../../src/engines/install/locate.ts";
 import { packageRoot } from "../../src/settings/settings.ts";
 import { cleanUp } from "./clean-up.ts";
 

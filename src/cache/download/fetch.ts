@@ -3,19 +3,19 @@
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { type ModelId, repoOf } from "../../core/ids.ts";
 import { steadyNow } from "../../core/steady.ts";
-import { makeFolder } from "../../state/folder.ts";
 import type { HubClient } from "../../hub/client.ts";
-import { type DownloadTuning, downloadBlob } from "./download.ts";
 import { cacheError, cancelled } from "../../hub/errors.ts";
+import { makeFolder } from "../../state/folder.ts";
 import { isGguf } from "../gguf/metadata.ts";
 import { blobPath, type CachedFile, partialPath, snapshotsFolder } from "../layout/layout.ts";
+import { blobName, type HubFile } from "../layout/select.ts";
+import { createRoom, type Room } from "./disk-space.ts";
+import { type DownloadTuning, downloadBlob } from "./download.ts";
 import { type Origin, type OriginOptions, originOf } from "./origin.ts";
 import { createPace, type Pace, secondsLeft } from "./pace.ts";
 import { type Owner, thisOwner } from "./partial-owner.ts";
 import { partialBytes } from "./partial-takeover.ts";
 import { bytesOf, type PullProgress, progressOf } from "./progress.ts";
-import { createRoom, type Room } from "./disk-space.ts";
-import { blobName, type HubFile } from "../layout/select.ts";
 import { type KeepRules, keeps } from "./store-blob.ts";
 import { discardBlobs, removeEmptyFolders } from "./tidy.ts";
 

@@ -5,11 +5,9 @@ import { copyFile, link, open, readFile, readlink, realpath, rename, rm, stat, s
 import { basename, dirname } from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
+import { cacheError } from "../../hub/errors.ts";
 import { syncFolder } from "../../state/atomic-file.ts";
 import { entriesBelow, makeFolder } from "../../state/folder.ts";
-import { cacheError } from "../../hub/errors.ts";
-import { digestsMatch, hashFile } from "./hash.ts";
-import { holdPath } from "./in-use.ts";
 import {
   blobPath,
   type CachedFile,
@@ -20,9 +18,11 @@ import {
   snapshotPath,
   temporaryPath,
 } from "../layout/layout.ts";
+import { blobName, type HubFile } from "../layout/select.ts";
+import { digestsMatch, hashFile } from "./hash.ts";
+import { holdPath } from "./in-use.ts";
 import { fileAt } from "./partial-entries.ts";
 import { writerName } from "./partial-owner.ts";
-import { blobName, type HubFile } from "../layout/select.ts";
 
 /** How a snapshot's file may be made, the first that works: not every file system has links. */
 export type LinkWay = "symlink" | "hardlink" | "copy";

@@ -1,9 +1,10 @@
 // Whether a blob that is there is what its name says, and who stored it. Writes nothing.
-import { digestsMatch, hashFile } from "./hash.ts";
+
 import { blobPath } from "../layout/layout.ts";
+import { blobName, type HubFile } from "../layout/select.ts";
+import { digestsMatch, hashFile } from "./hash.ts";
 import { fileAt, hasStored } from "./partial-entries.ts";
 import { thisOwner } from "./partial-owner.ts";
-import { blobName, type HubFile } from "../layout/select.ts";
 
 /** Of a blob that has been checked: this gateway stored it, or found it there, stored by another program. */
 export type Origin = "stored" | "found";

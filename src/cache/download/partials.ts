@@ -1,9 +1,7 @@
 // Unfinished files in the cache: which nobody wants any more, and their removal.
 // Only our own: other tools share the cache, and their partials and locks may belong to a download that is under way.
 import { lstat } from "node:fs/promises";
-import { removeIfEmpty } from "../removal/emptied.ts";
 import { cacheError } from "../../hub/errors.ts";
-import { isHeld } from "./in-use.ts";
 import {
   blobPath,
   blobsFolder,
@@ -13,6 +11,8 @@ import {
   repoOfFolder,
   snapshotsFolder,
 } from "../layout/layout.ts";
+import { removeIfEmpty } from "./emptied.ts";
+import { isHeld } from "./in-use.ts";
 import {
   fileAt,
   isOfBlob,

@@ -2,14 +2,14 @@
 // are no GGUF. Selects nothing: the caller names the paths.
 import { GatewayError } from "../../core/errors.ts";
 import { isCommit, type ModelId } from "../../core/ids.ts";
+import { type CachedFile, partialPath, snapshotPath } from "../layout/layout.ts";
+import { blobName, type HubFile } from "../layout/select.ts";
 import { type FetchOptions, fetchFiles, modelName } from "./fetch.ts";
 import { holdPaths } from "./in-use.ts";
-import { type CachedFile, partialPath, snapshotPath } from "../layout/layout.ts";
 import { carryOver, linkSnapshot, readRef, writeRef } from "./link.ts";
 import { thisOwner } from "./partial-owner.ts";
 import { settleModel } from "./partials.ts";
 import { resolving } from "./progress.ts";
-import { blobName, type HubFile } from "../layout/select.ts";
 
 export interface FilesPull extends Omit<FetchOptions, "id" | "verify"> {
   readonly repo: string;

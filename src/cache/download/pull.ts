@@ -2,15 +2,15 @@
 // Decides nothing about whether a model is wanted, and deletes no model.
 import { isCommit, repoOf } from "../../core/ids.ts";
 import { cancelled } from "../../hub/errors.ts";
+import { type CachedFile, partialPath, snapshotPath } from "../layout/layout.ts";
+import { blobName, type HubFile, selectFiles } from "../layout/select.ts";
 import { type FetchOptions, fetchFiles, modelName } from "./fetch.ts";
 import { holdPaths } from "./in-use.ts";
-import { type CachedFile, partialPath, snapshotPath } from "../layout/layout.ts";
 import { carryOver, isLinked, linkSnapshot, readRef, writeRef } from "./link.ts";
 import { type Origin, originOf } from "./origin.ts";
 import { thisOwner } from "./partial-owner.ts";
 import { settleModel } from "./partials.ts";
 import { bytesOf, progressOf, resolving } from "./progress.ts";
-import { blobName, type HubFile, selectFiles } from "../layout/select.ts";
 
 /** What a pull left in the cache. JSON; goes into the inventory. */
 export interface PulledModel {

@@ -4,8 +4,8 @@ import { realpath, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { systemCode } from "../../core/errors.ts";
 import { cacheError } from "../../hub/errors.ts";
-import { hashFile } from "./hash.ts";
 import { isDigest } from "../layout/layout.ts";
+import { hashFile } from "./hash.ts";
 
 /**
  * Of these links to blobs those whose blob is not what it is named for; they are deleted with it. What is no link to a blob

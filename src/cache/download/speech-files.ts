@@ -2,12 +2,12 @@
 import { copyFile, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
-import { parseJson } from "../../state/atomic-file.ts";
-import { makeFolder } from "../../state/folder.ts";
+import { cacheError } from "../../hub/errors.ts";
 import { isModelFileName, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
 import { isVoiceId, localVoice, type Voice, voiceRepo } from "../../speech/voices.ts";
-import { cacheError } from "../../hub/errors.ts";
+import { parseJson } from "../../state/atomic-file.ts";
+import { makeFolder } from "../../state/folder.ts";
 import { repoOfFolder } from "../layout/layout.ts";
 import { type FilesPull, type PulledFiles, pullFiles } from "./pull-files.ts";
 

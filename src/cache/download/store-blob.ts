@@ -1,15 +1,15 @@
 // One file into the cache's blobs, wherever its bytes come from: what is there of it is gone on with, and it gets its name
 // only when size and digest are right. Links and refs are link.ts's.
 import { cacheError, cancelled, isStopping } from "../../hub/errors.ts";
+import { blobPath, partialPath } from "../layout/layout.ts";
+import { blobName, type HubFile } from "../layout/select.ts";
+import type { Room } from "./disk-space.ts";
 import { coveredBytes, frontOf } from "./extents.ts";
 import { digestsMatch, followFile } from "./hash.ts";
 import { isHeldTwice } from "./in-use.ts";
-import { blobPath, partialPath } from "../layout/layout.ts";
 import { openPartial, type PartialFile } from "./partial-file.ts";
 import type { Owner } from "./partial-owner.ts";
 import { partialBytes } from "./partial-takeover.ts";
-import type { Room } from "./disk-space.ts";
-import { blobName, type HubFile } from "../layout/select.ts";
 import { mismatch } from "./transfer.ts";
 
 /** What outlives a download that ended early. */

@@ -1,7 +1,8 @@
 // What a pull or import that ended early leaves of the files that it had made whole, and of the folders that it had made.
-import { removeIfEmpty } from "../removal/emptied.ts";
-import { isHeldTwice } from "./in-use.ts";
+
 import { blobsFolder, partialPath, repoFolder, snapshotsFolder } from "../layout/layout.ts";
+import { removeIfEmpty } from "./emptied.ts";
+import { isHeldTwice } from "./in-use.ts";
 import { partialEntries, removeEntry, standingOfEntry } from "./partial-entries.ts";
 import type { Owner } from "./partial-owner.ts";
 

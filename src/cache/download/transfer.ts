@@ -2,13 +2,13 @@
 // Where the server does not do ranges, or does them wrong, it is one connection that reads from the beginning.
 import { GatewayError } from "../../core/errors.ts";
 import type { HubClient, OpenedFile } from "../../hub/client.ts";
-import { createCrawlWatch } from "./crawl.ts";
 import { cancelled, transferError } from "../../hub/errors.ts";
-import { coveredBytes, frontOf, gapsOf } from "./extents.ts";
 import type { HubPlace } from "../../hub/http.ts";
+import type { HubFile } from "../layout/select.ts";
+import { createCrawlWatch } from "./crawl.ts";
+import { coveredBytes, frontOf, gapsOf } from "./extents.ts";
 import type { PartialFile } from "./partial-file.ts";
 import { receive } from "./receive.ts";
-import type { HubFile } from "../layout/select.ts";
 import { createTries, type TryOptions } from "./tries.ts";
 import { createWorkList, type Piece } from "./work-list.ts";
 

@@ -1,11 +1,11 @@
 // inventory.json: what this gateway pulled or imported, and so may delete.
 import { join } from "node:path";
 import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/merge-patch.ts";
+import type { FormerRevision, InventoryEntry } from "../../plan/observed.ts";
+import { leftAtOf } from "../../plan/removals.ts";
 import { readJsonState } from "../../state/atomic-file.ts";
 import { plainStateFiles, type StateFiles } from "../../state/state-folder.ts";
 import type { Origin } from "../download/origin.ts";
-import type { FormerRevision, InventoryEntry } from "../../plan/observed.ts";
-import { leftAtOf } from "../../plan/removals.ts";
 
 export interface Inventory {
   entries(): readonly InventoryEntry[];

@@ -1,9 +1,9 @@
 // speech-inventory.json: the voices and transcription models that this gateway fetched, and so may delete unasked.
 import { join } from "node:path";
 import { isJsonObject } from "../../core/merge-patch.ts";
+import { type SpeechKind, speechKinds } from "../../plan/observed.ts";
 import { readJsonState } from "../../state/atomic-file.ts";
 import { plainStateFiles, type StateFiles } from "../../state/state-folder.ts";
-import { type SpeechKind, speechKinds } from "../../plan/observed.ts";
 
 export interface SpeechInventory {
   names(): Readonly<Record<SpeechKind, ReadonlySet<string>>>;

@@ -6,8 +6,14 @@ import { lstat, readdir, readlink, realpath, rm, stat, unlink } from "node:fs/pr
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { systemCode } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
-import { blobsShownIn, type InSnapshot, ignoreNotThere, removeEmptiedAbove, removeEmptiedRepo } from "./emptied.ts";
 import { cacheError } from "../../hub/errors.ts";
+import {
+  blobsShownIn,
+  type InSnapshot,
+  ignoreNotThere,
+  removeEmptiedAbove,
+  removeEmptiedRepo,
+} from "../download/emptied.ts";
 import { isHeld } from "../download/in-use.ts";
 import {
   blobPath,

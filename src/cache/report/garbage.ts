@@ -2,8 +2,8 @@
 // that nobody goes on with. Pure. Whatever is unknown, in use, or another program's stays.
 import type { Desired } from "../../desired/document/document.ts";
 import type { CachedModel, InventoryEntry, Knowable } from "../../plan/observed.ts";
-import { type CacheSurvey, linkedBlobs, type RepoFiles, type RepoPartial } from "./repo-files.ts";
 import { inMiB } from "../../plan/room.ts";
+import { type CacheSurvey, linkedBlobs, type RepoFiles, type RepoPartial } from "./repo-files.ts";
 import { type StaleLink, type StaleRevision, staleRevisions } from "./stale-revisions.ts";
 import { storedFiles } from "./stored.ts";
 

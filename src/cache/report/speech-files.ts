@@ -1,9 +1,9 @@
 // Voices and transcription models as files of the model cache: which there are, what they take, which serve nobody. Pure.
 import type { Desired } from "../../desired/document/document.ts";
+import type { SpeechKind } from "../../plan/observed.ts";
 import { isModelFileName, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { isVoiceId, voiceRepo } from "../../speech/voices.ts";
 import type { GarbageItem, RepoGarbage } from "./garbage.ts";
-import type { SpeechKind } from "../../plan/observed.ts";
 import type { CacheSurvey, RepoFiles } from "./repo-files.ts";
 
 interface Link {

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
-import { type GgufMetadata, readGgufMetadata } from "../gguf/metadata.ts";
 import {
   type CachedModel,
   type CacheSnapshot,
@@ -11,7 +10,7 @@ import {
   type Knowable,
   storedFile,
 } from "../../plan/observed.ts";
-import { faultsIn } from "./faults.ts";
+import { type GgufMetadata, readGgufMetadata } from "../gguf/metadata.ts";
 import {
   aliasTags,
   contentKey,
@@ -20,8 +19,9 @@ import {
   type Snapshot,
   type SnapshotFile,
 } from "../layout/models.ts";
-import { type CachePresence, createCachePresence } from "./presence.ts";
 import type { Damage } from "./damage.ts";
+import { faultsIn } from "./faults.ts";
+import { type CachePresence, createCachePresence } from "./presence.ts";
 import { ignoreDangling, isAbsent, readSnapshot } from "./snapshot-files.ts";
 
 export interface CacheScanner {

@@ -5,11 +5,11 @@ import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { systemCode } from "../../core/errors.ts";
 import { entriesBelow } from "../../state/folder.ts";
-import { blobsShownIn } from "../removal/emptied.ts";
+import { blobsShownIn } from "../download/emptied.ts";
 import { isHeld } from "../download/in-use.ts";
-import { isDigest, partialPath, partialSuffix, readPartialName, repoFolder, repoOfFolder } from "../layout/layout.ts";
 import { readJournal } from "../download/partial-journal.ts";
 import { standingOf, thisOwner } from "../download/partial-owner.ts";
+import { isDigest, partialPath, partialSuffix, readPartialName, repoFolder, repoOfFolder } from "../layout/layout.ts";
 import {
   type CacheSurvey,
   linkedBlobs,

@@ -10,7 +10,7 @@ import { pipeline } from "node:stream/promises";
 import { type Dispatcher, fetch } from "undici";
 import { GatewayError, systemCode } from "../../core/errors.ts";
 import { entriesBelow } from "../../state/folder.ts";
-import { findOnPath } from "../process/locate.ts";
+import { findOnPath } from "./locate.ts";
 import type { ReleaseAsset } from "./release-asset.ts";
 import { type RunOptions, runTool, throwIfCancelled } from "./run.ts";
 

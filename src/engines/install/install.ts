@@ -4,7 +4,6 @@
 import { rename } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { findOnPath, installedBinary } from "../process/locate.ts";
 import type { Build, InstallProgress } from "./build.ts";
 import { commandByHand, type EngineName, engineFacts } from "./catalog.ts";
 import { resolveDebian } from "./debian.ts";
@@ -18,6 +17,7 @@ import {
   removeOldVersions,
   type Staging,
 } from "./folder.ts";
+import { findOnPath, installedBinary } from "./locate.ts";
 import { resolveRelease } from "./release.ts";
 import { type RunOptions, runTool } from "./run.ts";
 

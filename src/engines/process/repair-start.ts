@@ -1,7 +1,7 @@
 // A start that fails over a file which is not what was downloaded any more: the file is thrown away, to be fetched again.
 import { stat } from "node:fs/promises";
-import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { dropDamaged } from "../../cache/download/repair.ts";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
 
 /**
  * Runs `start`. Where it fails with `engine_failed`, looks at `links`, names of files in the model cache. Throws `cancelled`

@@ -6,10 +6,10 @@ import { appendFile, chmod, copyFile, readdir, readFile, rename, rm, stat, utime
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { GatewayError, systemCode } from "../../core/errors.ts";
-import { makeFolder } from "../../state/folder.ts";
 import { sherpaParts } from "../../speech/sherpa-voice.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
 import { isVoiceId } from "../../speech/voices.ts";
+import { makeFolder } from "../../state/folder.ts";
 import type { SherpaInstallation } from "../install/sherpa.ts";
 import type { VoiceCommand } from "./voice-process.ts";
 

@@ -1,8 +1,8 @@
 // Text to speech: which engine there is, Piper or the embedded one, and the voices that it may be started with.
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { cachedVoices } from "../../cache/download/speech-files.ts";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { locateSherpa, type SherpaInstallation } from "../install/sherpa.ts";
 import { startOrMend } from "../process/repair-start.ts";
 import { createPiperSearch, type PiperInstallation, piperCommand } from "./piper.ts";

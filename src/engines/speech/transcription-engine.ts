@@ -1,9 +1,9 @@
 // Speech to text: which whisper-server there is, and which models lie in the cache.
 import { join } from "node:path";
-import { GatewayError } from "../../core/errors.ts";
 import { cachedTranscriptionModel } from "../../cache/download/speech-files.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { transcriptionRepo } from "../../speech/transcription-models.ts";
-import { locateEngine, whyNone } from "../process/locate.ts";
+import { locateEngine, whyNone } from "../install/locate.ts";
 import { machineMemory } from "../process/memory.ts";
 import { startOrMend } from "../process/repair-start.ts";
 import type { ServerOptions } from "../process/server-process.ts";

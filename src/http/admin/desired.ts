@@ -1,5 +1,6 @@
 // The document over HTTP: read, changed on a condition, tried out, waited for.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { type WaitDeps, waitFor } from "../../commands/in-force.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
 import { type DesiredState, toInput } from "../../desired/document/document.ts";
@@ -8,7 +9,6 @@ import { backoffKey, type Plan } from "../../plan/actions.ts";
 import { isConverged, isSettled, type Pass } from "../../reconcile/loop.ts";
 import { planBody, removalBody } from "../../status/report.ts";
 import { callOf } from "../server/call.ts";
-import { type WaitDeps, waitFor } from "../../commands/in-force.ts";
 
 interface ChangeQuery {
   readonly dryRun?: string;

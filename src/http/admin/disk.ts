@@ -1,17 +1,17 @@
 // What the models take on the disk, and having deleted what of it serves nobody.
 import type { FastifyInstance } from "fastify";
 import { type CollectQuery, collectQuerySchema } from "../../../schemas/disk.ts";
+import type { Inventory } from "../../cache/inventory/inventory.ts";
+import { diskReport } from "../../cache/report/disk-report.ts";
+import { type CollectDeps, createCollect } from "../../commands/collect.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
 import type { DesiredStore } from "../../desired/store.ts";
-import type { Collector } from "../../cache/removal/cache-gc.ts";
-import type { Inventory } from "../../cache/inventory/inventory.ts";
-import type { LastUsed } from "../../state/last-used.ts";
-import type { SpeechStore } from "../../cache/inventory/speech-files.ts";
-import { diskReport } from "../../cache/report/disk-report.ts";
+import type { Collector } from "../../execute/cache-gc.ts";
+import type { SpeechStore } from "../../execute/speech-files.ts";
 import type { Loop } from "../../reconcile/loop.ts";
+import type { LastUsed } from "../../state/last-used.ts";
 import { callOf } from "../server/call.ts";
-import { type CollectDeps, createCollect } from "../../commands/collect.ts";
 import { queryCheck } from "../server/validate.ts";
 
 export interface DiskRoutesDeps extends CollectDeps {

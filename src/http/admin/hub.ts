@@ -8,8 +8,8 @@ import {
 } from "../../../schemas/admin.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { HubClient } from "../../hub/client.ts";
-import { clientLeft } from "../server/client-left.ts";
 import { rememberAnswers } from "../proxy/remembered.ts";
+import { clientLeft } from "../server/client-left.ts";
 import { createTurns } from "../server/turns.ts";
 import { queryCheck } from "../server/validate.ts";
 

@@ -8,8 +8,8 @@ import {
   type SetContextSize,
   setContextSizeSchema,
 } from "../../../schemas/admin.ts";
-import { callOf } from "../server/call.ts";
 import type { Edits } from "../../commands/edits.ts";
+import { callOf } from "../server/call.ts";
 import { bodyCheck, queryCheck } from "../server/validate.ts";
 
 const setContextSize = bodyCheck<SetContextSize>(setContextSizeSchema);

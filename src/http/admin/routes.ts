@@ -1,10 +1,10 @@
 // The gateway's own routes, one file per topic.
 import type { FastifyInstance } from "fastify";
+import type { Edits } from "../../commands/edits.ts";
 import { steadyNow } from "../../core/steady.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { HubClient } from "../../hub/client.ts";
 import type { Loop } from "../../reconcile/loop.ts";
-import type { Edits } from "../../commands/edits.ts";
 import { installFamily } from "../server/family.ts";
 import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
 import { type DiskRoutesDeps, diskRoutes } from "./disk.ts";

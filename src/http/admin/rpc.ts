@@ -6,8 +6,8 @@ import {
   rpcModeRequestSchema,
   rpcWorkersRequestSchema,
 } from "../../../schemas/admin.ts";
-import { callOf } from "../server/call.ts";
 import type { Edits, RpcRoster } from "../../commands/edits.ts";
+import { callOf } from "../server/call.ts";
 import { bodyCheck } from "../server/validate.ts";
 
 const modeRequest = bodyCheck<RpcModeRequest>(rpcModeRequestSchema);

@@ -3,8 +3,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
-import { isAllowedHost, isAllowedOrigin } from "../server/guards.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
+import { isAllowedHost, isAllowedOrigin } from "./guards.ts";
 import type { KeyScope } from "./key-list.ts";
 import type { LicenseKeys } from "./license-keys.ts";
 import { presentedKeys } from "./presented.ts";

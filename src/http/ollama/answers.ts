@@ -4,7 +4,7 @@ import { performance } from "node:perf_hooks";
 import { GatewayError } from "../../core/errors.ts";
 import type { Translator } from "../proxy/exchange.ts";
 import { createSseParser } from "../proxy/sse.ts";
-import { type ChatRecord, collect, createChatRecords, isErrorRecord } from "./chat-records.ts";
+import { type ChatRecord, collect, createChatRecords, isErrorRecord } from "./wire/chat-records.ts";
 
 export interface AnswerShape {
   /** The name that the client used. */

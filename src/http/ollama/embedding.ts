@@ -3,15 +3,21 @@
 import { performance } from "node:perf_hooks";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
+import { withinScope } from "../auth/within-scope.ts";
 import type { EngineAnswer } from "../proxy/ask-instance.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { renderEngineError } from "../server/errors.ts";
-import { withinScope } from "../auth/within-scope.ts";
-import { nanoseconds } from "./chat-records.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
-import { cutTokens, cutVector, type NativeEmbed, parseEmbeddingsRequest, parseEmbedRequest } from "./embed-request.ts";
 import { type CallEngine, withModel } from "./engine-call.ts";
-import { taken } from "./fields.ts";
+import { nanoseconds } from "./wire/chat-records.ts";
+import {
+  cutTokens,
+  cutVector,
+  type NativeEmbed,
+  parseEmbeddingsRequest,
+  parseEmbedRequest,
+} from "./wire/embed-request.ts";
+import { taken } from "./wire/fields.ts";
 
 /** Whole documents come in it. */
 const chatBody = { config: { body: "chat" } } as const;

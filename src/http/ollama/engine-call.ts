@@ -3,13 +3,13 @@
 
 import { GatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import type { Lease } from "../admission.ts";
+import type { Lease } from "../../scheduler/admission.ts";
+import type { ModelWishes } from "../auth/within-scope.ts";
 import { askInstance, type EngineAnswer } from "../proxy/ask-instance.ts";
 import { type ExchangeDeps, withCause } from "../proxy/exchange.ts";
-import type { ModelWishes } from "../auth/within-scope.ts";
-import { encodeJson, largeBytes } from "../json/long-texts.ts";
 import type { PromptPermit } from "../proxy/prompt-queue.ts";
 import { isRefusal, type UpstreamRequest } from "../proxy/upstream.ts";
+import { encodeJson, largeBytes } from "../server/long-texts.ts";
 
 export type CallEngine = (path: string, body: object) => Promise<EngineAnswer>;
 

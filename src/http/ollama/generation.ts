@@ -4,19 +4,19 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import { isForEmbeddings } from "../../core/gguf-facts.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import { clientLeft } from "../server/client-left.ts";
-import { runGeneration } from "../proxy/exchange.ts";
 import { type ModelWishes, withinScope } from "../auth/within-scope.ts";
-import { encodeJson } from "../json/long-texts.ts";
+import { runGeneration } from "../proxy/exchange.ts";
+import { clientLeft } from "../server/client-left.ts";
+import { encodeJson } from "../server/long-texts.ts";
 import { type AnswerShape, rfc3339, streamedAnswer, wholeAnswer } from "./answers.ts";
-import { type ChatRecord, chatEnd } from "./chat-records.ts";
-import { parseChatRequest } from "./chat-request.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
-import { type JsonObject, modelNameOf, parseBody, taken } from "./fields.ts";
-import { asChatChunk, generateRecord } from "./generate-records.ts";
-import { parseGenerateRequest } from "./generate-request.ts";
 import { requireCapabilities } from "./model-facts.ts";
-import { type CommonRequest, keepsForNoTime, type Need } from "./options.ts";
+import { type ChatRecord, chatEnd } from "./wire/chat-records.ts";
+import { parseChatRequest } from "./wire/chat-request.ts";
+import { type JsonObject, modelNameOf, parseBody, taken } from "./wire/fields.ts";
+import { asChatChunk, generateRecord } from "./wire/generate-records.ts";
+import { parseGenerateRequest } from "./wire/generate-request.ts";
+import { type CommonRequest, keepsForNoTime, type Need } from "./wire/options.ts";
 
 /** Images come in it. */
 const chatBody = { config: { body: "chat" } } as const;

@@ -1,14 +1,14 @@
 // Ollama's routes about the models that there are: lists, details, other names, removal.
 
 import type { FastifyInstance } from "fastify";
-import { GatewayError } from "../../core/errors.ts";
 import { capabilitiesOf } from "../../cache/layout/capabilities.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { callOf } from "../server/call.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
-import { booleanOf, modelNameOf, parseBody, refuse, stringOf, taken } from "./fields.ts";
 import { detailsOf, detailsOfProjector, factsOf } from "./model-facts.ts";
-import { psBody, tagsBody } from "./model-records.ts";
-import { showBody } from "./show-body.ts";
+import { booleanOf, modelNameOf, parseBody, refuse, stringOf, taken } from "./wire/fields.ts";
+import { psBody, tagsBody } from "./wire/model-records.ts";
+import { showBody } from "./wire/show-body.ts";
 
 export function libraryRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
   const { catalogue, edits, idle } = deps;

@@ -2,14 +2,14 @@
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { createDetailsReader } from "../../cache/gguf/details-reader.ts";
+import { type Capability, capabilitiesOf } from "../../cache/layout/capabilities.ts";
+import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type GgufDetails, parameterSize } from "../../core/gguf-facts.ts";
-import { type Capability, capabilitiesOf } from "../../cache/layout/capabilities.ts";
-import { createDetailsReader } from "../../cache/gguf/details-reader.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import type { ModelView } from "../../catalog/catalog.ts";
-import { type ModelFacts, quantizationOf } from "./model-records.ts";
-import type { Need } from "./options.ts";
+import { type ModelFacts, quantizationOf } from "./wire/model-records.ts";
+import type { Need } from "./wire/options.ts";
 
 const reader = createDetailsReader();
 

@@ -7,8 +7,8 @@ import { errorFrame } from "../server/errors.ts";
 import { createRawReply } from "../server/raw-reply.ts";
 import { streamHeaders } from "./answers.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
-import { booleanOf, modelNameOf, parseBody, taken } from "./fields.ts";
 import { createPullRecords, type PullRecord } from "./pull-records.ts";
+import { booleanOf, modelNameOf, parseBody, taken } from "./wire/fields.ts";
 
 /** Clients and proxies drop a stream that says nothing for minutes, as one does while the hub is away. */
 const defaultRepeatMs = 10_000;

@@ -1,8 +1,8 @@
 // The routes whose requests go to a model's own process, and how each one's stream ends.
 import type { FastifyInstance } from "fastify";
+import { withinScope } from "../auth/within-scope.ts";
 import { runGeneration, type Translator } from "../proxy/exchange.ts";
 import { sendError } from "../server/family.ts";
-import { withinScope } from "../auth/within-scope.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 import { passThrough, type StreamKind } from "./pass-through.ts";
 import { readRequest } from "./request.ts";

@@ -6,7 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { askInstance } from "../proxy/ask-instance.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { renderEngineError } from "../server/errors.ts";
-import { parseJsonBody } from "../json/json-body.ts";
+import { parseJsonBody } from "../server/json-body.ts";
 import { bodyCheck } from "../server/validate.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 

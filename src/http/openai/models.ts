@@ -1,9 +1,9 @@
 // The list of models and its entries, and loading and unloading in llama.cpp's words.
 import type { FastifyInstance } from "fastify";
+import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { callOf } from "../server/call.ts";
-import type { ModelView } from "../../catalog/catalog.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 import { readModelName } from "./request.ts";
 

@@ -1,8 +1,8 @@
 // Passes the engine's answer on as it comes, and tells a whole stream from a cut one by how it ends. Changes no byte.
 import { GatewayError } from "../../core/errors.ts";
-import type { Dialect } from "../server/errors.ts";
 import type { Translator } from "../proxy/exchange.ts";
 import { createDoneWatch } from "../proxy/sse.ts";
+import type { Dialect } from "../server/errors.ts";
 
 /** How the streams of a route end. */
 export type StreamKind = "done" | "responses" | "messages" | "llama";

@@ -1,13 +1,14 @@
 // What the gateway reads of a request of the compatible family: the model, whether it streams, and the members that are
 // the gateway's own. Those are taken out; the rest of the body goes on to the byte.
+
+import type { Catalogue } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type KeepAlive, parseKeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { type BodyChange, editBody, editedParts } from "../json/body-edit.ts";
 import { type BodyScan, type ScanResult, scanBody } from "../json/body-scan.ts";
 import { type JsonSpan, readBoolean, readScalar, readString } from "../json/body-values.ts";
-import type { Catalogue } from "../../catalog/catalog.ts";
-import { notJson, scanInTurns, smallBody, withoutMark } from "../json/json-body.ts";
+import { notJson, scanInTurns, smallBody, withoutMark } from "../server/json-body.ts";
 
 export interface CompatRequest {
   readonly model: CachedModel;

@@ -1,15 +1,22 @@
 // One generation from lease to last byte: waits for the model, sends the request, passes the answer on through a family's
 // translator, and ends in the family's error frame where the engine breaks off.
 import type { FastifyReply } from "fastify";
+import type { ChatContext, SizedLease } from "../../commands/chat-context.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { KeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import type { Admission, Lease } from "../admission.ts";
-import type { ChatContext, SizedLease } from "../chat-context.ts";
-import { type Dialect, errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "../server/errors.ts";
-import type { IdleUnload } from "../idle.ts";
-import type { PromptPermit, PromptQueue } from "./prompt-queue.ts";
+import type { Admission, Lease } from "../../scheduler/admission.ts";
+import type { IdleUnload } from "../../scheduler/idle.ts";
+import {
+  type Dialect,
+  errorHeaders,
+  frameOf,
+  type RenderedError,
+  renderEngineError,
+  renderError,
+} from "../server/errors.ts";
 import { createRawReply, type RawReply } from "../server/raw-reply.ts";
+import type { PromptPermit, PromptQueue } from "./prompt-queue.ts";
 import { isRefusal, lengthOf, type Upstream } from "./upstream.ts";
 
 /** How a family turns the engine's answer into its own. */

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { Agent, buildConnector, Client, type Dispatcher } from "undici";
 import { GatewayError, systemCode } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
-import { readProgress } from "../../engines/process/computing.ts";
+import { readProgress } from "../../engines/llama/computing.ts";
 import type { Instance } from "../../engines/llama/instances.ts";
 import { createStallWatch } from "../../engines/process/stall-watch.ts";
 

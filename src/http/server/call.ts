@@ -1,7 +1,7 @@
 // Who asks for an edit: what the edits need to know of a request.
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { clientLeft } from "./client-left.ts";
 import type { Call } from "../../commands/edits.ts";
+import { clientLeft } from "./client-left.ts";
 
 export function callOf(request: FastifyRequest, reply: FastifyReply): Call {
   // The route and not the address: that may carry a license key.

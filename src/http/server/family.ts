@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { GatewayError } from "../../core/errors.ts";
 import { collectBody } from "./collect-body.ts";
 import { type Dialect, errorHeaders, type Family, renderError } from "./errors.ts";
-import { parseAnyBody } from "../json/long-texts.ts";
+import { parseAnyBody } from "./long-texts.ts";
 
 /** Sets up an encapsulated scope for a family. Families that pass bodies on get them as bytes, unparsed. */
 export function installFamily(app: FastifyInstance, family: Family): void {

@@ -1,6 +1,11 @@
 // Builds the OpenAPI document from the table of operations and the catalogue of errors. Pure: it reads no settings and
 // serves nothing.
-import { compatErrorSchema, gatewayErrorSchema, messagesErrorSchema, nativeErrorSchema } from "../../../schemas/errors.ts";
+import {
+  compatErrorSchema,
+  gatewayErrorSchema,
+  messagesErrorSchema,
+  nativeErrorSchema,
+} from "../../../schemas/errors.ts";
 import { errorCodesOf } from "../../../schemas/operations/errors.ts";
 import type { Content, Operation, OperationFamily, Schema } from "../../../schemas/operations/operation.ts";
 import { type ErrorCode, errorCatalog, isErrorCode } from "../../core/error-catalog.ts";

@@ -4,11 +4,11 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
+import { createCrawlWatch } from "../../../src/cache/download/crawl.ts";
+import { tagsOf } from "../../../src/cache/layout/select.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { createHubClient } from "../../../src/hub/client.ts";
-import { createCrawlWatch } from "../../../src/cache/download/crawl.ts";
 import type { HubHttpOptions } from "../../../src/hub/http.ts";
-import { tagsOf } from "../../../src/cache/layout/select.ts";
 import { cleanUp } from "../../support/clean-up.ts";
 
 const token = "hf_abcdefghijklmnopqrstuvwxyz0123456789";

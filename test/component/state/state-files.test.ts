@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { readIfPresent, readJsonState, writeAtomic, writeState } from "../../../src/state/atomic-file.ts";
 import { openInventory } from "../../../src/cache/inventory/inventory.ts";
 import { presetHandlers } from "../../../src/execute/preset-actions.ts";
 import type { InventoryEntry } from "../../../src/plan/observed.ts";
+import { readIfPresent, readJsonState, writeAtomic, writeState } from "../../../src/state/atomic-file.ts";
 import { refusal, scratchFolder } from "../../support/scratch.ts";
 
 const entry: InventoryEntry = {

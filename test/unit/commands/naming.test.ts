@@ -2,9 +2,9 @@
 // where the last look at the cache is older than that.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { isLeaving, keysToSet } from "../../../src/commands/naming.ts";
 import type { Desired, Removal } from "../../../src/desired/document/document.ts";
 import { toDesired } from "../../../src/desired/document/document.ts";
-import { isLeaving, keysToSet } from "../../../src/commands/naming.ts";
 import type { CachedModel } from "../../../src/plan/observed.ts";
 import { removalsSince } from "../../../src/plan/removals.ts";
 import type { Pass } from "../../../src/reconcile/loop.ts";

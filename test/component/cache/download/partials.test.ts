@@ -4,10 +4,10 @@ import { mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from "node:f
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { frontOf } from "../../../../src/cache/download/extents.ts";
-import { partialPath } from "../../../../src/cache/layout/layout.ts";
 import { openPartial, type PartialFile } from "../../../../src/cache/download/partial-file.ts";
 import { type Owner, thisOwner, writerName } from "../../../../src/cache/download/partial-owner.ts";
 import { cleanPartials } from "../../../../src/cache/download/partials.ts";
+import { partialPath } from "../../../../src/cache/layout/layout.ts";
 import { sha256, withGgufHead } from "../../../support/cache-folder.ts";
 import { startPulling } from "../../../support/pulling.ts";
 import { refusal as refusalOf } from "../../../support/scratch.ts";

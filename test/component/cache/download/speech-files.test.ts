@@ -7,14 +7,14 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { createHubClient } from "../../../../src/hub/client.ts";
 import {
   cachedTranscriptionModels,
   cachedVoices,
   pullTranscriptionModel,
   pullVoice,
 } from "../../../../src/cache/download/speech-files.ts";
-import { createSpeechLists } from "../../../../src/hub/speech-lists.ts";
+import { createSpeechLists } from "../../../../src/cache/download/speech-lists.ts";
+import { createHubClient } from "../../../../src/hub/client.ts";
 import { searchModels } from "../../../../src/speech/transcription-models.ts";
 import { findVoice, searchVoices } from "../../../../src/speech/voices.ts";
 import { cleanUp } from "../../../support/clean-up.ts";

@@ -3,13 +3,18 @@ import assert from "node:assert/strict";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
+import { createCachePresence } from "../../../../src/cache/scan/presence.ts";
+import { createCacheScanner } from "../../../../src/cache/scan/scan.ts";
+import { surveyRepo } from "../../../../src/cache/scan/survey.ts";
 import { toDesired, toTree } from "../../../../src/desired/document/document.ts";
 import type { Router } from "../../../../src/engines/llama/router.ts";
-import { createCacheScanner } from "../../../../src/cache/scan/scan.ts";
-import { createCachePresence } from "../../../../src/cache/scan/presence.ts";
 import { createObserver, readPreset } from "../../../../src/observe/observe.ts";
-import { surveyRepo } from "../../../../src/cache/scan/survey.ts";
-import { type CacheSnapshot, type InventoryEntry, type Observed, restingSpeech } from "../../../../src/plan/observed.ts";
+import {
+  type CacheSnapshot,
+  type InventoryEntry,
+  type Observed,
+  restingSpeech,
+} from "../../../../src/plan/observed.ts";
 import { cacheRepo, commitOf, modelHead, sha256 } from "../../../support/cache-folder.ts";
 import { scratchFolder } from "../../../support/scratch.ts";
 

@@ -12,7 +12,7 @@ import path from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { type InstallProgress, installEngine } from "../../../../src/engines/install/install.ts";
-import { locateEngine } from "../../../../src/engines/process/locate.ts";
+import { locateEngine } from "../../../../src/engines/install/locate.ts";
 
 const run = promisify(execFile);
 const release = existsSync("/etc/os-release") ? readFileSync("/etc/os-release", "utf8") : "";

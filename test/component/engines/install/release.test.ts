@@ -12,8 +12,8 @@ import path from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { type InstallProgress, installEngine } from "../../../../src/engines/install/install.ts";
+import { locateEngine } from "../../../../src/engines/install/locate.ts";
 import { runTool } from "../../../../src/engines/install/run.ts";
-import { locateEngine } from "../../../../src/engines/process/locate.ts";
 
 const run = promisify(execFile);
 const posix = { skip: process.platform === "win32" ? "the fake engine is a shell script" : false };

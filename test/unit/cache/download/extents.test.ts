@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { coveredBytes, type Extents, frontOf, gapsOf, readExtents, withExtent } from "../../../../src/cache/download/extents.ts";
+import {
+  coveredBytes,
+  type Extents,
+  frontOf,
+  gapsOf,
+  readExtents,
+  withExtent,
+} from "../../../../src/cache/download/extents.ts";
 import { createPace, secondsLeft } from "../../../../src/cache/download/pace.ts";
 import { createWorkList, type Piece } from "../../../../src/cache/download/work-list.ts";
 

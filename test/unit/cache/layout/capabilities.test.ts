@@ -1,8 +1,8 @@
 // What a model can do, from what its files say: templates as the families on the hub have them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type GgufDetails, isForEmbeddings, parameterSize, poolings } from "../../../../src/core/gguf-facts.ts";
 import { capabilitiesOf } from "../../../../src/cache/layout/capabilities.ts";
+import { type GgufDetails, isForEmbeddings, parameterSize, poolings } from "../../../../src/core/gguf-facts.ts";
 
 function details(facts: Partial<GgufDetails> = {}): GgufDetails {
   return {

@@ -1,7 +1,6 @@
 // Paths of the cache layout, and what is refused to become one.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { GatewayError } from "../../../../src/core/errors.ts";
 import {
   blobPath,
   isSafePath,
@@ -12,6 +11,7 @@ import {
   repoOfFolder,
   snapshotPath,
 } from "../../../../src/cache/layout/layout.ts";
+import { GatewayError } from "../../../../src/core/errors.ts";
 
 const digest = "ab".repeat(32);
 const commit = "cd".repeat(20);

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isAuxiliary, registeredId, routerTag } from "../../../../src/core/ids.ts";
 import { aliasTags, groupModels, type ModelGroup, type Snapshot } from "../../../../src/cache/layout/models.ts";
+import { isAuxiliary, registeredId, routerTag } from "../../../../src/core/ids.ts";
 
 const main = "a".repeat(40);
 const other = "b".repeat(40);

@@ -1,8 +1,8 @@
 // Which files a tag means.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { GatewayError } from "../../../../src/core/errors.ts";
 import { type HubFile, selectFiles, tagsOf } from "../../../../src/cache/layout/select.ts";
+import { GatewayError } from "../../../../src/core/errors.ts";
 
 function tree(...paths: string[]): HubFile[] {
   return paths.map((path) => ({ path, size: 1, oid: "0".repeat(40), sha256: "0".repeat(64) }));

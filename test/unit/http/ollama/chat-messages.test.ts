@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { messagesOf } from "../../../../src/http/ollama/chat-messages.ts";
+import { messagesOf } from "../../../../src/http/ollama/wire/chat-messages.ts";
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";
 const webp = Buffer.from("RIFF\x10\x20\x30\x40WEBPVP8 ", "latin1").toString("base64");

@@ -8,7 +8,7 @@ import {
   chatEnd,
   collect,
   createChatRecords,
-} from "../../../../src/http/ollama/chat-records.ts";
+} from "../../../../src/http/ollama/wire/chat-records.ts";
 
 const time = "2026-02-03T04:05:06Z";
 

@@ -8,7 +8,7 @@ import {
   cutVector,
   parseEmbeddingsRequest,
   parseEmbedRequest,
-} from "../../../../src/http/ollama/embed-request.ts";
+} from "../../../../src/http/ollama/wire/embed-request.ts";
 
 test("texts in all their forms", () => {
   for (const [input, texts] of [

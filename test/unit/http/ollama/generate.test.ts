@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { chatEnd, createChatRecords } from "../../../../src/http/ollama/chat-records.ts";
-import { asChatChunk, generateRecord } from "../../../../src/http/ollama/generate-records.ts";
-import { type NativeGenerate, parseGenerateRequest } from "../../../../src/http/ollama/generate-request.ts";
+import { chatEnd, createChatRecords } from "../../../../src/http/ollama/wire/chat-records.ts";
+import { asChatChunk, generateRecord } from "../../../../src/http/ollama/wire/generate-records.ts";
+import { type NativeGenerate, parseGenerateRequest } from "../../../../src/http/ollama/wire/generate-request.ts";
 
 function parsed(body: object): NativeGenerate {
   const result = parseGenerateRequest({ model: "m", prompt: "p", ...body });

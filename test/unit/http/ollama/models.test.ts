@@ -2,7 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ModelFacts, psBody, psEntry, tagEntry, tagsBody } from "../../../../src/http/ollama/model-records.ts";
+import {
+  type ModelFacts,
+  psBody,
+  psEntry,
+  tagEntry,
+  tagsBody,
+} from "../../../../src/http/ollama/wire/model-records.ts";
 
 const full: ModelFacts = {
   id: "acme/alpha-GGUF:Q4_K_M",

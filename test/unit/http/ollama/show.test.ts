@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GgufDetails } from "../../../../src/core/gguf-facts.ts";
-import { type ModelFacts, quantizationOf } from "../../../../src/http/ollama/model-records.ts";
-import { showBody } from "../../../../src/http/ollama/show-body.ts";
+import { type ModelFacts, quantizationOf } from "../../../../src/http/ollama/wire/model-records.ts";
+import { showBody } from "../../../../src/http/ollama/wire/show-body.ts";
 
 const model: ModelFacts = {
   id: "acme/alpha-GGUF:Q4_K_M",

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createPromptQueue, type PromptPermit, type PromptQueue } from "../../../../src/http/proxy/prompt-queue.ts";
-import type { Ticket } from "../../../../src/http/waiting.ts";
+import type { Ticket } from "../../../../src/scheduler/tickets.ts";
 import { until } from "../../../support/scratch.ts";
 
 const miB = 1 << 20;

@@ -1,0 +1,139 @@
+// Collects what of ours serves nobody in the model cache: looks, and deletes one repository after the other, each only
+// while no pull is at it. What counts as garbage is garbage.ts's.
+
+import type { Inventory } from "../cache/inventory/inventory.ts";
+import { collectRepo } from "../cache/removal/collect.ts";
+import type { RepoTurns } from "../cache/removal/repo-turns.ts";
+import {
+  type Collected,
+  findGarbage,
+  type Garbage,
+  type RepoGarbage,
+  type SkippedRepo,
+} from "../cache/report/garbage.ts";
+import { type CacheSurvey, linkedBlobs } from "../cache/report/repo-files.ts";
+import { rememberedEntry } from "../cache/report/stored.ts";
+import { surveyCache, surveyRepo } from "../cache/scan/survey.ts";
+import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
+import type { Desired } from "../desired/document/document.ts";
+import type { CachedModel, RouterSnapshot } from "../plan/observed.ts";
+import type { Handlers } from "./executor.ts";
+
+export interface Look {
+  readonly models: readonly CachedModel[];
+  readonly survey: CacheSurvey;
+  readonly garbage: Garbage;
+}
+
+export interface Collector {
+  /** Looks only. Errors: `cache_unwritable` where the cache cannot be read. */
+  look(): Promise<Look>;
+  readonly handler: Handlers["cache.gc"];
+}
+
+export function createCollector(options: {
+  readonly cacheDir: string;
+  /** Id of this gateway. */
+  readonly gateway?: string;
+  readonly inventory: Inventory;
+  readonly desired: () => Desired;
+  readonly router: () => Pick<RouterSnapshot, "phase" | "models">;
+  readonly turns: RepoTurns;
+  readonly now: () => number;
+  /** The cache as it is now. */
+  readonly cachedModels: () => Promise<readonly CachedModel[]>;
+}): Collector {
+  const { cacheDir, inventory, turns } = options;
+
+  async function look(): Promise<Look> {
+    // Both readings throw where the cache is unknown: an unplugged disk is no garbage.
+    const models = await options.cachedModels();
+    const survey = await surveyCache(cacheDir, options.gateway).catch((error: unknown) => {
+      throw new GatewayError("cache_unwritable", `the model cache ${cacheDir} cannot be read (${systemCode(error)})`, {
+        cause: error,
+      });
+    });
+    return { models, survey, garbage: find(survey, models, turns.taken()) };
+  }
+
+  function find(survey: CacheSurvey, models: readonly CachedModel[], busy: readonly string[]): Garbage {
+    return findGarbage({
+      survey,
+      models,
+      inventory: inventory.entries(),
+      desired: options.desired(),
+      loaded: loadedModels(options.router()),
+      busy,
+      now: options.now(),
+    });
+  }
+
+  /** Under the repository's turn, and from a look taken under it. */
+  async function collect(repo: string): Promise<Collected> {
+    const release = turns.tryTake(repo);
+    if (!release) return nothing([{ repo, reason: "BeingPulled", message: "a pull or import of it is under way" }]);
+    try {
+      const files = await surveyRepo(cacheDir, repo, options.gateway);
+      const survey = { repos: files ? [files] : [], unreadable: [] };
+      const { repos, skipped } = find(survey, await options.cachedModels(), []);
+      const [garbage] = repos;
+      return garbage ? await remove(garbage) : nothing(skipped);
+    } catch (error) {
+      // One folder that refuses holds up no other.
+      const { reason, message } = toGatewayError(error);
+      return nothing([{ repo, reason, message }]);
+    } finally {
+      release();
+    }
+  }
+
+  async function remove(garbage: RepoGarbage): Promise<Collected> {
+    const { repo, items } = garbage;
+    const { deletedFiles, freedBytes, blobs } = await collectRepo({
+      ...garbage,
+      cacheDir,
+      linkedNow: async () => linkedBlobs((await surveyRepo(cacheDir, repo)) ?? { snapshots: [], shownElsewhere: [] }),
+    });
+    const left = await surveyRepo(cacheDir, repo);
+    await inventory.review(repo, (entry) => rememberedEntry(entry, left, blobs));
+    return { items, skipped: [], deletedFiles, freedBytes };
+  }
+
+  return {
+    look,
+    handler: async (_action, { signal, report }) => {
+      const { garbage } = await look();
+      const results = [nothing(garbage.skipped)];
+      for (const [index, { repo }] of garbage.repos.entries()) {
+        if (signal.aborted) throw signal.reason;
+        report({ phase: "collecting", completed: index, total: garbage.repos.length });
+        results.push(await collect(repo));
+      }
+      return {
+        items: results.flatMap(({ items }) => items),
+        skipped: eachOnce(results.flatMap(({ skipped }) => skipped)),
+        deletedFiles: results.reduce((sum, { deletedFiles }) => sum + deletedFiles, 0),
+        freedBytes: results.reduce((sum, { freedBytes }) => sum + freedBytes, 0),
+      };
+    },
+  };
+}
+
+function nothing(skipped: readonly SkippedRepo[]): Collected {
+  return { items: [], skipped, deletedFiles: 0, freedBytes: 0 };
+}
+
+/** A repository is looked at twice. */
+function eachOnce(skipped: readonly SkippedRepo[]): SkippedRepo[] {
+  return [...new Map(skipped.map((entry) => [JSON.stringify(entry), entry])).values()];
+}
+
+/** Of a router that does not run nothing is loaded. */
+function loadedModels({ phase, models }: Pick<RouterSnapshot, "phase" | "models">) {
+  if (phase === "stopped") return { state: "known" as const, value: [] };
+  if (models.state === "unknown") return models;
+  return {
+    state: "known" as const,
+    value: models.value.filter(({ value }) => value !== "unloaded").map(({ id }) => id),
+  };
+}

@@ -1,0 +1,123 @@
+// Takes models out of the cache: one that somebody asked to remove with every trace, and one that is pruned as far as the
+// inventory says that we put it there.
+
+import type { Inventory } from "../cache/inventory/inventory.ts";
+import { snapshotPath } from "../cache/layout/layout.ts";
+import { type LinkedFiles, linkedFiles } from "../cache/removal/linked-files.ts";
+import { removeModel, removeStored } from "../cache/removal/remove.ts";
+import { entryAfterRemoval, storedCommits, storedFiles } from "../cache/report/stored.ts";
+import { surveyRepo } from "../cache/scan/survey.ts";
+import { GatewayError } from "../core/errors.ts";
+import { isProjector } from "../core/ids.ts";
+import type { Removal } from "../desired/document/document.ts";
+import type { Router } from "../engines/llama/router.ts";
+import { cacheError } from "../hub/errors.ts";
+import { type CachedModel, findCached, holdsFilesOf, type InventoryEntry } from "../plan/observed.ts";
+import { coversEntry, isMarked } from "../plan/removals.ts";
+import type { Handlers, RemovedFiles } from "./executor.ts";
+import type { Drainer } from "./router-actions.ts";
+
+/** The removals that were asked for, as the desired state keeps them. */
+export interface Removals {
+  get(id: string): Removal | undefined;
+  note(id: string, found: LinkedFiles): Promise<void>;
+  end(id: string): Promise<void>;
+}
+
+export function removalHandler(options: {
+  readonly cacheDir: string;
+  readonly inventory: Inventory;
+  readonly router: Pick<Router, "instances" | "client">;
+  readonly drainer: Drainer;
+  readonly removals: Removals;
+  /** The cache as it is now. */
+  readonly cachedModels: () => Promise<readonly CachedModel[]>;
+}): Handlers["model.remove"] {
+  const { cacheDir, inventory, removals } = options;
+
+  /** Unloads the model once its answers are through, and lets nobody in while `task` runs. */
+  async function apart(
+    cached: CachedModel | undefined,
+    signal: AbortSignal,
+    task: () => Promise<RemovedFiles>,
+  ): Promise<RemovedFiles> {
+    const letIn = await options.drainer.drain(cached ? [cached.upstreamId] : [], signal);
+    try {
+      if (signal.aborted) throw signal.reason;
+      await unload(cached);
+      return await task();
+    } finally {
+      letIn();
+    }
+  }
+
+  /** As far as it goes: what a router that does not answer has open is deleted all the same, and its reload ends the model. */
+  async function unload(cached: CachedModel | undefined): Promise<void> {
+    if (!cached || !options.router.instances.get(cached.upstreamId)) return;
+    await options.router
+      .client()
+      .unload(cached.upstreamId)
+      .catch(() => undefined);
+  }
+
+  async function forget(repo: string, removed: readonly InventoryEntry[]): Promise<void> {
+    const files = await surveyRepo(cacheDir, repo).catch((error: unknown) => {
+      throw cacheError(error, repo);
+    });
+    await inventory.review(repo, (entry) => entryAfterRemoval(entry, removed, files));
+  }
+
+  async function removeRequested(id: string, signal: AbortSignal): Promise<RemovedFiles> {
+    const models = await options.cachedModels();
+    const first = removals.get(id);
+    const cached = first && models.find((model) => isMarked(first, model));
+    return apart(cached, signal, async () => {
+      const removal = removals.get(id);
+      // No removal that found nothing: whoever asked for it would be told that the files are gone.
+      if (!removal) throw new GatewayError("cancelled", `${id} is not deleted: the document names it again`);
+      const { repo, commit, files, projector } = removal;
+      const entries = inventory.entries().filter((entry) => coversEntry(removal, entry));
+      // A projector serves every quant of its repository: it goes with the last of them.
+      const alone = !models.some((other) => other.repo === repo && other !== cached);
+      const noted = entries.flatMap((entry) => entry.files).filter((file) => alone || !isProjector(file.path));
+      const paths = [
+        ...new Set([...files, ...noted.map((file) => file.path), ...(alone && projector !== null ? [projector] : [])]),
+      ];
+      const stored = entries
+        .flatMap(storedFiles)
+        .flatMap(({ path, blob }) => (alone || !isProjector(path) ? blob : []));
+      const linked = await linkedFiles(cacheDir, repo, paths);
+      const found = {
+        blobs: [...new Set([...removal.blobs, ...stored, ...linked.blobs])],
+        commits: [...new Set([...(removal.commits ?? []), ...storedCommits(entries), ...linked.commits])],
+      };
+      await removals.note(id, found);
+      const links = paths.map((path) => snapshotPath(cacheDir, repo, commit, path));
+      const removed = await removeModel({ cacheDir, repo, links, ...found });
+      await forget(repo, entries);
+      await removals.end(id);
+      return removed;
+    });
+  }
+
+  async function prune(id: string, signal: AbortSignal): Promise<RemovedFiles> {
+    const entry = inventory.get(id);
+    if (!entry) throw new GatewayError("model_not_found", `${id} is not in the inventory`);
+    const models = await options.cachedModels();
+    const found = findCached(models, id);
+    // Another program's file may have taken the name since the plan was made: it is not ours to delete.
+    const cached = found && holdsFilesOf(entry, found) ? found : undefined;
+    return apart(cached, signal, async () => {
+      const alone = !models.some((other) => other.repo === entry.repo && other.id !== cached?.id);
+      const files = storedFiles(entry).filter((file) => alone || !isProjector(file.path));
+      // By the inventory alone: another program may show the same file, or another one by its name, in revisions of its own.
+      const commits = storedCommits(inventory.entries().filter((other) => other.repo === entry.repo));
+      const links = [...commits].flatMap((commit) => files.map((file) => ({ ...file, commit })));
+      const removed = await removeStored({ cacheDir, repo: entry.repo, links });
+      await forget(entry.repo, [entry]);
+      return removed;
+    });
+  }
+
+  return ({ model, requested }, { signal }) => (requested ? removeRequested(model, signal) : prune(model, signal));
+}
