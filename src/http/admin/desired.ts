@@ -60,7 +60,10 @@ export function desiredRoutes(app: FastifyInstance, deps: DesiredRoutesDeps): vo
       deps.retry(isYes(request.query.cacheGone));
       if (!isYes(request.query.wait)) return { ok: true, generation: store.current().generation };
       const pass = await settled(request, reply, store.current());
-      return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass) };
+      const { source } = deps.status();
+      // A file that cannot be read is not in force, however well the document before it is.
+      const converged = isConverged(pass) && source.valid;
+      return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass), converged, source };
     },
   );
 
