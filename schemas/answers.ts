@@ -7,7 +7,7 @@ import type {
   hubReposSchema,
   removedSchema,
   rpcRosterSchema,
-} from "./own.ts";
+} from "./admin.ts";
 
 export type ContextSizeSet = FromSchema<typeof contextSizeSetSchema>;
 export type Ejected = FromSchema<typeof ejectedSchema>;

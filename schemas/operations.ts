@@ -1,11 +1,12 @@
 // Every operation that the gateway serves. The server, this table and the OpenAPI document agree: a test compares them.
-import { compatOperations } from "./operations/compat.ts";
+
+import { ownOperations } from "./operations/admin.ts";
 import { diskOperations } from "./operations/disk.ts";
 import { editOperations } from "./operations/edits.ts";
 import { llamaOperations } from "./operations/llama.ts";
-import { nativeOperations } from "./operations/native.ts";
+import { nativeOperations } from "./operations/ollama.ts";
+import { compatOperations } from "./operations/openai.ts";
 import type { Operation } from "./operations/operation.ts";
-import { ownOperations } from "./operations/own.ts";
 import { speechOperations } from "./operations/speech.ts";
 
 export const operations: readonly Operation[] = [

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { packageRoot } from "../src/settings.ts";
+import { packageRoot } from "../src/settings/settings.ts";
 import { enginesDir, provideEngine } from "./support/engine.ts";
 import { leftoverProcesses } from "./support/leftover-processes.ts";
 import { provideSherpa } from "./support/sherpa.ts";

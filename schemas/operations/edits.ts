@@ -13,7 +13,7 @@ import {
   rpcRosterSchema,
   rpcWorkersRequestSchema,
   setContextSizeSchema,
-} from "../own.ts";
+} from "../admin.ts";
 import { body, json, ok } from "./contents.ts";
 import { changeErrors, hubErrors } from "./errors.ts";
 import type { Operation } from "./operation.ts";

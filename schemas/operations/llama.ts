@@ -1,8 +1,8 @@
 // The operations of llama.cpp's own that its web page and other front ends look for, without a version in their path.
-import { engineAnswerSchema, engineRequestSchema, loraScalesSchema, successSchema } from "../compat.ts";
-import { compatOperations } from "./compat.ts";
+import { engineAnswerSchema, engineRequestSchema, loraScalesSchema, successSchema } from "../openai.ts";
 import { body, events, json, ok, textSchema } from "./contents.ts";
 import { generationErrors } from "./errors.ts";
+import { compatOperations } from "./openai.ts";
 import type { Operation } from "./operation.ts";
 
 const common = { family: "llama", key: "required" } as const;

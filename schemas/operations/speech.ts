@@ -1,5 +1,5 @@
 // The operations of speech. None of them needs a license key.
-import { speechSearchQuerySchema } from "../own.ts";
+import { speechSearchQuerySchema } from "../admin.ts";
 import {
   cachedTranscriptionModelsSchema,
   cachedVoicesSchema,

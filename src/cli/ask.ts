@@ -1,7 +1,7 @@
 // `plan` and `status`: ask the running gateway; `plan` looks by itself where none runs.
 import { realpath } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
-import type { CommandLine, Settings } from "../settings.ts";
+import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
 import { offlinePlan } from "./offline-plan.ts";
 import { amounts, type TransferStep } from "./progress.ts";

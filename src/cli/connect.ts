@@ -4,7 +4,7 @@ import { GatewayClientError } from "../client/error.ts";
 import { createGatewayClient, type GatewayClient } from "../client/index.ts";
 import { isErrorCode } from "../core/error-catalog.ts";
 import { GatewayError } from "../core/errors.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
 import { checkOwner, findTarget, noGateway, refusedKey, type Target } from "./target.ts";
 
 export interface Call<T> {

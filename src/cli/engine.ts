@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type EngineName, installEngine } from "../engines/install/install.ts";
 import { installSherpa } from "../engines/install/sherpa.ts";
-import type { CommandLine } from "../settings.ts";
+import type { CommandLine } from "../settings/settings.ts";
 import { installProgress } from "./progress.ts";
 
 export async function engineCommand({ operands, settings }: CommandLine): Promise<number> {

@@ -1,7 +1,7 @@
 // Takes tokens, keys and passwords out of this process's environment, once the settings have been read from it. Every process
 // of the same user may read /proc/PID/environ, and so may an engine that the gateway starts.
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
-import { isSecretName } from "../engines/engine-environment.ts";
+import { isSecretName } from "../engines/process/engine-environment.ts";
 
 /** Returns the variables that others can still read; where the system has no such file there are none that are known of. */
 export function forgetSecrets(): readonly string[] {

@@ -1,6 +1,6 @@
 // The help text, from the same table that the settings are read by.
-import { sharedVariables } from "../settings-shared.ts";
-import { settingRows } from "../settings-table.ts";
+import { sharedVariables } from "../settings/shared.ts";
+import { settingRows } from "../settings/table.ts";
 
 const told = (row: (typeof settingRows)[number]): string =>
   `  --${row.flag} (${row.variable}, default ${row.fallback || "none"})\n      ${row.meaning}`;

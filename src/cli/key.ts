@@ -1,10 +1,10 @@
 // `key create|list|revoke`: the license keys in the state folder. A running gateway takes a change at its next request.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
-import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../http/keys/key-file.ts";
-import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../http/keys/key-list.ts";
-import { withLock } from "../lock.ts";
-import type { CommandLine, Settings } from "../settings.ts";
+import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../http/auth/key-file.ts";
+import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../http/auth/key-list.ts";
+import type { CommandLine, Settings } from "../settings/settings.ts";
+import { withLock } from "../state/lock.ts";
 
 const usage =
   "use `model-gateway key create NAME [--scope chat] [--expires 30d|2027-01-01]`, `model-gateway key list` or `model-gateway key revoke NAME`";

@@ -1,7 +1,7 @@
 // The command line: picks the command, turns its outcome into an exit code. Does no work itself.
 
 import { toGatewayError } from "../core/errors.ts";
-import { type CommandLine, readSettings, version } from "../settings.ts";
+import { type CommandLine, readSettings, version } from "../settings/settings.ts";
 import { planCommand, statusCommand } from "./ask.ts";
 import { engineCommand } from "./engine.ts";
 import { tellFailure } from "./failure.ts";

@@ -1,7 +1,7 @@
 // `models` and `gc`: what lies in the model cache, and deleting what of it serves nobody.
 import type { DiskBody } from "../../schemas/disk.ts";
-import type { Collected } from "../plan/garbage.ts";
-import type { CommandLine, Settings } from "../settings.ts";
+import type { Collected } from "../cache/report/garbage.ts";
+import type { CommandLine, Settings } from "../settings/settings.ts";
 import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
 import { offlineCollection, offlineReport } from "./offline-disk.ts";

@@ -1,19 +1,19 @@
 // What lies in the model cache, where no gateway runs that could be asked. Changes nothing.
 import type { DiskBody } from "../../schemas/disk.ts";
-import type { Desired } from "../desired/document.ts";
+import { openCache } from "../app/kept.ts";
+import { speechFolders } from "../app/speech.ts";
+import { type Inventory, openInventory } from "../cache/inventory/inventory.ts";
+import { openSpeechInventory } from "../cache/inventory/speech-inventory.ts";
+import { createRepoTurns } from "../cache/removal/repo-turns.ts";
+import { diskReport } from "../cache/report/disk-report.ts";
+import { type Collected, previewOf } from "../cache/report/garbage.ts";
+import { cacheNow } from "../cache/scan/scan.ts";
+import type { Desired } from "../desired/document/document.ts";
 import { createCollector, type Look } from "../execute/cache-gc.ts";
-import { type Inventory, openInventory } from "../execute/inventory.ts";
-import { openLastUsed } from "../execute/last-used.ts";
 import { freeBytes } from "../execute/model-actions.ts";
-import { createRepoTurns } from "../execute/repo-turns.ts";
 import { createSpeechStore, type SpeechStore } from "../execute/speech-files.ts";
-import { openSpeechInventory } from "../execute/speech-inventory.ts";
-import { openCache } from "../gateway/kept.ts";
-import { speechFolders } from "../gateway/speech.ts";
-import { cacheNow } from "../observe/cache.ts";
-import { diskReport } from "../plan/disk-report.ts";
-import { type Collected, previewOf } from "../plan/garbage.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
+import { openLastUsed } from "../state/last-used.ts";
 import { offlineDocument } from "./offline-document.ts";
 
 /** Errors: `cache_unwritable` where the cache cannot be read, `invalid_document`. */

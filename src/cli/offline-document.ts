@@ -1,10 +1,17 @@
 // The document as a gateway that is started now would have it: what is saved, and what the file says since. Writes nothing.
 import { GatewayError } from "../core/errors.ts";
-import { readBytesIfPresent } from "../desired/atomic-file.ts";
-import { type Desired, emptyTree, mergeFile, sparedAfter, standingRemovals, toDesired } from "../desired/document.ts";
-import { parseBytes } from "../desired/encoding.ts";
+import {
+  type Desired,
+  emptyTree,
+  mergeFile,
+  sparedAfter,
+  standingRemovals,
+  toDesired,
+} from "../desired/document/document.ts";
+import { parseBytes } from "../desired/document/encoding.ts";
 import { readSavedDocument } from "../desired/saved.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
+import { readBytesIfPresent } from "../state/atomic-file.ts";
 
 /** Errors: `invalid_document`, with the first thing that is wrong in the file. */
 export async function offlineDocument({ stateDir, configPath, presetAllow }: Settings): Promise<Desired> {

@@ -1,16 +1,16 @@
 // What a gateway would do if it were started now: reads the document and the world, and changes nothing.
 import { join } from "node:path";
+import { openCache } from "../app/kept.ts";
+import { createSpeech } from "../app/speech.ts";
+import { openInventory } from "../cache/inventory/inventory.ts";
 import { steadyNow } from "../core/steady.ts";
-import { createEngineSource } from "../engines/engine-source.ts";
-import { createRouter } from "../engines/router.ts";
-import { openInventory } from "../execute/inventory.ts";
-import { openCache } from "../gateway/kept.ts";
-import { createSpeech } from "../gateway/speech.ts";
+import { createEngineSource } from "../engines/llama/engine-source.ts";
+import { createRouter } from "../engines/llama/router.ts";
 import { createHubClient } from "../hub/client.ts";
 import { readDocumentFiles } from "../observe/document-files.ts";
 import { createObserver } from "../observe/observe.ts";
 import { plan } from "../plan/plan.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
 import { planBody } from "../status/report.ts";
 import { offlineDocument } from "./offline-document.ts";
 

@@ -1,7 +1,7 @@
 // `pull ID`: has the running gateway pull a model, and shows how far it is. It goes on when this is left: a closed terminal
 // must not cost what came in so far.
 import type { GatewayClient, GatewayEvent } from "../client/index.ts";
-import type { CommandLine } from "../settings.ts";
+import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
 import { type TransferStep, transferProgress } from "./progress.ts";
 

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline/promises";
 import { type DiskBody, type GatewayClient, GatewayClientError, type Removed } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { OwnCommand } from "../core/own-command.ts";
-import type { CommandLine } from "../settings.ts";
+import type { CommandLine } from "../settings/settings.ts";
 import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
 

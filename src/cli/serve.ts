@@ -1,11 +1,11 @@
 // Runs the gateway in the foreground and tells a newcomer what to do next: in words on a terminal, elsewhere as JSON lines.
 import type { WriteStream } from "node:tty";
 import pino from "pino";
+import { type Gateway, startGateway } from "../app/gateway.ts";
+import { stopOnSignals } from "../app/lifecycle.ts";
 import { GatewayError } from "../core/errors.ts";
-import { type Gateway, startGateway } from "../gateway.ts";
-import { stopOnSignals } from "../lifecycle.ts";
-import type { CommandLine } from "../settings.ts";
-import { settingRows } from "../settings-table.ts";
+import type { CommandLine } from "../settings/settings.ts";
+import { settingRows } from "../settings/table.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
 import { jsonLines, logOutput } from "./log-output.ts";
 import { installBar, installSteps } from "./progress.ts";

@@ -2,8 +2,8 @@
 // was given by hand. A command that took whatever answers on the port deleted the files of another gateway.
 import type { GatewayClient } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
-import { type LockHolder, lockHolder } from "../lock.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
+import { type LockHolder, lockHolder } from "../state/lock.ts";
 
 export interface Target {
   /** `http://HOST:PORT` */

@@ -1,8 +1,8 @@
 // A typed client of the gateway for companion apps: browsers and Node, no dependency. Its types are those of the schemas
 // that the gateway describes itself with.
 import type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/answers.ts";
-import type { ModelEntry, ModelList } from "../../schemas/compat.ts";
 import type { ReconciledBody } from "../../schemas/desired.ts";
+import type { ModelEntry, ModelList } from "../../schemas/openai.ts";
 import type { PlanBody } from "../../schemas/plan.ts";
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 import { type DesiredCalls, desiredCalls } from "./desired.ts";
@@ -13,10 +13,10 @@ import { type SpeechCalls, speechCalls } from "./speech.ts";
 import { type CallOptions, createTransport, type TransportOptions } from "./transport.ts";
 
 export type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/answers.ts";
-export type { ModelEntry } from "../../schemas/compat.ts";
 export type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
 export type { DocumentInput } from "../../schemas/document.ts";
-export type { NativePullRecord } from "../../schemas/native.ts";
+export type { NativePullRecord } from "../../schemas/ollama.ts";
+export type { ModelEntry } from "../../schemas/openai.ts";
 export type { PlanBody } from "../../schemas/plan.ts";
 export type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 export type { ChangeOptions, Desired, DesiredCalls, DocumentPatch } from "./desired.ts";

@@ -1,5 +1,5 @@
 // Has a model pulled and follows how far it is.
-import type { NativePullRecord } from "../../schemas/native.ts";
+import type { NativePullRecord } from "../../schemas/ollama.ts";
 import { GatewayClientError } from "./error.ts";
 import { linesOf } from "./streams.ts";
 import { type CallOptions, connectionLost, type Transport } from "./transport.ts";

@@ -6,9 +6,9 @@ import { dirname, resolve } from "node:path";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
-import { readBytesIfPresent } from "./atomic-file.ts";
-import { documentBounds, tooLong } from "./bounds.ts";
-import type { Parsed, SourceStatus } from "./parse.ts";
+import { readBytesIfPresent } from "../state/atomic-file.ts";
+import { documentBounds, tooLong } from "./document/bounds.ts";
+import type { Parsed, SourceStatus } from "./document/parse.ts";
 import { parseApart } from "./parse-apart.ts";
 import type { DesiredStore } from "./store.ts";
 

@@ -2,9 +2,9 @@
 // A small file is parsed here, faster than a thread starts.
 import { Worker } from "node:worker_threads";
 import type { PresetAllow } from "../core/preset-keys.ts";
-import { clip } from "./bounds.ts";
-import { parseBytes } from "./encoding.ts";
-import type { Parsed } from "./parse.ts";
+import { clip } from "./document/bounds.ts";
+import { parseBytes } from "./document/encoding.ts";
+import type { Parsed } from "./document/parse.ts";
 
 /** Bytes that take 5 ms. */
 const smallText = 8 * 1024;

@@ -3,9 +3,16 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { isJsonObject, type JsonObject } from "../core/merge-patch.ts";
 import { noneAllowed, type PresetAllow, presetKeyProblem } from "../core/preset-keys.ts";
-import { parseJson, readIfPresent } from "./atomic-file.ts";
-import { type DesiredState, type DocumentTree, emptyTree, type Removal, toDesired, toInput } from "./document.ts";
-import { validateDocument } from "./validate.ts";
+import { parseJson, readIfPresent } from "../state/atomic-file.ts";
+import {
+  type DesiredState,
+  type DocumentTree,
+  emptyTree,
+  type Removal,
+  toDesired,
+  toInput,
+} from "./document/document.ts";
+import { validateDocument } from "./document/validate.ts";
 
 /** Who wrote a field last, and when (ISO 8601). */
 export interface FieldOwner {

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type Json, type JsonObject, listChanges } from "../core/merge-patch.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
-import { readJsonState } from "./atomic-file.ts";
-import { boundProblem, clip } from "./bounds.ts";
+import { readJsonState } from "../state/atomic-file.ts";
+import { plainStateFiles, type StateFiles } from "../state/state-folder.ts";
+import { boundProblem, clip } from "./document/bounds.ts";
 import {
   type Desired,
   type DesiredState,
@@ -18,12 +19,11 @@ import {
   standingRemovals,
   toDesired,
   toInput,
-} from "./document.ts";
-import { requireFromFile } from "./file-only.ts";
-import { formatPath } from "./parse.ts";
+} from "./document/document.ts";
+import { requireFromFile } from "./document/file-only.ts";
+import { formatPath } from "./document/parse.ts";
+import { type Validation, validateDocument } from "./document/validate.ts";
 import { describe, type FieldOwner, readSaved, readTree, type Saved, startingFrom } from "./saved.ts";
-import { plainStateFiles, type StateFiles } from "./state-folder.ts";
-import { type Validation, validateDocument } from "./validate.ts";
 
 /** A field in which the document differs from the file as it was last applied. */
 export interface FieldDifference {

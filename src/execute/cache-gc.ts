@@ -1,16 +1,23 @@
 // Collects what of ours serves nobody in the model cache: looks, and deletes one repository after the other, each only
 // while no pull is at it. What counts as garbage is garbage.ts's.
+
+import type { Inventory } from "../cache/inventory/inventory.ts";
+import { collectRepo } from "../cache/removal/collect.ts";
+import type { RepoTurns } from "../cache/removal/repo-turns.ts";
+import {
+  type Collected,
+  findGarbage,
+  type Garbage,
+  type RepoGarbage,
+  type SkippedRepo,
+} from "../cache/report/garbage.ts";
+import { type CacheSurvey, linkedBlobs } from "../cache/report/repo-files.ts";
+import { rememberedEntry } from "../cache/report/stored.ts";
+import { surveyCache, surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
-import type { Desired } from "../desired/document.ts";
-import { collectRepo } from "../hub/collect.ts";
-import { surveyCache, surveyRepo } from "../observe/survey.ts";
-import { type Collected, findGarbage, type Garbage, type RepoGarbage, type SkippedRepo } from "../plan/garbage.ts";
+import type { Desired } from "../desired/document/document.ts";
 import type { CachedModel, RouterSnapshot } from "../plan/observed.ts";
-import { type CacheSurvey, linkedBlobs } from "../plan/repo-files.ts";
-import { rememberedEntry } from "../plan/stored.ts";
 import type { Handlers } from "./executor.ts";
-import type { Inventory } from "./inventory.ts";
-import type { RepoTurns } from "./repo-turns.ts";
 
 export interface Look {
   readonly models: readonly CachedModel[];

@@ -1,8 +1,8 @@
 // Runs planned actions in their lanes, one per key, and says how each ended. Chooses nothing.
 import PQueue from "p-queue";
+import type { Collected } from "../cache/report/garbage.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { type Action, type ActionKind, laneOf, type Progress, type RunningAction } from "../plan/actions.ts";
-import type { Collected } from "../plan/garbage.ts";
 import { paceNow } from "../plan/pace.ts";
 
 export interface ActionRun {

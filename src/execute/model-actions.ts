@@ -1,22 +1,22 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
 import { statfs } from "node:fs/promises";
+import { importModel } from "../cache/download/import.ts";
+import { createPace, secondsLeft } from "../cache/download/pace.ts";
+import { type PulledModel, pullModel } from "../cache/download/pull.ts";
+import { resolveSource, sourceStamp } from "../cache/download/source-file.ts";
+import type { Inventory } from "../cache/inventory/inventory.ts";
+import { removeStored } from "../cache/removal/remove.ts";
+import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import { GatewayError } from "../core/errors.ts";
 import { idForm, type ModelId, parseModelId, repoOf } from "../core/ids.ts";
 import { steadyNow } from "../core/steady.ts";
-import { makeFolder } from "../desired/folder.ts";
-import type { Router } from "../engines/router.ts";
+import type { Router } from "../engines/llama/router.ts";
 import type { HubClient } from "../hub/client.ts";
 import { cacheError } from "../hub/errors.ts";
-import { importModel } from "../hub/import.ts";
-import { createPace, secondsLeft } from "../hub/pace.ts";
-import { type PulledModel, pullModel } from "../hub/pull.ts";
-import { removeStored } from "../hub/remove.ts";
-import { resolveSource, sourceStamp } from "../hub/source-file.ts";
 import { type CachedModel, findCached, type InventoryEntry, type SourceFile } from "../plan/observed.ts";
+import { makeFolder } from "../state/folder.ts";
 import type { Handlers } from "./executor.ts";
-import type { Inventory } from "./inventory.ts";
 import { type Removals, removalHandler } from "./model-removal.ts";
-import type { RepoTurns } from "./repo-turns.ts";
 import type { Drainer } from "./router-actions.ts";
 
 export function modelHandlers(options: {

@@ -1,19 +1,20 @@
 // Takes models out of the cache: one that somebody asked to remove with every trace, and one that is pruned as far as the
 // inventory says that we put it there.
+
+import type { Inventory } from "../cache/inventory/inventory.ts";
+import { snapshotPath } from "../cache/layout/layout.ts";
+import { type LinkedFiles, linkedFiles } from "../cache/removal/linked-files.ts";
+import { removeModel, removeStored } from "../cache/removal/remove.ts";
+import { entryAfterRemoval, storedCommits, storedFiles } from "../cache/report/stored.ts";
+import { surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isProjector } from "../core/ids.ts";
-import type { Removal } from "../desired/document.ts";
-import type { Router } from "../engines/router.ts";
+import type { Removal } from "../desired/document/document.ts";
+import type { Router } from "../engines/llama/router.ts";
 import { cacheError } from "../hub/errors.ts";
-import { snapshotPath } from "../hub/layout.ts";
-import { removeModel, removeStored } from "../hub/remove.ts";
-import { surveyRepo } from "../observe/survey.ts";
 import { type CachedModel, findCached, holdsFilesOf, type InventoryEntry } from "../plan/observed.ts";
 import { coversEntry, isMarked } from "../plan/removals.ts";
-import { entryAfterRemoval, storedCommits, storedFiles } from "../plan/stored.ts";
 import type { Handlers, RemovedFiles } from "./executor.ts";
-import type { Inventory } from "./inventory.ts";
-import { type LinkedFiles, linkedFiles } from "./linked-files.ts";
 import type { Drainer } from "./router-actions.ts";
 
 /** The removals that were asked for, as the desired state keeps them. */

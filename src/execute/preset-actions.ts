@@ -1,8 +1,8 @@
 // Writes router.preset.ini, which people edit too.
 import { setTimeout as delay } from "node:timers/promises";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { readIfPresent } from "../desired/atomic-file.ts";
-import type { StateFiles } from "../desired/state-folder.ts";
+import { readIfPresent } from "../state/atomic-file.ts";
+import type { StateFiles } from "../state/state-folder.ts";
 import type { Handlers } from "./executor.ts";
 
 /** An editor that saves in place writes in pieces: a text that is not ours counts once it stood still for so long. */

@@ -1,6 +1,6 @@
 // Starts, reloads and restarts the router, after the answers that it would cut off are through.
 import { GatewayError } from "../core/errors.ts";
-import type { Router, RouterInputs } from "../engines/router.ts";
+import type { Router, RouterInputs } from "../engines/llama/router.ts";
 import type { Handlers } from "./executor.ts";
 
 /** Holds back new requests for models and waits for the answers in flight. */

@@ -1,17 +1,18 @@
 // Brings voices and transcription models into the cache, and starts and stops the engines that use them.
+
+import type { PullProgress } from "../cache/download/progress.ts";
+import { pullTranscriptionModel, pullVoice } from "../cache/download/speech-files.ts";
+import type { SpeechLists } from "../cache/download/speech-lists.ts";
+import type { SpeechInventory } from "../cache/inventory/speech-inventory.ts";
+import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import { GatewayError } from "../core/errors.ts";
-import type { SpeechEngine } from "../engines/speech-engine.ts";
+import type { SpeechEngine } from "../engines/speech/speech-engine.ts";
 import type { HubClient } from "../hub/client.ts";
-import type { PullProgress } from "../hub/progress.ts";
-import { pullTranscriptionModel, pullVoice } from "../hub/speech-files.ts";
-import type { SpeechLists } from "../hub/speech-lists.ts";
 import type { SpeechKind } from "../plan/observed.ts";
 import { transcriptionRepo } from "../speech/transcription-models.ts";
 import { voiceRepo } from "../speech/voices.ts";
 import type { ActionRun, Handlers } from "./executor.ts";
 import { freeBytes } from "./model-actions.ts";
-import type { RepoTurns } from "./repo-turns.ts";
-import type { SpeechInventory } from "./speech-inventory.ts";
 
 export function speechHandlers(options: {
   readonly cacheDir: string;

@@ -2,15 +2,12 @@
 // What serves nobody is plan/speech-files.ts's to say; the cache's other garbage is cache-gc.ts's.
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { GatewayError, toGatewayError } from "../core/errors.ts";
-import type { Desired } from "../desired/document.ts";
-import { collectRepo } from "../hub/collect.ts";
-import { forgetVoice, plainVoices } from "../hub/speech-files.ts";
-import { keptLicenses } from "../hub/voice-cards.ts";
-import { surveyRepo } from "../observe/survey.ts";
-import type { Collected, Garbage, SkippedRepo } from "../plan/garbage.ts";
-import type { SpeechKind } from "../plan/observed.ts";
-import { type CacheSurvey, linkedBlobs } from "../plan/repo-files.ts";
+import { forgetVoice, plainVoices } from "../cache/download/speech-files.ts";
+import type { SpeechInventory } from "../cache/inventory/speech-inventory.ts";
+import { collectRepo } from "../cache/removal/collect.ts";
+import type { RepoTurns } from "../cache/removal/repo-turns.ts";
+import type { Collected, Garbage, SkippedRepo } from "../cache/report/garbage.ts";
+import { type CacheSurvey, linkedBlobs } from "../cache/report/repo-files.ts";
 import {
   bytesOf,
   type DiskSpeech,
@@ -20,13 +17,16 @@ import {
   speechFilesOf,
   speechGarbage,
   unusedSpeech,
-} from "../plan/speech-files.ts";
+} from "../cache/report/speech-files.ts";
+import { surveyRepo } from "../cache/scan/survey.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import type { Desired } from "../desired/document/document.ts";
+import { keptLicenses } from "../hub/voice-cards.ts";
+import type { SpeechKind } from "../plan/observed.ts";
 import { modelFileName, transcriptionRepo } from "../speech/transcription-models.ts";
 import { isVoiceId, voiceRepo } from "../speech/voices.ts";
 import type { Collector } from "./cache-gc.ts";
 import type { RemovedFiles } from "./executor.ts";
-import type { RepoTurns } from "./repo-turns.ts";
-import type { SpeechInventory } from "./speech-inventory.ts";
 
 export interface SpeechStore {
   /** `bytes`: in the cache, each file once. */

@@ -2,21 +2,27 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import { operations } from "../../schemas/operations.ts";
 import { GatewayError } from "../core/errors.ts";
-import { bodyLimitOf } from "./body-limits.ts";
-import { llamaRoutes } from "./compat/llama-routes.ts";
-import { type CompatRoutesDeps, compatRoutes } from "./compat/routes.ts";
-import type { Family } from "./errors.ts";
-import { sendError } from "./family.ts";
-import { type FirstLook, waitForFirstLook } from "./first-look.ts";
-import { type GatewayRoutesDeps, gatewayRoutes } from "./gateway/routes.ts";
-import { installAccess, rewriteKeyedUrl } from "./keys/access.ts";
-import type { LicenseKeys } from "./keys/license-keys.ts";
-import { routeScopes } from "./keys/route-scopes.ts";
-import { type NativeRoutesDeps, nativeRoutes } from "./native/routes.ts";
-import type { OpenAnswers } from "./open-answers.ts";
-import { openApiRoute } from "./openapi-route.ts";
-import { servedPrefixes } from "./prefixes.ts";
-import { limitConnections, limitSilence, refuseUnsent, type ServerLimits, serverOptions } from "./server-limits.ts";
+import { type GatewayRoutesDeps, gatewayRoutes } from "./admin/routes.ts";
+import { installAccess, rewriteKeyedUrl } from "./auth/access.ts";
+import type { LicenseKeys } from "./auth/license-keys.ts";
+import { type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
+import { llamaRoutes } from "./openai/llama-routes.ts";
+import { type CompatRoutesDeps, compatRoutes } from "./openai/routes.ts";
+import { bodyLimitOf } from "./server/body-limits.ts";
+import type { Family } from "./server/errors.ts";
+import { sendError } from "./server/family.ts";
+import { type FirstLook, waitForFirstLook } from "./server/first-look.ts";
+import type { OpenAnswers } from "./server/open-answers.ts";
+import { openApiRoute } from "./server/openapi-route.ts";
+import { servedPrefixes } from "./server/prefixes.ts";
+import { routeScopes } from "./server/route-scopes.ts";
+import {
+  limitConnections,
+  limitSilence,
+  refuseUnsent,
+  type ServerLimits,
+  serverOptions,
+} from "./server/server-limits.ts";
 import { audioRoutes, type SpeechRoutesDeps, speechRoutes } from "./speech/routes.ts";
 
 declare module "fastify" {

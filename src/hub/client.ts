@@ -1,10 +1,10 @@
 // The hub's API as this gateway uses it: revisions, file lists, search, and the bytes of a file.
 // Every answer is data from outside: its shape is checked here, its names in layout.ts before they become paths.
 import type { Readable } from "node:stream";
+import type { HubFile } from "../cache/layout/select.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isCommit, isRepo } from "../core/ids.ts";
 import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace, type Reachability } from "./http.ts";
-import type { HubFile } from "./select.ts";
 
 export interface HubRepo {
   /** `owner/name` */

@@ -1,9 +1,9 @@
 // Checks the files that the document names beside its models: whether the engine may get each. Changes nothing.
 import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { hasGgufMagic } from "../cache/gguf/metadata.ts";
 import { systemCode } from "../core/errors.ts";
-import type { Desired } from "../desired/document.ts";
-import { hasGgufMagic } from "../hub/gguf-metadata.ts";
+import type { Desired } from "../desired/document/document.ts";
 import { namedFiles } from "../plan/model-files.ts";
 import type { DocumentFile } from "../plan/observed.ts";
 

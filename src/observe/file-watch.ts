@@ -2,8 +2,8 @@
 // their sources changed. Polls with stat, a few calls a second: an unplugged disk and a network share send no events, a watched
 // folder sends one for each write of our own pulls, and a watched file none after it was replaced. Reads no content.
 import { stat } from "node:fs/promises";
-import type { DesiredState } from "../desired/document.ts";
-import { sourceStamp } from "../hub/source-file.ts";
+import { sourceStamp } from "../cache/download/source-file.ts";
+import type { DesiredState } from "../desired/document/document.ts";
 import { type CachedModel, findCached, type Observed } from "../plan/observed.ts";
 
 /** Runs a check every `everyMs`, one at a time, as a share may hang; call the result to stop. */

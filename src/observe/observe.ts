@@ -1,16 +1,16 @@
 // Takes the snapshot that the planner works on. Changes nothing; what cannot be read is unknown.
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
+import { resolveSource, sourceStamp } from "../cache/download/source-file.ts";
+import { type CacheScanner, cacheNow } from "../cache/scan/scan.ts";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { readIfPresent } from "../desired/atomic-file.ts";
-import type { Desired } from "../desired/document.ts";
-import type { EngineSource } from "../engines/engine-source.ts";
-import type { Router, RouterInputs } from "../engines/router.ts";
-import { resolveSource, sourceStamp } from "../hub/source-file.ts";
+import type { Desired } from "../desired/document/document.ts";
+import type { EngineSource } from "../engines/llama/engine-source.ts";
+import type { Router, RouterInputs } from "../engines/llama/router.ts";
 import type { InventoryEntry, Knowable, Observed, SpeechObserved } from "../plan/observed.ts";
 import { emptyPreset, type PresetFile, parsePreset } from "../plan/preset-file.ts";
-import { type CacheScanner, cacheNow } from "./cache.ts";
-import type { Workers } from "./workers.ts";
+import type { Workers } from "../rpc/workers.ts";
+import { readIfPresent } from "../state/atomic-file.ts";
 
 export interface Observer {
   observe(): Promise<Observed>;

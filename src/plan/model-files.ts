@@ -1,5 +1,5 @@
 // What the files and the draft model that the document names beside a model mean for the engine. Pure.
-import type { Desired, DesiredModel } from "../desired/document.ts";
+import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import { type CachedModel, type DocumentFile, findCached } from "./observed.ts";
 
 /** The files by their names in the document. */

@@ -2,7 +2,7 @@
 // State-gated: an action is planned only when the snapshot shows that its time has come, so there is nothing to remember.
 import { restartAfterCrash } from "../core/backoff.ts";
 import { isCommit } from "../core/ids.ts";
-import type { Desired, DesiredModel } from "../desired/document.ts";
+import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import { type Action, backoffKey, type HeldAction, type Plan } from "./actions.ts";
 import type { Candidate, PlanContext } from "./candidate.ts";
 import {

@@ -1,6 +1,6 @@
 // When prune deletes: last, once everything else of the document is in sync, and not before its time. A typo in an id, a rename
 // whose pull takes hours and the first half of a save have all deleted a model that only seemed to have left. Pure.
-import type { Desired } from "../desired/document.ts";
+import type { Desired } from "../desired/document/document.ts";
 import type { Candidate, PlanContext } from "./candidate.ts";
 import { isOfRepo, type Observed } from "./observed.ts";
 import { type Pruned, pruneAction } from "./removals.ts";

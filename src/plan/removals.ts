@@ -1,5 +1,5 @@
 // Which models go: those that somebody asked to remove, and those that the document no longer names where it says prune. Pure.
-import { type Desired, type DesiredModel, isNotNamedBy, type Removal } from "../desired/document.ts";
+import { type Desired, type DesiredModel, isNotNamedBy, type Removal } from "../desired/document/document.ts";
 import type { Action } from "./actions.ts";
 import {
   type CachedModel,

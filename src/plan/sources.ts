@@ -1,5 +1,5 @@
 // Whether a model that the document imports from a local file is in sync with that file. Pure.
-import type { DesiredModel } from "../desired/document.ts";
+import type { DesiredModel } from "../desired/document/document.ts";
 import type { Observed } from "./observed.ts";
 
 export type SourceState = "current" | "changed" | "missing";

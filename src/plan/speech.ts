@@ -1,7 +1,7 @@
 // What to do next for speech: fetch what the document names, start an engine that is wanted, stop one that is not.
 // Pure, as the planner is.
 import { restartAfterCrash } from "../core/backoff.ts";
-import type { Desired } from "../desired/document.ts";
+import type { Desired } from "../desired/document/document.ts";
 import type { Action } from "./actions.ts";
 import type { Candidate } from "./candidate.ts";
 import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "./observed.ts";

@@ -2,7 +2,7 @@
 
 import { runnableContext } from "../core/context-size.ts";
 import { isForEmbeddings, poolings } from "../core/gguf-facts.ts";
-import type { Desired, DesiredModel } from "../desired/document.ts";
+import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import { type FileValues, fileValues, noFiles } from "./model-files.ts";
 import { type CachedModel, type DocumentFile, findCached, type RouterModel } from "./observed.ts";
 import { canonicalKey, type PresetFile, presetCtxSize } from "./preset-file.ts";

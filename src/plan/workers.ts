@@ -1,6 +1,6 @@
 // The RPC workers as they were found, and which of them the preset should name. Pure.
 import { foldWorker } from "../core/worker-address.ts";
-import type { Desired } from "../desired/document.ts";
+import type { Desired } from "../desired/document/document.ts";
 import type { RouterModel, WorkerSnapshot, WorkersSnapshot } from "./observed.ts";
 import { effectiveValues, parsePreset } from "./preset-file.ts";
 

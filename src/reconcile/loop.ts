@@ -3,7 +3,7 @@
 import { jittered } from "../core/backoff.ts";
 import { GatewayError } from "../core/errors.ts";
 import { equalJson } from "../core/merge-patch.ts";
-import type { DesiredState } from "../desired/document.ts";
+import type { DesiredState } from "../desired/document/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
 import {

@@ -2,8 +2,8 @@
 import { runnableContext } from "../core/context-size.ts";
 import type { OwnCommand } from "../core/own-command.ts";
 import { followedBy } from "../core/sentences.ts";
-import type { Desired } from "../desired/document.ts";
-import type { SourceStatus } from "../desired/parse.ts";
+import type { Desired } from "../desired/document/document.ts";
+import type { SourceStatus } from "../desired/document/parse.ts";
 import type { BackoffEntry, HeldAction, Plan } from "../plan/actions.ts";
 import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";

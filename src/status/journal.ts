@@ -1,5 +1,4 @@
 // The latest events, numbered: for /api/events and for whoever waits.
-import { randomBytes } from "node:crypto";
 
 export interface JournalEvent {
   /** `EPOCH-N`: the epoch is another one in each run of the gateway, N counts up from 1. */
@@ -32,7 +31,7 @@ interface Kept {
 
 const mostKept = 1000;
 
-export function createJournal(now: () => number, epoch = randomBytes(4).toString("hex")): Journal {
+export function createJournal(now: () => number, epoch: string): Journal {
   const kept: Kept[] = [];
   const listeners = new Set<(event: JournalEvent) => void>();
   let last = 0;

@@ -1,6 +1,6 @@
 // The bodies of /status and /api/plan from what the loop found. Pure.
-import type { Desired, DesiredState, Removal } from "../desired/document.ts";
-import type { SourceStatus } from "../desired/parse.ts";
+import type { Desired, DesiredState, Removal } from "../desired/document/document.ts";
+import type { SourceStatus } from "../desired/document/parse.ts";
 import { type Action, type HeldAction, isAtRest, type Plan, type RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot, WorkerDevice } from "../plan/observed.ts";
 import { type Condition, shuttingDown } from "./finding.ts";

@@ -1,7 +1,7 @@
 // What is said of speech: its condition, and its part of /status. Pure.
 import { restartAfterCrash } from "../core/backoff.ts";
 import { followedBy } from "../core/sentences.ts";
-import type { Desired } from "../desired/document.ts";
+import type { Desired } from "../desired/document/document.ts";
 import type { BackoffEntry, Plan } from "../plan/actions.ts";
 import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
 import { choiceKey, speechKey } from "../plan/speech.ts";

@@ -1,6 +1,6 @@
 // What is true of the RPC workers: of each, and of all together. Pure.
 import { foldWorker } from "../core/worker-address.ts";
-import type { Desired } from "../desired/document.ts";
+import type { Desired } from "../desired/document/document.ts";
 import { loadedModels, type Observed, type WorkerSnapshot } from "../plan/observed.ts";
 import { presetEndpoints, wantedWorkers, workersByAddress } from "../plan/workers.ts";
 import { type Finding, finding } from "./finding.ts";

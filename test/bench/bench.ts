@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pino from "pino";
 import { Agent, type Dispatcher } from "undici";
-import { findLeftovers } from "../../src/engines/leftovers.ts";
-import { startGateway } from "../../src/gateway.ts";
-import { readSettings } from "../../src/settings.ts";
+import { startGateway } from "../../src/app/gateway.ts";
+import { findLeftovers } from "../../src/engines/process/leftovers.ts";
+import { readSettings } from "../../src/settings/settings.ts";
 import { llamaServer } from "../support/engine.ts";
 import { cacheTalker } from "../support/gateway.ts";
 

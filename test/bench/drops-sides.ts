@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../src/engines/free-port.ts";
+import { freePort } from "../../src/engines/process/free-port.ts";
 import type { Target } from "../support/chaos/ask.ts";
 import { bookYaml } from "../support/chaos/book.ts";
 import { chaosBytes, chaosFile, idOf, repoOf, residents } from "../support/chaos/models.ts";

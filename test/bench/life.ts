@@ -6,7 +6,7 @@ import { get } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../src/engines/free-port.ts";
+import { freePort } from "../../src/engines/process/free-port.ts";
 import { commandLine } from "../support/command.ts";
 import { llamaServer } from "../support/engine.ts";
 import { residentMegabytes } from "../support/processes.ts";

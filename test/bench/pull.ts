@@ -10,9 +10,9 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
+import { pullModel } from "../../src/cache/download/pull.ts";
 import { parseModelId } from "../../src/core/ids.ts";
 import { createHubClient } from "../../src/hub/client.ts";
-import { pullModel } from "../../src/hub/pull.ts";
 
 interface Hub {
   readonly endpoint: string;

@@ -2,8 +2,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { scanBody } from "../../src/http/body-scan.ts";
-import { createCacheScanner } from "../../src/observe/cache.ts";
+import { createCacheScanner } from "../../src/cache/scan/scan.ts";
+import { scanBody } from "../../src/http/json/body-scan.ts";
 import { cacheRepo, commitOf, modelHead } from "../support/cache-folder.ts";
 
 async function timed(what: string, work: () => unknown): Promise<void> {

@@ -1,7 +1,7 @@
 // `npm run docs`: writes the tables of README.md anew; with `--check` it only says whether they are current.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { packageRoot } from "../../src/settings.ts";
+import { packageRoot } from "../../src/settings/settings.ts";
 import { withTables } from "./readme-tables.ts";
 
 const path = join(packageRoot, "README.md");

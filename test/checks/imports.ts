@@ -3,7 +3,7 @@
 import { relative } from "node:path";
 import { cruise, type ICruiseResult } from "dependency-cruiser";
 import extractOptions from "dependency-cruiser/config-utl/extract-depcruise-options";
-import { packageRoot } from "../../src/settings.ts";
+import { packageRoot } from "../../src/settings/settings.ts";
 
 const fewestModules = 80;
 

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { copyFile, mkdir, readFile, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { packageRoot } from "../../src/settings.ts";
+import { packageRoot } from "../../src/settings/settings.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
 interface Ended {

@@ -2,7 +2,7 @@
 // has an answer within seconds, while they are there and after they have left.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { findLeftovers } from "../../src/engines/leftovers.ts";
+import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import {
   cacheModel,
   cacheTalker,

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { entriesBelow } from "../../src/desired/folder.ts";
+import { entriesBelow } from "../../src/state/folder.ts";
 import { sha256, withGgufHead } from "../support/cache-folder.ts";
 import {
   cacheTalker,

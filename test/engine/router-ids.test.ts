@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createCacheScanner } from "../../src/observe/cache.ts";
+import { createCacheScanner } from "../../src/cache/scan/scan.ts";
 import { startLlamaServer } from "../support/engine.ts";
 import { cacheModel, cacheTalker, chatWith, makeFolders, startTestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";

@@ -2,7 +2,7 @@
 // with the rest.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { speak } from "../../src/observe/worker-wire.ts";
+import { speak } from "../../src/rpc/worker-wire.ts";
 import { answersOf } from "../support/models.ts";
 import { postWith } from "../support/own-calls.ts";
 import { reachable, startRpcGateway } from "../support/rpc-gateway.ts";

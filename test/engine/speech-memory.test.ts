@@ -1,7 +1,7 @@
 // Sound that would take the machine's memory, on the real whisper-server.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memoryOf } from "../../src/engines/memory.ts";
+import { memoryOf } from "../../src/engines/process/memory.ts";
 import { codeOf, messageOf } from "../support/own-calls.ts";
 import { flacSaying } from "../support/sounds.ts";
 import { soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";

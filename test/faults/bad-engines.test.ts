@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { chmod, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { findLeftovers } from "../../src/engines/leftovers.ts";
+import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { startCommand } from "../support/command.ts";
 import { llamaServer } from "../support/engine.ts";
 import { type GatewayFolders, makeFolders } from "../support/gateway.ts";

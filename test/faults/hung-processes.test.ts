@@ -1,7 +1,7 @@
 // Processes that are there and do nothing: a router that hangs, a model that hangs, a gateway that was suspended.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findLeftovers } from "../../src/engines/leftovers.ts";
+import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { startCommand } from "../support/command.ts";
 import {

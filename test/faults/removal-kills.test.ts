@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { entriesBelow } from "../../src/desired/folder.ts";
+import { entriesBelow } from "../../src/state/folder.ts";
 import { type RunningCommand, startCommand } from "../support/command.ts";
 import { cacheModel, cacheTalker, type GatewayFolders, makeFolders, patchWith } from "../support/gateway.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { findLeftovers } from "../../src/engines/leftovers.ts";
+import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { startCommand } from "../support/command.ts";
 import { cacheModel, makeFolders, streamChat } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import type { Operation, Schema } from "../../schemas/operations/operation.ts";
 import { operations } from "../../schemas/operations.ts";
-import { anonymous } from "../../src/http/keys/route-scopes.ts";
+import { anonymous } from "../../src/http/server/route-scopes.ts";
 import { startTestGateway } from "../support/gateway.ts";
 import { assertFits, partsOf } from "../support/schemas.ts";
 import { watchRoutes } from "../support/served-routes.ts";

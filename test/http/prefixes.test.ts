@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import pino from "pino";
-import { startGateway } from "../../src/gateway.ts";
-import { llamaWords, ownWords } from "../../src/http/prefixes.ts";
-import { readSettings } from "../../src/settings.ts";
+import { startGateway } from "../../src/app/gateway.ts";
+import { llamaWords, ownWords } from "../../src/http/server/prefixes.ts";
+import { readSettings } from "../../src/settings/settings.ts";
 import { llamaServer } from "../support/engine.ts";
 import { makeFolders, startTestGateway } from "../support/gateway.ts";
 import { watchRoutes } from "../support/served-routes.ts";

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
-import { statusRoutes } from "../../src/http/gateway/status.ts";
-import { installAccess } from "../../src/http/keys/access.ts";
+import { statusRoutes } from "../../src/http/admin/status.ts";
+import { installAccess } from "../../src/http/auth/access.ts";
 import { createJournal } from "../../src/status/journal.ts";
 import type { StatusReport } from "../../src/status/report.ts";
 import { cleanUp } from "../support/clean-up.ts";
@@ -117,7 +117,7 @@ test("strangers share a report on the state; somebody with a key has a new one",
       made++;
       return { conditions: made > 1 ? [{ type: "RouterReady", status: "True" }] : [] } as unknown as StatusReport;
     },
-    journal: createJournal(Date.now),
+    journal: createJournal(Date.now, "run"),
     stopping: new AbortController().signal,
     cutOff: new AbortController().signal,
     eventListeners: 1,

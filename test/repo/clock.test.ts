@@ -7,15 +7,15 @@ import { projectFiles, readProjectFile } from "../support/project-files.ts";
 const dates: Readonly<Record<string, string>> = {
   "src/cli/key.ts": "when a key was made and expires",
   "src/cli/offline-disk.ts": "ages of files, and when models were used",
-  "src/desired/atomic-file.ts": "a part of a file's name",
-  "src/gateway.ts": "license keys' ends, when a removal was asked for, since when it stops",
-  "src/gateway/core.ts": "dates in the journal, the conditions and the inventory; ages of files",
-  "src/gateway/kept.ts": "who changed the document when; when models were used",
-  "src/http/compat/generations.ts": "when a response was created",
+  "src/state/atomic-file.ts": "a part of a file's name",
+  "src/app/gateway.ts": "license keys' ends, when a removal was asked for, since when it stops",
+  "src/app/core.ts": "dates in the journal, the conditions and the inventory; ages of files",
+  "src/app/kept.ts": "who changed the document when; when models were used",
+  "src/http/openai/generations.ts": "when a response was created",
   "src/hub/http.ts": "Retry-After may be a date",
-  "src/hub/partial-owner.ts": "when the machine was started",
-  "src/hub/partial-takeover.ts": "the age of a file",
-  "src/hub/partials.ts": "the age of a file",
+  "src/cache/download/partial-owner.ts": "when the machine was started",
+  "src/cache/download/partial-takeover.ts": "the age of a file",
+  "src/cache/download/partials.ts": "the age of a file",
 };
 
 test("the wall clock is read for dates only", () => {
@@ -26,5 +26,5 @@ test("the wall clock is read for dates only", () => {
       path !== "src/core/steady.ts" &&
       /\bDate\.now\b/.test(readProjectFile(path)),
   );
-  assert.deepEqual(found.toSorted(), Object.keys(dates));
+  assert.deepEqual(found.toSorted(), Object.keys(dates).toSorted());
 });

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { documentSchema } from "../../schemas/document.ts";
-import { toDesired } from "../../src/desired/document.ts";
-import { parseSource } from "../../src/desired/parse.ts";
+import { toDesired } from "../../src/desired/document/document.ts";
+import { parseSource } from "../../src/desired/document/parse.ts";
 import { firstDocument } from "../../src/starter/first-document.ts";
 import { starterFileName, starterId } from "../../src/starter/starter-model.ts";
 import { readProjectFile } from "../support/project-files.ts";

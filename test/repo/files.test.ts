@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { packageRoot } from "../../src/settings.ts";
+import { packageRoot } from "../../src/settings/settings.ts";
 import { projectFiles, readProjectFile } from "../support/project-files.ts";
 
 /** Mirrors and registries are a matter of the machine: its own configuration names them. */

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { helpText } from "../../src/cli/help.ts";
 import { errorCatalog } from "../../src/core/error-catalog.ts";
-import { packageRoot } from "../../src/settings.ts";
-import { sharedVariables } from "../../src/settings-shared.ts";
-import { settingRows } from "../../src/settings-table.ts";
+import { packageRoot } from "../../src/settings/settings.ts";
+import { sharedVariables } from "../../src/settings/shared.ts";
+import { settingRows } from "../../src/settings/table.ts";
 import { withTables } from "../checks/readme-tables.ts";
 import { readProjectFile } from "../support/project-files.ts";
 
@@ -76,14 +76,14 @@ test("its conditions and reasons are those of the source, both ways", () => {
     "src/status/speech.ts",
     "src/status/worker-conditions.ts",
     "src/plan/worker-verdict.ts",
-    "src/observe/worker-watch.ts",
-    "src/observe/worker-target.ts",
-    "src/observe/worker-wire.ts",
+    "src/rpc/worker-watch.ts",
+    "src/rpc/worker-target.ts",
+    "src/rpc/worker-wire.ts",
   ]
     .map(readProjectFile)
     .join("\n");
   const source = readProjectFile("src/desired/file-source.ts");
-  const engine = readProjectFile("src/engines/engine-source.ts") + readProjectFile("src/desired/state-folder.ts");
+  const engine = readProjectFile("src/engines/llama/engine-source.ts") + readProjectFile("src/state/state-folder.ts");
   const literals = [
     ...conditions.matchAll(/"([A-Z][a-z]\w+)"/g),
     ...`${source}${engine}`.matchAll(/reason: (?:\w+ \? "\w+" : )?"([A-Z]\w+)"/g),

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { packageRoot } from "../../src/settings.ts";
+import { packageRoot } from "../../src/settings/settings.ts";
 import { cleanUp, type Ending } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
 import type { GatewayFolders } from "./gateway.ts";

@@ -1,7 +1,7 @@
 // Documents for tests of their store: what a file says, what a call changes, and a removal that is noted in one.
 import assert from "node:assert/strict";
-import type { DocumentTree, Removal } from "../../src/desired/document.ts";
-import { parseSource } from "../../src/desired/parse.ts";
+import type { DocumentTree, Removal } from "../../src/desired/document/document.ts";
+import { parseSource } from "../../src/desired/document/parse.ts";
 
 export function yaml(text: string): DocumentTree {
   const parsed = parseSource(text);

@@ -3,10 +3,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { type EngineBinary, type EngineName, engineFacts } from "../../src/engines/install/catalogue.ts";
+import { type EngineBinary, type EngineName, engineFacts } from "../../src/engines/install/catalog.ts";
 import { installEngine } from "../../src/engines/install/install.ts";
-import { type LocatedEngine, locateEngine } from "../../src/engines/locate.ts";
-import { packageRoot } from "../../src/settings.ts";
+import { type LocatedEngine, locateEngine } from "../../src/engines/install/locate.ts";
+import { packageRoot } from "../../src/settings/settings.ts";
 import { cleanUp } from "./clean-up.ts";
 
 export const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(packageRoot, "state", "engines");

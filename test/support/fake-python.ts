@@ -3,7 +3,7 @@
 // and on each of its characters; the rest is what a Python would get.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
-import type { PiperGeneration } from "../../src/speech/piper-http.ts";
+import type { PiperGeneration } from "../../src/engines/speech/piper-http.ts";
 import { createPiperStandIn } from "./piper-stand-ins.ts";
 
 const [what = "nothing", flag, code = "", ...rest] = process.argv.slice(2);

@@ -1,9 +1,10 @@
 // A model that loads for as long as a test wants it to, for the routes of a family; its engine then answers at once.
+
+import type { SizedLease } from "../../src/commands/chat-context.ts";
 import type { GatewayError } from "../../src/core/errors.ts";
-import type { SizedLease } from "../../src/http/chat-context.ts";
-import type { CompatRoutesDeps } from "../../src/http/compat/routes.ts";
-import type { NativeRoutesDeps } from "../../src/http/native/routes.ts";
-import type { AnswerSink } from "../../src/http/upstream.ts";
+import type { NativeRoutesDeps } from "../../src/http/ollama/routes.ts";
+import type { CompatRoutesDeps } from "../../src/http/openai/routes.ts";
+import type { AnswerSink } from "../../src/http/proxy/upstream.ts";
 
 type Outcome = "loaded" | GatewayError;
 

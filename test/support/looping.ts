@@ -1,6 +1,6 @@
 // The loop on a world of a few variables: a document, a cache that holds names, and a clock that the test moves.
 import type { TestContext } from "node:test";
-import { type Desired, type DesiredState, toDesired, toTree } from "../../src/desired/document.ts";
+import { type Desired, type DesiredState, toDesired, toTree } from "../../src/desired/document/document.ts";
 import {
   type CachedModel,
   type CacheSnapshot,

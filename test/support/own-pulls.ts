@@ -1,6 +1,6 @@
 // Pulls that a call asks for, and what there is of them afterwards: in the document, in the list, in the cache.
 import type { TestContext } from "node:test";
-import { entriesBelow } from "../../src/desired/folder.ts";
+import { entriesBelow } from "../../src/state/folder.ts";
 import { startTestGateway, type TestGateway } from "./gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "./loopback-hub.ts";
 import { postWith } from "./own-calls.ts";

@@ -8,7 +8,7 @@ import { basename } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { PiperGeneration } from "../../src/speech/piper-http.ts";
+import type { PiperGeneration } from "../../src/engines/speech/piper-http.ts";
 import { wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "./clean-up.ts";
 

@@ -1,7 +1,7 @@
 // The project's own files, without what is installed, built or written at run time.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { packageRoot } from "../../src/settings.ts";
+import { packageRoot } from "../../src/settings/settings.ts";
 
 const foreign = new Set(["node_modules", "dist", ".git"]);
 

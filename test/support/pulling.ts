@@ -3,12 +3,12 @@ import { mkdtemp, readFile, readlink, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import type { TestContext } from "node:test";
+import type { PullProgress } from "../../src/cache/download/progress.ts";
+import { type PullOptions, type PullResult, pullModel } from "../../src/cache/download/pull.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { parseModelId } from "../../src/core/ids.ts";
-import { entriesBelow } from "../../src/desired/folder.ts";
 import { createHubClient, type HubClient } from "../../src/hub/client.ts";
-import type { PullProgress } from "../../src/hub/progress.ts";
-import { type PullOptions, type PullResult, pullModel } from "../../src/hub/pull.ts";
+import { entriesBelow } from "../../src/state/folder.ts";
 import { cleanUp } from "./clean-up.ts";
 import { type LoopbackHub, type LoopbackHubOptions, startLoopbackHub } from "./loopback-hub.ts";
 

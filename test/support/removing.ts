@@ -2,8 +2,8 @@
 import { readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { TestContext } from "node:test";
-import { entriesBelow } from "../../src/desired/folder.ts";
-import { type RemovedModel, removeModel, removeStored } from "../../src/hub/remove.ts";
+import { type RemovedModel, removeModel, removeStored } from "../../src/cache/removal/remove.ts";
+import { entriesBelow } from "../../src/state/folder.ts";
 import { type CacheRepo, cacheRepo, commitOf, modelHead, sha256 } from "./cache-folder.ts";
 import { scratchFolder } from "./scratch.ts";
 

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import type { TestContext } from "node:test";
-import { freePort } from "../../src/engines/free-port.ts";
+import { freePort } from "../../src/engines/process/free-port.ts";
 import { cleanUp } from "./clean-up.ts";
 import { rpcServer } from "./engine.ts";
 

@@ -4,7 +4,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { speak } from "../../src/observe/worker-wire.ts";
+import { speak } from "../../src/rpc/worker-wire.ts";
 import { cleanUp } from "./clean-up.ts";
 import { commandLine } from "./command.ts";
 import { rpcServer } from "./engine.ts";

@@ -1,7 +1,7 @@
 // The routes that a gateway really serves, as Fastify learns of them.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { FastifyInstance } from "fastify";
-import { templateOf } from "../../src/http/keys/route-scopes.ts";
+import { templateOf } from "../../src/http/server/route-scopes.ts";
 import { cleanUp } from "./clean-up.ts";
 
 export interface ServedRoute {

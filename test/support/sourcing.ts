@@ -2,8 +2,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import type { SourceStatus } from "../../src/desired/document/parse.ts";
 import { type FileSource, watchFileSource } from "../../src/desired/file-source.ts";
-import type { SourceStatus } from "../../src/desired/parse.ts";
 import { type DesiredStore, openDesiredStore } from "../../src/desired/store.ts";
 import { cleanUp } from "./clean-up.ts";
 import { scratchFolder, until } from "./scratch.ts";

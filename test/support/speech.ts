@@ -5,7 +5,7 @@ import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import type { PiperGeneration } from "../../src/speech/piper-http.ts";
+import type { PiperGeneration } from "../../src/engines/speech/piper-http.ts";
 import { type Pcm, parseWav } from "../../src/speech/wav.ts";
 import { whisperServer } from "./engine.ts";
 import { makeFolders, startTestGateway, type TestGateway } from "./gateway.ts";

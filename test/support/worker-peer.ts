@@ -1,8 +1,8 @@
 // Peers that pretend to be RPC workers: what they answer is the test's business.
 import { createServer, type Socket } from "node:net";
 import type { TestContext } from "node:test";
-import { freePort } from "../../src/engines/free-port.ts";
-import type { Target } from "../../src/observe/worker-wire.ts";
+import { freePort } from "../../src/engines/process/free-port.ts";
+import type { Target } from "../../src/rpc/worker-wire.ts";
 import { cleanUp } from "./clean-up.ts";
 
 export interface WorkerPeer extends Target {

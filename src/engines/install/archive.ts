@@ -9,8 +9,8 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Dispatcher, fetch } from "undici";
 import { GatewayError, systemCode } from "../../core/errors.ts";
-import { entriesBelow } from "../../desired/folder.ts";
-import { findOnPath } from "../locate.ts";
+import { entriesBelow } from "../../state/folder.ts";
+import { findOnPath } from "./locate.ts";
 import type { ReleaseAsset } from "./release-asset.ts";
 import { type RunOptions, runTool, throwIfCancelled } from "./run.ts";
 

@@ -1,7 +1,7 @@
 // Owns the shapes that the front door and the two ways share: progress, and an engine that can be built into a folder.
 // Types only.
 
-import type { EngineBinary } from "./catalogue.ts";
+import type { EngineBinary } from "./catalog.ts";
 import type { RunOptions } from "./run.ts";
 
 export interface InstallProgress {

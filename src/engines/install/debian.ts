@@ -7,7 +7,7 @@ import path from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { createPrivateApt, debianSuite } from "./apt.ts";
 import type { Build, BuildContext } from "./build.ts";
-import { type EngineBinary, type EngineName, engineFacts } from "./catalogue.ts";
+import { type EngineBinary, type EngineName, engineFacts } from "./catalog.ts";
 import { checkLibraries, dropUnneeded, findPrefix, type Prefix, prune } from "./prefix.ts";
 import { relocate } from "./relocate.ts";
 import { type RunOptions, runTool } from "./run.ts";

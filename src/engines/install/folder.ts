@@ -6,9 +6,9 @@ import type { Dirent } from "node:fs";
 import { lstat, mkdir, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
-import { writeAtomic } from "../../desired/atomic-file.ts";
-import { makeFolder } from "../../desired/folder.ts";
-import type { EngineBinary, EngineName } from "./catalogue.ts";
+import { writeAtomic } from "../../state/atomic-file.ts";
+import { makeFolder } from "../../state/folder.ts";
+import type { EngineBinary, EngineName } from "./catalog.ts";
 
 export interface EngineManifest {
   readonly name: EngineName;

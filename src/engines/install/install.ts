@@ -4,9 +4,8 @@
 import { rename } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { findOnPath, installedBinary } from "../locate.ts";
 import type { Build, InstallProgress } from "./build.ts";
-import { commandByHand, type EngineName, engineFacts } from "./catalogue.ts";
+import { commandByHand, type EngineName, engineFacts } from "./catalog.ts";
 import { resolveDebian } from "./debian.ts";
 import {
   activate,
@@ -18,11 +17,12 @@ import {
   removeOldVersions,
   type Staging,
 } from "./folder.ts";
+import { findOnPath, installedBinary } from "./locate.ts";
 import { resolveRelease } from "./release.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
 export type { InstallProgress } from "./build.ts";
-export type { EngineName } from "./catalogue.ts";
+export type { EngineName } from "./catalog.ts";
 
 export interface InstallOptions {
   readonly enginesDir: string;

@@ -5,7 +5,7 @@ import type { Dirent } from "node:fs";
 import { readdir, realpath, rm } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError } from "../../core/errors.ts";
-import { entriesBelow } from "../../desired/folder.ts";
+import { entriesBelow } from "../../state/folder.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
 export interface Prefix {

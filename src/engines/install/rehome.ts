@@ -3,8 +3,8 @@
 import { readFile, realpath } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { writeAtomic } from "../../desired/atomic-file.ts";
-import { engineFacts } from "./catalogue.ts";
+import { writeAtomic } from "../../state/atomic-file.ts";
+import { engineFacts } from "./catalog.ts";
 import { withInterpreter } from "./elf.ts";
 import { type InstalledEngine, readStrays, writeManifest } from "./folder.ts";
 import { findPrefix } from "./prefix.ts";

@@ -7,7 +7,7 @@ import { EnvHttpProxyAgent, fetch } from "undici";
 import { GatewayError } from "../../core/errors.ts";
 import { fetchAsset, findProgram, reasonOf, unpackArchive } from "./archive.ts";
 import type { Build, BuildContext } from "./build.ts";
-import { type EngineBinary, type EngineName, engineFacts } from "./catalogue.ts";
+import { type EngineBinary, type EngineName, engineFacts } from "./catalog.ts";
 import { chooseAsset } from "./release-asset.ts";
 import { type RunOptions, runTool, throwIfCancelled } from "./run.ts";
 

@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { GatewayError } from "../../core/errors.ts";
-import { noteGroup } from "../living.ts";
+import { noteGroup } from "../process/living.ts";
 
 export interface RunOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -3,10 +3,10 @@
 import { cp, mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { findOnPath } from "../locate.ts";
 import { createPrivateApt } from "./apt.ts";
 import type { InstallProgress } from "./build.ts";
 import { createStaging, prepareEnginesDir, putInPlace } from "./folder.ts";
+import { findOnPath } from "./locate.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
 export interface SherpaInstallation {

@@ -1,16 +1,16 @@
 // The speech routes: two belong to the compatible family, the others are the gateway's own. None needs a license key.
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from "fastify";
-import { noQuerySchema, type SpeechSearchQuery, speechSearchQuerySchema } from "../../../schemas/own.ts";
+import { noQuerySchema, type SpeechSearchQuery, speechSearchQuerySchema } from "../../../schemas/admin.ts";
 import { type SpeechRequest, speechRequestSchema } from "../../../schemas/speech.ts";
+import type { SpeechLists } from "../../cache/download/speech-lists.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { SpeechLists } from "../../hub/speech-lists.ts";
 import type { SpeechKind } from "../../plan/observed.ts";
 import { searchModels } from "../../speech/transcription-models.ts";
 import { isRecord, searchVoices } from "../../speech/voices.ts";
-import { clientLeft } from "../client-left.ts";
-import { installFamily } from "../family.ts";
-import { parseJsonBody } from "../json-body.ts";
-import { bodyCheck, queryCheck } from "../validate.ts";
+import { clientLeft } from "../server/client-left.ts";
+import { installFamily } from "../server/family.ts";
+import { parseJsonBody } from "../server/json-body.ts";
+import { bodyCheck, queryCheck } from "../server/validate.ts";
 import { installPatience } from "./patience.ts";
 import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";

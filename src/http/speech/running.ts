@@ -2,10 +2,10 @@
 import { errorCatalog } from "../../core/error-catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
-import type { DesiredState } from "../../desired/document.ts";
+import type { DesiredState } from "../../desired/document/document.ts";
 import type { DesiredStore } from "../../desired/store.ts";
-import type { EngineRun } from "../../engines/engine-slot.ts";
-import type { SpeechEngine } from "../../engines/speech-engine.ts";
+import type { EngineRun } from "../../engines/process/engine-slot.ts";
+import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
 import { backoffKey } from "../../plan/actions.ts";
 import type { SpeechKind, SpeechState } from "../../plan/observed.ts";
 import { choiceKey, speechKey } from "../../plan/speech.ts";

@@ -3,13 +3,13 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SpeechRequest } from "../../../schemas/speech.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { hasEnded } from "../../engines/server-process.ts";
-import type { SpeechEngine } from "../../engines/speech-engine.ts";
-import type { VoiceRun } from "../../engines/voice-process.ts";
+import { hasEnded } from "../../engines/process/server-process.ts";
+import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
+import type { VoiceRun } from "../../engines/speech/voice-process.ts";
 import { spokenParts } from "../../speech/synthesis.ts";
 import { type Piece, speechPieces } from "../../speech/text.ts";
 import { type Pcm, sampleBytes, wavFile, wavHeader } from "../../speech/wav.ts";
-import { callOf } from "../call.ts";
+import { callOf } from "../server/call.ts";
 import type { SpeechTurn, SpeechTurns } from "./turns.ts";
 import { chooseVoice, type VoiceLists } from "./voice-choice.ts";
 

@@ -2,11 +2,11 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { toGatewayError } from "../../core/errors.ts";
-import { hasEnded } from "../../engines/server-process.ts";
-import type { SpeechEngine } from "../../engines/speech-engine.ts";
-import type { WhisperRun } from "../../engines/whisper.ts";
-import { callOf } from "../call.ts";
-import { whileOpen } from "../while-open.ts";
+import { hasEnded } from "../../engines/process/server-process.ts";
+import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
+import type { WhisperRun } from "../../engines/speech/whisper.ts";
+import { whileOpen } from "../../scheduler/while-open.ts";
+import { callOf } from "../server/call.ts";
 import { grantTime } from "./patience.ts";
 import type { SpeechTurns } from "./turns.ts";
 import { tooLarge, uploadBytes } from "./upload.ts";

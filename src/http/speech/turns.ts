@@ -1,15 +1,16 @@
 // From a request to its turn on an engine that runs with what it asks for. Another voice is an edit of the document, taken back
 // where it cannot be had.
+
+import type { Call } from "../../commands/edits.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { DesiredStore } from "../../desired/store.ts";
-import type { EngineRun } from "../../engines/engine-slot.ts";
-import type { SpeechEngine } from "../../engines/speech-engine.ts";
-import type { VoiceRun } from "../../engines/voice-process.ts";
-import type { WhisperRun } from "../../engines/whisper.ts";
+import type { EngineRun } from "../../engines/process/engine-slot.ts";
+import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
+import type { VoiceRun } from "../../engines/speech/voice-process.ts";
+import type { WhisperRun } from "../../engines/speech/whisper.ts";
 import type { SpeechKind } from "../../plan/observed.ts";
 import type { Loop } from "../../reconcile/loop.ts";
-import type { Call } from "../edits/edits.ts";
-import { whileOpen } from "../while-open.ts";
+import { whileOpen } from "../../scheduler/while-open.ts";
 import type { FetchVoice } from "./fetch-voice.ts";
 import { choiceIn, createRunning, type Running, suspended, type Use } from "./running.ts";
 

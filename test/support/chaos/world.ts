@@ -2,7 +2,7 @@
 // judges nothing.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findLeftovers } from "../../../src/engines/leftovers.ts";
+import { findLeftovers } from "../../../src/engines/process/leftovers.ts";
 import type { StatusReport } from "../../../src/status/report.ts";
 import type { Ending } from "../clean-up.ts";
 import { type RunningCommand, startCommand } from "../command.ts";

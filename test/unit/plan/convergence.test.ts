@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Desired } from "../../../src/desired/document.ts";
+import type { Desired } from "../../../src/desired/document/document.ts";
 import { findCached, type Observed, type RouterModel } from "../../../src/plan/observed.ts";
 import { presetCtxSize, readEntry } from "../../../src/plan/preset-file.ts";
 import { pathInRepo } from "../../../src/plan/removals.ts";

@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import type { BackoffEntry } from "../../../src/plan/actions.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { noNeeds } from "../../../src/plan/room.ts";
-import { packageRoot } from "../../../src/settings.ts";
+import { packageRoot } from "../../../src/settings/settings.ts";
 import { desiredFrom, removalOf, silenceLimitMs, type WorldInput, world } from "./world.ts";
 
 interface PlanCase {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Desired } from "../../../src/desired/document.ts";
+import type { Desired } from "../../../src/desired/document/document.ts";
 import type { Plan } from "../../../src/plan/actions.ts";
 import type { PlanContext } from "../../../src/plan/candidate.ts";
 import { findCached, holdsFilesOf, type Observed } from "../../../src/plan/observed.ts";

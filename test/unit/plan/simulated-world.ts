@@ -1,9 +1,10 @@
 // A machine in memory: actions change it as they change a real one, and it drifts as real ones do. It breaks (throws) where
 // the real one would come to harm: a preset that ends the router, a phantom model, a file deleted that is not ours.
+
+import { selectFiles } from "../../../src/cache/layout/select.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { inferTag, parseModelId, repoOf } from "../../../src/core/ids.ts";
-import type { Desired } from "../../../src/desired/document.ts";
-import { selectFiles } from "../../../src/hub/select.ts";
+import type { Desired } from "../../../src/desired/document/document.ts";
 import { type Action, laneOf, type Plan } from "../../../src/plan/actions.ts";
 import {
   findCached,

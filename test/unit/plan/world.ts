@@ -1,9 +1,9 @@
 // Snapshots of a made-up machine for the planner's tests: short to write, everything left out is filled in as it would be
 // on a machine at rest. Ids come from file names by the program's own rules.
 import { join } from "node:path/posix";
-import { type Desired, type Removal, toDesired } from "../../../src/desired/document.ts";
-import { validateDocument } from "../../../src/desired/validate.ts";
-import { aliasTags, groupModels, type Snapshot, type SnapshotFile } from "../../../src/observe/cache-layout.ts";
+import { aliasTags, groupModels, type Snapshot, type SnapshotFile } from "../../../src/cache/layout/models.ts";
+import { type Desired, type Removal, toDesired } from "../../../src/desired/document/document.ts";
+import { validateDocument } from "../../../src/desired/document/validate.ts";
 import {
   type CachedModel,
   type CacheSnapshot,

@@ -1,7 +1,7 @@
 // The bodies of /status and /api/plan.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type DesiredState, emptyTree } from "../../../src/desired/document.ts";
+import { type DesiredState, emptyTree } from "../../../src/desired/document/document.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../../../src/plan/actions.ts";
 import type { Condition } from "../../../src/status/conditions.ts";
 import {

@@ -1,0 +1,107 @@
+// What requests meet with, wired: who is let in to which model, and what is told of those who wait. Starts nothing.
+
+import type { Damage } from "../cache/scan/damage.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import type { DesiredStore } from "../desired/store.ts";
+import type { EngineSource } from "../engines/llama/engine-source.ts";
+import type { Router } from "../engines/llama/router.ts";
+import type { CachedModel, Observed } from "../plan/observed.ts";
+import type { Loop } from "../reconcile/loop.ts";
+import { type Admission, createAdmission } from "../scheduler/admission.ts";
+import type { Changes } from "../scheduler/change-signal.ts";
+import type { Settings } from "../settings/settings.ts";
+import type { StatusInput } from "../status/conditions.ts";
+import type { Journal } from "../status/journal.ts";
+import type { StatusReport } from "../status/report.ts";
+import { type CachedFacts, createCachedFacts } from "./cached-facts.ts";
+import type { Rpc } from "./rpc.ts";
+
+export interface Requests {
+  readonly admission: Admission;
+  readonly facts: CachedFacts;
+  /** The model cache was looked at: what could not be loaded while it was away may be loaded once it is back. */
+  noteCache(cache: Observed["cache"]): void;
+  /** For conditions. */
+  met(): StatusInput["requests"];
+  /** By the models' own ids. */
+  underWay(): { readonly inFlight: ReadonlyMap<string, number>; readonly waiting: StatusReport["waiting"] };
+}
+
+export function createRequests(options: {
+  readonly settings: Settings;
+  readonly store: DesiredStore;
+  readonly router: Router;
+  readonly changes: Changes;
+  readonly rpc: Rpc;
+  readonly engine: EngineSource;
+  readonly loop: () => Loop;
+  readonly damage: Pick<Damage, "check">;
+  readonly journal: Journal;
+  readonly progressAt: (id: string) => number;
+  readonly now: () => number;
+  readonly logger: { warn(fields: object, message: string): void; info(message: string): void };
+}): Requests {
+  const { settings, store, rpc, engine, loop, journal, logger } = options;
+  const facts = createCachedFacts(
+    () => loop().last(),
+    () => store.current().document,
+  );
+  const admission = createAdmission({
+    router: options.router,
+    changes: options.changes,
+    gate: rpc.gate,
+    modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
+    queueLimit: settings.queueLimit,
+    drainMs: settings.drainMs,
+    progressAt: options.progressAt,
+    warn: (message, fields) => logger.warn(fields, message),
+    loadTimeoutMs: settings.loadTimeoutMs,
+    ...facts,
+    routerWaitMs: settings.startTimeoutMs,
+    engineProblem: () => {
+      const problem = engine.problem();
+      return problem && new GatewayError("engine_missing", problem.message);
+    },
+    onFailing: (id) => {
+      void checkFiles(facts.modelOf(id));
+      loop().wake("load failed");
+    },
+    onDrained: (model, cut) => {
+      const { drainMs } = settings;
+      if (cut > 0) journal.record("drain", { model: facts.idOf(model), reason: "DrainTimedOut", cut, drainMs });
+      loop().wake("drain");
+    },
+    now: options.now,
+  });
+
+  /** A model that fails to load may be damaged; the next pass fetches it again then. */
+  async function checkFiles(model: CachedModel | undefined): Promise<void> {
+    try {
+      if (!model || !(await options.damage.check(model))) return;
+      logger.warn({ model: model.id }, "model file is damaged");
+      loop().wake("damaged file");
+    } catch (error) {
+      if (toGatewayError(error).code === "cancelled") return;
+      logger.warn({ model: model?.id, error: String(error) }, "model files were not checked");
+    }
+  }
+
+  let wasAway = false;
+  return {
+    admission,
+    facts,
+    noteCache: (cache) => {
+      if (cache.state === "unknown" && !wasAway) logger.warn({ why: cache.why }, "the model cache is away");
+      if (cache.state === "known" && wasAway) {
+        logger.info("the model cache is back");
+        admission.forgive();
+      }
+      wasAway = cache.state === "unknown";
+    },
+    met: () => ({ failing: admission.failing(), cuts: admission.cuts(), drainMs: settings.drainMs }),
+    underWay: () => ({
+      inFlight: new Map([...admission.inFlight()].map(([id, count]) => [facts.idOf(id), count])),
+      waiting: admission.waiting().map((entry) => ({ ...entry, model: facts.idOf(entry.model) })),
+    }),
+  };
+}

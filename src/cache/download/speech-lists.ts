@@ -1,0 +1,115 @@
+// The official lists of voices and transcription models: asked of the hub now and then, kept for a time without it.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { readAtMost } from "../../core/read-at-most.ts";
+import { createSharedWork } from "../../core/shared-work.ts";
+import type { HubClient } from "../../hub/client.ts";
+import { type ModelFile, transcriptionRepo } from "../../speech/transcription-models.ts";
+import { parseManifest, requireVoice, type Voice, voiceRepo } from "../../speech/voices.ts";
+import { parseJson, writeAtomic } from "../../state/atomic-file.ts";
+import { lacksDescription, localVoices } from "./speech-files.ts";
+
+const manifestPath = "voices.json";
+/** 173 voices are 250 kB. */
+const manifestLimit = 16 * 1024 * 1024;
+
+export interface SpeechLists {
+  /** The official voices; those on disk where the hub cannot be asked and never was. Throws `hub_*` where there are none. */
+  voices(signal: AbortSignal): Promise<readonly Voice[]>;
+  /** An official voice. Throws `voice_not_found`, which names the missing part of a voice that was put there by hand, `hub_*`. */
+  officialVoice(name: string, signal: AbortSignal): Promise<Voice>;
+  /** All files of the transcription models' repository. Throws `hub_*` where the hub cannot be asked and never was. */
+  modelFiles(signal: AbortSignal): Promise<readonly ModelFile[]>;
+}
+
+interface ListOptions {
+  readonly client: HubClient;
+  readonly stateDir: string;
+  readonly voicesDir: string;
+  /** ms for which a list counts as the hub's. */
+  readonly freshMs: number;
+  /** Default 60 s: ms after a failure in which a list that was kept is answered without asking. */
+  readonly restMs?: number;
+  readonly now: () => number;
+}
+
+/** Asks the hub at most every `freshMs`, once for all callers that wait. Both lists are kept in `stateDir`. */
+export function createSpeechLists(options: ListOptions): SpeechLists {
+  const { client, voicesDir } = options;
+  const official = keptList(options, "voices.json", readVoices, async (signal) => {
+    const { body } = await client.openFile(voiceRepo, "main", manifestPath, { from: 0, signal });
+    const tooLong = (): GatewayError =>
+      new GatewayError("hub_unreachable", `voice list from the hub exceeds ${manifestLimit} bytes`);
+    return (await readAtMost(body, manifestLimit, tooLong)).toString("utf8");
+  });
+  const modelFiles = keptList(options, "transcription-models.json", readModelFiles, async (signal) => {
+    const files = await client.listTree(transcriptionRepo, "main", signal);
+    return JSON.stringify(files.map(({ path, size }) => ({ path, size })));
+  });
+  return {
+    modelFiles,
+    voices: async (signal) => {
+      try {
+        return await official(signal);
+      } catch (error) {
+        const local = await localVoices(voicesDir);
+        if (local.length === 0 || toGatewayError(error).code === "cancelled") throw error;
+        return local;
+      }
+    },
+    officialVoice: async (name, signal) => {
+      if (await lacksDescription(voicesDir, name))
+        throw new GatewayError("voice_not_found", `${name}.onnx has no description: ${name}.onnx.json is missing`, {
+          param: "voice",
+        });
+      return requireVoice(await official(signal), name);
+    },
+  };
+}
+
+/** `read` gives null for what is no list, and none is one without entries. */
+function keptList<T>(
+  { stateDir, freshMs, restMs = 60_000, now }: ListOptions,
+  name: string,
+  read: (text: string) => readonly T[] | null,
+  fetchText: (signal: AbortSignal) => Promise<string>,
+): (signal: AbortSignal) => Promise<readonly T[]> {
+  const path = join(stateDir, name);
+  let known: readonly T[] | null = null;
+  let askAgainAt = Number.NEGATIVE_INFINITY;
+  const ask = createSharedWork(async (signal) => {
+    try {
+      const text = await fetchText(signal);
+      const list = read(text);
+      if (list === null) throw new GatewayError("hub_unreachable", `${name} from the hub is not a list`);
+      known = list;
+      askAgainAt = now() + freshMs;
+      // Only for a time without the hub: a folder that cannot be written is reported elsewhere.
+      await writeAtomic(path, text).catch(() => undefined);
+      return list;
+    } catch (error) {
+      const failure = toGatewayError(error);
+      if (failure.code === "cancelled" || signal.aborted) throw failure;
+      known ??= read(await readFile(path, "utf8").catch(() => ""));
+      if (known === null) throw failure;
+      askAgainAt = now() + restMs;
+      return known;
+    }
+  });
+  return async (signal) => (known !== null && now() < askAgainAt ? known : ask(signal));
+}
+
+function readVoices(text: string): readonly Voice[] | null {
+  return parseManifest(parseJson(text));
+}
+
+function readModelFiles(text: string): readonly ModelFile[] | null {
+  const value = parseJson(text);
+  if (!Array.isArray(value)) return null;
+  const files = value.filter(
+    (entry: Partial<ModelFile> | null): entry is ModelFile =>
+      typeof entry?.path === "string" && typeof entry.size === "number",
+  );
+  return files.length === 0 ? null : files;
+}

@@ -1,0 +1,182 @@
+// inventory.json: what this gateway pulled or imported, and so may delete.
+import { join } from "node:path";
+import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/merge-patch.ts";
+import type { FormerRevision, InventoryEntry } from "../../plan/observed.ts";
+import { leftAtOf } from "../../plan/removals.ts";
+import { readJsonState } from "../../state/atomic-file.ts";
+import { plainStateFiles, type StateFiles } from "../../state/state-folder.ts";
+import type { Origin } from "../download/origin.ts";
+
+export interface Inventory {
+  entries(): readonly InventoryEntry[];
+  get(id: string): InventoryEntry | undefined;
+  /** Who stored a blob of that repository, by its name, as far as an entry or what it was before says. */
+  originIn(repo: string): (blob: string) => Origin | undefined;
+  /** What the entry was before is remembered with it: those files are ours too. */
+  put(entry: InventoryEntry): Promise<void>;
+  remove(id: string): Promise<void>;
+  /** Keeps of the entries of a repository what `remember` answers; null: nothing. */
+  review(repo: string, remember: (entry: InventoryEntry) => InventoryEntry | null): Promise<void>;
+  /** Remembers which entries the document marks `keep`, so that they stay when they leave it. */
+  noteKept(ids: ReadonlySet<string>, unkept: ReadonlySet<string>): Promise<void>;
+  /** Remembers since when (ms) the document has not named entries: all but these. */
+  noteLeft(named: ReadonlySet<string>, at: number): Promise<void>;
+  /** Where the model cache was when it had models; null: never noted. */
+  place(): string | null;
+  notePlace(place: string): Promise<void>;
+}
+
+export async function openInventory(
+  stateDir: string,
+  warn: (message: string, fields: object) => void,
+  files: StateFiles = plainStateFiles,
+): Promise<Inventory> {
+  const path = join(stateDir, "inventory.json");
+  let { entries, place } = (await readJsonState(path, readContent, (aside) => {
+    warn("the inventory was unreadable and was set aside", { path: aside });
+    files.noteAside(aside);
+  })) ?? { entries: [], place: null };
+  let queue: Promise<unknown> = Promise.resolve();
+
+  function save(change: (entries: readonly InventoryEntry[]) => readonly InventoryEntry[]): Promise<void> {
+    const result = queue.then(async () => {
+      const next = change(entries);
+      if (next === entries) return;
+      await files.write(path, textOf({ entries: next, place }));
+      entries = next;
+    });
+    queue = result.catch(() => undefined);
+    return result;
+  }
+
+  function savePlace(next: string): Promise<void> {
+    const result = queue.then(async () => {
+      if (next === place) return;
+      await files.write(path, textOf({ entries, place: next }));
+      place = next;
+    });
+    queue = result.catch(() => undefined);
+    return result;
+  }
+
+  return {
+    place: () => place,
+    notePlace: savePlace,
+    entries: () => entries,
+    get: (id) => entries.find((entry) => entry.id === id),
+    originIn: (repo) => {
+      const files = entries
+        .filter((entry) => entry.repo === repo)
+        .flatMap((entry) => [...entry.files, ...(entry.former ?? []).flatMap((revision) => revision.files)]);
+      const all = new Set(files.map(({ blob }) => blob));
+      const stored = new Set(files.flatMap(({ blob, found }) => (found ? [] : [blob])));
+      return (blob) => (stored.has(blob) ? "stored" : all.has(blob) ? "found" : undefined);
+    },
+    put: (entry) =>
+      save((all) => {
+        const before = all.find((other) => other.id === entry.id);
+        return [...all.filter((other) => other !== before), before ? withFormer(entry, before) : entry];
+      }),
+    remove: (id) => save((all) => all.filter((entry) => entry.id !== id)),
+    review: (repo, remember) =>
+      save((all) => {
+        const next = all.flatMap((entry) => (entry.repo === repo ? (remember(entry) ?? []) : entry));
+        return equalJson(toJson(next), toJson(all)) ? all : next;
+      }),
+    noteKept: (ids, unkept) =>
+      save((all) => {
+        const next = all.map((entry) => {
+          const keep = ids.has(entry.id) || (entry.keep && !unkept.has(entry.id));
+          return keep === entry.keep ? entry : { ...entry, keep };
+        });
+        return next.every((entry, index) => entry === all[index]) ? all : next;
+      }),
+    noteLeft: (named, at) =>
+      save((all) => {
+        const next = all.map((entry) => withLeft(entry, !named.has(entry.id), at));
+        return next.every((entry, index) => entry === all[index]) ? all : next;
+      }),
+  };
+}
+
+/** A time to come is of a clock that was wrong: the model would stay until then. */
+function withLeft(entry: InventoryEntry, hasLeft: boolean, at: number): InventoryEntry {
+  const { leftAt: before, ...rest } = entry;
+  if (!hasLeft) return before === undefined ? entry : rest;
+  const since = leftAtOf(entry);
+  return since !== null && since <= at ? entry : { ...entry, leftAt: new Date(at).toISOString() };
+}
+
+/** More than so many revisions back nobody's disk holds. */
+const mostFormer = 20;
+
+function withFormer(entry: InventoryEntry, { commit, files, former = [] }: InventoryEntry): InventoryEntry {
+  const same = (revision: FormerRevision): boolean =>
+    revision.commit === entry.commit && equalJson(toJson(revision.files), toJson(entry.files));
+  const earlier = [...former, { commit, files }].filter((revision) => !same(revision)).slice(-mostFormer);
+  return earlier.length === 0 ? entry : { ...entry, former: earlier };
+}
+
+interface Content {
+  readonly entries: readonly InventoryEntry[];
+  readonly place: string | null;
+}
+
+function textOf({ entries, place }: Content): string {
+  return `${JSON.stringify({ models: entries, ...(place === null ? {} : { cache: place }) }, null, 2)}\n`;
+}
+
+function readContent(value: unknown): Content | null {
+  const entries = readEntries(value);
+  const place = isJsonObject(value) && typeof value["cache"] === "string" ? value["cache"] : null;
+  return entries && { entries, place };
+}
+
+function toJson(value: object): Json {
+  return value as unknown as Json;
+}
+
+function readEntries(value: unknown): readonly InventoryEntry[] | null {
+  if (!isJsonObject(value) || !Array.isArray(value["models"])) return null;
+  const models = value["models"] as readonly Json[];
+  return models.every(isEntry) ? (models as unknown as readonly InventoryEntry[]) : null;
+}
+
+/** Removing deletes what an entry names, so a mangled one must not be believed. */
+function isEntry(value: Json): boolean {
+  if (!isJsonObject(value)) return false;
+  const texts = ["id", "repo", "tag", "revision", "commit", "addedAt"].every((key) => typeof value[key] === "string");
+  return (
+    texts &&
+    typeof value["keep"] === "boolean" &&
+    (value["leftAt"] === undefined || typeof value["leftAt"] === "string") &&
+    (value["source"] === undefined || isSource(value["source"])) &&
+    hasFiles(value) &&
+    (value["former"] === undefined || isFormer(value["former"]))
+  );
+}
+
+function isSource(value: Json): boolean {
+  return isJsonObject(value) && typeof value["path"] === "string" && typeof value["stamp"] === "string";
+}
+
+function isFormer(value: Json): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every((revision) => isJsonObject(revision) && typeof revision["commit"] === "string" && hasFiles(revision))
+  );
+}
+
+function hasFiles(value: JsonObject): boolean {
+  return Array.isArray(value["files"]) && value["files"].every(isFile);
+}
+
+function isFile(value: Json): boolean {
+  return (
+    isJsonObject(value) &&
+    typeof value["path"] === "string" &&
+    typeof value["blob"] === "string" &&
+    typeof value["size"] === "number" &&
+    (value["found"] === undefined || value["found"] === true)
+  );
+}

@@ -1,0 +1,142 @@
+// Where things lie in the hub's cache layout: names and paths only. Pure: it touches no file and must not be bypassed,
+// because every name that comes from the hub (paths, digests, commits) is checked here before it becomes a path.
+import { GatewayError } from "../../core/errors.ts";
+import { isCommit, isRepo } from "../../core/ids.ts";
+
+/** The ending of files that this gateway is still writing. Other tools list `.incomplete` as unfinished and leave it be. */
+export const partialSuffix = ".gw.incomplete";
+
+/** The ending of their journals. */
+const journalSuffix = `.journal${partialSuffix}`;
+
+/** sha256 of a large file, or git's sha1 of a small one: both are what the hub's own tools name blobs by. */
+const digestPattern = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+const repoFolderPattern = /^models--(.+?)--(.+)$/;
+
+/** A file of a model in the cache: its path in the repository, and the name of its blob. */
+export interface CachedFile {
+  readonly path: string;
+  /** Name in `blobs/`: lower-case sha256, or git's sha1 for a file that is not in LFS. */
+  readonly blob: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Its blob was there before, stored by another program: it was checked, and is not this gateway's to delete. */
+  readonly found?: true;
+}
+
+/** Whether a path from outside stays inside the folder that it is joined to, on every platform, and fits into it. */
+export function isSafePath(path: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- control characters are what is being refused
+  if (path === "" || /[\\\u0000-\u001f:]/.test(path)) return false;
+  return path.split("/").every((part) => part !== "" && part !== "." && part !== ".." && byteLength(part) <= 255);
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
+
+function checkPath(path: string): string {
+  if (isSafePath(path)) return path;
+  throw new GatewayError(
+    "not_supported",
+    `The hub names a file that would leave its folder, or whose name exceeds 255 bytes: ${JSON.stringify(path)}.`,
+  );
+}
+
+export function isDigest(text: string): boolean {
+  return digestPattern.test(text);
+}
+
+function checkDigest(digest: string): string {
+  if (isDigest(digest)) return digest;
+  throw new GatewayError(
+    "not_supported",
+    `The hub names a digest that is none: ${JSON.stringify(digest.slice(0, 80))}.`,
+  );
+}
+
+function checkCommit(commit: string): string {
+  if (isCommit(commit)) return commit;
+  throw new GatewayError(
+    "not_supported",
+    `The hub names a commit that is none: ${JSON.stringify(commit.slice(0, 80))}.`,
+  );
+}
+
+/** `cache/models--owner--name` */
+export function repoFolder(cacheDir: string, repo: string): string {
+  if (!isRepo(repo))
+    throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is no repository (owner/name).`);
+  return `${cacheDir}/models--${repo.replace("/", "--")}`;
+}
+
+/** `owner/name` of a folder in the cache, or null where the folder holds no model repository. */
+export function repoOfFolder(folder: string): string | null {
+  const match = repoFolderPattern.exec(folder);
+  const repo = match ? `${match[1]}/${match[2]}` : "";
+  return isRepo(repo) ? repo : null;
+}
+
+export function blobsFolder(cacheDir: string, repo: string): string {
+  return `${repoFolder(cacheDir, repo)}/blobs`;
+}
+
+export function blobPath(cacheDir: string, repo: string, digest: string): string {
+  return `${blobsFolder(cacheDir, repo)}/${checkDigest(digest)}`;
+}
+
+/** What stands for all partials of a blob where one is held; each writer has a file of its own beside it. */
+export function partialPath(cacheDir: string, repo: string, digest: string): string {
+  return `${blobPath(cacheDir, repo, digest)}${partialSuffix}`;
+}
+
+export interface PartialName {
+  readonly digest: string;
+  /** Of the one that writes it; empty in a name without. */
+  readonly writer: string;
+  readonly isJournal: boolean;
+}
+
+const partialPattern = /^([0-9a-f]{40}|[0-9a-f]{64})(?:\.([0-9a-f]{8}-\d+-[0-9a-f]{8}))?(\.journal)?\.gw\.incomplete$/;
+
+/** What a name in `blobs/` says of a partial; null for any other. */
+export function readPartialName(name: string): PartialName | null {
+  const [, digest, writer = "", journal] = partialPattern.exec(name) ?? [];
+  return digest === undefined ? null : { digest, writer, isJournal: journal !== undefined };
+}
+
+/**
+ * The names of one writer's partial and of its journal, which says which bytes are there. Both end as partials do, so that
+ * other tools leave them alone.
+ */
+export function partialNames(digest: string, writer: string): { readonly data: string; readonly journal: string } {
+  const stem = `${checkDigest(digest)}.${writer}`;
+  return { data: `${stem}${partialSuffix}`, journal: `${stem}${journalSuffix}` };
+}
+
+/** A place for a link or ref before it is renamed to its final name; not in `refs/` or `snapshots/`, which others list. */
+export function temporaryPath(cacheDir: string, repo: string, unique: string): string {
+  return `${repoFolder(cacheDir, repo)}/.${unique}${partialSuffix}`;
+}
+
+export function snapshotsFolder(cacheDir: string, repo: string): string {
+  return `${repoFolder(cacheDir, repo)}/snapshots`;
+}
+
+export function snapshotFolder(cacheDir: string, repo: string, commit: string): string {
+  return `${snapshotsFolder(cacheDir, repo)}/${checkCommit(commit)}`;
+}
+
+export function snapshotPath(cacheDir: string, repo: string, commit: string, path: string): string {
+  return `${snapshotFolder(cacheDir, repo, commit)}/${checkPath(path)}`;
+}
+
+export function refPath(cacheDir: string, repo: string, revision: string): string {
+  return `${repoFolder(cacheDir, repo)}/refs/${checkPath(revision)}`;
+}
+
+/** What the snapshot's link for `path` points to, relative to the link: `../../blobs/<digest>`, deeper in subfolders. */
+export function linkTarget(path: string, digest: string): string {
+  const depth = checkPath(path).split("/").length + 1;
+  return `${"../".repeat(depth)}blobs/${checkDigest(digest)}`;
+}

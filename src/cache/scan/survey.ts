@@ -1,0 +1,254 @@
+// Reads everything that lies in the model cache: revisions, blobs, unfinished files, and whether other programs are at it.
+// For the disk report and for collecting; the loop's own look is cache.ts. Writes nothing.
+import type { Dirent, Stats } from "node:fs";
+import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { systemCode } from "../../core/errors.ts";
+import { entriesBelow } from "../../state/folder.ts";
+import { blobsShownIn } from "../download/emptied.ts";
+import { isHeld } from "../download/in-use.ts";
+import { readJournal } from "../download/partial-journal.ts";
+import { standingOf, thisOwner } from "../download/partial-owner.ts";
+import { isDigest, partialPath, partialSuffix, readPartialName, repoFolder, repoOfFolder } from "../layout/layout.ts";
+import {
+  type CacheSurvey,
+  linkedBlobs,
+  type RepoBlob,
+  type RepoFiles,
+  type RepoLink,
+  type RepoPartial,
+} from "../report/repo-files.ts";
+
+/**
+ * `gateway`: the id of this one, by which unfinished files are known to be its own. Errors: what the system says where the
+ * cache's own folder cannot be read. One that is absent is empty.
+ */
+export async function surveyCache(cacheDir: string, gateway?: string): Promise<CacheSurvey> {
+  const repos: RepoFiles[] = [];
+  const unreadable: { repo: string; why: string }[] = [];
+  for (const folder of (await namesIn(cacheDir)).sort()) {
+    const repo = repoOfFolder(folder);
+    if (repo === null) continue;
+    try {
+      const found = await surveyRepo(cacheDir, repo, gateway);
+      if (found) repos.push(found);
+    } catch (error) {
+      const code = systemCode(error);
+      if (code === undefined) throw error;
+      unreadable.push({ repo, why: `its folder cannot be read (${code})` });
+    }
+  }
+  return { repos, unreadable };
+}
+
+/** One repository; null where it has no folder. Errors: what the system says. */
+export async function surveyRepo(cacheDir: string, repo: string, gateway?: string): Promise<RepoFiles | null> {
+  const root = repoFolder(cacheDir, repo);
+  const entries = await ifPresent(entriesBelow(root));
+  if (entries === null) return null;
+  const files = entries.filter((entry) => !entry.isDirectory());
+  const inFolder = (folder: string): Dirent[] => files.filter((entry) => placeOf(root, entry).startsWith(`${folder}/`));
+  const blobs = await blobsOf(root, inFolder("blobs"));
+  const byInode = new Map(blobs.map((blob) => [blob.inode, blob.name]));
+  const snapshots = new Map<string, RepoLink[]>();
+  for (const entry of inFolder("snapshots")) {
+    const [, commit = "", ...path] = placeOf(root, entry).split("/");
+    // A file among the commits, as file browsers leave them.
+    if (path.length === 0) continue;
+    const link = await linkOf(root, entry, path.join("/"), byInode);
+    if (link) snapshots.set(commit, [...(snapshots.get(commit) ?? []), link]);
+  }
+  const listed = [...snapshots].map(([commit, links]) => ({ commit, files: links }));
+  const shownElsewhere = await shownByFolders(
+    root,
+    files.filter((entry) => /^snapshots(?:\/|$)/.test(placeOf(root, entry))),
+  );
+  const linked = linkedBlobs({ snapshots: listed, shownElsewhere });
+  return {
+    repo,
+    refs: await refsOf(root, inFolder("refs")),
+    snapshots: listed,
+    blobs,
+    shownElsewhere,
+    partials: await partialsOf(
+      { cacheDir, repo, gateway },
+      files.map((entry) => placeOf(root, entry)),
+      blobs,
+      linked,
+    ),
+    emptyFolders: await emptyFolders(root, entries),
+    othersAt: await othersAt(cacheDir, root, files),
+  };
+}
+
+function placeOf(root: string, entry: Dirent): string {
+  return relative(root, join(entry.parentPath, entry.name)).split(sep).join("/");
+}
+
+async function blobsOf(root: string, entries: readonly Dirent[]): Promise<RepoBlob[]> {
+  const blobs: RepoBlob[] = [];
+  for (const entry of entries) {
+    if (!isDigest(entry.name) || placeOf(root, entry) !== `blobs/${entry.name}`) continue;
+    const found = await ifPresent(lstat(join(root, "blobs", entry.name)));
+    if (found?.isFile()) blobs.push({ name: entry.name, size: found.size, inode: inodeOf(found), names: found.nlink });
+  }
+  return blobs;
+}
+
+/** Null where it went meanwhile. */
+async function linkOf(
+  root: string,
+  entry: Dirent,
+  path: string,
+  byInode: ReadonlyMap<string, string>,
+): Promise<RepoLink | null> {
+  const place = join(entry.parentPath, entry.name);
+  const target = await ifPresent(stat(place));
+  const inode = target?.isFile() ? inodeOf(target) : null;
+  const size = target?.isFile() ? target.size : null;
+  if (!entry.isSymbolicLink()) return target ? { path, blob: byInode.get(inode ?? "") ?? null, size, inode } : null;
+  const to = await ifPresent(readlink(place));
+  if (to === null) return null;
+  const leadsTo = resolve(dirname(place), to);
+  const name = basename(leadsTo);
+  return { path, blob: dirname(leadsTo) === join(root, "blobs") && isDigest(name) ? name : null, size, inode };
+}
+
+/** All revisions, one, or a folder in one may be links. */
+async function shownByFolders(root: string, entries: readonly Dirent[]): Promise<string[]> {
+  const shown: string[] = [];
+  for (const entry of entries) {
+    const place = join(root, placeOf(root, entry));
+    if (entry.isSymbolicLink() && (await ifPresent(stat(place)))?.isDirectory())
+      shown.push(...(await blobsShownIn(place)));
+  }
+  return shown.filter(isDigest);
+}
+
+async function refsOf(root: string, entries: readonly Dirent[]): Promise<{ name: string; commit: string }[]> {
+  const refs: { name: string; commit: string }[] = [];
+  for (const entry of entries) {
+    const place = placeOf(root, entry);
+    const text = await ifPresent(readFile(join(root, place), "utf8"));
+    if (text !== null) refs.push({ name: place.slice("refs/".length), commit: text.trim() });
+  }
+  return refs;
+}
+
+interface PartialGroup {
+  readonly paths: readonly string[];
+  readonly journal: string | null;
+  /** The blob's; null for what stands beside `blobs/`: links and refs on their way. */
+  readonly digest: string | null;
+}
+
+/** By writer: each has a file and a journal of its own. */
+function partialGroups(places: readonly string[]): PartialGroup[] {
+  const groups = new Map<string, PartialGroup>();
+  for (const place of places) {
+    if (!place.endsWith(partialSuffix) || !/^(?:blobs\/)?[^/]+$/.test(place)) continue;
+    const name = place.startsWith("blobs/") ? readPartialName(place.slice("blobs/".length)) : null;
+    const key = name ? `blobs/${name.digest}.${name.writer}` : place;
+    const { paths, journal } = groups.get(key) ?? { paths: [], journal: null };
+    const digest = name?.digest ?? null;
+    groups.set(key, { paths: [...paths, place], journal: name?.isJournal ? place : journal, digest });
+  }
+  return [...groups.values()];
+}
+
+async function partialsOf(
+  { cacheDir, repo, gateway }: { cacheDir: string; repo: string; gateway: string | undefined },
+  places: readonly string[],
+  blobs: readonly RepoBlob[],
+  linked: ReadonlySet<string>,
+): Promise<RepoPartial[]> {
+  const root = repoFolder(cacheDir, repo);
+  const self = thisOwner(gateway);
+  const partials: RepoPartial[] = [];
+  for (const { paths: own, journal, digest } of partialGroups(places)) {
+    const record = journal === null ? null : await readJournal(join(root, journal));
+    const isShown = digest !== null && linked.has(digest);
+    // A journal alone is of a file that is whole; where its partial is there the blob is another's.
+    const isWhole = own.length === 1 && journal !== null && blobs.some(({ name }) => name === digest);
+    const paths = [...own, ...(isWhole && !isShown ? [`blobs/${digest}`] : [])].sort();
+    const found = (await Promise.all(paths.map((place) => ifPresent(lstat(join(root, place)))))).filter(isThere);
+    const standing = standingOf(record?.owner, self);
+    const isForeign = gateway !== undefined && record !== null && record.owner.gateway !== "" && standing !== "ours";
+    partials.push({
+      paths,
+      bytes: found.reduce((sum, each) => sum + onDisk(each), 0),
+      total: record?.size ?? null,
+      model: record?.model ?? null,
+      modifiedAt: Math.max(0, ...found.map(({ mtimeMs }) => mtimeMs)),
+      isHeld: isHeld(digest === null ? join(root, own[0] ?? "") : partialPath(cacheDir, repo, digest)),
+      isAnothers: standing === "alive" || isForeign,
+      isShown,
+    });
+  }
+  return partials;
+}
+
+async function emptyFolders(root: string, entries: readonly Dirent[]): Promise<{ path: string; modifiedAt: number }[]> {
+  const full = new Set<string>();
+  const folders = [""];
+  for (const entry of entries) {
+    const place = placeOf(root, entry);
+    if (entry.isDirectory()) folders.push(place);
+    else for (let up = parentOf(place); !full.has(up); up = parentOf(up)) full.add(up);
+  }
+  const empty = folders.filter((place) => !full.has(place) && (place === "" || full.has(parentOf(place))));
+  const found = await Promise.all(
+    empty.map(async (path) => ({ path, modifiedAt: (await ifPresent(stat(join(root, path))))?.mtimeMs })),
+  );
+  return found.flatMap(({ path, modifiedAt }) => (modifiedAt === undefined ? [] : [{ path, modifiedAt }]));
+}
+
+/** `` for what lies at the top, and of that too. */
+function parentOf(place: string): string {
+  return place.slice(0, Math.max(0, place.lastIndexOf("/")));
+}
+
+/** What the hub's own tools and llama.cpp write while they download; their locks may stay for ever, so only the time tells. */
+const othersWork = /\.(?:incomplete|lock|downloadInProgress|tmp|part)$/;
+
+async function othersAt(cacheDir: string, root: string, files: readonly Dirent[]): Promise<number | null> {
+  const own = files
+    .filter(({ name }) => othersWork.test(name) && !name.endsWith(partialSuffix))
+    .map((entry) => join(entry.parentPath, entry.name));
+  const locks = join(cacheDir, ".locks", basename(root));
+  const places = [...own, ...(await namesIn(locks)).map((name) => join(locks, name))];
+  const times = await Promise.all(places.map(async (place) => (await ifPresent(lstat(place)))?.mtimeMs ?? 0));
+  return times.length === 0 ? null : Math.max(...times);
+}
+
+/** A folder's names; none where there is no such folder. */
+async function namesIn(folder: string): Promise<string[]> {
+  return (await ifPresent(readdir(folder))) ?? [];
+}
+
+function inodeOf({ dev, ino }: Stats): string {
+  return `${dev}:${ino}`;
+}
+
+/** A file that is written at several places has holes, which take no room. */
+function onDisk({ size, blocks }: Stats): number {
+  return Number.isFinite(blocks) ? Math.min(size, blocks * 512) : size;
+}
+
+function isThere<T>(value: T | null): value is T {
+  return value !== null;
+}
+
+/** Null for what is not there, or went between two looks. */
+async function ifPresent<T>(look: Promise<T>): Promise<T | null> {
+  try {
+    return await look;
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR", "ELOOP"].includes(systemCode(error) ?? "");
+}

@@ -1,0 +1,122 @@
+// The models as clients see them: names resolved, context sizes and loaded states told.
+import { contextInForce } from "../core/context-size.ts";
+import { GatewayError } from "../core/errors.ts";
+import { matchName, normaliseName } from "../core/ids.ts";
+import type { Desired } from "../desired/document/document.ts";
+import type { Router } from "../engines/llama/router.ts";
+import type { CachedModel, RouterModel } from "../plan/observed.ts";
+import { ctxSizeIn, effectiveValues } from "../plan/preset-file.ts";
+import { isMarked, removalsSince } from "../plan/removals.ts";
+import { sectionProblem } from "../plan/wanted-preset.ts";
+import type { Pass } from "../reconcile/loop.ts";
+import { indexAliases } from "./alias-index.ts";
+
+export interface ModelView {
+  readonly model: CachedModel;
+  /** Further names that the document gives it. */
+  readonly aliases: readonly string[];
+  /** Tokens that the router gives it; null where neither the preset nor the file says. */
+  readonly contextLength: number | null;
+  /** What the preset sets, for the model or for all; the engine may give less. Null where it sets nothing. */
+  readonly contextSet: number | null;
+  /** Path of the chat template that the preset gives it in place of its own; null where it gives none. */
+  readonly templateFile: string | null;
+  /** Path of its projector: the one that the preset names, else the one beside it. */
+  readonly projector: string | null;
+  /** unloaded, loading, loaded, … */
+  readonly status: string;
+  readonly loaded: boolean;
+}
+
+export interface Catalogue {
+  /** Errors: `model_not_found` with the nearest ids. */
+  resolve(name: string): CachedModel;
+  list(): ModelView[];
+  /** One model by its id; undefined where it has gone. */
+  view(id: string): ModelView | undefined;
+}
+
+const noValues: ReadonlyMap<string, string> = new Map();
+
+/** `absentReason`: what is the matter with a model that is named but not here; null where nobody names it. */
+export function createCatalogue(
+  lastPass: () => Pass | null,
+  router: Router,
+  absentReason: (name: string) => string | null,
+  document: () => Desired,
+): Catalogue {
+  // While the cache cannot be read, what it held a moment ago is the best that anybody knows.
+  let models: readonly CachedModel[] = [];
+  let exact = new Map<string, CachedModel>();
+  let seen: Pass | null = null;
+  let seenDocument: Desired | null = null;
+  let aliases = indexAliases([], []);
+
+  function current(): readonly CachedModel[] {
+    const pass = lastPass();
+    // Not the pass's own: what a call has just changed counts for the next one.
+    const desired = document();
+    const news = pass !== null && pass !== seen && pass.observed.cache.state === "known";
+    if (news) seen = pass;
+    const cache = seen?.observed.cache;
+    if (cache?.state === "known" && (news || desired !== seenDocument)) {
+      seenDocument = desired;
+      const removals = removalsSince(desired, seen?.desired.document ?? null);
+      // What the router cannot be told of is not offered either, nor what is being deleted.
+      models = cache.value.models
+        .filter((model) => model.complete && (model.routerId !== null || sectionProblem(model) === null))
+        .filter((model) => !removals.some((removal) => isMarked(removal, model)))
+        .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      exact = new Map(models.map((model) => [model.id, model]));
+      aliases = indexAliases(desired.models, models);
+    }
+    return models;
+  }
+
+  function viewOf(model: CachedModel, state: RouterModel | undefined): ModelView {
+    const preset = seen?.observed.preset;
+    const values = preset?.state === "known" ? effectiveValues(preset.value, model.upstreamId) : noValues;
+    const set = ctxSizeIn(values);
+    return {
+      model,
+      aliases: aliases.of(model.id),
+      contextLength: contextInForce(set, model.nCtxTrain, state?.nCtx ?? null),
+      contextSet: set,
+      templateFile: values.get("chat-template-file") ?? null,
+      projector: values.get("mmproj") ?? model.projector,
+      status: state?.value ?? "unloaded",
+      loaded: state?.value === "loaded" || state?.value === "sleeping",
+    };
+  }
+
+  return {
+    resolve: (name) => {
+      const all = current();
+      const direct = exact.get(name);
+      if (direct) return direct;
+      const aliased = exact.get(aliases.find(name) ?? "");
+      if (aliased && !all.some(({ id }) => id.toLowerCase() === normaliseName(name).toLowerCase())) return aliased;
+      const match = matchName(name, all);
+      const found = match.kind === "found" ? exact.get(match.id) : undefined;
+      if (found) return found;
+      const absent = absentReason(aliases.desired(name) ?? name);
+      if (absent !== null) throw new GatewayError("model_not_found", `model '${name}' ${absent}`);
+      const nearest =
+        match.kind === "missing" && match.nearest.length > 0 ? `; did you mean ${match.nearest.join(" or ")}?` : "";
+      throw new GatewayError("model_not_found", `model '${name}' not found${nearest}`);
+    },
+    list: () => {
+      const all = current();
+      const listed = router.snapshot().models;
+      const states = new Map(listed.state === "known" ? listed.value.map((model) => [model.id, model]) : []);
+      return all.map((model) => viewOf(model, states.get(model.upstreamId)));
+    },
+    view: (id) => {
+      current();
+      const model = exact.get(id);
+      const listed = router.snapshot().models;
+      const state = listed.state === "known" ? listed.value.find((entry) => entry.id === model?.upstreamId) : undefined;
+      return model && viewOf(model, state);
+    },
+  };
+}

@@ -1,0 +1,83 @@
+// Further names for models: fields of the document, in force at once, as the catalogue reads them there.
+import { modelSchema } from "../../schemas/document.ts";
+import { foldAlias } from "../catalog/alias-index.ts";
+import type { Catalogue } from "../catalog/catalog.ts";
+import { GatewayError } from "../core/errors.ts";
+import { matchWholeName, normaliseName } from "../core/ids.ts";
+import type { JsonObject } from "../core/merge-patch.ts";
+import type { Desired, DesiredModel } from "../desired/document/document.ts";
+import type { DesiredStore } from "../desired/store.ts";
+import type { Loop } from "../reconcile/loop.ts";
+import type { Edits } from "./edits.ts";
+import { keysToSet } from "./naming.ts";
+
+export interface AliasDeps {
+  readonly store: DesiredStore;
+  readonly loop: Loop;
+  readonly catalogue: Catalogue;
+}
+
+/** An alias that another model has moves; one that is a name of another model's file is refused. */
+export function addAliasEdit({ store, loop, catalogue }: AliasDeps): Edits["addAlias"] {
+  return async (source, name, call) => {
+    const model = catalogue.resolve(source);
+    const alias = normaliseName(name);
+    const models = catalogue.list().map((view) => view.model);
+    const own = matchWholeName(alias, models);
+    if (own.kind === "found" && own.id === model.id) return;
+    if (own.kind === "found") throw new GatewayError("invalid_request", `${alias} is ${own.id} itself, another model`);
+    if (!aliasPattern.test(alias))
+      throw new GatewayError(
+        "invalid_request",
+        `${JSON.stringify(alias)} is no name of letters, digits and _ . / : + @ -`,
+      );
+    await store.edit(({ document }) => {
+      const [key = model.id] = keysToSet(document, model, loop.last());
+      const given = document.models.find(({ id }) => id === key)?.aliases ?? [];
+      const patch = {
+        ...without(document, alias, key),
+        ...(has(given, alias) ? {} : { [key]: { aliases: [...given, alias] } }),
+      };
+      return Object.keys(patch).length === 0 ? null : { patch: { models: patch } };
+    }, call.by);
+  };
+}
+
+export function removeAliasEdit({ store, catalogue }: AliasDeps): Edits["removeAlias"] {
+  return async (name, call) => {
+    let removed = false;
+    // A model's own id means the model, also where somebody has given it that as an alias.
+    if (isModelId(catalogue, name)) return false;
+    await store.edit(({ document }) => {
+      const models = without(document, name, null);
+      removed = Object.keys(models).length > 0;
+      return removed ? { patch: { models } } : null;
+    }, call.by);
+    return removed;
+  };
+}
+
+const aliasPattern = new RegExp(modelSchema.properties.aliases.items.pattern);
+
+function isModelId(catalogue: Catalogue, name: string): boolean {
+  return catalogue.list().some((view) => foldAlias(view.model.id) === foldAlias(name));
+}
+
+function has(aliases: readonly string[], name: string): boolean {
+  return aliases.some((alias) => foldAlias(alias) === foldAlias(name));
+}
+
+/** A patch that takes the alias from every model but one. */
+function without({ models }: Desired, name: string, except: string | null): JsonObject {
+  return Object.fromEntries(
+    models
+      .filter((model) => model.id !== except && has(model.aliases ?? [], name))
+      .map((model) => [model.id, { aliases: remaining(model, name) }]),
+  );
+}
+
+/** Null takes the field away: an empty list says nothing. */
+function remaining({ aliases = [] }: DesiredModel, name: string): readonly string[] | null {
+  const left = aliases.filter((alias) => foldAlias(alias) !== foldAlias(name));
+  return left.length > 0 ? left : null;
+}

@@ -1,0 +1,53 @@
+// By which names the document means a cached model, and when a call may name one that it does not name yet. Pure.
+import { GatewayError } from "../core/errors.ts";
+import type { Desired, DesiredModel } from "../desired/document/document.ts";
+import { type CachedModel, findCached } from "../plan/observed.ts";
+import { isMarked, pathInRepo, removalsSince } from "../plan/removals.ts";
+import type { Pass } from "../reconcile/loop.ts";
+
+/** By the cache as it was last seen. */
+export function namesInDocument(models: readonly DesiredModel[], model: CachedModel, pass: Pass | null): string[] {
+  const cache = pass?.observed.cache;
+  const cached = cache?.state === "known" ? cache.value.models : [model];
+  return models.filter(({ id }) => findCached(cached, id)?.id === model.id).map(({ id }) => id);
+}
+
+/**
+ * The ids under which to say something of a cached model: those by which the document names it, else its own, which adopts it.
+ * To be asked in the edit itself, as naming a model takes its removal back, and one that has gone would be pulled again.
+ * Errors: `model_not_found` for a model that is being deleted or has gone.
+ */
+export function keysToSet(document: Desired, model: CachedModel, pass: Pass | null): readonly string[] {
+  if (document.removals.some((removal) => isMarked(removal, model))) throw leavingError(model);
+  const named = namesInDocument(document.models, model, pass);
+  if (named.length > 0) return named;
+  if (isLeaving(document, model, pass) || isBeingDeleted(model, pass)) throw leavingError(model);
+  return [model.id];
+}
+
+/** Whether it is to be deleted, or has gone. */
+export function isLeaving(document: Desired, model: CachedModel, pass: Pass | null): boolean {
+  const removals = removalsSince(document, pass?.desired.document ?? null);
+  if (removals.some((removal) => isMarked(removal, model))) return true;
+  const cache = pass?.observed.cache;
+  return cache?.state === "known" && !cache.value.models.some((other) => isSameFile(other, model));
+}
+
+/** Pruned, too: what has begun is not called off by naming the model. */
+function isBeingDeleted({ upstreamId }: CachedModel, pass: Pass | null): boolean {
+  const running = pass?.running ?? [];
+  return running.some(({ action }) => action.kind === "model.remove" && action.disrupts.includes(upstreamId));
+}
+
+export function leavingError({ id }: CachedModel): GatewayError {
+  return new GatewayError("model_not_found", `model '${id}' not found: it has been removed`);
+}
+
+/** Its id may be another model's by now. */
+function isSameFile(a: CachedModel, b: CachedModel): boolean {
+  return a.id === b.id && a.repo === b.repo && firstPath(a) === firstPath(b);
+}
+
+function firstPath(model: CachedModel): string {
+  return pathInRepo(model, model.files[0] ?? "");
+}

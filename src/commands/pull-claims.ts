@@ -1,0 +1,68 @@
+// Pulls that wait for a model, and what they put into the document: it goes with the last of them that failed or left.
+import { equalJson, isJsonObject } from "../core/merge-patch.ts";
+import type { Desired } from "../desired/document/document.ts";
+import type { DesiredStore } from "../desired/store.ts";
+
+export interface Claim {
+  /** The id by which the document names the model. */
+  readonly key: string;
+  /** The document that names it. */
+  readonly generation: number;
+  /** The model is there, or wanted whoever waits for it. */
+  keep(): void;
+  /** Takes the model out again, where nobody else waits for it and nobody else wants it. */
+  giveUp(): Promise<void>;
+}
+
+export interface Claims {
+  /** `named`: the id by which the document names the model already, if it does. */
+  claim(id: string, named: (document: Desired) => string | undefined, by: string): Promise<Claim>;
+}
+
+export function createClaims(store: Pick<DesiredStore, "edit" | "inFile">): Claims {
+  const waiting = new Map<string, { count: number; added: boolean }>();
+
+  async function withdraw(key: string, by: string): Promise<void> {
+    await store.edit(({ tree: { models } }) => {
+      const entry = isJsonObject(models) && Object.hasOwn(models, key) ? models[key] : undefined;
+      // Somebody has said more of it since: then it is wanted.
+      const isOurs = entry !== undefined && equalJson(entry, {}) && store.inFile(key) === undefined;
+      return isOurs ? { patch: { models: { [key]: null } } } : null;
+    }, by);
+  }
+
+  return {
+    claim: async (id, named, by) => {
+      let key = id;
+      let added = false;
+      const { generation } = await store.edit(({ document }) => {
+        const known = named(document);
+        key = known ?? id;
+        added = known === undefined;
+        // A removed model that the file still names comes back as the file has it: with its source, its context size.
+        return added ? { patch: { models: { [id]: store.inFile(id) ?? {} } } } : null;
+      }, by);
+      const entry = waiting.get(key) ?? { count: 0, added: false };
+      entry.count++;
+      entry.added ||= added;
+      waiting.set(key, entry);
+      let held = true;
+      /** True for the last one. */
+      const letGo = (): boolean => {
+        if (!held) return false;
+        held = false;
+        if (--entry.count > 0) return false;
+        waiting.delete(key);
+        return true;
+      };
+      return {
+        key,
+        generation,
+        keep: () => void letGo(),
+        giveUp: async () => {
+          if (letGo() && entry.added) await withdraw(key, by);
+        },
+      };
+    },
+  };
+}

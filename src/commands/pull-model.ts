@@ -1,0 +1,203 @@
+// Pulls a model: names it in the document and follows what the loop makes of that, until the router lists it.
+
+import type { Catalogue } from "../catalog/catalog.ts";
+import { type ErrorCode } from "../core/error-catalog.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
+import type { Desired } from "../desired/document/document.ts";
+import type { DesiredStore } from "../desired/store.ts";
+import type { Executor } from "../execute/executor.ts";
+import type { HubClient } from "../hub/client.ts";
+import { backoffKey, withRetry } from "../plan/actions.ts";
+import { type CachedModel, findCached } from "../plan/observed.ts";
+import type { Pass } from "../reconcile/loop.ts";
+import type { Edits, PullCall, PullNews } from "./edits.ts";
+import { failureOf, throwIfStuck, type WaitDeps, waitFor } from "./in-force.ts";
+import { namesInDocument } from "./naming.ts";
+import { type Claim, createClaims } from "./pull-claims.ts";
+import { requireMeant } from "./pull-meaning.ts";
+import { modelToPull } from "./pull-name.ts";
+import { createPullPatience, type PullTimes } from "./pull-patience.ts";
+
+export interface PullDeps extends WaitDeps, Pick<PullTimes, "pullPatienceMs"> {
+  readonly store: DesiredStore;
+  readonly catalogue: Catalogue;
+  readonly executor: Pick<Executor, "follow" | "running">;
+  readonly hub: HubClient;
+}
+
+/** How long the router may take to list a model whose files are there, in ms. */
+const listedWithinMs = 60_000;
+/** After these the document goes on wanting the model. */
+const noted: ReadonlySet<ErrorCode> = new Set(["suspended", "shutting_down"]);
+
+export function pullEdit(deps: PullDeps): Edits["pull"] {
+  const claims = createClaims(deps.store);
+  return async (name, { keep, ...call }, tell) => {
+    const id = await modelToPull(deps, name, call.signal);
+    await requireMeantHere(deps, id, call.signal);
+    const claim = await claims.claim(id, (document) => nameInDocument(document, id, deps.loop.last()), call.by);
+    const pass = await untilFetched(deps, claim, { ...call, keep }, tell).catch(async (error: unknown) => {
+      if (noted.has(toGatewayError(error).code) || (keep && call.signal.aborted)) claim.keep();
+      else await claim.giveUp();
+      throw error;
+    });
+    claim.keep();
+    if (!isListed(pass, claim.key)) {
+      tell({ kind: "fetched" });
+      await waitFor(deps, {
+        generation: claim.generation,
+        call,
+        timeoutMs: listedWithinMs,
+        test: (next) => {
+          throwIfStuck(deps, next, ["preset", "router"]);
+          return isListed(next, claim.key);
+        },
+      });
+    }
+    return { id: cachedIn(deps.loop.last() ?? pass, claim.key)?.id ?? claim.key };
+  };
+}
+
+/** What the document names by this id is settled; a model that is only here may be another one than the hub has by it. */
+async function requireMeantHere({ store, loop, hub }: PullDeps, id: string, signal: AbortSignal): Promise<void> {
+  const pass = loop.last();
+  const cached = pass && cachedIn(pass, id);
+  const isNamed = store.current().document.models.some((model) => model.id.toLowerCase() === id.toLowerCase());
+  if (cached && !isNamed) await requireMeant(hub, id, cached, signal);
+}
+
+function nameInDocument({ models }: Desired, id: string, pass: Pass | null): string | undefined {
+  const direct = models.find((model) => model.id.toLowerCase() === id.toLowerCase());
+  if (direct) return direct.id;
+  const cached = pass && cachedIn(pass, id);
+  return cached ? namesInDocument(models, cached, pass)[0] : undefined;
+}
+
+/** Resolves with a pass that finds all files of the model in the cache, and nothing at work on them. */
+async function untilFetched(
+  deps: PullDeps,
+  { key, generation }: Claim,
+  call: PullCall,
+  tell: (news: PullNews) => void,
+): Promise<Pass> {
+  const { loop, executor } = deps;
+  const actionKey = `model/${key}`;
+  const patience = createPullPatience(steadyNow, deps.pullPatienceMs);
+  const isUnderWay = (): boolean => executor.running().some(({ action }) => action.key === actionKey);
+  let final: GatewayError | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  /** For its client, which does not wait for days for what lies outside. A try that is under way ends by itself. */
+  const giveUpInTime = (error: GatewayError): void => {
+    clearTimeout(timer);
+    const left = patience.leftMs();
+    if (left === 0) final = error;
+    else if (Number.isFinite(left))
+      timer = setTimeout(() => {
+        if (isUnderWay()) return;
+        giveUpInTime(error);
+        loop.wake("pull");
+      }, left);
+  };
+  const tellOnce = withoutRepeats(tell);
+  const unfollow = executor.follow(actionKey, {
+    progress: (_action, progress) => {
+      patience.progressed(progress);
+      tellOnce({ kind: "progress", progress });
+    },
+    settled: ({ action, error }) => {
+      if (!error || action.kind === "model.remove" || error.code === "cancelled") return;
+      patience.failed();
+      if (error.reaction === "wait" && !call.keep) giveUpInTime(error);
+    },
+  });
+  try {
+    const underWay = executor.running().find(({ action }) => action.key === actionKey);
+    if (underWay?.progress) tellOnce({ kind: "progress", progress: underWay.progress });
+    // What failed before is tried again: somebody asks for it.
+    if (isHeldBack(deps, actionKey)) loop.retry();
+    return await waitFor(deps, {
+      generation,
+      call,
+      timeoutMs: Number.MAX_SAFE_INTEGER,
+      test: (pass) => {
+        if (final) throw final;
+        throwIfGivenUp(deps, pass, key, call.keep);
+        const { cache } = pass.observed;
+        if (cache.state === "unknown") {
+          tellOnce({ kind: "waiting", message: cache.why });
+          return false;
+        }
+        const own = pass.running.find(({ action }) => action.key === actionKey);
+        const held = pass.plan.held.find(({ action }) => action.key === actionKey);
+        const failure = held?.why === "backoff" && loop.backoff().get(backoffKey(held.action));
+        if (failure) tellOnce({ kind: "retrying", message: withRetry(failure, steadyNow()) }, failure.until);
+        if (held?.why === "room") tellOnce({ kind: "waiting", message: held.action.message });
+        if (own?.startedAt === null)
+          tellOnce({ kind: "waiting", message: `${own.action.message}: waits for its turn` });
+        return !own && cachedIn(pass, key)?.complete === true && !isBeingRemoved(pass, key);
+      },
+    });
+  } finally {
+    clearTimeout(timer);
+    unfollow();
+  }
+}
+
+/** Passes on what differs from the last news (by default in its message): each pass finds the same again. */
+function withoutRepeats(
+  tell: (news: PullNews) => void,
+): (news: Exclude<PullNews, { kind: "fetched" }>, said?: unknown) => void {
+  let told: unknown = null;
+  return (news, said = news.kind === "progress" ? null : news.message) => {
+    if (said === null || said !== told) tell(news);
+    told = said;
+  };
+}
+
+function isHeldBack({ loop }: PullDeps, actionKey: string): boolean {
+  return ["model.pull", "model.import"].some((kind) => loop.backoff().has(`${kind} ${actionKey}`));
+}
+
+/** Throws where the model will not come. */
+function throwIfGivenUp({ loop }: PullDeps, { plan, desired }: Pass, key: string, keep: boolean): void {
+  if (!desired.document.models.some(({ id }) => id === key))
+    throw new GatewayError("cancelled", `${key} was taken out of the document`);
+  for (const { action, why } of plan.held) {
+    if (action.key !== `model/${key}`) continue;
+    if (why === "suspended")
+      throw new GatewayError("suspended", `noted, but not made: the document says suspend (${action.message})`);
+    // It may take days until there is room, and nobody waits for so long.
+    if (why === "room" && !keep) throw new GatewayError("disk_full", action.message);
+    const failure = why === "stalled" ? failureOf(loop, action) : null;
+    if (failure) throw failure;
+  }
+}
+
+function cachedIn({ observed: { cache } }: Pass, key: string): CachedModel | undefined {
+  return cache.state === "known" ? findCached(cache.value.models, key) : undefined;
+}
+
+/** A removal that was under way when the model was asked for again: it is pulled once that is through. */
+function isBeingRemoved(pass: Pass, key: string): boolean {
+  const cached = cachedIn(pass, key);
+  return pass.running.some(
+    ({ action }) => action.kind === "model.remove" && cached !== undefined && action.model === cached.id,
+  );
+}
+
+/** With the preset that it is to have: a model of its own context size is not listed without it. */
+function isListed(pass: Pass, key: string): boolean {
+  const { preset, router } = pass.observed;
+  const cached = cachedIn(pass, key);
+  const open = [...pass.plan.actions, ...pass.plan.held.map((held) => held.action)];
+  return (
+    cached !== undefined &&
+    preset.state === "known" &&
+    router.phase === "ready" &&
+    router.loadedPreset === preset.value.text &&
+    !open.some((action) => action.kind === "preset.write") &&
+    router.models.state === "known" &&
+    router.models.value.some(({ id }) => id === cached.upstreamId)
+  );
+}

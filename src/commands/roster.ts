@@ -1,0 +1,101 @@
+// The RPC mode and its workers: fields of the document, in force on the router when the call answers.
+import { GatewayError } from "../core/errors.ts";
+import { foldWorker, workerProblem } from "../core/worker-address.ts";
+import type { Desired } from "../desired/document/document.ts";
+import type { DesiredStore } from "../desired/store.ts";
+import { workersByAddress } from "../plan/workers.ts";
+import type { Pass } from "../reconcile/loop.ts";
+import type { Call, Edits, RpcRoster } from "./edits.ts";
+import { untilInForce, type WaitDeps, waitFor } from "./in-force.ts";
+
+/** A look takes 4 s where nothing answers; a name service may take longer. */
+const firstLookMs = 6_000;
+
+type Roster = Pick<Desired["rpc"], "mode" | "workers">;
+
+export function rosterEdits(
+  deps: WaitDeps & { readonly store: DesiredStore },
+): Pick<Edits, "setRpcMode" | "addWorkers" | "removeWorkers"> {
+  async function change(make: (rpc: Roster) => Roster, call: Call): Promise<RpcRoster> {
+    const { generation } = await deps.store.edit(({ document: { rpc } }) => {
+      const next = make(rpc);
+      return isSame(rpc, next) ? null : { patch: { rpc: { mode: next.mode, workers: [...next.workers] } } };
+    }, call.by);
+    const inForce = await untilInForce(deps, { generation, call });
+    const { plan, desired, observed } = await untilLookedAt(deps, inForce, call);
+    const problem = plan.findings.get("rpc");
+    const { mode, workers } = desired.document.rpc;
+    if (problem !== undefined && mode === "rpc") throw new GatewayError("not_supported", problem);
+    return { mode, workers, notInUse: unusable({ desired, observed }) };
+  }
+
+  return {
+    setRpcMode: (mode, call) =>
+      change(({ workers }) => {
+        if (mode === "rpc" && workers.length === 0)
+          throw new GatewayError("invalid_request", "there are no workers: add one first (POST /api/rpc/workers)");
+        return { mode, workers };
+      }, call),
+    addWorkers: async (added, call) => {
+      const checked = added.map(checkedWorker);
+      return change(({ mode, workers }) => ({ mode, workers: withoutRepeats([...workers, ...checked]) }), call);
+    },
+    removeWorkers: async (removed, call) => {
+      const gone = new Set(removed.map(checkedWorker).map(foldWorker));
+      return change(({ mode, workers }) => {
+        const left = workers.filter((worker) => !gone.has(foldWorker(worker)));
+        // Without workers there is nothing that could be distributed.
+        return { mode: left.length === 0 ? "single" : mode, workers: left };
+      }, call);
+    },
+  };
+}
+
+function checkedWorker(text: string): string {
+  const worker = text.trim();
+  const problem = workerProblem(worker);
+  if (problem !== null) throw new GatewayError("invalid_request", problem);
+  return worker;
+}
+
+function withoutRepeats(workers: readonly string[]): string[] {
+  // Of several spellings the first counts, at its place.
+  const first = new Map<string, string>();
+  for (const worker of workers) if (!first.has(foldWorker(worker))) first.set(foldWorker(worker), worker);
+  return [...first.values()];
+}
+
+/** Waits for the first look at each worker, but not for long: of one that takes longer that is said. */
+async function untilLookedAt(deps: WaitDeps, inForce: Pass, call: Call): Promise<Pass> {
+  try {
+    return await waitFor(deps, {
+      generation: inForce.desired.generation,
+      call,
+      timeoutMs: firstLookMs,
+      test: ({ observed: { workers } }) =>
+        workers.state === "known" && workers.value.workers.every(({ verdict }) => verdict !== "unprobed"),
+    });
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== "wait_timeout") throw error;
+    return deps.loop.last() ?? inForce;
+  }
+}
+
+function unusable({ desired, observed }: Pick<Pass, "desired" | "observed">): RpcRoster["notInUse"] {
+  if (observed.workers.state === "unknown") return [];
+  const seen = workersByAddress(observed.workers.value.workers);
+  return desired.document.rpc.workers.flatMap((address) => {
+    const { verdict, reason, message } = seen.get(foldWorker(address)) ?? notSeen;
+    return verdict === "up" ? [] : [{ address, reason, message }];
+  });
+}
+
+const notSeen = { verdict: "unprobed", reason: "NotProbed", message: "it was not looked at yet" } as const;
+
+function isSame(a: Roster, b: Roster): boolean {
+  return (
+    a.mode === b.mode &&
+    a.workers.length === b.workers.length &&
+    a.workers.every((worker, at) => worker === b.workers[at])
+  );
+}

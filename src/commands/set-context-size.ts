@@ -1,0 +1,58 @@
+// A context size for one model: into the document, and in force on the router when the call answers.
+import { modelSchema } from "../../schemas/document.ts";
+import type { Catalogue } from "../catalog/catalog.ts";
+import { runnableContext } from "../core/context-size.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { DesiredStore } from "../desired/store.ts";
+import type { CachedModel } from "../plan/observed.ts";
+import { presetCtxSize } from "../plan/preset-file.ts";
+import type { Pass } from "../reconcile/loop.ts";
+import type { Edits } from "./edits.ts";
+import { untilInForce, type WaitDeps } from "./in-force.ts";
+import { isLeaving, keysToSet, leavingError, namesInDocument } from "./naming.ts";
+
+export function contextSizeEdit(
+  deps: WaitDeps & { readonly store: DesiredStore; readonly catalogue: Catalogue },
+): Edits["setContextSize"] {
+  return async (name, asked, call) => {
+    const model = deps.catalogue.resolve(name);
+    const ctxSize = checkedSize(model, asked);
+    const { generation } = await deps.store.edit(({ document }) => {
+      // A model that has two names there would have two sizes, of which the last counts.
+      const keys = keysToSet(document, model, deps.loop.last());
+      return { patch: { models: Object.fromEntries(keys.map((key) => [key, { ctxSize }])) } };
+    }, call.by);
+    const pass = await untilInForce(deps, { generation, call });
+    return { id: model.id, ctxSize: sizeInForce(pass, model, ctxSize) };
+  };
+}
+
+/** What the engine can run of it. Errors: `invalid_request`. */
+function checkedSize(model: CachedModel, ctxSize: number): number {
+  if (!Number.isSafeInteger(ctxSize) || ctxSize < 1)
+    throw new GatewayError("invalid_request", "ctx_size must be a whole number of tokens, 1 or more");
+  const { maximum } = modelSchema.properties.ctxSize;
+  if (ctxSize > maximum) throw new GatewayError("invalid_request", `ctx_size ${ctxSize} is more than ${maximum}`);
+  if (model.nCtxTrain !== null && ctxSize > model.nCtxTrain) {
+    throw new GatewayError(
+      "invalid_request",
+      `ctx_size ${ctxSize} is more than the ${model.nCtxTrain} tokens that ${model.id} was trained for`,
+    );
+  }
+  return runnableContext(ctxSize, model.nCtxTrain);
+}
+
+/** Somebody may have asked for another size meanwhile: then that one counts, for this call too. */
+function sizeInForce(pass: Pass, model: CachedModel, asked: number): number {
+  const { desired, observed, plan } = pass;
+  if (isLeaving(desired.document, model, pass)) throw leavingError(model);
+  const preset = observed.preset.state === "known" ? observed.preset.value : null;
+  const set = preset === null ? null : presetCtxSize(preset, model.upstreamId);
+  if (set === asked) return asked;
+  const { models } = desired.document;
+  const names = namesInDocument(models, model, pass);
+  const isStillAsked = models.some(({ id, ctxSize }) => ctxSize === asked && names.includes(id));
+  const problem = plan.findings.get(model.id);
+  if (isStillAsked && problem !== undefined) throw new GatewayError("not_supported", problem);
+  return set ?? asked;
+}

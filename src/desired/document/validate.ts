@@ -1,0 +1,252 @@
+// Says whether a value is a desired document, with every problem at once and the path of each.
+import { Ajv, type ErrorObject } from "ajv";
+import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../../schemas/document.ts";
+import { presetKeyPattern } from "../../../schemas/preset-options.ts";
+import { idForm, normaliseName, parseModelId } from "../../core/ids.ts";
+import { noneAllowed, type PresetAllow, presetKeyProblem, presetValueProblem } from "../../core/preset-keys.ts";
+import { isPublicLiteral, workerProblem } from "../../core/worker-address.ts";
+import { modelFileName } from "../../speech/transcription-models.ts";
+import { isVoiceId } from "../../speech/voices.ts";
+import { boundProblem, clip, mostTold } from "./bounds.ts";
+import { type DocumentTree, toTree } from "./document.ts";
+
+export interface Problem {
+  /** Keys and indexes from the root. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  /** The unknown key itself is at fault, not its value. */
+  readonly atKey?: boolean;
+}
+
+export type Validation =
+  | { readonly ok: true; readonly tree: DocumentTree }
+  | {
+      readonly ok: false;
+      readonly problems: readonly Problem[];
+      /** Problems beyond those. */
+      readonly more: number;
+      /** It exceeds a bound, and was not validated. */
+      readonly isTooLarge: boolean;
+    };
+
+// strict types off: `type: [a, b]` is what the preset's values need.
+// Matching properties on: the preset's options are named, and all have one type.
+const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, allowMatchingProperties: true, verbose: true });
+const matchesSchema = ajv.compile<DocumentInput>(documentSchema);
+
+/** Violations of the schema that are described; some of them may be the same. */
+const mostRead = 100;
+
+/** What a text that breaks a pattern should have been. */
+const forms: ReadonlyMap<string, string> = new Map([
+  [modelSchema.properties.id.pattern, idForm],
+  [modelSchema.properties.revision.pattern, "a branch, tag or commit"],
+  [speechSchema.properties.transcription.properties.model.pattern, "ggml-NAME.bin or NAME"],
+  [speechSchema.properties.synthesis.properties.voice.pattern, "a voice's id, such as en_US-lessac-medium"],
+  [modelSchema.properties.aliases.items.pattern, "a name of letters, digits and _ . / : + @ -"],
+]);
+
+const isPresetKey = new RegExp(presetKeyPattern);
+
+export function validateDocument(value: unknown, presetAllow: PresetAllow = noneAllowed): Validation {
+  const bound = boundProblem(value);
+  if (bound) return { ok: false, problems: [bound], more: 0, isTooLarge: true };
+  const fits = matchesSchema(value);
+  const errors = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape);
+  // Also beside a broken key: a person wants to hear of everything at once.
+  const problems = [
+    ...errors.slice(0, mostRead).map(toProblem),
+    ...modelProblems(value, presetAllow),
+    ...aliasProblems(value),
+    ...workerProblems(value),
+    ...speechProblems(value),
+  ];
+  if (fits && problems.length === 0) return { ok: true, tree: toTree(value) };
+  const all = withoutRepeats(problems);
+  const told = all.slice(0, mostTold).map((problem) => ({ ...problem, message: clip(problem.message) }));
+  return {
+    ok: false,
+    problems: told,
+    more: all.length - told.length + Math.max(0, errors.length - mostRead),
+    isTooLarge: false,
+  };
+}
+
+/** A model is a string or an object: of a failed `anyOf` only the branch that the value resembles is worth telling. */
+function isForThisShape(error: ErrorObject): boolean {
+  if (error.keyword === "anyOf" || error.keyword === "propertyNames") return false;
+  const branch = /\/items\/anyOf\/([01])\/(type$)?/.exec(error.schemaPath);
+  if (!branch) return true;
+  // Its values have types of their own; this is the model's.
+  if (branch[2] !== undefined) return branch[1] === "0" && !isObject(error.data) && typeof error.data !== "string";
+  return branch[1] === "1" || typeof error.data === "string";
+}
+
+function toProblem(error: ErrorObject): Problem {
+  const path = pathOf(error.instancePath);
+  const parameters = error.params as Record<string, unknown>;
+  switch (error.keyword) {
+    case "additionalProperties":
+      return { path: [...path, String(parameters["additionalProperty"])], message: "unknown key", atKey: true };
+    case "pattern": {
+      // A key that breaks `propertyNames` is reported at its parent, with the key's name beside it.
+      const key = error.propertyName;
+      if (key !== undefined)
+        return {
+          path: [...path, key],
+          message: "not the long form of a llama-server option, without dashes",
+          atKey: true,
+        };
+      // Its own check says more, see below.
+      if (parameters["pattern"] === rpcSchema.properties.workers.items.pattern)
+        return { path, message: workerProblem(String(error.data)) ?? "not of the form HOST:PORT" };
+      return {
+        path,
+        message: `${JSON.stringify(error.data)} is not of the form ${forms.get(String(parameters["pattern"])) ?? String(parameters["pattern"])}`,
+      };
+    }
+    case "const":
+      return { path, message: `must be ${JSON.stringify(parameters["allowedValue"])}` };
+    case "enum":
+      return { path, message: `must be one of ${(parameters["allowedValues"] as unknown[]).join(", ")}` };
+    case "required":
+      return { path, message: `${String(parameters["missingProperty"])} is missing` };
+    case "type":
+      return {
+        path,
+        message:
+          path[0] === "models" && path.length === 2
+            ? "must be OWNER/NAME:TAG or an object with an id"
+            : `must be ${[parameters["type"]].flat().join(" or ")}`,
+      };
+    default:
+      return { path, message: error.message ?? error.keyword };
+  }
+}
+
+/** From a JSON pointer; what is a number in it is an index, as no key of a document is one. */
+function pathOf(pointer: string): (string | number)[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+}
+
+function withoutRepeats(problems: readonly Problem[]): Problem[] {
+  const seen = new Set<string>();
+  return problems.filter((problem) => {
+    const key = JSON.stringify([problem.path, problem.message]);
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+/** What the schema cannot say of the models, for a value of any shape. */
+function modelProblems(value: unknown, presetAllow: PresetAllow): Problem[] {
+  const models = modelsOf(value);
+  const first = new Map<string, number>();
+  return models.flatMap((entry, index): Problem[] => {
+    const id = isObject(entry) ? entry["id"] : entry;
+    if (typeof id !== "string") return presetProblems(entry, index, presetAllow);
+    const folded = id.toLowerCase();
+    const earlier = first.get(folded);
+    if (earlier === undefined) first.set(folded, index);
+    const path = ["models", index, ...(isObject(entry) ? ["id"] : [])];
+    const repeated =
+      earlier === undefined
+        ? []
+        : [{ path: ["models", index], message: `${id} is already the model at index ${earlier}` }];
+    // `..`, `--` and a blank at the end fit the schema's pattern, but are no name of a folder or a file.
+    const malformed =
+      parseModelId(id) === null ? [{ path, message: `${JSON.stringify(id)} is not of the form ${idForm}` }] : [];
+    return [...repeated, ...malformed, ...presetProblems(entry, index, presetAllow)];
+  });
+}
+
+function modelsOf(value: unknown): readonly unknown[] {
+  return isObject(value) && Array.isArray(value["models"]) ? (value["models"] as unknown[]) : [];
+}
+
+/** A name means one model: no two may have it, and no model may have another's id. */
+function aliasProblems(value: unknown): Problem[] {
+  const models = modelsOf(value);
+  const ids = new Map(models.map((entry, index) => [foldName(isObject(entry) ? entry["id"] : entry), index]));
+  const first = new Map<string, number>();
+  return models.flatMap((entry, index): Problem[] => {
+    const aliases = isObject(entry) && Array.isArray(entry["aliases"]) ? (entry["aliases"] as unknown[]) : [];
+    return aliases.flatMap((alias, at): Problem[] => {
+      const folded = foldName(alias);
+      if (folded === null) return [];
+      const path = ["models", index, "aliases", at];
+      const other = ids.get(folded);
+      if (other !== undefined && other !== index)
+        return [{ path, message: `${String(alias)} is the id of the model at index ${other}` }];
+      const earlier = first.get(folded);
+      if (earlier === undefined) first.set(folded, index);
+      return earlier === undefined
+        ? []
+        : [{ path, message: `${String(alias)} is already a name of the model at index ${earlier}` }];
+    });
+  });
+}
+
+/** As names are looked up: `x:latest`, `x.gguf` and `X` are one. */
+function foldName(name: unknown): string | null {
+  return typeof name === "string" ? normaliseName(name).toLowerCase() : null;
+}
+
+function presetProblems(entry: unknown, index: number, presetAllow: PresetAllow): Problem[] {
+  if (!isObject(entry) || !isObject(entry["preset"])) return [];
+  return Object.entries(entry["preset"]).flatMap(([key, value]): Problem[] => {
+    const path = ["models", index, "preset", key];
+    // The schema's own check says why such a key is none.
+    if (!isPresetKey.test(key)) return [];
+    const problem = presetKeyProblem(key, presetAllow);
+    if (problem !== null) return [{ path, message: problem, atKey: true }];
+    if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return [];
+    const message = presetValueProblem(key, value);
+    return message === null ? [] : [{ path, message }];
+  });
+}
+
+function workerProblems(value: unknown): Problem[] {
+  const rpc = isObject(value) ? value["rpc"] : undefined;
+  const workers = isObject(rpc) && Array.isArray(rpc["workers"]) ? (rpc["workers"] as unknown[]) : [];
+  const allowsPublic = isObject(rpc) && rpc["allowPublicWorkers"] === true;
+  return workers.flatMap((worker, index): Problem[] => {
+    if (typeof worker !== "string") return [];
+    const path = ["rpc", "workers", index];
+    const problem = workerProblem(worker);
+    if (problem !== null) return [{ path, message: problem }];
+    if (allowsPublic || !isPublicLiteral(worker)) return [];
+    return [
+      {
+        path,
+        message: `${worker} is a public address, and the protocol has neither password nor encryption; allowPublicWorkers: true permits it`,
+      },
+    ];
+  });
+}
+
+/** Both become names of files. */
+function speechProblems(value: unknown): Problem[] {
+  const speech = isObject(value) && isObject(value["speech"]) ? value["speech"] : {};
+  const model = isObject(speech["transcription"]) ? speech["transcription"]["model"] : undefined;
+  const voice = isObject(speech["synthesis"]) ? speech["synthesis"]["voice"] : undefined;
+  const { transcription, synthesis } = speechSchema.properties;
+  const fits = ({ pattern }: { readonly pattern: string }, text: string): boolean =>
+    new RegExp(pattern, "u").test(text);
+  const problems: Problem[] = [];
+  if (typeof model === "string" && fits(transcription.properties.model, model) && modelFileName(model) === null)
+    problems.push({
+      path: ["speech", "transcription", "model"],
+      message: `${JSON.stringify(model)} is no transcription model: ggml-NAME.bin`,
+    });
+  if (typeof voice === "string" && fits(synthesis.properties.voice, voice) && !isVoiceId(voice))
+    problems.push({ path: ["speech", "synthesis", "voice"], message: `${JSON.stringify(voice)} is no voice's id` });
+  return problems;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,45 @@
+// How far a model's process has come with computing: what it says of its slots, and how long its main thread has run. Seen:
+// while one of its RPC workers hangs, it still answers for its health and its slots, and nothing of this moves.
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Agent } from "undici";
+import { readAtMost } from "../../core/read-at-most.ts";
+import type { Instance } from "./instances.ts";
+
+const answerMs = 5_000;
+/** Slots may hold whole prompts. */
+const maxSlotsBytes = 16 << 20;
+
+/**
+ * A text that is another one with every step; null: that cannot be known. The slots alone are too coarse: a prompt moves them
+ * once per batch of 2048 tokens, the thread with every message to a worker.
+ */
+export async function readProgress(agent: Agent, instance: Instance): Promise<string | null> {
+  const [slots, ran] = await Promise.all([readSlots(agent, instance), readRunTime(instance.pid)]);
+  return slots === null && ran === null ? null : `${slots} ${ran}`;
+}
+
+async function readSlots(agent: Agent, { origin, key }: Instance): Promise<string | null> {
+  try {
+    const { statusCode, body } = await agent.request({
+      origin,
+      path: "/slots",
+      method: "GET",
+      headers: { authorization: `Bearer ${key}` },
+      reset: true,
+      signal: AbortSignal.timeout(answerMs),
+    });
+    const text = await readAtMost(body, maxSlotsBytes, () => new Error("too long"));
+    return statusCode === 200 ? createHash("sha1").update(text).digest("base64") : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Linux: time on a processor, time in the line for one, and turns; the main thread is the one that computes. */
+async function readRunTime(pid: number | null): Promise<string | null> {
+  if (pid === null) return null;
+  const line = await readFile(`/proc/${pid}/task/${pid}/schedstat`, "utf8").catch(() => "0");
+  // A kernel that does not count says 0 of everybody.
+  return line.startsWith("0") ? null : line.trim();
+}

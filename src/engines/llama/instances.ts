@@ -1,0 +1,207 @@
+// The router's loaded models as upstreams: where each one listens, and who is using it.
+// A model's process ends when its standard input closes, so the router's crash would take every answer in flight along:
+// while an answer runs we hold that pipe open too (Linux), and let go when the last one is through.
+import { close, constants, open } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { systemCode } from "../../core/errors.ts";
+import type { RouterModel } from "../../plan/observed.ts";
+import { registeredCtxSize } from "../../plan/wanted-preset.ts";
+import { endpointsOf } from "../../plan/workers.ts";
+
+export interface Instance {
+  readonly id: string;
+  /** `http://127.0.0.1:PORT` */
+  readonly origin: string;
+  /** Bearer key of this router and its models. */
+  readonly key: string;
+  /** The context size that its process was started with, in tokens; null: none was given. */
+  readonly ctxSize: number | null;
+  /** The context that the process says it has; null where it does not. */
+  readonly nCtx: number | null;
+  /** Of its process, where it is known (Linux). */
+  readonly pid: number | null;
+  /** The RPC workers that it computes with; a hang of one of them is its own. */
+  readonly workers: readonly string[];
+  /** Counts an answer in flight; call the result when it is through. */
+  retain(): () => void;
+}
+
+interface Entry {
+  readonly instance: Instance;
+  readonly routerPid: number;
+  users: number;
+  /** No longer on the router's list: nobody new may use it. */
+  detached: boolean;
+  /** The held end of its standard input. */
+  pipe: number | null;
+}
+
+export interface Instances {
+  /** Brings the table up to date with the router's list. */
+  update(routerPid: number, key: string, models: readonly RouterModel[]): Promise<void>;
+  /** The router is gone: those in use live on until their answers are through. */
+  detachAll(): void;
+  get(id: string): Instance | null;
+  /** Answers in flight on instances that outlived their router. */
+  detachedUsers(): number;
+  /** Processes that answers are in flight on. */
+  usedPids(): ReadonlySet<number>;
+}
+
+const openFile = promisify(open);
+const closeFile = promisify(close);
+
+export function createInstances(warn: (message: string, fields: object) => void): Instances {
+  const current = new Map<string, Entry>();
+  const detached = new Set<Entry>();
+  /** Counts routers gone. */
+  let epoch = 0;
+
+  function create(model: RouterModel, port: string, key: string, routerPid: number, input: Input | null): Entry {
+    const entry: Entry = {
+      routerPid,
+      users: 0,
+      detached: false,
+      pipe: input?.pipe ?? null,
+      instance: {
+        id: model.id,
+        origin: originOf(port),
+        key,
+        ctxSize: registeredCtxSize(model),
+        nCtx: model.nCtx,
+        pid: input?.pid ?? null,
+        workers: endpointsOf(model),
+        retain: () => {
+          entry.users++;
+          let open = true;
+          return () => {
+            if (!open) return;
+            open = false;
+            entry.users--;
+            if (entry.detached && entry.users === 0) letGo(entry);
+          };
+        },
+      },
+    };
+    return entry;
+  }
+
+  function letGo(entry: Entry): void {
+    detached.delete(entry);
+    if (entry.pipe === null) return;
+    const pipe = entry.pipe;
+    entry.pipe = null;
+    closeInput(pipe);
+  }
+
+  function closeInput(pipe: number): void {
+    closeFile(pipe).catch((error: unknown) => warn("a model's input could not be closed", { error: String(error) }));
+  }
+
+  function detach(id: string, entry: Entry): void {
+    current.delete(id);
+    entry.detached = true;
+    if (entry.users === 0) letGo(entry);
+    else detached.add(entry);
+  }
+
+  return {
+    update: async (routerPid, key, models) => {
+      const loaded = new Map<string, { readonly model: RouterModel; readonly port: string }>();
+      for (const model of models) {
+        const port = portOf(model);
+        // A sleeping one wakes at the next request.
+        if ((model.value === "loaded" || model.value === "sleeping") && port !== null)
+          loaded.set(model.id, { model, port });
+      }
+      for (const [id, entry] of current) {
+        const port = loaded.get(id)?.port;
+        if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`))
+          detach(id, entry);
+      }
+      const added = [...loaded].filter(([id]) => !current.has(id));
+      if (added.length === 0) return;
+      const asked = epoch;
+      const inputs = await openInputs(
+        routerPid,
+        added.map(([, { port }]) => port),
+      );
+      if (epoch !== asked) {
+        // The router went meanwhile: what is entered now would never be taken out.
+        for (const { pipe } of inputs.values()) closeInput(pipe);
+        return;
+      }
+      for (const [id, { model, port }] of added) {
+        const input = inputs.get(port) ?? null;
+        const double = current.get(id);
+        // Two looks at once enter the same process once: whoever compares instances must not see two of it.
+        if (double?.routerPid === routerPid && double.instance.origin === originOf(port)) {
+          if (input) closeInput(input.pipe);
+          continue;
+        }
+        if (double) detach(id, double);
+        current.set(id, create(model, port, key, routerPid, input));
+      }
+    },
+    detachAll: () => {
+      epoch++;
+      for (const [id, entry] of current) detach(id, entry);
+    },
+    get: (id) => current.get(id)?.instance ?? null,
+    usedPids: () =>
+      new Set(
+        [...current.values(), ...detached].flatMap(({ users, instance: { pid } }) =>
+          users > 0 && pid !== null ? [pid] : [],
+        ),
+      ),
+    detachedUsers: () => [...detached].reduce((sum, entry) => sum + entry.users, 0),
+  };
+}
+
+function originOf(port: string): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+function portOf(model: RouterModel): string | null {
+  const at = model.args.indexOf("--port");
+  const port = at < 0 ? undefined : model.args[at + 1];
+  return port !== undefined && port !== "0" ? port : null;
+}
+
+interface Input {
+  readonly pid: number;
+  readonly pipe: number;
+}
+
+/** Write ends of the standard inputs of the router's children, by the port in their arguments. */
+async function openInputs(routerPid: number, ports: readonly string[]): Promise<Map<string, Input>> {
+  const inputs = new Map<string, Input>();
+  if (process.platform !== "linux") return inputs;
+  for (const pid of await childrenOf(routerPid)) {
+    try {
+      const args = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
+      const port = args[args.indexOf("--port") + 1] ?? "";
+      if (!ports.includes(port)) continue;
+      const pipe = await openFile(`/proc/${pid}/fd/0`, constants.O_WRONLY | constants.O_NONBLOCK);
+      inputs.set(port, { pid: Number(pid), pipe });
+    } catch (error) {
+      // It ended meanwhile, or its input is no pipe: then there is nothing to hold.
+      if (systemCode(error) === undefined) throw error;
+    }
+  }
+  return inputs;
+}
+
+async function childrenOf(pid: number): Promise<string[]> {
+  try {
+    const threads = await readdir(`/proc/${pid}/task`);
+    const lists = await Promise.all(
+      threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "utf8").catch(() => "")),
+    );
+    return lists.flatMap((list) => list.split(" ")).filter((child) => child !== "");
+  } catch (error) {
+    if (["ENOENT", "ESRCH"].includes(systemCode(error) ?? "")) return [];
+    throw error;
+  }
+}

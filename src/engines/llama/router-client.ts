@@ -1,0 +1,144 @@
+// The router's management routes as functions. Decides nothing.
+import { Pool } from "undici";
+import { GatewayError } from "../../core/errors.ts";
+import type { RouterModel } from "../../plan/observed.ts";
+
+export interface RouterClient {
+  readonly origin: string;
+  healthy(): Promise<boolean>;
+  models(): Promise<readonly RouterModel[]>;
+  /** Has it read its preset and cache again. Errors: `preset_foreign` with the router's words, `router_unavailable`. */
+  reload(timeoutMs: number): Promise<void>;
+  load(id: string): Promise<void>;
+  unload(id: string): Promise<void>;
+  /** Calls back at every event until the signal aborts or the router ends. */
+  watch(onEvent: (event: RouterEvent) => void, signal: AbortSignal): Promise<void>;
+  /** Makes it notice that a watcher has left, which it does only when it has an event to tell, or once a second. */
+  wake(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface RouterEvent {
+  readonly model: string;
+  readonly event: string;
+  readonly data?: unknown;
+}
+
+const answerMs = 5_000;
+/** Its list comes in milliseconds, also while it loads and unloads; the loop waits for it. */
+const listMs = 2_000;
+const wakeMs = 250;
+
+interface ListedModel {
+  readonly id: string;
+  readonly status?: { readonly value?: string; readonly args?: readonly string[]; readonly failed?: boolean };
+  readonly meta?: { readonly n_ctx?: number };
+}
+
+export function createRouterClient(origin: string, key: string): RouterClient {
+  // The router closes its connections after many answers: one connection per call cannot meet a dead one.
+  const pool = new Pool(origin, {
+    connections: 8,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: 2_000 },
+  });
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+
+  async function call(
+    method: "GET" | "POST",
+    path: string,
+    body: object | undefined,
+    timeoutMs: number,
+  ): Promise<{ status: number; text: string }> {
+    try {
+      const answer = await pool.request({
+        method,
+        path,
+        headers,
+        body: body === undefined ? null : JSON.stringify(body),
+        reset: true,
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      return { status: answer.statusCode, text: await answer.body.text() };
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      throw new GatewayError(
+        "router_unavailable",
+        `the router does not answer ${method} ${path.split("?")[0] ?? ""}: ${message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  async function management(path: string, id: string, done: string): Promise<void> {
+    const { status, text } = await call("POST", path, { model: id }, answerMs);
+    // Already there counts as there.
+    if (status === 200 || (status === 400 && text.includes(done))) return;
+    throw new GatewayError("router_unavailable", `the router answered ${path} with ${status}: ${messageOf(text)}`);
+  }
+
+  return {
+    origin,
+    healthy: async () => {
+      try {
+        return (await call("GET", "/health", undefined, 2_000)).status === 200;
+      } catch {
+        return false;
+      }
+    },
+    models: async () => {
+      const { status, text } = await call("GET", "/models", undefined, listMs);
+      if (status !== 200) throw new GatewayError("router_unavailable", `the router answered /models with ${status}`);
+      return (JSON.parse(text) as { data: readonly ListedModel[] }).data.map(toRouterModel);
+    },
+    reload: async (timeoutMs) => {
+      const { status, text } = await call("GET", "/models?reload=1", undefined, timeoutMs);
+      if (status === 200) return;
+      throw new GatewayError(
+        status === 500 ? "preset_foreign" : "router_unavailable",
+        `the router refused to reload: ${messageOf(text)}`,
+      );
+    },
+    load: (id) => management("/models/load", id, "already running"),
+    unload: (id) => management("/models/unload", id, "not running"),
+    watch: async (onEvent, signal) => {
+      const answer = await pool.request({ method: "GET", path: "/models/sse", headers, signal, reset: true });
+      answer.body.setEncoding("utf8");
+      if (answer.statusCode !== 200) {
+        await answer.body.dump();
+        throw new GatewayError("not_supported", `the router answered /models/sse with ${answer.statusCode}`);
+      }
+      let rest = "";
+      for await (const chunk of answer.body) {
+        const lines = (rest + String(chunk)).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) if (line.startsWith("data:")) onEvent(JSON.parse(line.slice(5)) as RouterEvent);
+      }
+    },
+    wake: async () => {
+      // Of the questions that change nothing the only one that makes an event. What it answers does not matter.
+      await call("GET", "/models?reload=1", undefined, wakeMs).catch(() => undefined);
+    },
+    close: () => pool.destroy(),
+  };
+}
+
+function toRouterModel({ id, status, meta }: ListedModel): RouterModel {
+  return {
+    id,
+    value: status?.value ?? "unloaded",
+    failed: status?.failed ?? false,
+    args: status?.args ?? [],
+    nCtx: meta?.n_ctx ?? null,
+  };
+}
+
+function messageOf(text: string): string {
+  try {
+    return (JSON.parse(text) as { error?: { message?: string } }).error?.message ?? text;
+  } catch {
+    return text.slice(0, 300);
+  }
+}

@@ -1,0 +1,142 @@
+// One child process in a process group of its own: started, its output kept in part, ended for certain.
+// Knows nothing of what the process does.
+import { type ChildProcess, spawn } from "node:child_process";
+import { GatewayError, systemCode } from "../../core/errors.ts";
+import { steadyNow } from "../../core/steady.ts";
+import { killGroup, noteGroup } from "./living.ts";
+
+export interface ProcessExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface ManagedProcess {
+  readonly pid: number;
+  readonly startedAt: number;
+  /** Resolves once, when the process has ended. */
+  readonly exited: Promise<ProcessExit>;
+  hasExited(): boolean;
+  /** The last lines of its output, at most {@link tailBytes}. */
+  lastWords(): string;
+  /** TERM to the process, after the grace KILL to its group; resolves when it has ended. */
+  stop(graceMs: number): Promise<ProcessExit>;
+  /** KILL to the process alone, at once: its children may be at work, and find out by themselves. */
+  kill(): Promise<ProcessExit>;
+}
+
+/** A router whose child cannot be started wrote 2.5 GB of log in six minutes: only the tail is kept. */
+const tailBytes = 4096;
+
+/** How long to wait for what an ended process wrote last. */
+const lastOutputMs = 200;
+
+/** How long a process number is surely not given away again. */
+const groupIsOursMs = 10_000;
+
+export async function startProcess(options: {
+  readonly path: string;
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly workingDir: string;
+  readonly onOutput?: (text: string) => void;
+}): Promise<ManagedProcess> {
+  const child = spawn(options.path, options.args, {
+    cwd: options.workingDir,
+    env: options.environment,
+    // A group of its own, so that a Ctrl-C in the terminal reaches the gateway alone, and the group can be ended whole.
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const exited = exitOf(child);
+  await started(child, options.path);
+  const pid = child.pid as number;
+  let tail = "";
+  let endedAt: number | null = null;
+  let stopping: Promise<ProcessExit> | null = null;
+  const isGone = noteGroup(pid);
+  void exited.then(() => {
+    endedAt = steadyNow();
+    isGone();
+  });
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8");
+    stream?.on("data", (text: string) => {
+      tail = (tail + text).slice(-tailBytes);
+      options.onOutput?.(text);
+    });
+  }
+
+  async function end(graceMs: number): Promise<ProcessExit> {
+    // Long after its end the number of its group may be somebody else's.
+    if (endedAt !== null && steadyNow() - endedAt > groupIsOursMs) return exited;
+    if (endedAt === null) signalTo(pid, "SIGTERM");
+    const timer = setTimeout(() => killGroup(pid), graceMs);
+    const exit = await exited;
+    clearTimeout(timer);
+    // What the leader left behind in its group goes too.
+    killGroup(pid);
+    return exit;
+  }
+
+  return {
+    pid,
+    startedAt: steadyNow(),
+    exited,
+    hasExited: () => endedAt !== null,
+    lastWords: () => tail.trim().split("\n").slice(-12).join("\n"),
+    // Once: llama-server takes a second TERM for impatience and drops everything.
+    stop: (graceMs) => (stopping ??= end(graceMs)),
+    kill: () => {
+      if (endedAt === null) signalTo(pid, "SIGKILL");
+      return exited;
+    },
+  };
+}
+
+/**
+ * The end of the process itself, with its last output. Not of everything that inherited its output: a child that
+ * outlives it keeps the pipes open, and the crash would go unnoticed.
+ */
+function exitOf(child: ChildProcess): Promise<ProcessExit> {
+  return new Promise((resolve) => {
+    child.once("exit", (code, signal) => {
+      const late = setTimeout(() => resolve({ code, signal }), lastOutputMs);
+      child.once("close", () => {
+        clearTimeout(late);
+        resolve({ code, signal });
+      });
+    });
+  });
+}
+
+function started(child: ChildProcess, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", (error) => {
+      const code = systemCode(error);
+      // Of these the machine is to blame and not the file: they pass.
+      const passing = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY"].includes(code ?? "");
+      reject(
+        new GatewayError(
+          passing ? "engine_failed" : "engine_missing",
+          `${path} cannot be started (${code ?? error.message})`,
+          { cause: error },
+        ),
+      );
+    });
+  });
+}
+
+function signalTo(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    // Gone, or on macOS a zombie.
+    if (!["ESRCH", "EPERM"].includes(systemCode(error) ?? "")) throw error;
+  }
+}
+
+/** How a process ended, in words. */
+export function exitText({ code, signal }: ProcessExit): string {
+  return signal === null ? `it exited with code ${code ?? "unknown"}` : `it was ended by ${signal}`;
+}

@@ -1,0 +1,166 @@
+// One process of a speech engine that serves HTTP on a loopback port of ours: started, watched, ended.
+// Knows no engine: what to start and how it shows that it is ready comes in. Decides nothing.
+import { setTimeout as delay } from "node:timers/promises";
+import { errorLine } from "../../core/error-line.ts";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { engineEnvironment } from "./engine-environment.ts";
+import { freePort } from "./free-port.ts";
+import { markerName, markerValue } from "./leftovers.ts";
+import { exitText, type ManagedProcess, startProcess } from "./managed-process.ts";
+
+/** What is started, and how. */
+export interface ServerCommand {
+  /** Absolute. */
+  readonly path: string;
+  args(port: number): readonly string[];
+  readonly workingDir: string;
+  /** Beside what every engine gets. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Whether the server at `http://127.0.0.1:PORT` can be used; an error: it does not answer. Probed as long as it runs. */
+  isReady(origin: string, signal: AbortSignal): Promise<boolean>;
+}
+
+export interface ServerOptions {
+  readonly stateDir: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly startTimeoutMs: number;
+  readonly stopGraceMs: number;
+  /** ms without an answer after which a ready one counts as hanging and is ended. */
+  readonly silenceLimitMs: number;
+  readonly now: () => number;
+  readonly onOutput: (text: string) => void;
+  /** It answers, or does not answer any more. */
+  readonly onChange: () => void;
+  readonly warn: (message: string, fields: object) => void;
+}
+
+export interface ServerProcess {
+  readonly pid: number;
+  /** `http://127.0.0.1:PORT` */
+  readonly origin: string;
+  /** Resolves when it has ended, with the reason in one line; null: it was stopped. */
+  readonly ended: Promise<string | null>;
+  /** Since when (ms) it has not answered; null while it does. */
+  silentSince(): number | null;
+  /** TERM, and KILL after the grace. */
+  stop(graceMs?: number): Promise<void>;
+  /** KILL to one that hangs, with the reason of its end. */
+  kill(why: string): Promise<void>;
+  /** After a connection broke off: resolves when the end of the process is noticed, or it goes on. */
+  settle(): Promise<void>;
+}
+
+const probeAgainMs = 20;
+const shortestPingMs = 100;
+/** A connection breaks off a moment before the end of the process is noticed. */
+const settleMs = 500;
+
+/**
+ * Resolves when it is ready. `what`, in messages: `the speech engine`. Throws `engine_missing`, `engine_failed` with the line
+ * that says why, `shutting_down`.
+ */
+export async function startServer(
+  what: string,
+  command: ServerCommand,
+  options: ServerOptions,
+  signal: AbortSignal,
+): Promise<ServerProcess> {
+  const { stopGraceMs } = options;
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  const process = await startProcess({
+    path: command.path,
+    args: command.args(port),
+    environment: engineEnvironment(options.environment, {
+      ...command.environment,
+      [markerName]: markerValue(options.stateDir),
+    }),
+    workingDir: command.workingDir,
+    onOutput: options.onOutput,
+  });
+  try {
+    await untilReady(what, process, origin, command, options, signal);
+  } catch (error) {
+    await process.stop(stopGraceMs);
+    options.warn(`${what} did not start`, { output: process.lastWords() });
+    throw error;
+  }
+  let silentSince: number | null = null;
+  let isStopped = false;
+  let reason: string | null = null;
+
+  const kill = async (why: string): Promise<void> => {
+    reason ??= why;
+    await process.stop(0);
+  };
+  const ended = process.exited.then((exit) => {
+    if (isStopped) return null;
+    options.warn(`${what} ended`, { exit: exitText(exit), output: process.lastWords() });
+    return reason ?? `${exitText(exit)}: ${errorLine(process.lastWords())}`;
+  });
+
+  /** One that hangs takes connections and answers none. */
+  async function ping(timeoutMs: number): Promise<void> {
+    const askedAt = options.now();
+    const answers = await command.isReady(origin, AbortSignal.timeout(timeoutMs)).then(
+      () => true,
+      () => false,
+    );
+    if (process.hasExited()) return;
+    const wasSilent = silentSince !== null;
+    silentSince = answers ? null : (silentSince ?? askedAt);
+    if (wasSilent === answers) options.onChange();
+    if (silentSince !== null && options.now() - silentSince >= options.silenceLimitMs)
+      await kill(`it did not answer for ${Math.round(options.silenceLimitMs / 1000)} s and was ended`);
+  }
+
+  const pingMs = Math.max(shortestPingMs, options.silenceLimitMs / 4);
+  const timer = setInterval(() => void ping(pingMs), pingMs);
+  timer.unref();
+  void process.exited.then(() => clearInterval(timer));
+  return {
+    pid: process.pid,
+    origin,
+    ended,
+    silentSince: () => silentSince,
+    stop: async (graceMs = stopGraceMs) => {
+      isStopped = true;
+      await process.stop(graceMs);
+    },
+    kill,
+    settle: async () => {
+      await Promise.race([ended, delay(settleMs, undefined, { ref: false })]);
+    },
+  };
+}
+
+/** Whether the process ended instead of refusing: for the next request another one is started. */
+export function hasEnded(error: unknown): boolean {
+  const { code, cause } = toGatewayError(error);
+  return code === "engine_failed" || (code === "upstream_failed" && cause !== undefined);
+}
+
+async function untilReady(
+  what: string,
+  process: ManagedProcess,
+  origin: string,
+  command: ServerCommand,
+  options: ServerOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = options.now() + options.startTimeoutMs;
+  for (;;) {
+    const ready = await command.isReady(origin, signal).catch(() => false);
+    // What answers on the port of a process that has ended is another program. Its exit code tells nothing: whisper-server
+    // ends with 0 where ffmpeg is missing.
+    if (process.hasExited())
+      throw new GatewayError("engine_failed", `${what} ended while starting: ${errorLine(process.lastWords())}`);
+    if (signal.aborted) throw new GatewayError("shutting_down", `stopped while ${what} was starting`);
+    if (ready) return;
+    if (options.now() > deadline) {
+      const line = errorLine(process.lastWords());
+      throw new GatewayError("engine_failed", `${what} was not ready within ${options.startTimeoutMs} ms: ${line}`);
+    }
+    await Promise.race([process.exited, delay(probeAgainMs)]);
+  }
+}

@@ -1,0 +1,88 @@
+// A process of its own that speaks Piper voices with sherpa-onnx, behind the HTTP interface of Piper's own server.
+// Never imported by the gateway: sherpa-onnx ends its whole process over a voice that it does not like.
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createRequire } from "node:module";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { readAtMost } from "../../core/read-at-most.ts";
+import { isRecord } from "../../speech/voices.ts";
+import { normalizedSamples, type Pcm, wavFile } from "../../speech/wav.ts";
+import { basePathVariable, type SherpaServerSettings } from "./sherpa.ts";
+
+interface Speech {
+  readonly sampleRate: number;
+  readonly numSpeakers: number;
+  generateAsync(wanted: {
+    readonly text: string;
+    readonly sid: number;
+    readonly speed: number;
+    /** Memory that sherpa-onnx owns would be unsafe in Electron, and is no faster here. */
+    readonly enableExternalBuffer: boolean;
+    /** For each sentence; 0 stops. */
+    readonly onProgress: (part: { readonly samples: Float32Array }) => number;
+  }): Promise<unknown>;
+}
+
+interface SherpaPackage {
+  readonly OfflineTts: new (config: object) => Speech;
+}
+
+const bodyLimit = 64 * 1024;
+
+const settings = JSON.parse(process.argv[2] ?? "") as SherpaServerSettings;
+const basePath = process.env[basePathVariable] ?? "";
+const speech = load(settings);
+
+createServer((request, response) => void answer(request, response)).listen(settings.port, "127.0.0.1");
+
+function load({ packageDir, model, tokens, dataDir, noiseScale, noiseW, lengthScale, threads }: SherpaServerSettings) {
+  const { OfflineTts } = createRequire(`${packageDir}/`)("sherpa-onnx-node") as SherpaPackage;
+  const vits = { model, tokens, dataDir, noiseScale, noiseScaleW: noiseW, lengthScale };
+  return new OfflineTts({ model: { vits, numThreads: threads, provider: "cpu", debug: false }, maxNumSentences: 1 });
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const route = `${request.method} ${request.url}`;
+  if (route === `GET ${basePath}/info`) {
+    const voice = { name: settings.voice, language: settings.language, num_speakers: speech.numSpeakers };
+    return send(response, 200, "application/json", JSON.stringify({ voice }));
+  }
+  if (route !== `POST ${basePath}/synthesize`) return send(response, 404, "text/plain", "no such route");
+  try {
+    send(response, 200, "audio/wav", await synthesize(await readAtMost(request, bodyLimit, tooLarge)));
+  } catch (error) {
+    const { status, message } = toGatewayError(error);
+    send(response, status, "text/plain", message);
+  }
+}
+
+async function synthesize(body: Buffer): Promise<Uint8Array> {
+  const wanted: unknown = JSON.parse(body.toString("utf8"));
+  const { text, speaker_id: speaker = 0, length_scale: lengthScale = 1 } = isRecord(wanted) ? wanted : {};
+  if (typeof text !== "string" || typeof speaker !== "number" || typeof lengthScale !== "number" || lengthScale <= 0)
+    throw new GatewayError("invalid_request", "text, speaker_id and length_scale are text, number and number");
+  const parts: Pcm[] = [];
+  await speech.generateAsync({
+    text,
+    sid: Math.min(Math.max(0, speaker), speech.numSpeakers - 1),
+    speed: 1 / lengthScale,
+    enableExternalBuffer: false,
+    onProgress: ({ samples }) => {
+      // As loud as Piper makes each sentence.
+      parts.push({ sampleRate: speech.sampleRate, channels: 1, samples: normalizedSamples(samples) });
+      return 1;
+    },
+  });
+  if (parts.every(({ samples }) => samples.length === 0))
+    throw new GatewayError("invalid_request", "the text has no sounds");
+  return wavFile(parts);
+}
+
+function tooLarge(): GatewayError {
+  return new GatewayError("body_too_large", `more than ${bodyLimit} bytes`);
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string | Uint8Array): void {
+  const bytes = Buffer.from(body);
+  response.writeHead(status, { "content-type": type, "content-length": bytes.length, connection: "close" });
+  response.end(bytes);
+}

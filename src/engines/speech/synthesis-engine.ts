@@ -1,0 +1,89 @@
+// Text to speech: which engine there is, Piper or the embedded one, and the voices that it may be started with.
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { cachedVoices } from "../../cache/download/speech-files.ts";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { locateSherpa, type SherpaInstallation } from "../install/sherpa.ts";
+import { startOrMend } from "../process/repair-start.ts";
+import { createPiperSearch, type PiperInstallation, piperCommand } from "./piper.ts";
+import { discardPrepared, prepareVoice, sherpaCommand } from "./sherpa.ts";
+import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
+import { startVoice, type VoiceOptions, type VoiceRun } from "./voice-process.ts";
+
+/** `piper`: a Python package of the person's own; `embedded`: sherpa-onnx; `auto`: the first of them that is there. */
+export type SpeechEngineChoice = "auto" | "piper" | "embedded";
+
+const queueDepth = 31;
+
+type Speaker =
+  | { readonly kind: "piper"; readonly piper: PiperInstallation }
+  | { readonly kind: "embedded"; readonly sherpa: SherpaInstallation };
+
+export function createSynthesisEngine(
+  options: VoiceOptions &
+    Omit<SpeechEngineOptions, "what" | "queueDepth"> & {
+      readonly engine: SpeechEngineChoice;
+      /** A Python or a `piper` command that a setting names. */
+      readonly explicit: string | undefined;
+      readonly enginesDir: string;
+      /** What installs the embedded engine. */
+      readonly installCommand: string;
+      readonly voicesDir: string;
+      /** For the embedded engine's own form of a voice. */
+      readonly copiesDir: string;
+    },
+): SpeechEngine<VoiceRun> {
+  const { engine: choice, explicit, enginesDir, voicesDir, copiesDir } = options;
+  const byCommand = `run \`${options.installCommand}\``;
+  const findPiper = createPiperSearch(options);
+  const mayEmbed = choice === "embedded" || (choice === "auto" && explicit === undefined);
+
+  async function find(): Promise<Speaker> {
+    const sherpa = await locateSherpa(enginesDir);
+    if (choice === "embedded") {
+      if (sherpa) return { kind: "embedded", sherpa };
+      throw new GatewayError("engine_missing", `the embedded speech engine is not installed: ${byCommand}`);
+    }
+    try {
+      return { kind: "piper", piper: await findPiper() };
+    } catch (error) {
+      if (sherpa && mayEmbed) return { kind: "embedded", sherpa };
+      if (choice === "piper") throw error;
+      const instead = explicit === undefined ? byCommand : `leave out --piper${sherpa ? "" : ` and ${byCommand}`}`;
+      throw new GatewayError("engine_missing", `${toGatewayError(error).message}, or ${instead}`);
+    }
+  }
+
+  async function startEmbedded(sherpa: SherpaInstallation, voice: string, signal: AbortSignal): Promise<VoiceRun> {
+    const copy = await prepareVoice(voice, join(voicesDir, `${voice}.onnx`), copiesDir);
+    const threads = Math.max(1, Math.min(4, availableParallelism() - 1));
+    try {
+      return await startVoice(sherpaCommand(sherpa, copy, threads), options, signal);
+    } catch (error) {
+      // The copy itself may be damaged: the next try makes another.
+      if (toGatewayError(error).code === "engine_failed") await discardPrepared(copy);
+      throw error;
+    }
+  }
+
+  async function launch(voice: string, signal: AbortSignal): Promise<VoiceRun> {
+    const model = join(voicesDir, `${voice}.onnx`);
+    return startOrMend({ what: voice, links: [model, `${model}.json`], signal, warn: options.warn }, async () => {
+      const found = await find();
+      return found.kind === "embedded"
+        ? startEmbedded(found.sherpa, voice, signal)
+        : startVoice(piperCommand(found.piper, { model, voicesDir }), options, signal);
+    });
+  }
+
+  return createSpeechEngine(
+    {
+      // A look starts no Python where the embedded engine is there.
+      find: async () => (mayEmbed && (await locateSherpa(enginesDir)) ? undefined : find()),
+      has: async (voice) => (await cachedVoices(voicesDir)).includes(voice),
+      launch,
+      overlaps: true,
+    },
+    { ...options, what: "texts to speak", queueDepth },
+  );
+}

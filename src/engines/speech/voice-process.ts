@@ -1,0 +1,60 @@
+// A process that speaks with one voice, behind the HTTP interface of Piper's server. Cuts no text.
+
+import type { Pcm } from "../../speech/wav.ts";
+import type { EngineRun } from "../process/engine-slot.ts";
+import { hasEnded, type ServerCommand, type ServerOptions, startServer } from "../process/server-process.ts";
+import { detectPiper, type PieceRequest, speakPiece } from "./piper-http.ts";
+
+/** What is started, and how. */
+export interface VoiceCommand extends Omit<ServerCommand, "isReady"> {
+  /** Below which it answers, for those who know it: `/SECRET`; empty for one that answers everybody. */
+  readonly basePath: string;
+}
+
+export interface VoiceRun extends EngineRun {
+  /** Throws `invalid_request` for what this engine cannot do, `upstream_failed`, with a cause where it broke off. */
+  speak(piece: PieceRequest): Promise<Pcm>;
+}
+
+export interface VoiceOptions extends ServerOptions {
+  /** Default 500. Piper gives no memory back, 3.5 GB were seen; these are about half an hour of sound. */
+  readonly piecesPerProcess?: number;
+  /** Default 120 s. sherpa-onnx was seen to lose a piece and to answer every probe as before. */
+  readonly pieceTimeoutMs?: number;
+}
+
+/** Throws as {@link startServer}. */
+export async function startVoice(
+  { basePath, ...command }: VoiceCommand,
+  options: VoiceOptions,
+  signal: AbortSignal,
+): Promise<VoiceRun> {
+  const { piecesPerProcess = 500, pieceTimeoutMs = 120_000 } = options;
+  const isReady: ServerCommand["isReady"] = async (origin, limit) => {
+    await detectPiper(origin + basePath, limit);
+    return true;
+  };
+  const process = await startServer("the speech engine", { ...command, isReady }, options, signal);
+  const origin = process.origin + basePath;
+  const generation = await detectPiper(origin, signal).catch(async (error: unknown) => {
+    await process.stop(0);
+    throw error;
+  });
+  let pieces = 0;
+  return {
+    process,
+    isWorn: () => pieces >= piecesPerProcess,
+    speak: async (piece) => {
+      pieces++;
+      const limit = AbortSignal.timeout(pieceTimeoutMs);
+      try {
+        return await speakPiece({ origin, generation }, piece, limit);
+      } catch (error) {
+        if (limit.aborted)
+          await process.kill(`it did not speak a piece of text within ${pieceTimeoutMs / 1000} s and was ended`);
+        else if (hasEnded(error)) await process.settle();
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,148 @@
+// What is said to a whisper-server and what it answers: its command line, an upload, questions about itself.
+// Starts nothing and keeps nothing.
+import { basename } from "node:path";
+import { Readable } from "node:stream";
+import { request } from "undici";
+import { GatewayError, systemCode } from "../../core/errors.ts";
+import { readAtMost } from "../../core/read-at-most.ts";
+import { isEnglishOnly } from "../../speech/transcription-models.ts";
+
+const transcriptionPath = "/v1/audio/transcriptions";
+const healthMs = 2_000;
+/** Text alone: hours of speech with all their words and times are a few megabytes. */
+const answerLimit = 64 * 1024 * 1024;
+
+export interface Upload {
+  /** As the client sent it: `multipart/form-data; boundary=…`. */
+  readonly contentType: string;
+  /** Bytes; null where the client did not say. */
+  readonly contentLength: number | null;
+  /** Not read faster than the engine takes it. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+export interface EngineAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Buffer;
+}
+
+/**
+ * `prefix`: a path below which alone it answers. It asks for no key, lets every web page ask, and takes another model from
+ * any client that knows where to ask. `convertIn`: a folder; null where there is no ffmpeg.
+ */
+export function whisperArguments({
+  port,
+  model,
+  convertIn,
+  prefix,
+}: {
+  readonly port: number;
+  readonly model: string;
+  readonly convertIn: string | null;
+  readonly prefix: string;
+}): string[] {
+  return [
+    "--model",
+    model,
+    "--host",
+    "127.0.0.1",
+    "--port",
+    String(port),
+    "--request-path",
+    prefix,
+    "--inference-path",
+    transcriptionPath,
+    // It takes everything for English otherwise; a request may still name its language.
+    ...(isEnglishOnly(basename(model)) ? [] : ["--language", "auto"]),
+    ...(convertIn === null ? [] : ["--convert", "--tmp-dir", convertIn]),
+  ];
+}
+
+/** The port opens when the model is loaded; a version without /health answers 404 then. It answers while it works, too. */
+export async function isReady(base: string, signal: AbortSignal): Promise<boolean> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(healthMs)]);
+  const answer = await request(`${base}/health`, { reset: true, signal: limit });
+  await answer.body.dump();
+  return answer.statusCode === 200 || answer.statusCode === 404;
+}
+
+/** Throws `cancelled`, `upstream_failed` where the engine does not answer. */
+export async function requireAnswer(base: string, signal: AbortSignal): Promise<void> {
+  const cause = await isReady(base, signal).then(
+    (answers) => (answers ? null : new Error("another status")),
+    (error: unknown) => error,
+  );
+  if (cause === null) return;
+  if (signal.aborted) throw new GatewayError("cancelled", "the client left", { cause });
+  throw new GatewayError("upstream_failed", "the transcription engine does not answer", { cause });
+}
+
+/** Throws `cancelled`, `upstream_failed` where the engine broke off, and what the upload's own bytes throw. */
+export async function sendUpload(
+  base: string,
+  { contentType, contentLength, body }: Upload,
+  signal: AbortSignal,
+): Promise<EngineAnswer> {
+  let fault: unknown;
+  async function* noted(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* body;
+    } catch (error) {
+      fault = error;
+      throw error;
+    }
+  }
+  try {
+    const answer = await request(`${base}${transcriptionPath}`, {
+      method: "POST",
+      headers: {
+        "content-type": contentType,
+        ...(contentLength === null ? {} : { "content-length": String(contentLength) }),
+      },
+      body: Readable.from(noted(), { objectMode: false }),
+      // A stream cannot be sent a second time over a connection that turns out to be closed.
+      reset: true,
+      // An hour of speech is silent for minutes.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      signal,
+    });
+    const received = await readAtMost(answer.body, answerLimit, endless);
+    const type = answer.headers["content-type"];
+    return { status: answer.statusCode, contentType: String(type ?? "application/json"), body: received };
+  } catch (error) {
+    if (fault instanceof GatewayError) throw fault;
+    if (signal.aborted || isCutUpload(fault ?? error))
+      throw new GatewayError("cancelled", "the client left", { cause: error });
+    if (error instanceof GatewayError) throw error;
+    const reason = systemCode(error) ?? (error instanceof Error ? error.message : String(error));
+    throw new GatewayError("upstream_failed", `the transcription engine broke off (${reason})`, { cause: error });
+  }
+}
+
+const emptyBoundary = "is-it-free";
+const emptyForm = `--${emptyBoundary}\r\nContent-Disposition: form-data; name="model"\r\n\r\n\r\n--${emptyBoundary}--\r\n`;
+
+/** A form without sound is refused at once, but queues behind the upload that the engine works on. Throws where it breaks off. */
+export async function untilRefused(base: string, signal: AbortSignal): Promise<void> {
+  const answer = await request(`${base}${transcriptionPath}`, {
+    method: "POST",
+    headers: { "content-type": `multipart/form-data; boundary=${emptyBoundary}` },
+    body: emptyForm,
+    reset: true,
+    signal,
+  });
+  await answer.body.dump();
+}
+
+/** What Node says of a request whose client went away in the middle of it. */
+function isCutUpload(error: unknown): boolean {
+  const code = systemCode(error);
+  const message = error instanceof Error ? error.message : "";
+  return (code === "ECONNRESET" && message === "aborted") || code === "ERR_STREAM_PREMATURE_CLOSE";
+}
+
+function endless(): GatewayError {
+  return new GatewayError("upstream_failed", `the transcription engine sends more than ${answerLimit} bytes`);
+}

@@ -1,0 +1,131 @@
+// Who may come in: Host and Origin, license keys and their scope, and what a stranger may see without a key. In this order,
+// before a body is read, a route's handler runs or a model is looked up.
+import type { IncomingHttpHeaders } from "node:http";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { GatewayError } from "../../core/errors.ts";
+import { corsHeaders, preflightHeaders } from "./cors.ts";
+import { isAllowedHost, isAllowedOrigin } from "./guards.ts";
+import type { KeyScope } from "./key-list.ts";
+import type { LicenseKeys } from "./license-keys.ts";
+import { presentedKeys } from "./presented.ts";
+
+export { rewriteKeyedUrl } from "./presented.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Without a key: `none` answers as always, `short` answers what a stranger may see. Absent: a key is needed. */
+    readonly licenseKey?: "none" | "short";
+    /** The scope that a key needs here. */
+    readonly scope?: KeyScope;
+  }
+  interface FastifyRequest {
+    /** What the request's key may do; `all` where none is needed, null for a stranger's. */
+    keyScope: KeyScope | null;
+    /** Checked again, for long streams: a key may be revoked or expire meanwhile, or the first one be made. */
+    isStillAllowed(): boolean;
+  }
+}
+
+export interface AccessOptions {
+  readonly keys: LicenseKeys;
+  /** Whether only this machine can connect. */
+  readonly loopback: boolean;
+  readonly allowedHosts: readonly string[];
+  /** Origins whose pages may call, as browsers write them. */
+  readonly corsOrigins: readonly string[];
+  /** The scope that a key needs on a route. */
+  readonly scopeOfRoute: (methods: string | readonly string[], url: string) => KeyScope;
+}
+
+/** Adds the hooks that refuse, before a body is read or a model is looked up. */
+export function installAccess(app: FastifyInstance, options: AccessOptions): void {
+  const { keys, loopback, corsOrigins, scopeOfRoute } = options;
+  const scopeNow = (presented: readonly string[]): KeyScope | null => {
+    if (loopback && !keys.areRequired()) return "all";
+    const scopes = presented.map((key) => keys.scopeOf(key));
+    return scopes.find((scope) => scope === "all") ?? scopes.find((scope) => scope !== null) ?? null;
+  };
+  app.decorateRequest("keyScope", null);
+  app.decorateRequest("isStillAllowed", function isStillAllowed(this: FastifyRequest) {
+    return covers(scopeNow(presentedKeys(this.raw)), this);
+  });
+  app.addHook("onRoute", (route) => {
+    route.config = { ...route.config, scope: scopeOfRoute(route.method, route.url) };
+  });
+
+  app.addHook("onRequest", (request, reply, done) => {
+    const refusal = refusalOf(request, options);
+    if (refusal) return done(refusal);
+    // On the raw response: streams are written past Fastify, and take these with them.
+    setHeaders(reply, corsHeaders(request.headers.origin, corsOrigins));
+    const preflight = preflightHeaders(request.method, request.headers, corsOrigins);
+    if (!preflight) return done();
+    setHeaders(reply, preflight);
+    // A preflight never carries a key.
+    void reply.code(204).send();
+  });
+
+  app.addHook("onRequest", (request, reply, done) => {
+    const presented = presentedKeys(request.raw);
+    const scope = scopeNow(presented);
+    request.keyScope = scope;
+    if (scope === null) limitBodyTime(request.raw);
+    const { config, url } = request.routeOptions;
+    if (config.licenseKey !== undefined || covers(scope, request)) return done();
+    if (scope !== null) {
+      const message = `${request.method} ${url ?? ""} is beyond the scope of this license key, which is ${scope}`;
+      return done(new GatewayError("scope_missing", message));
+    }
+    void reply.header("www-authenticate", "Bearer");
+    done(
+      new GatewayError(
+        "unauthorized",
+        presented.length === 0
+          ? "a license key is needed: send it as Authorization: Bearer KEY, X-License-Key or x-api-key, or put /k/KEY before the path"
+          : "the license key is not valid here: it is unknown, revoked or expired",
+      ),
+    );
+  });
+}
+
+function covers(scope: KeyScope | null, { is404, routeOptions: { config } }: FastifyRequest): boolean {
+  // Clients take 403 for a bad key where they only try whether a path exists.
+  return scope === "all" || (scope === "chat" && (is404 || config.scope === "chat"));
+}
+
+function refusalOf(
+  { raw, originalUrl, headers: { host, origin } }: FastifyRequest,
+  { loopback, allowedHosts, corsOrigins }: AccessOptions,
+): GatewayError | null {
+  // The request must name one host: a proxy in front may have checked the other one.
+  if (!originalUrl.startsWith("/"))
+    return new GatewayError("invalid_request", "the request target is not a path (absolute-form is not supported)");
+  if (raw.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length > 1)
+    return new GatewayError("invalid_request", "the request has more than one Host header");
+  // Elsewhere any name may lead here, and what keeps strangers out is the key.
+  if (loopback && !isAllowedHost(host, allowedHosts))
+    return new GatewayError("forbidden_origin", `this gateway does not answer to the host name ${host ?? "(none)"}`);
+  if (!isAllowedOrigin(origin, { host, allowedHosts, corsOrigins }))
+    return new GatewayError("forbidden_origin", `pages of ${origin ?? "an unknown origin"} may not call this gateway`);
+  return null;
+}
+
+/** ms in which a stranger's body must have come; a connection is all that he may hold meanwhile. */
+const strangersBodyMs = 30_000;
+
+function limitBodyTime(raw: FastifyRequest["raw"]): void {
+  if (!hasBody(raw.headers)) return;
+  const timer = setTimeout(() => {
+    if (!raw.complete) raw.destroy();
+  }, strangersBodyMs);
+  timer.unref();
+  raw.once("close", () => clearTimeout(timer));
+}
+
+function hasBody({ "content-length": length, "transfer-encoding": encoding }: IncomingHttpHeaders): boolean {
+  return encoding !== undefined || (length !== undefined && length !== "0");
+}
+
+function setHeaders(reply: FastifyReply, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value);
+}

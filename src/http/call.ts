@@ -1,9 +1,0 @@
-// Who asks for an edit: what the edits need to know of a request.
-import type { FastifyReply, FastifyRequest } from "fastify";
-import { clientLeft } from "./client-left.ts";
-import type { Call } from "./edits/edits.ts";
-
-export function callOf(request: FastifyRequest, reply: FastifyReply): Call {
-  // The route and not the address: that may carry a license key.
-  return { by: `http:${request.method} ${request.routeOptions.url ?? ""}`, signal: clientLeft(reply) };
-}

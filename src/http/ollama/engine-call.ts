@@ -1,0 +1,68 @@
+// Several small requests to one loaded model under one lease, each answered whole. For what is computed and not written:
+// generations have ../exchange.ts.
+
+import { GatewayError } from "../../core/errors.ts";
+import type { CachedModel } from "../../plan/observed.ts";
+import type { Lease } from "../../scheduler/admission.ts";
+import type { ModelWishes } from "../auth/within-scope.ts";
+import { askInstance, type EngineAnswer } from "../proxy/ask-instance.ts";
+import { type ExchangeDeps, withCause } from "../proxy/exchange.ts";
+import type { PromptPermit } from "../proxy/prompt-queue.ts";
+import { isRefusal, type UpstreamRequest } from "../proxy/upstream.ts";
+import { encodeJson, largeBytes } from "../server/long-texts.ts";
+
+export type CallEngine = (path: string, body: object) => Promise<EngineAnswer>;
+
+export interface EngineCalls extends Required<ModelWishes> {
+  /** The parsed body of the request. */
+  readonly source: unknown;
+  /** Aborted when the client left. */
+  readonly signal: AbortSignal;
+}
+
+const attempts = 3;
+
+/** Errors: those of `ChatContext.acquire`, `upstream_failed`, `shutting_down`, and what `use` throws. */
+export async function withModel<T>(
+  deps: ExchangeDeps,
+  model: CachedModel,
+  { keepAlive, contextSize, source, signal }: EngineCalls,
+  use: (call: CallEngine) => Promise<T>,
+): Promise<T> {
+  const permit = await deps.prompts.enter(model.upstreamId, largeBytes(source), signal);
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const lease = await deps.chatContext.acquire(model, contextSize, signal);
+      deps.idle.keep(model.upstreamId, keepAlive);
+      try {
+        return await use((path, body) => call(deps, lease, signal, permit, { path, body: encodeJson(body, source) }));
+      } catch (error) {
+        // Its process ended between our looking and our asking: the next instance is asked.
+        if (attempt === attempts || !(error instanceof GatewayError) || !isRefusal(error)) throw error;
+      } finally {
+        lease.release();
+      }
+      await deps.admission.replace(lease.instance);
+    }
+  } finally {
+    permit?.end();
+  }
+}
+
+async function call(
+  { upstream, cutOff }: ExchangeDeps,
+  lease: Lease,
+  signal: AbortSignal,
+  permit: PromptPermit | null,
+  request: Pick<UpstreamRequest, "path" | "body">,
+): Promise<EngineAnswer> {
+  try {
+    return await askInstance(upstream, lease.instance, permit ? { ...request, onRead: permit.send(signal) } : request, [
+      signal,
+      cutOff,
+    ]);
+  } catch (error) {
+    if (cutOff.aborted) throw new GatewayError("shutting_down", "the gateway is stopping");
+    throw error instanceof GatewayError ? withCause(error, lease) : error;
+  }
+}

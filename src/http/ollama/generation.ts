@@ -1,0 +1,112 @@
+// Ollama's chat and generate, on top of the engine's completions; with nothing to answer, loading and unloading.
+
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { GatewayError } from "../../core/errors.ts";
+import { isForEmbeddings } from "../../core/gguf-facts.ts";
+import type { CachedModel } from "../../plan/observed.ts";
+import { type ModelWishes, withinScope } from "../auth/within-scope.ts";
+import { runGeneration } from "../proxy/exchange.ts";
+import { clientLeft } from "../server/client-left.ts";
+import { encodeJson } from "../server/long-texts.ts";
+import { type AnswerShape, rfc3339, streamedAnswer, wholeAnswer } from "./answers.ts";
+import type { NativeRoutesDeps } from "./deps.ts";
+import { requireCapabilities } from "./model-facts.ts";
+import { type ChatRecord, chatEnd } from "./wire/chat-records.ts";
+import { parseChatRequest } from "./wire/chat-request.ts";
+import { type JsonObject, modelNameOf, parseBody, taken } from "./wire/fields.ts";
+import { asChatChunk, generateRecord } from "./wire/generate-records.ts";
+import { parseGenerateRequest } from "./wire/generate-request.ts";
+import { type CommonRequest, keepsForNoTime, type Need } from "./wire/options.ts";
+
+/** Images come in it. */
+const chatBody = { config: { body: "chat" } } as const;
+
+export function generationRoutes(app: FastifyInstance, deps: NativeRoutesDeps, zeroEjects: boolean): void {
+  app.post("/chat", chatBody, (request, reply) => {
+    if (zeroEjects && keepsForNoTime(request.body)) return eject(deps, reply, namedIn(request.body), (end) => end);
+    const chat = taken(parseChatRequest(request.body));
+    return answer(deps, reply, chat, {
+      path: "/v1/chat/completions",
+      upstream: chat.upstream,
+      read: (chunk) => chunk,
+      write: (record) => record,
+    });
+  });
+  app.post("/generate", chatBody, (request, reply) => {
+    if (zeroEjects && keepsForNoTime(request.body)) return eject(deps, reply, namedIn(request.body), generateRecord);
+    const generate = taken(parseGenerateRequest(request.body));
+    return answer(deps, reply, generate, {
+      path: generate.path,
+      upstream: generate.upstream,
+      read: generate.path === "/v1/chat/completions" ? (chunk) => chunk : asChatChunk,
+      write: generateRecord,
+    });
+  });
+}
+
+function namedIn(body: unknown): string {
+  return taken(parseBody(body, (fields) => ({ name: modelNameOf(fields) }))).name;
+}
+
+/** Answers with one object, streamed or not, as Ollama does. */
+async function eject(
+  deps: NativeRoutesDeps,
+  reply: FastifyReply,
+  name: string,
+  write: (record: ChatRecord) => object,
+): Promise<object> {
+  withinScope(reply.request, { keepAlive: { kind: "seconds", seconds: 0 } });
+  const { id } = deps.catalogue.resolve(name);
+  await deps.edits.eject(id, { by: "http:keep_alive", signal: clientLeft(reply) });
+  return write(chatEnd(name, rfc3339(), "unload"));
+}
+
+interface Question extends CommonRequest {
+  readonly purpose: "chat" | "generate" | "load" | "unload";
+  readonly needs: readonly Need[];
+}
+
+interface Wording extends Pick<AnswerShape, "read" | "write"> {
+  readonly path: string;
+  readonly upstream: JsonObject;
+}
+
+async function answer(
+  deps: NativeRoutesDeps,
+  reply: FastifyReply,
+  question: Question,
+  { path, upstream, read, write }: Wording,
+): Promise<unknown> {
+  const wishes = withinScope(reply.request, { contextSize: question.numCtx, keepAlive: question.keepAlive });
+  if (question.purpose === "unload") return eject(deps, reply, question.model, write);
+  const model = deps.catalogue.resolve(question.model);
+  if (question.purpose !== "load" && isForEmbeddings(model.architecture ?? "", model.pooling))
+    throw new GatewayError("not_capable", `"${question.model}" does not support ${question.purpose}`);
+  await requireCapabilities(() => deps.catalogue.view(model.id), question.model, question.needs);
+  if (question.purpose === "load") {
+    await load(deps, model, wishes, clientLeft(reply));
+    return write(chatEnd(question.model, rfc3339(), "load"));
+  }
+  const shape: AnswerShape = { model: question.model, topLogprobs: question.topLogprobs, read, write };
+  await runGeneration(deps, reply, {
+    model,
+    // The engine stops at once when the client of a stream leaves.
+    stream: true,
+    body: encodeJson({ ...upstream, model: model.id }, reply.request.body),
+    path,
+    translator: question.stream ? streamedAnswer(shape) : wholeAnswer(shape),
+    ...wishes,
+  });
+  return reply;
+}
+
+async function load(
+  deps: NativeRoutesDeps,
+  model: CachedModel,
+  { contextSize, keepAlive }: Required<ModelWishes>,
+  signal: AbortSignal,
+): Promise<void> {
+  const lease = await deps.chatContext.acquire(model, contextSize, signal);
+  deps.idle.keep(model.upstreamId, keepAlive);
+  lease.release();
+}

@@ -1,0 +1,93 @@
+// Ollama's pull: a record a line for as long as it goes on. What a pull is, the edits know.
+
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { steadyNow } from "../../core/steady.ts";
+import { callOf } from "../server/call.ts";
+import { errorFrame } from "../server/errors.ts";
+import { createRawReply } from "../server/raw-reply.ts";
+import { streamHeaders } from "./answers.ts";
+import type { NativeRoutesDeps } from "./deps.ts";
+import { createPullRecords, type PullRecord } from "./pull-records.ts";
+import { booleanOf, modelNameOf, parseBody, taken } from "./wire/fields.ts";
+
+/** Clients and proxies drop a stream that says nothing for minutes, as one does while the hub is away. */
+const defaultRepeatMs = 10_000;
+
+/** A failure within this time still gets a status of its own; clients give up on one that says nothing for long. */
+const firstRecordMs = 1_000;
+
+export function pullRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
+  app.post("/pull", async (request, reply) => {
+    const { name, stream, keep } = taken(
+      parseBody(request.body, (body) => {
+        booleanOf(body["insecure"] ?? false, "insecure");
+        return {
+          name: modelNameOf(body),
+          stream: booleanOf(body["stream"] ?? true, "stream"),
+          keep: booleanOf(body["keep"] ?? false, "keep"),
+        };
+      }),
+    );
+    const call = { ...callOf(request, reply), keep };
+    if (!stream) {
+      await deps.edits.pull(name, call, () => undefined);
+      return { status: "success" };
+    }
+    await streamed(reply, deps.pullRepeatMs ?? defaultRepeatMs, (tell) => deps.edits.pull(name, call, tell));
+    return reply;
+  });
+}
+
+type Tell = Parameters<NativeRoutesDeps["edits"]["pull"]>[2];
+
+async function streamed(reply: FastifyReply, repeatMs: number, pull: (tell: Tell) => Promise<unknown>): Promise<void> {
+  const records = createPullRecords(steadyNow);
+  let latest: PullRecord | undefined;
+  const held: PullRecord[] = [];
+  let raw: ReturnType<typeof createRawReply> | null = null;
+  /** The client does not read: how far it is can be left out then. */
+  let blocked = false;
+  const write = (all: readonly PullRecord[]): void => {
+    const list = blocked ? all.filter(({ completed, total }) => completed === total) : all;
+    if (list.length === 0) return;
+    if (!raw) {
+      reply.hijack();
+      raw = createRawReply(reply.raw);
+      raw.head(200, streamHeaders);
+      raw.onDrain(() => {
+        blocked = false;
+      });
+    }
+    latest = list.at(-1);
+    repeat.refresh();
+    blocked = !raw.write(list.map((record) => `${JSON.stringify(record)}\n`).join(""));
+  };
+  const repeat = setInterval(() => {
+    if (latest && !blocked) write([latest]);
+  }, repeatMs);
+  const tell = (list: readonly PullRecord[]): void => {
+    held.push(...list);
+    // That it begins can wait until it surely does: a repository that nobody has is a 404 then.
+    if (raw || held.some(({ digest }) => digest !== undefined)) write(held.splice(0));
+  };
+  const patience = setTimeout(() => write([...held.splice(0), ...records.begin()]), firstRecordMs);
+  let last = "";
+  try {
+    await pull((news) => tell(records.push(news)));
+    write([...held.splice(0), ...records.end()]);
+  } catch (error) {
+    // Before the first record it is an answer of its own.
+    if (!raw) throw error;
+    last = errorFrame("native", error);
+  } finally {
+    clearTimeout(patience);
+    clearInterval(repeat);
+  }
+  finish(raw, last);
+}
+
+/** Apart, as the compiler does not see that a callback has set it. */
+function finish(raw: ReturnType<typeof createRawReply> | null, last: string): void {
+  if (last !== "") raw?.write(last);
+  raw?.end();
+}

@@ -1,0 +1,117 @@
+// Passes the engine's answer on as it comes, and tells a whole stream from a cut one by how it ends. Changes no byte.
+import { GatewayError } from "../../core/errors.ts";
+import type { Translator } from "../proxy/exchange.ts";
+import { createDoneWatch } from "../proxy/sse.ts";
+import type { Dialect } from "../server/errors.ts";
+
+/** How the streams of a route end. */
+export type StreamKind = "done" | "responses" | "messages" | "llama";
+
+interface Marks {
+  readonly dialect: Dialect;
+  /** Beginnings of lines: one of them is in the last event of a whole stream. */
+  readonly ends: readonly Buffer[];
+  /** By these the engine says that it cannot finish. */
+  readonly errors: readonly Buffer[];
+}
+
+/** Seen on llama-server build 11669. A line break within a text is escaped, so nothing that a model says is a mark. */
+const marksOf: Readonly<Record<StreamKind, Marks>> = {
+  done: { dialect: "compat", ends: [], errors: lines('data: {"error"') },
+  responses: {
+    dialect: "responses",
+    ends: lines("event: response.completed", "event: response.incomplete", "event: response.failed"),
+    errors: lines('data: {"error"', "event: error"),
+  },
+  messages: { dialect: "messages", ends: lines("event: message_stop"), errors: lines("event: error") },
+  llama: { dialect: "compat", ends: [], errors: lines('data: {"error"') },
+};
+
+/** Of llama.cpp's own completions: no other place of a frame can hold this, as quotes within texts are escaped. */
+const stopMark = Buffer.from('"stop":true');
+const lineFeed = 0x0a;
+
+const streamHeaders = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache",
+  "x-accel-buffering": "no",
+};
+
+function lines(...texts: readonly string[]): Buffer[] {
+  return texts.map((text) => Buffer.from(`\n${text}`));
+}
+
+function beginsLine(block: Buffer, mark: Buffer): boolean {
+  return block.includes(mark) || block.subarray(0, mark.length - 1).equals(mark.subarray(1));
+}
+
+/** Tells whether a stream, given in blocks of whole lines, is whole. */
+function createEndWatch(kind: StreamKind): { push(block: Buffer): void; isWhole(): boolean; isTold(): boolean } {
+  const { ends, errors } = marksOf[kind];
+  const done = createDoneWatch();
+  let ended = false;
+  let told = false;
+  let tail = "";
+  return {
+    push: (block) => {
+      told ||= errors.some((mark) => beginsLine(block, mark));
+      if (kind === "done") return done.push(block);
+      if (kind === "llama") ended ||= block.includes(stopMark);
+      else ended ||= ends.some((mark) => beginsLine(block, mark));
+      tail = (tail + block.toString("latin1", Math.max(0, block.length - 4))).slice(-4);
+    },
+    // The last event is an event once the blank line after it has come.
+    isWhole: () => (kind === "done" ? done.done() : ended && /\n\r?\n$/.test(tail)),
+    isTold: () => told,
+  };
+}
+
+/**
+ * A stream passes line by line, so that what follows a cut stands on a line of its own; any other answer is kept until it
+ * is whole.
+ */
+export function passThrough(kind: StreamKind): Translator {
+  const watch = createEndWatch(kind);
+  let kept: Buffer[] = [];
+  let streaming = false;
+
+  /** What has been kept, and the lines that the chunk makes whole. */
+  function takeLines(chunk: Buffer): Buffer | null {
+    const end = chunk.lastIndexOf(lineFeed) + 1;
+    const whole = end === chunk.length ? chunk : chunk.subarray(0, end);
+    const before = kept;
+    if (end > 0) kept = [];
+    if (end < chunk.length) kept.push(chunk.subarray(end));
+    if (end === 0) return null;
+    return before.length === 0 ? whole : Buffer.concat([...before, whole]);
+  }
+
+  return {
+    family: marksOf[kind].dialect,
+    waiting: { headers: streamHeaders, tick: ": waiting\n\n" },
+    begin: (contentType) => {
+      streaming = contentType.startsWith("text/event-stream");
+      return streaming ? streamHeaders : null;
+    },
+    chunk: (chunk) => {
+      if (!streaming) {
+        kept.push(chunk);
+        return null;
+      }
+      const block = takeLines(chunk);
+      if (block) watch.push(block);
+      return block;
+    },
+    end: () => {
+      const rest = Buffer.concat(kept);
+      if (!streaming) return rest;
+      watch.push(rest);
+      if (watch.isWhole()) return rest.length > 0 ? rest : null;
+      // The engine has said why: a second word from us would hide it. Without either a stream was cut, however orderly
+      // its connection was closed.
+      return watch.isTold()
+        ? null
+        : new GatewayError("upstream_failed", "the engine broke off before the answer was whole");
+    },
+  };
+}

@@ -1,0 +1,64 @@
+// Opens the port, and says in plain words why it cannot.
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { GatewayError, systemCode } from "../../core/errors.ts";
+import type { OwnCommand } from "../../core/own-command.ts";
+import { tryPort } from "../../engines/process/free-port.ts";
+import { isLoopback } from "../auth/guards.ts";
+import type { LicenseKeys } from "../auth/license-keys.ts";
+
+/** Without license keys everybody who can connect may do everything: then only this machine may connect. */
+export function requireKeys(host: string, keys: Pick<LicenseKeys, "areNone">, command: OwnCommand): void {
+  if (isLoopback(host) || !keys.areNone()) return;
+  throw new GatewayError(
+    "invalid_request",
+    `--host ${host} is open to other machines, and there is no license key to keep strangers out: ` +
+      `make one with \`${command("key", "create", "NAME")}\`, or use 127.0.0.1`,
+  );
+}
+
+/** Where a gateway is told to listen. */
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly command: OwnCommand;
+}
+
+/** Errors: as {@link listen}. */
+export async function requireFreePort(place: Place): Promise<void> {
+  await tryPort(bareHost(place), place.port).catch((error: unknown) => Promise.reject(cannotListen(place, error)));
+}
+
+/** Answers with the address, `http://HOST:PORT`. Errors: `invalid_request` for a port that is taken or an address that is none. */
+export async function listen(app: FastifyInstance, place: Place): Promise<string> {
+  const bare = bareHost(place);
+  try {
+    await app.ready();
+  } catch (error) {
+    // Settings are checked before; should that have missed something, it is theirs all the same.
+    if (systemCode(error) !== "FST_ERR_DUPLICATED_ROUTE") throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new GatewayError("invalid_request", `--native-prefix and --compat-prefix do not go together: ${why}`, {
+      cause: error,
+    });
+  }
+  try {
+    await app.listen({ host: bare, port: place.port });
+  } catch (error) {
+    throw cannotListen(place, error);
+  }
+  const address = app.server.address() as AddressInfo;
+  return `http://${bare.includes(":") ? `[${bare}]` : bare}:${address.port}`;
+}
+
+function bareHost({ host }: Place): string {
+  return host.replace(/^\[|\]$/g, "");
+}
+
+function cannotListen({ host, port, command }: Place, error: unknown): GatewayError {
+  const why =
+    systemCode(error) === "EADDRINUSE"
+      ? `port ${port} is taken by another program: choose another with \`${command("serve", "--port", "N")}\``
+      : `cannot listen on ${host}:${port} (${systemCode(error) ?? String(error)})`;
+  return new GatewayError("invalid_request", why, { cause: error });
+}

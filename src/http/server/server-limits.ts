@@ -1,0 +1,198 @@
+// What one client may hold of the server: the time to send a request, the time to read an answer, and its place among the
+// connections. Knows no route.
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyInstance, FastifyServerOptions } from "fastify";
+import { GatewayError } from "../../core/errors.ts";
+import { steadyNow } from "../../core/steady.ts";
+import { renderError } from "./errors.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Answered also where every connection is taken: supervisors must not take a full gateway for a dead one. */
+    readonly probe?: boolean;
+  }
+}
+
+export interface ServerLimits {
+  /** Bytes of a request's line and headers. */
+  readonly headerLimit: number;
+  /** ms in which they, and the whole request, must have come. */
+  readonly headerTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  /** ms that a connection stays open between two requests. */
+  readonly idleTimeoutMs: number;
+  /** ms that a client may leave unread what it is sent. */
+  readonly writeStallMs: number;
+  /** Open at once. */
+  readonly maxConnections: number;
+}
+
+/** Node looks at the requests that are coming in only so often, in ms; a limit is exceeded by as much. */
+const mostLookedAfterMs = 15_000;
+/** A laptop that fell asleep says nothing: after this time without a byte its connection is probed (ms). */
+const probedAfterMs = 60_000;
+
+type ServerOptions = Pick<
+  FastifyServerOptions,
+  "requestTimeout" | "keepAliveTimeout" | "forceCloseConnections" | "clientErrorHandler"
+> & { readonly http: object };
+
+export function serverOptions({
+  headerLimit,
+  headerTimeoutMs,
+  requestTimeoutMs,
+  idleTimeoutMs,
+}: ServerLimits): ServerOptions {
+  return {
+    // Of receiving a request: an answer may take as long as the model does.
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: idleTimeoutMs,
+    forceCloseConnections: true,
+    clientErrorHandler: (error, socket) => refuseUnread(error, socket),
+    http: {
+      maxHeaderSize: headerLimit,
+      // Node refuses a header timeout that is longer than the whole request's.
+      headersTimeout: Math.min(headerTimeoutMs, requestTimeoutMs),
+      connectionsCheckingInterval: Math.min(mostLookedAfterMs, headerTimeoutMs / 4, requestTimeoutMs / 4),
+      keepAlive: true,
+      keepAliveInitialDelay: probedAfterMs,
+    },
+  };
+}
+
+/** A client that asks before it sends its body is told to go on, unless the body is larger than any that is taken. */
+export function refuseUnsent(server: Server, mostBytes: number): void {
+  server.on("checkContinue", (request, response) => {
+    if (!(Number(request.headers["content-length"]) > mostBytes)) response.writeContinue();
+    server.emit("request", request, response);
+  });
+}
+
+/** What the HTTP parser would not take: an answer in the gateway's own shape, then the end of the connection. */
+function refuseUnread({ code }: NodeJS.ErrnoException, socket: Socket): void {
+  // A client that went away is no error; and in the middle of an answer there is no place for another.
+  if (code === "ECONNRESET" || socket.destroyed || !socket.writable || socket.bytesWritten > 0)
+    return void socket.destroy();
+  const [status, message] = refusals.get(code ?? "") ?? ["400 Bad Request", "this is no HTTP request"];
+  const { body } = renderError("gateway", new GatewayError("invalid_request", message));
+  const text = JSON.stringify(body);
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+    () => socket.destroy(),
+  );
+}
+
+const refusals: ReadonlyMap<string, readonly [status: string, message: string]> = new Map([
+  [
+    "HPE_HEADER_OVERFLOW",
+    ["431 Request Header Fields Too Large", "the address and headers are larger than --header-limit allows"],
+  ],
+  [
+    "ERR_HTTP_REQUEST_TIMEOUT",
+    ["408 Request Timeout", "the request did not come within --header-timeout and --request-timeout"],
+  ],
+]);
+
+/** Reports the number of answers that a connection waits for, at each change; several where a client pipelines requests. */
+function followAnswers(server: Server, tell: (socket: Socket, count: number) => void): void {
+  const counts = new WeakMap<Socket, number>();
+  server.prependListener("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const add = (change: number): void => {
+      const count = (counts.get(socket) ?? 0) + change;
+      counts.set(socket, count);
+      tell(socket, count);
+    };
+    add(1);
+    response.once("close", () => add(-1));
+  });
+}
+
+/** Ends connections on which nothing is asked, and those whose client does not read. */
+export function limitSilence(server: Server, writeStallMs: number): void {
+  const answering = new WeakSet<Socket>();
+  followAnswers(server, (socket, count) => void (count > 0 ? answering.add(socket) : answering.delete(socket)));
+  server.setTimeout(writeStallMs);
+  // No byte went either way for so long. That is a model that computes, unless there is something to be read.
+  server.on("timeout", (socket: Socket) => {
+    if (answering.has(socket) && socket.writableLength === 0) socket.setTimeout(writeStallMs);
+    else socket.destroy();
+  });
+}
+
+/** ms between two lines about connections that were refused. */
+const toldEveryMs = 60_000;
+/** Connections beyond the limit, each for one request. */
+const mostSurplus = 64;
+/** ms that such a connection may stay open. */
+const surplusMs = 5_000;
+
+/**
+ * File descriptors are needed for the engines and the models, too. Beyond the limit the longest idle connection is closed for a
+ * new one: 3,000 silent connections kept /livez out. Where all of them are busy, a new one gets an error. Call before the
+ * routes are registered.
+ */
+export function limitConnections(
+  app: FastifyInstance,
+  most: number,
+  warn: (fields: object, message: string) => void,
+): void {
+  const { server } = app;
+  const open = new Set<Socket>();
+  /** Those of them without a request, the longest idle first. */
+  const idle = new Set<Socket>();
+  /** Beyond the limit. */
+  const surplus = new Set<Socket>();
+  let refused = 0;
+  let toldAt = Number.NEGATIVE_INFINITY;
+
+  function refuse(): void {
+    refused++;
+    const now = steadyNow();
+    if (now - toldAt < toldEveryMs) return;
+    warn({ refused, most }, "connections are refused: --max-connections are being answered");
+    toldAt = now;
+    refused = 0;
+  }
+
+  function forget(socket: Socket): void {
+    for (const sockets of [open, idle, surplus]) sockets.delete(socket);
+  }
+
+  function endFirst([first]: Iterable<Socket>): boolean {
+    if (!first) return false;
+    // Its close event comes later, and the next connection may come before it.
+    forget(first);
+    first.destroy();
+    return true;
+  }
+
+  server.on("connection", (socket: Socket) => {
+    socket.once("close", () => forget(socket));
+    if (open.size < most || endFirst(idle)) {
+      open.add(socket);
+      idle.add(socket);
+      return;
+    }
+    refuse();
+    if (surplus.size >= mostSurplus) endFirst(surplus);
+    surplus.add(socket);
+    const timer = setTimeout(() => socket.destroy(), surplusMs);
+    timer.unref();
+    socket.once("close", () => clearTimeout(timer));
+  });
+  followAnswers(server, (socket, count) => {
+    if (count > 0) idle.delete(socket);
+    else if (open.has(socket)) idle.add(socket);
+  });
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!surplus.has(request.raw.socket)) return done();
+    void reply.header("connection", "close");
+    if (request.routeOptions.config.probe === true) return done();
+    done(
+      new GatewayError("busy", `${most} connections are being answered, and --max-connections allows no more`, {
+        retryAfterMs: 5_000,
+      }),
+    );
+  });
+}

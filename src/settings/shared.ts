@@ -1,0 +1,78 @@
+// Settings that other programs share: the hub's and those of its cache, found as llama.cpp and the hub's own tools find them.
+import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { GatewayError } from "../core/errors.ts";
+import type { Environment } from "./values.ts";
+
+/** They have no flags. */
+export const sharedVariables = [
+  {
+    variable: "GATEWAY_ENGINE_SOURCE",
+    fallback: "the release, then Debian",
+    meaning: "Where engines are installed from: release or debian.",
+  },
+  {
+    variable: "GATEWAY_LICENSE_KEY",
+    fallback: "none",
+    meaning: "A license key, beside those of STATE/license-keys.json; commands that ask a gateway present it.",
+  },
+  {
+    variable: "HTTPS_PROXY, HTTP_PROXY, NO_PROXY",
+    fallback: "none",
+    meaning: "A proxy on the way to the hub.",
+  },
+  { variable: "HF_ENDPOINT", fallback: "https://huggingface.co", meaning: "The model hub." },
+  {
+    variable: "HF_TOKEN_PATH, HF_TOKEN",
+    fallback: "HF_HOME/token",
+    meaning: "File with the access token for gated and private repositories, or the token; sent to the hub only.",
+  },
+  {
+    variable: "LLAMA_CACHE, HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME",
+    fallback: "~/.cache/huggingface/hub",
+    meaning: "Where the model cache is, the first one set: found as llama.cpp finds it.",
+  },
+] as const;
+
+/** The address stays out of the message: it may carry a password. */
+export function hubEndpoint(environment: Environment): string {
+  const text = environment["HF_ENDPOINT"] || "https://huggingface.co";
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.protocol === "https:" || url?.protocol === "http:") return text.replace(/\/+$/, "");
+  throw new GatewayError("invalid_request", "HF_ENDPOINT must be an http or https address");
+}
+
+/** The first that is set wins, as llama.cpp's own code has it. */
+export function modelCacheDir(environment: Environment): string {
+  for (const variable of ["LLAMA_CACHE", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"]) {
+    if (environment[variable]) return resolve(environment[variable]);
+  }
+  return join(hubHome(environment), "hub");
+}
+
+function hubHome(environment: Environment): string {
+  if (environment["HF_HOME"]) return resolve(environment["HF_HOME"]);
+  return resolve(environment["XDG_CACHE_HOME"] || join(home(environment), ".cache"), "huggingface");
+}
+
+export function hubToken(file: string | undefined, environment: Environment): string | undefined {
+  if (file !== undefined) return tokenIn(resolve(file));
+  const direct = environment["HF_TOKEN"]?.trim();
+  if (direct) return direct;
+  const path = environment["HF_TOKEN_PATH"] || join(hubHome(environment), "token");
+  return existsSync(path) ? tokenIn(path) : undefined;
+}
+
+function tokenIn(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8").trim() || undefined;
+  } catch (error) {
+    throw new GatewayError("invalid_request", `the hub token's file ${path} cannot be read`, { cause: error });
+  }
+}
+
+/** HOME before the account's folder, as llama.cpp has it. */
+export function home(environment: Environment): string {
+  return environment["HOME"] || homedir();
+}

@@ -1,0 +1,75 @@
+// last-used.json: when each model was last used, by the router's ids. A hint for people, so written seldom and never waited for.
+import { join } from "node:path";
+import { isJsonObject } from "../core/merge-patch.ts";
+import { readJsonState } from "./atomic-file.ts";
+import { plainStateFiles, type StateFiles } from "./state-folder.ts";
+
+export interface LastUsed {
+  /** It is being used now. */
+  note(id: string): void;
+  /** ms */
+  entries(): ReadonlyMap<string, number>;
+  /** Writes what is not written yet. */
+  close(): Promise<void>;
+}
+
+const everyMs = 60_000;
+/** Models come and go; those that were used longest ago are forgotten. */
+const mostEntries = 500;
+
+export async function openLastUsed(options: {
+  readonly stateDir: string;
+  readonly now: () => number;
+  readonly warn: (message: string, fields: object) => void;
+  readonly everyMs?: number;
+  readonly files?: StateFiles;
+}): Promise<LastUsed> {
+  const { warn, now, files = plainStateFiles } = options;
+  const path = join(options.stateDir, "last-used.json");
+  const read = await readJsonState(path, readTimes, (aside) => {
+    warn("the times of last use were unreadable and were set aside", { path: aside });
+    files.noteAside(aside);
+  });
+  const times = new Map(read ?? []);
+  let timer: NodeJS.Timeout | null = null;
+  let writing: Promise<void> = Promise.resolve();
+
+  function write(): Promise<void> {
+    const newest = [...times].toSorted(([, a], [, b]) => b - a).slice(0, mostEntries);
+    const body = Object.fromEntries(newest.map(([id, ms]) => [id, new Date(ms).toISOString()]));
+    writing = writing
+      .then(() => files.write(path, `${JSON.stringify({ models: body }, null, 2)}\n`))
+      .catch((error: unknown) => warn("the times of last use could not be written", { error: String(error) }));
+    return writing;
+  }
+
+  return {
+    note: (id) => {
+      times.set(id, now());
+      if (timer) return;
+      timer = setTimeout(() => {
+        timer = null;
+        void write();
+      }, options.everyMs ?? everyMs);
+      timer.unref();
+    },
+    entries: () => times,
+    close: async () => {
+      if (timer) {
+        clearTimeout(timer);
+        timer = null;
+        await write();
+      }
+      await writing;
+    },
+  };
+}
+
+function readTimes(value: unknown): [string, number][] | null {
+  if (!isJsonObject(value) || !isJsonObject(value["models"])) return null;
+  const entries = Object.entries(value["models"]).map(([id, at]): [string, number] => [
+    id,
+    typeof at === "string" ? Date.parse(at) : Number.NaN,
+  ]);
+  return entries.every(([, ms]) => Number.isFinite(ms)) ? entries : null;
+}

@@ -1,0 +1,109 @@
+// Where an engine is looked for, and in which order.
+
+import assert from "node:assert/strict";
+import { chmod, mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { type TestContext, test } from "node:test";
+import { locateEngine, whyNone } from "../../../../src/engines/install/locate.ts";
+
+const posix = { skip: process.platform === "win32" ? "executable bits and links are POSIX's" : false };
+
+async function scratch(t: TestContext): Promise<string> {
+  const dir = await realpath(await mkdtemp(path.join(os.tmpdir(), "gateway-locate-")));
+  t.after(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+async function program(file: string): Promise<string> {
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, "#!/bin/sh\n");
+  await chmod(file, 0o755);
+  return file;
+}
+
+async function installation(enginesDir: string, folder: string, installedAt: string, how = "debian"): Promise<string> {
+  const home = path.join(enginesDir, folder);
+  const file = await program(path.join(home, "bin/llama-server"));
+  const binaries = { "llama-server": "bin/llama-server" };
+  await writeFile(
+    path.join(home, "engine.json"),
+    JSON.stringify({ name: "llama", version: folder, how, home, binaries, installedAt }),
+  );
+  return file;
+}
+
+test("the setting comes before PATH, PATH before the state folder; paths are absolute and real", posix, async (t) => {
+  const dir = await scratch(t);
+  const enginesDir = path.join(dir, "engines");
+  const installed = await installation(enginesDir, "llama-1", "2026-01-01T00:00:00Z");
+  const real = await program(path.join(dir, "real/llama-server"));
+  await mkdir(path.join(dir, "bin"));
+  await symlink(real, path.join(dir, "bin/llama-server"));
+  const explicit = await program(path.join(dir, "mine"));
+  const pathVariable = ["", ".", path.join(dir, "nowhere"), path.join(dir, "bin")].join(path.delimiter);
+
+  const relative = path.relative(process.cwd(), explicit);
+  assert.deepEqual(await locateEngine("llama-server", { explicit: relative, pathVariable, enginesDir }), {
+    path: explicit,
+    origin: "setting",
+  });
+  assert.deepEqual(await locateEngine("llama-server", { explicit: undefined, pathVariable, enginesDir }), {
+    path: real,
+    origin: "path",
+  });
+  assert.deepEqual(await locateEngine("llama-server", { explicit: undefined, pathVariable: "", enginesDir }), {
+    path: installed,
+    origin: "state",
+  });
+  assert.equal(await locateEngine("whisper-server", { explicit: undefined, pathVariable, enginesDir }), null);
+});
+
+test("a setting that is no executable file is an error, even with an engine on PATH", posix, async (t) => {
+  const dir = await scratch(t);
+  await program(path.join(dir, "bin/llama-server"));
+  await writeFile(path.join(dir, "plain"), "");
+  for (const explicit of [path.join(dir, "missing"), path.join(dir, "plain"), path.join(dir, "bin")]) {
+    await assert.rejects(
+      locateEngine("llama-server", { explicit, pathVariable: path.join(dir, "bin"), enginesDir: dir }),
+      { code: "engine_missing", message: new RegExp(explicit) },
+    );
+  }
+});
+
+test("the newest complete installation wins; incomplete, unreadable and moved ones are none", posix, async (t) => {
+  const dir = await scratch(t);
+  const options = { explicit: undefined, pathVariable: "", enginesDir: dir };
+  await installation(dir, "llama-1", "2026-01-01T00:00:00Z");
+  const newest = await installation(dir, "llama-2", "2026-02-01T00:00:00Z");
+  await program(path.join(dir, "llama-3/bin/llama-server"));
+  await installation(dir, ".installing-llama-1-aa", "2026-09-01T00:00:00Z");
+  await mkdir(path.join(dir, "llama-4"));
+  await writeFile(path.join(dir, "llama-4/engine.json"), "{");
+  assert.equal((await locateEngine("llama-server", options))?.path, newest);
+
+  await rename(path.join(dir, "llama-2"), path.join(dir, "moved"));
+  assert.equal((await locateEngine("llama-server", options))?.path, path.join(dir, "llama-1/bin/llama-server"));
+  await rm(path.join(dir, "llama-1/bin"), { recursive: true });
+  assert.equal(await locateEngine("llama-server", options), null);
+});
+
+test("one that was moved is named with the folder that it was installed for; by a link it works", posix, async (t) => {
+  const dir = await scratch(t);
+  const enginesDir = path.join(dir, "engines");
+  const options = { explicit: undefined, pathVariable: "", enginesDir };
+  const file = await installation(enginesDir, "llama-1", "2026-01-01T00:00:00Z");
+  const moved = path.join(dir, "moved", "llama-1");
+  await mkdir(path.dirname(moved));
+  await symlink(path.dirname(path.dirname(file)), moved);
+  assert.equal((await locateEngine("llama-server", { ...options, enginesDir: path.dirname(moved) }))?.path, file);
+
+  await rm(moved);
+  await rename(path.join(enginesDir, "llama-1"), moved);
+  const elsewhere = path.dirname(moved);
+  assert.equal(await locateEngine("llama-server", { ...options, enginesDir: elsewhere }), null);
+  const why = await whyNone("llama-server", elsewhere);
+  assert.ok(why.includes(moved) && why.includes(path.join(enginesDir, "llama-1")), why);
+  assert.equal(await whyNone("whisper-server", elsewhere), "no whisper-server was found");
+  assert.equal(await whyNone("llama-server", enginesDir), "no llama-server was found");
+});

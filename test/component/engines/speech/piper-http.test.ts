@@ -1,0 +1,115 @@
+// Piper's servers of all generations: which one it is, and a piece of text spoken.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, it, type TestContext } from "node:test";
+import {
+  detectPiper,
+  type PieceRequest,
+  type PiperGeneration,
+  speakPiece,
+} from "../../../../src/engines/speech/piper-http.ts";
+import { type Pcm, wavFile } from "../../../../src/speech/wav.ts";
+import { cleanUp } from "../../../support/clean-up.ts";
+import { type PiperStandIn, secondsPerCharacter, startPiperStandIn } from "../../../support/piper-stand-ins.ts";
+import { refusal, until } from "../../../support/scratch.ts";
+import { pitch } from "../../../support/sound.ts";
+
+const generations = ["synthesize", "json", "text"] as const;
+const plain = { speaker: null, lengthScale: null } as const;
+const never = new AbortController().signal;
+
+interface Talking {
+  readonly server: PiperStandIn;
+  readonly generation: PiperGeneration;
+  speak(piece: PieceRequest, signal?: AbortSignal): Promise<Pcm>;
+}
+
+async function talking(
+  t: TestContext,
+  kind: PiperGeneration,
+  options: Partial<Parameters<typeof startPiperStandIn>[1]> = {},
+): Promise<Talking> {
+  const server = await startPiperStandIn(t, { generation: kind, voices: { "en_US-low-low": 300 }, ...options });
+  const { origin } = server;
+  const generation = await detectPiper(origin, never);
+  return { server, generation, speak: (piece, signal = never) => speakPiece({ origin, generation }, piece, signal) };
+}
+
+/** What answers everything with these bytes. */
+async function answering(t: TestContext, body: string | Uint8Array): Promise<string> {
+  const server = createServer((_, response) => response.end(body)).listen(0, "127.0.0.1");
+  cleanUp(t, () => server.close());
+  await until("it listens", () => server.listening);
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe("a Piper server", { concurrency: true }, () => {
+  for (const kind of generations) {
+    it(`of the ${kind} generation is detected without being told to speak, and speaks`, async (t) => {
+      const { server, generation, speak } = await talking(t, kind);
+      assert.equal(generation, kind);
+      assert.deepEqual(server.spoken, []);
+      assert.ok(server.requests.every((request) => request.startsWith("GET ")));
+      const { samples, sampleRate } = await speak({ ...plain, text: "Grüße, Jürgen!" });
+      assert.deepEqual(server.spoken, ["Grüße, Jürgen!"]);
+      assert.ok(Math.abs(samples.length / sampleRate - 14 * secondsPerCharacter) < 0.001);
+      assert.ok(Math.abs(pitch(samples, sampleRate) - 300) < 5);
+    });
+  }
+
+  it("takes speaker and pace where it can, and refuses them where it cannot", async (t) => {
+    const speakers = { one: 0, two: 1 };
+    const { speak } = await talking(t, "synthesize", { speakers });
+    const slow = await speak({ text: "abcde", speaker: 1, lengthScale: 2 });
+    assert.ok(Math.abs(pitch(slow.samples, slow.sampleRate) - 600) < 10);
+    assert.ok(Math.abs(slow.samples.length / slow.sampleRate - 10 * secondsPerCharacter) < 0.001);
+    const old = await talking(t, "text");
+    for (const [wanted, param] of [
+      [{ speaker: 1 }, "voice"],
+      [{ lengthScale: 2 }, "speed"],
+    ] as const) {
+      const error = await refusal(old.speak({ ...plain, text: "a", ...wanted }));
+      assert.deepEqual([error.code, error.param], ["invalid_request", param]);
+    }
+  });
+
+  it("whose sound ends in half a sample is not believed: what follows would be noise", async (t) => {
+    const { speak } = await talking(t, "json", { oddBytes: true });
+    assert.equal((await refusal(speak({ ...plain, text: "hello" }))).code, "upstream_failed");
+  });
+
+  it("that answers with an error page is reported with its status and the text, not with the page", async (t) => {
+    const { speak } = await talking(t, "synthesize");
+    const error = await refusal(speak({ ...plain, text: "..." }));
+    assert.deepEqual([error.code, error.cause], ["upstream_failed", undefined]);
+    assert.match(error.message, /answered 500 to "\.\.\."$/);
+  });
+
+  it("whose answer is no sound is not believed, although it says 200", async (t) => {
+    const page = await answering(t, "<html>ok</html>");
+    assert.equal(await detectPiper(page, never), "text");
+    const piece = { ...plain, text: "hello" };
+    const noWav = await refusal(speakPiece({ origin: page, generation: "text" }, piece, never));
+    assert.match(noWav.message, /no WAV file/);
+    const empty = wavFile([{ sampleRate: 22_050, channels: 1, samples: new Int16Array() }]);
+    const mute = { origin: await answering(t, empty), generation: "json" } as const;
+    const unheard = await refusal(speakPiece(mute, piece, never));
+    assert.equal(unheard.message, 'the speech engine made no sound of "hello"');
+  });
+
+  it("that is not there, or does not answer in time, broke off", async (t) => {
+    const { server, speak } = await talking(t, "json");
+    const release = server.hold();
+    cleanUp(t, release);
+    const late = await refusal(speak({ ...plain, text: "a" }, AbortSignal.timeout(100)));
+    assert.equal(late.code, "upstream_failed");
+    assert.ok(late.cause !== undefined);
+    const gone = { origin: "http://127.0.0.1:1", generation: "json" } as const;
+    assert.match(
+      (await refusal(speakPiece(gone, { ...plain, text: "a" }, never))).message,
+      /broke off \(ECONNREFUSED\)/,
+    );
+    assert.equal((await refusal(detectPiper(gone.origin, never))).code, "upstream_failed");
+  });
+});

@@ -1,0 +1,84 @@
+// A Piper voice made ready for sherpa-onnx: what is written, when it is written again, and what cannot be.
+import assert from "node:assert/strict";
+import { chmod, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { describe, it } from "node:test";
+import { prepareVoice } from "../../../../src/engines/speech/sherpa.ts";
+import { refusal, scratchFolder } from "../../../support/scratch.ts";
+import { writeVoice } from "../../../support/sherpa.ts";
+
+describe("a voice for sherpa-onnx", { concurrency: true }, () => {
+  it("is the voice with facts about it at the end, and a table of its sounds", async (t) => {
+    const folder = await scratchFolder(t);
+    const model = await writeVoice(folder, "en_US-a-low", {
+      sampleRate: 22_050,
+      facts: { phoneme_id_map: { _: [0], "^": [1], $: [2], " ": [3], ˈ: [120], ab: [7], none: [] } },
+    });
+    const prepared = await prepareVoice("en_US-a-low", model, join(folder, "prepared"));
+    const [raw, made] = [await readFile(model), await readFile(prepared.model)];
+    assert.deepEqual(made.subarray(0, raw.length), raw);
+    // Field 14 of the model: a key and its value.
+    assert.ok(made.subarray(raw.length).includes(Buffer.from("\x72\x14\x0a\x0bsample_rate\x12\x0522050", "latin1")));
+    assert.equal(await readFile(prepared.tokens, "utf8"), "_ 0\n^ 1\n$ 2\n  3\nˈ 120\n");
+  });
+
+  it("is made once, again when the voice is another, and what an interrupted try left goes", async (t) => {
+    const folder = await scratchFolder(t);
+    const target = join(folder, "prepared");
+    const model = await writeVoice(folder, "en_US-a-low");
+    const first = await prepareVoice("en_US-a-low", model, target);
+    const { ino } = await stat(first.model);
+    assert.equal((await prepareVoice("en_US-a-low", model, target)).model, first.model);
+    assert.equal((await stat(first.model)).ino, ino);
+    await mkdir(join(target, "en_US-a-low-0123456789ab.part"));
+    await mkdir(join(target, "en_US-a-low-b-low"));
+    await writeVoice(folder, "en_US-a-low", { sampleRate: 22_050 });
+    const second = await prepareVoice("en_US-a-low", model, target);
+    assert.notEqual(second.model, first.model);
+    assert.equal((await readdir(target)).length, 2);
+    // Of the voice before nothing is kept, also where this one is made already.
+    const other = await prepareVoice("en_US-b-low", await writeVoice(folder, "en_US-b-low"), target);
+    assert.deepEqual((await readdir(target)).toSorted(), ["en_US-a-low-b-low", basename(dirname(other.model))]);
+  });
+
+  it("is made again where a part of the copy is not what was written", async (t) => {
+    const folder = await scratchFolder(t);
+    const target = join(folder, "prepared");
+    const model = await writeVoice(folder, "en_US-a-low");
+    const { model: copy, tokens } = await prepareVoice("en_US-a-low", model, target);
+    const whole = [await readFile(copy), await readFile(tokens)];
+    const [bytes = Buffer.of()] = whole;
+    for (const damage of [
+      () => writeFile(tokens, ""),
+      () => rm(tokens),
+      () => truncate(copy, 300),
+      () => writeFile(copy, Buffer.alloc(bytes.length)),
+      () => rm(copy),
+    ]) {
+      await damage();
+      await prepareVoice("en_US-a-low", model, target);
+      assert.deepEqual([await readFile(copy), await readFile(tokens)], whole);
+    }
+  });
+
+  it("is copied into files that can be written, also where its own cannot", async (t) => {
+    const folder = await scratchFolder(t);
+    const model = await writeVoice(folder, "en_US-a-low");
+    await chmod(model, 0o444);
+    const { model: copy } = await prepareVoice("en_US-a-low", model, join(folder, "prepared"));
+    assert.equal((await stat(copy)).mode & 0o777, 0o644);
+  });
+
+  it("is refused where something else than espeak-ng has to read the text, or a part of it is missing", async (t) => {
+    const folder = await scratchFolder(t);
+    const model = await writeVoice(folder, "zh_CN-a-low", { facts: { phoneme_type: "pinyin" } });
+    const code = async (): Promise<string> =>
+      (await refusal(prepareVoice("zh_CN-a-low", model, join(folder, "p")))).code;
+    assert.equal(await code(), "not_supported");
+    await writeFile(`${model}.json`, "{ half");
+    assert.equal(await code(), "engine_failed");
+    await rm(`${model}.json`);
+    assert.equal(await code(), "source_missing");
+    assert.equal((await refusal(prepareVoice("../up", model, join(folder, "p")))).code, "invalid_request");
+  });
+});

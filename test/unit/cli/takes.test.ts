@@ -1,0 +1,54 @@
+// Operands and flags that a command does not take are errors, whatever the command.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { checkCommandLine } from "../../../src/cli/takes.ts";
+import { readSettings } from "../../../src/settings/settings.ts";
+import { settingRows } from "../../../src/settings/table.ts";
+
+function check(...args: readonly string[]): void {
+  checkCommandLine(readSettings(args, { HOME: "/nowhere" }));
+}
+
+for (const args of [
+  [],
+  ["-h"],
+  ["help"],
+  ["version"],
+  ["--version"],
+  ["plan", "--state", "s", "--config", "c", "--port", "1", "--json"],
+  ["serve", "--queue-limit", "3", "--config", "c"],
+  ["validate", "good.yaml"],
+  ["validate", "-h"],
+  ["rm", "acme/a:Q8_0", "--yes", "--json"],
+  ["engine", "install"],
+  ["engine", "install", "whisper", "--state", "s"],
+  ["key", "create", "laptop", "--expires", "30d"],
+  ["worker", "--host", "0.0.0.0", "--threads", "2", "--rpc-server", "r"],
+])
+  test(`taken: ${args.join(" ") || "nothing"}`, () => check(...args));
+
+for (const [args, message] of [
+  [["validate", "good.yaml", "/nope"], /^validate does not take "\/nope"; /],
+  [["validate"], /^validate needs FILE; /],
+  [["validate", "good.yaml", "--json"], /^validate does not take --json, which is for plan, status, /],
+  [["plan", "now"], /^plan does not take "now"; /],
+  [["plan", "--queue-limit", "3"], /^plan does not take --queue-limit, which is for serve; /],
+  [["status", "--config", "c"], /^status does not take --config, which is for serve, plan; /],
+  [["serve", "now"], /^serve does not take "now"; /],
+  [["serve", "--yes"], /^serve does not take --yes, which is for rm, gc; /],
+  [["serve", "--version"], /^serve does not take --version, which is for version; /],
+  [["rm"], /^rm needs ID; /],
+  [["rm", "a", "b"], /^rm does not take "b"; /],
+  [["key", "create", "a", "b"], /^key does not take "b"; /],
+  [["engine"], /^engine needs install; /],
+  [["version", "--port", "1"], /^version does not take --port, /],
+  [["help", "plan"], /^help does not take "plan"; /],
+  [["--port", "1"], /^--port needs a command, such as serve; /],
+  [["constructor"], /^there is no command constructor; /],
+] as const)
+  test(`refused: ${args.join(" ")}`, () => assert.throws(() => check(...args), { code: "invalid_request", message }));
+
+test("every setting is one of serve's", () => {
+  for (const { flag } of settingRows)
+    assert.doesNotThrow(() => checkCommandLine({ ...readSettings(["serve"], {}), flags: [flag] }));
+});

@@ -1,0 +1,82 @@
+// Streams of the compatible family: whole or cut, at every byte boundary; what was taken passes on, and nothing else.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { passThrough, type StreamKind } from "../../../../src/http/openai/pass-through.ts";
+
+interface Outcome {
+  readonly text: string;
+  readonly failed: boolean;
+}
+
+function pass(kind: StreamKind, chunks: readonly Uint8Array[]): Outcome {
+  const translator = passThrough(kind);
+  assert.ok(translator.begin("text/event-stream"));
+  const written = chunks.map((chunk) => translator.chunk(Buffer.from(chunk)) ?? "");
+  const last = translator.end();
+  const failed = last instanceof Error;
+  return {
+    text: [...written, failed ? "" : (last ?? "")].map((part) => Buffer.from(part).toString()).join(""),
+    failed,
+  };
+}
+
+function* splits(bytes: Buffer): Generator<readonly Uint8Array[]> {
+  yield [bytes];
+  yield Array.from(bytes, (byte) => Uint8Array.of(byte));
+  for (let at = 1; at < bytes.length; at++) yield [bytes.subarray(0, at), bytes.subarray(at)];
+}
+
+const whole: readonly (readonly [kind: StreamKind, stream: string])[] = [
+  ["done", 'data: {"a":"é"}\n\ndata: [DONE]\n\n'],
+  ["done", 'data: {"a":1}\n\ndata: [DONE]'],
+  ["done", 'data: {"error":{"message":"m"}}\n\n'],
+  [
+    "responses",
+    'event: response.created\ndata: {}\n\nevent: response.completed\ndata: {"type":"response.completed"}\n\n',
+  ],
+  ["responses", "event: response.incomplete\ndata: {}\n\n"],
+  ["responses", 'event: response.created\ndata: {}\n\ndata: {"error":{"message":"m"}}\n\n'],
+  ["messages", 'event: message_start\r\ndata: {}\r\n\r\nevent: message_stop\r\ndata: {"type":"message_stop"}\r\n\r\n'],
+  ["messages", "event: message_stop\ndata: {}\n\n: ping\n\n"],
+  ["messages", 'event: error\ndata: {"message":"m"}\n\n'],
+  ["llama", 'data: {"content":"a","stop":false}\n\ndata: {"content":"","stop":true,"model":"m"}\n\n'],
+];
+
+for (const [kind, stream] of whole) {
+  test(`interface 4, Chat and model list: a whole stream passes untouched: ${kind} ${stream.slice(-40).trim()}`, () => {
+    for (const chunks of splits(Buffer.from(stream)))
+      assert.deepEqual(pass(kind, chunks), { text: stream, failed: false });
+  });
+}
+
+const cut: readonly (readonly [kind: StreamKind, kept: string, lost: string])[] = [
+  ["done", "", ""],
+  ["done", 'data: {"a":1}\n\n', 'data: {"b'],
+  ["done", 'data: {"content":"data: {\\"error\\""}\n\n', ""],
+  ["responses", "event: response.created\ndata: {}\n\n", "event: response.comp"],
+  ["responses", "event: response.completed\n", 'data: {"type":"resp'],
+  ["responses", 'event: response.completed\ndata: {"type":"response.completed"}\n', ""],
+  ["messages", "event: message_delta\ndata: {}\n\n", ""],
+  ["messages", "event: message_stop\n", ""],
+  ["messages", 'data: {"text":"\\nevent: message_stop"}\n\n', ""],
+  // Anthropic's clients take no notice of an event without a name: it has told them nothing.
+  ["messages", 'data: {"error":{"message":"m"}}\n\n', ""],
+  ["llama", 'data: {"content":"\\"stop\\":true","stop":false}\n\n', 'data: {"stop":true'],
+];
+
+for (const [kind, kept, lost] of cut) {
+  test(`interface 4, Chat and model list: a cut stream is known as one: ${kind} ${JSON.stringify(kept + lost).slice(-50)}`, () => {
+    for (const chunks of splits(Buffer.from(kept + lost))) {
+      // Half a line would take the error frame after it for its other half.
+      assert.deepEqual(pass(kind, chunks), { text: kept, failed: true });
+    }
+  });
+}
+
+test("an answer that is no stream is kept until it is whole", () => {
+  const translator = passThrough("done");
+  assert.equal(translator.begin("application/json"), null);
+  assert.equal(translator.chunk(Buffer.from('{"a":\n')), null);
+  assert.equal(translator.chunk(Buffer.from("1}")), null);
+  assert.equal(String(translator.end()), '{"a":\n1}');
+});

@@ -1,0 +1,102 @@
+// What the gateway reads of a compatible body, and what is left of the body.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { GatewayError } from "../../../../src/core/errors.ts";
+import { type CompatRequest, readRequest } from "../../../../src/http/openai/request.ts";
+import type { CachedModel } from "../../../../src/plan/observed.ts";
+
+/** Every name means the one model, but for "nothing". */
+const catalogue = {
+  resolve: (name: string) => {
+    if (name === "nothing") throw new GatewayError("model_not_found", "no");
+    return { id: "acme/alpha:Q8_0" } as CachedModel;
+  },
+};
+
+async function read(text: string): Promise<CompatRequest & { readonly left: string }> {
+  const request = await readRequest(Buffer.from(text), catalogue);
+  return { ...request, left: Buffer.concat(request.body).toString() };
+}
+
+const id = '"model":"acme/alpha:Q8_0"';
+
+test("a body with nothing of ours passes to the byte", async () => {
+  for (const text of [`{${id}}`, ` {\n${id} , "n" : 2 ,"x":{"num_ctx":5}, "options":{"top_k":1}}\n`]) {
+    const { left, contextSize, keepAlive, stream } = await read(text);
+    assert.deepEqual([left, contextSize, keepAlive, stream], [text, undefined, undefined, false]);
+  }
+});
+
+test("interface 2, Model identifier: the name becomes the model's own", async () => {
+  assert.equal((await read('{"stream":true,"model":"alpha.gguf","n":1}')).left, `{"stream":true,${id},"n":1}`);
+  assert.equal((await read('{"stream":true,"model":"alpha.gguf"}')).stream, true);
+  assert.equal((await read('{"model":"a","stream":null}')).stream, false);
+});
+
+test("of two members with one name the last counts, for the gateway as for the engine", async () => {
+  const { left } = await read('{"model":"nothing","model":"alpha","num_ctx":-1,"num_ctx":512}');
+  assert.deepEqual(JSON.parse(left), { model: "acme/alpha:Q8_0" });
+  assert.equal((await read('{"model":"a","num_ctx":-1,"num_ctx":512}')).contextSize, 512);
+  await assert.rejects(read('{"model":"alpha","model":"nothing"}'), { code: "model_not_found" });
+});
+
+test("the members that are the gateway's own are taken out, wherever they stand", async () => {
+  const cases: readonly (readonly [text: string, left: object, size: number | undefined])[] = [
+    [`{"num_ctx":4096,${id}}`, {}, 4096],
+    [`{${id},"ctx_size":4096}`, {}, 4096],
+    [`{${id} , "n":1, "num_ctx" : 8 ,"keep_alive":"5m"}`, { n: 1 }, 8],
+    [`{"num_ctx":1,"keep_alive":0,${id},"ctx_size":2,"n":1}`, { n: 1 }, 2],
+    [`{${id},"options":{"num_ctx":7,"top_k":1}}`, { options: { top_k: 1 } }, 7],
+    [`{${id},"options":{"num_ctx":7},"num_ctx":9}`, { options: {} }, 9],
+    [`{${id},"num_ctx":null,"options":{"num_ctx":7}}`, { options: {} }, 7],
+    [`{${id},"num_ctx":null}`, {}, undefined],
+    [`{${id},"options":"none"}`, { options: "none" }, undefined],
+  ];
+  for (const [text, left, size] of cases) {
+    const request = await read(text);
+    assert.deepEqual(JSON.parse(request.left), { model: "acme/alpha:Q8_0", ...left }, text);
+    assert.equal(request.contextSize, size, text);
+  }
+});
+
+test("keep_alive in the forms that Ollama's clients write it", async () => {
+  const cases: readonly (readonly [text: string, keepAlive: object])[] = [
+    ['"5m"', { kind: "seconds", seconds: 300 }],
+    ["0", { kind: "seconds", seconds: 0 }],
+    ["-1", { kind: "forever" }],
+    ["null", { kind: "default" }],
+  ];
+  for (const [text, keepAlive] of cases)
+    assert.deepEqual((await read(`{${id},"keep_alive":${text}}`)).keepAlive, keepAlive);
+});
+
+test("what is not as it must be is refused by its name", async () => {
+  const cases: readonly (readonly [text: string, param: string | undefined, message: RegExp])[] = [
+    ["", undefined, /empty/],
+    ["[]", undefined, /no JSON object/],
+    ['{"model":"a",\n  "n": x}', undefined, /line 2, column 8: unexpected "x"/],
+    ['{"model":"a"', undefined, /the text ends too early/],
+    ["{}", "model", /missing/],
+    ['{"model":7}', "model", /no string/],
+    ['{"model":""}', "model", /missing/],
+    ['{"model":"a","stream":"yes"}', "stream", /true or false/],
+    ...["0", "-1", "1.5", '"4096"', "true", "{}", "1e99"].map(
+      (value) => [`{"model":"a","num_ctx":${value}}`, "num_ctx", /whole number of tokens/] as const,
+    ),
+    ['{"model":"a","ctx_size":0}', "ctx_size", /whole number/],
+    ['{"model":"a","options":{"num_ctx":0}}', "options.num_ctx", /whole number/],
+    ...['"soon"', "true", "[1]"].map((value) => [`{"model":"a","keep_alive":${value}}`, "keep_alive", /5m/] as const),
+  ];
+  for (const [text, param, message] of cases) {
+    await assert.rejects(read(text), (error: unknown) => {
+      assert.ok(error instanceof GatewayError, text);
+      assert.deepEqual([error.code, error.param], ["invalid_request", param], text);
+      assert.match(error.message, message, text);
+      return true;
+    });
+  }
+});
+
+test("a byte order mark before the body is no part of it", async () => {
+  assert.equal((await read(`\ufeff{${id}}`)).left, `{${id}}`);
+});
