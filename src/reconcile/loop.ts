@@ -3,6 +3,7 @@
 import { jittered } from "../core/backoff.ts";
 import { GatewayError } from "../core/errors.ts";
 import { equalJson } from "../core/merge-patch.ts";
+import { longestTimerMs } from "../core/steady.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
@@ -73,11 +74,6 @@ const unseenMs = 2_000;
 
 /** How soon to look again for room on the disk, in ms. */
 const roomMs = 10_000;
-
-/** A timer that is longer than 24.8 days goes off at once. */
-function timerMs(ms: number): number {
-  return Math.min(ms, 2 ** 31 - 1);
-}
 
 export function createLoop(options: {
   readonly desired: () => DesiredState;
@@ -218,7 +214,7 @@ export function createLoop(options: {
       backoff.nextTry(now) ?? Number.POSITIVE_INFINITY,
       ...heldUntil,
     );
-    timer = setTimeout(wake, timerMs(Math.max(1, next - now)));
+    timer = setTimeout(wake, Math.min(Math.max(1, next - now), longestTimerMs));
     timer.unref();
   }
 
@@ -250,7 +246,7 @@ export function createLoop(options: {
         const begun = fresh ? count : 0;
         const deadline = setTimeout(
           () => waiter.fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`)),
-          timerMs(timeoutMs),
+          Math.min(timeoutMs, longestTimerMs),
         );
         const onAbort = (): void => waiter.fail(new GatewayError("cancelled", "the client left"));
         function leave(): void {
