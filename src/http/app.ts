@@ -2,6 +2,7 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import { operations } from "../../schemas/operations.ts";
 import { GatewayError } from "../core/errors.ts";
+import { servedPrefixes } from "../settings/prefixes.ts";
 import { type GatewayRoutesDeps, gatewayRoutes } from "./admin/routes.ts";
 import { installAccess, rewriteKeyedUrl } from "./auth/access.ts";
 import type { LicenseKeys } from "./auth/license-keys.ts";
@@ -14,7 +15,6 @@ import { sendError } from "./server/family.ts";
 import { type FirstLook, waitForFirstLook } from "./server/first-look.ts";
 import type { OpenAnswers } from "./server/open-answers.ts";
 import { openApiRoute } from "./server/openapi-route.ts";
-import { servedPrefixes } from "./server/prefixes.ts";
 import { routeScopes } from "./server/route-scopes.ts";
 import {
   limitConnections,

@@ -3,8 +3,8 @@ import type { OperationFamily } from "../../schemas/operations/operation.ts";
 import { operations } from "../../schemas/operations.ts";
 import { presetKinds } from "../../schemas/preset-options.ts";
 import { errorCatalog } from "../../src/core/error-catalog.ts";
+import { settingRows } from "../../src/settings/settings.ts";
 import { sharedVariables } from "../../src/settings/shared.ts";
-import { settingRows } from "../../src/settings/table.ts";
 
 /** The README with its tables as the source has them. Throws where a mark is missing. */
 export function withTables(readme: string): string {
@@ -25,11 +25,11 @@ function tables(): Readonly<Record<string, string>> {
 }
 
 function settingsTable(): string {
-  const rows = settingRows.map(({ flag, variable, fallback, meaning }) => [
+  const rows = settingRows.map(({ flag, variable, default: fallback, help }) => [
     code(`--${flag}`),
     code(variable),
     fallback === "" ? "" : code(fallback),
-    meaning,
+    help,
   ]);
   return table(["flag", "variable", "default", "meaning"], rows);
 }
