@@ -7,7 +7,7 @@ import {
   messagesErrorSchema,
   nativeErrorSchema,
 } from "../../../schemas/errors.ts";
-import type { Contents, RouteAnswer, RouteSchema, Schema } from "../../../schemas/route.ts";
+import { type Contents, json, type RouteAnswer, type RouteSchema, type Schema } from "../../../schemas/route.ts";
 import { type ErrorCode, errorCatalog } from "../../core/error-catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type Family, renderError } from "./errors.ts";
@@ -97,13 +97,9 @@ function describe(document: RouteSchema, route: RouteOptions & { prefix?: string
         ),
       },
     }),
-    ...(body && { body: placeContents("content" in body ? (body as Contents) : jsonContents(body), components) }),
+    ...(body && { body: placeContents("content" in body ? (body as Contents) : json(body), components) }),
     response: { ...errorAnswers(document, route, family, components), ...placeAnswers(response, components) },
   };
-}
-
-function jsonContents(schema: Schema): Contents {
-  return { content: { "application/json": { schema } } };
 }
 
 function placeProperties(schema: Schema, { place }: Components): Schema {
@@ -112,10 +108,7 @@ function placeProperties(schema: Schema, { place }: Components): Schema {
 }
 
 function placeContents({ content }: Contents, { place }: Components): object {
-  const placed = Object.entries(content).map(([mediaType, { schema }]) => {
-    const [example] = (schema["examples"] ?? []) as readonly unknown[];
-    return [mediaType, { schema: place(schema), ...(example === undefined ? {} : { example }) }];
-  });
+  const placed = Object.entries(content).map(([mediaType, { schema }]) => [mediaType, { schema: place(schema) }]);
   return { content: Object.fromEntries(placed) as object };
 }
 
