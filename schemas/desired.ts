@@ -11,9 +11,11 @@ export const documentBodySchema = { ...documentShape, title: "Document", example
 
 const yes = { type: "string", description: "`true` or `false`.", examples: ["true"] } as const;
 const timeout = {
-  type: "string",
+  type: "number",
+  exclusiveMinimum: 0,
+  maximum: 86_400,
   description: "Seconds to wait, above 0 and up to 86400.",
-  examples: ["60"],
+  examples: [60],
 } as const;
 
 export const changeQuerySchema = {
@@ -25,6 +27,8 @@ export const changeQuerySchema = {
     timeout,
   },
 } as const;
+
+export type ChangeQuery = FromSchema<typeof changeQuerySchema>;
 
 export const reconcileQuerySchema = {
   type: "object",
@@ -150,3 +154,11 @@ export const eventDataSchema = {
 } as const;
 
 export type EventData = FromSchema<typeof eventDataSchema>;
+
+export const openApiSchema = {
+  title: "OpenApi",
+  type: "object",
+  required: ["openapi", "paths"],
+  properties: { openapi: { type: "string" }, paths: { type: "object" } },
+  examples: [{ openapi: "3.1.0", paths: {} }],
+} as const;
