@@ -22,7 +22,7 @@ import type { Drainer } from "./router-actions.ts";
 export function modelHandlers(options: {
   readonly cacheDir: string;
   /** Id of this gateway. */
-  readonly gateway?: string;
+  readonly gateway: string;
   readonly configPath: string;
   readonly hub: HubClient;
   readonly inventory: Inventory;
@@ -39,8 +39,7 @@ export function modelHandlers(options: {
   /** A repository's files were verified. */
   readonly onVerified: (repo: string) => void;
 }): Pick<Handlers, "model.pull" | "model.import" | "model.remove"> {
-  const { cacheDir, inventory } = options;
-  const gateway = options.gateway ?? "";
+  const { cacheDir, gateway, inventory } = options;
 
   async function makeCache(): Promise<void> {
     await makeFolder(cacheDir).catch((error: unknown) => {

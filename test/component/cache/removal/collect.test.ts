@@ -65,6 +65,7 @@ async function cache(t: TestContext): Promise<Cache> {
     clock: Date.now(),
     collector: createCollector({
       cacheDir,
+      gateway: "mine",
       inventory,
       desired: () => self.desired,
       router: () => self.router,
