@@ -65,7 +65,7 @@ export async function fetchFiles(
     });
   }
 
-  const turn = { repo, commit, totalBytes, room, pace: createPace(steadyNow()) };
+  const turn = { repo, commit, totalBytes, room, pace: createPace(steadyNow(), options.tuning?.lookMs) };
   const fresh: HubFile[] = [];
   let done = bytesOf([...origins.keys()]);
   let downloadedBytes = 0;
@@ -132,6 +132,7 @@ async function fetchFile(options: FetchOptions, { file, done, totalBytes, pace, 
     ...turn,
     file,
     model: modelName(options),
+    bytesPerSecond: () => pace.bytesPerSecond(steadyNow()),
     onBytes(received, completed) {
       const now = steadyNow();
       pace.add(received, now);
