@@ -121,7 +121,6 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     changes,
     pass: () => loop.last(),
     isAnswering: () => admission.inFlight().size > 0,
-    binary: engine.path,
     isUnderWay: (key) => executor.running().some(({ action }) => action.key === key),
     onChange: () => loop.wake("workers"),
     now,

@@ -6,7 +6,6 @@ import type { Router } from "../engines/llama/router.ts";
 import { verdictRules } from "../plan/worker-verdict.ts";
 import { endpointsOf, workersByAddress } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import { createWorkerDialect } from "../rpc/worker-dialect.ts";
 import { createWorkers, type Workers } from "../rpc/workers.ts";
 import type { Changes } from "../scheduler/change-signal.ts";
 import { createLoadGate, type LoadGate } from "../scheduler/rpc-gate.ts";
@@ -14,9 +13,6 @@ import type { Settings } from "../settings/settings.ts";
 import type { Condition } from "../status/finding.ts";
 import type { WorkerStatus } from "../status/report.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
-
-/** ms after the start in which an engine that is there has been found. */
-const engineMs = 3_000;
 
 type LossListener = (models: readonly string[], message: string) => void;
 
@@ -33,29 +29,18 @@ export interface Rpc {
 }
 
 export function createRpc(options: {
-  readonly settings: Pick<
-    Settings,
-    "workerIntervalMs" | "workerStableMs" | "workerStallMs" | "stateDir" | "environment"
-  >;
+  readonly settings: Pick<Settings, "workerIntervalMs" | "workerStableMs" | "workerStallMs">;
   readonly store: Pick<DesiredStore, "current">;
   readonly router: Router;
   readonly changes: Changes;
   readonly pass: () => Pass | null;
   readonly isAnswering: () => boolean;
-  /** The engine's path; null while there is none. */
-  readonly binary: () => string | null;
   readonly isUnderWay: (key: string) => boolean;
   readonly onChange: () => void;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
 }): Rpc {
   const { settings, store, router, changes, now, warn } = options;
-  const startedAt = now();
-  const dialect = createWorkerDialect({
-    binary: options.binary,
-    environment: settings.environment,
-    stateDir: settings.stateDir,
-  });
   const listeners: LossListener[] = [];
   let isWarned = false;
   const rpc = (): Desired["rpc"] => store.current().document.rpc;
@@ -64,11 +49,6 @@ export function createRpc(options: {
     router: router.snapshot,
     detachedUsers: router.instances.detachedUsers,
     isAnswering: options.isAnswering,
-    takes: async (greeting) => {
-      // The workers are looked at while the engine is still being looked for.
-      while (options.binary() === null && now() - startedAt < engineMs) await changes.next();
-      return dialect.takes(greeting);
-    },
     intervalMs: settings.workerIntervalMs,
     rules: verdictRules(settings.workerStableMs),
     now,
