@@ -18,7 +18,6 @@ import { holdPath } from "./in-use.ts";
 import { linkSnapshot, readRef, writeRef } from "./link.ts";
 import { readPieces } from "./local-pieces.ts";
 import { type OriginOptions, originOf } from "./origin.ts";
-import { thisOwner } from "./partial-owner.ts";
 import { settleModel } from "./partials.ts";
 import { bytesOf } from "./progress.ts";
 import type { PulledModel } from "./pull.ts";
@@ -42,9 +41,8 @@ export interface ImportOptions extends OriginOptions {
  * its shards.
  */
 export async function importModel(options: ImportOptions): Promise<PulledModel> {
-  const { cacheDir, id, signal } = options;
+  const { cacheDir, gateway, id, signal } = options;
   const repo = repoOf(id);
-  const self = thisOwner(options.gateway);
   const sources = shardPaths(options.source);
   const sizes = await Promise.all(sources.map(sizeOf));
   const total = sizes.reduce((sum, size) => sum + size, 0);
@@ -74,11 +72,11 @@ export async function importModel(options: ImportOptions): Promise<PulledModel> 
     // Nobody wants it any more: it is not shown then.
     if (signal.aborted) throw cancelled(basename(options.source));
     const model = await show(options, files);
-    await settleModel({ cacheDir, repo, model: modelName(options), blobs: files.map(({ blob }) => blob), self });
+    await settleModel({ cacheDir, repo, model: modelName(options), blobs: files.map(({ blob }) => blob), gateway });
     options.onProgress(total, total);
     return model;
   } catch (error) {
-    if (!keeps({ keepPartial: true }, signal)) await discardBlobs(cacheDir, repo, fresh, self);
+    if (!keeps({ keepPartial: true }, signal)) await discardBlobs(cacheDir, repo, fresh, gateway);
     await removeEmptyFolders(cacheDir, repo);
     throw error;
   } finally {
@@ -128,7 +126,7 @@ async function storeCopy(
     repo,
     file: hubFile(file),
     model: modelName(options),
-    self: thisOwner(options.gateway),
+    gateway: options.gateway,
     signal,
     room,
     // The gateway's stop is no reason to begin anew; after any other end it lies beside its source for nothing.

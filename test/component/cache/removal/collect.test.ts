@@ -1,5 +1,4 @@
-// What of a model cache is collected and what stays, on real files: superseded revisions, orphans and abandoned partials of
-// ours go; whatever is used, wanted, unknown or another program's stays.
+// What of a model cache is collected, on real files: superseded revisions, orphans and abandoned partials of ours; all else stays.
 import assert from "node:assert/strict";
 import { chmod, link, mkdir, readdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -65,6 +64,7 @@ async function cache(t: TestContext): Promise<Cache> {
     clock: Date.now(),
     collector: createCollector({
       cacheDir,
+      gateway: "mine",
       inventory,
       desired: () => self.desired,
       router: () => self.router,
