@@ -320,8 +320,7 @@ describe("collecting", () => {
     assert.deepEqual([turns.tryTake(repoName), turns.taken()], [null, [repoName.toLowerCase()]]);
     for (const release of releases) release();
     assert.deepEqual(turns.taken(), []);
-    const abort = new AbortController();
-    const held = turns.tryTake(repoName);
+    const [abort, held] = [new AbortController(), turns.tryTake(repoName)];
     const waiting = turns.take(repoName, abort.signal);
     abort.abort(new Error("no longer wanted"));
     await assert.rejects(waiting, /no longer wanted/);
