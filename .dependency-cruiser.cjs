@@ -71,6 +71,7 @@ const anyRoom = rooms.map((room) => `^${room}(/|\\.ts$)`);
 
 /** Each package in the one place that wraps it. */
 const packages = {
+  "@fastify/swagger": "^src/http/server/openapi\\.ts$",
   ajv: "^src/(desired/document|http/server)/validate\\.ts$",
   chokidar: "^src/desired/file-source\\.ts$",
   fastify: "^src/(http|app)/",
