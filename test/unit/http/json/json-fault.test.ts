@@ -100,7 +100,7 @@ describe("the place where JSON goes wrong", () => {
   });
 
   it("tells nothing of what stands before", () => {
-    const secret = "s3cret".repeat(20_000);
+    const secret = "s3cret".repeat(5_000);
     assert.equal(
       told(`${'{"a":'.repeat(900)}"${secret}" ?`),
       `line 1, column ${900 * 5 + secret.length + 4}: unexpected "?"`,
