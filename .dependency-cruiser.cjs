@@ -17,6 +17,7 @@ const rooms = [
   "src/http/json",
   "src/http/ollama/wire",
   "src/state",
+  "src/keys",
   "src/desired",
   "src/hub",
   "src/cache/download",

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { speechSchemas } from "../../../schemas/routes/speech.ts";
 import type { SpeechLists } from "../../cache/download/speech-lists.ts";
+import type { SpeechTurns } from "../../commands/speech/turns.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { searchModels } from "../../speech/transcription-models.ts";
 import { isRecord, searchVoices } from "../../speech/voices.ts";
@@ -13,7 +14,6 @@ import { hubErrors } from "../server/route-errors.ts";
 import { installPatience } from "./patience.ts";
 import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";
-import type { SpeechTurns } from "./turns.ts";
 
 export interface SpeechRoutesDeps
   extends Omit<TranscribeDeps, "engines" | "turns">,
