@@ -1,10 +1,10 @@
-// Why a command ended: in words, or where a program reads what `serve` says as one more JSON line.
+// Why a command ended: as text, or as one more JSON line where a program reads the output of `serve`.
 import type { ErrorCode } from "../core/error-catalog.ts";
 import type { GatewayError } from "../core/errors.ts";
 import { jsonLines } from "./log-output.ts";
 import { wrapped } from "./wrap.ts";
 
-/** Of these the message says already what to do. */
+/** Messages of these codes contain the remedy. */
 const clear: ReadonlySet<ErrorCode> = new Set(["invalid_request", "unauthorized", "engine_missing"]);
 
 export function tellFailure({ message, hint, code }: GatewayError, ofServe: boolean): void {
