@@ -5,6 +5,7 @@ import { presetKinds } from "../../schemas/preset-options.ts";
 import { errorCatalog } from "../../src/core/error-catalog.ts";
 import { settingRows } from "../../src/settings/settings.ts";
 import { sharedVariables } from "../../src/settings/shared.ts";
+import { conditionTables } from "./condition-tables.ts";
 
 /** The README with its tables as the source has them. Throws where a mark is missing. */
 export function withTables(readme: string): string {
@@ -15,6 +16,7 @@ function tables(): Readonly<Record<string, string>> {
   return {
     settings: settingsTable(),
     "shared-settings": sharedTable(),
+    conditions: conditionTables(table),
     errors: errorsTable(),
     "preset-options": presetTable(),
     "routes-own": routesTable("own"),

@@ -67,33 +67,6 @@ test("it lists the commands of the help text", () => {
   for (const name of named) assert.match(readme, new RegExp(`^\\| \`${name}\\b`, "m"));
 });
 
-test("its conditions and reasons are those of the source, both ways", () => {
-  const conditions = [
-    "src/status/conditions.ts",
-    "src/status/finding.ts",
-    "src/status/requests.ts",
-    "src/status/speech.ts",
-    "src/status/worker-conditions.ts",
-    "src/plan/worker-verdict.ts",
-    "src/rpc/worker-watch.ts",
-    "src/rpc/worker-target.ts",
-    "src/rpc/worker-wire.ts",
-  ]
-    .map(readProjectFile)
-    .join("\n");
-  const source = readProjectFile("src/desired/file-source.ts");
-  const engine = readProjectFile("src/engines/llama/engine-source.ts") + readProjectFile("src/state/state-folder.ts");
-  const literals = [
-    ...conditions.matchAll(/"([A-Z][a-z]\w+)"/g),
-    ...`${source}${engine}`.matchAll(/reason: (?:\w+ \? "\w+" : )?"([A-Z]\w+)"/g),
-    ...source.matchAll(/reason: \w+ \? "([A-Z]\w+)"/g),
-  ];
-  const used = new Set(literals.map((match) => match[1] ?? ""));
-  for (const truth of ["True", "False", "Unknown"]) used.delete(truth);
-  const listed = new Set(codeWords("conditions").filter((word) => /^[A-Z][a-z]+[A-Za-z]*$/.test(word)));
-  assert.deepEqual([...listed].toSorted(), [...used].toSorted());
-});
-
 test("its links to files lead somewhere", () => {
   const links = [...readme.matchAll(/\]\(([^)#]+)\)/g)]
     .map((match) => match[1] ?? "")
@@ -110,10 +83,6 @@ function blockOf(name: string): string {
   const end = readme.indexOf(`<!-- /${name} -->`);
   assert.ok(start >= 0 && end > start, `README.md has no block ${name}`);
   return readme.slice(start, end);
-}
-
-function codeWords(name: string): string[] {
-  return [...blockOf(name).matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
 }
 
 /** The code words in the first column of a block's table. */

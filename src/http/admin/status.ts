@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { steadyNow } from "../../core/steady.ts";
 import { notServing } from "../../status/conditions.ts";
-import { shuttingDown } from "../../status/finding.ts";
+import { finding } from "../../status/finding.ts";
 import type { Journal } from "../../status/journal.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { createEventStreams } from "./events.ts";
@@ -42,7 +42,8 @@ export function statusRoutes(app: FastifyInstance, deps: StatusRoutesDeps): void
     // Before the report, which strangers share for a while.
     if (deps.stopping.aborted) {
       void reply.code(503);
-      return { status: "unready", ...shuttingDown };
+      const { reason, message } = finding("Ready", "ShuttingDown");
+      return { status: "unready", reason, message };
     }
     const { conditions } = reportFor(request);
     const problem = conditions.length === 0 ? firstLook : notServing(conditions);
