@@ -98,7 +98,10 @@ test("interface 4, Context size on no command line: neither there nor in its env
     [beta, 512],
   ] as const) {
     await gateway.ask(model);
-    await gateway.until("loaded", () => loadedContext(gateway, model) === `It is loaded with ${size} tokens of context.`);
+    await gateway.until(
+      "loaded",
+      () => loadedContext(gateway, model) === `It is loaded with ${size} tokens of context.`,
+    );
   }
 });
 
