@@ -75,7 +75,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     onChange: () => events.emit({ type: "changed", what: "engine" }),
   });
   const changes = createChanges();
-  const rpc = createRpc({ ...common, store, router, changes, binary: engine.path });
+  const rpc = createRpc({ ...common, store, router, changes });
   const { scanner, presence, damage } = openCache(cacheDir, inventory);
   const requests = createRequests({ ...common, store, router, changes, rpc, engine, damage, logger });
   const { admission } = requests;

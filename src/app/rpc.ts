@@ -6,7 +6,6 @@ import type { Router } from "../engines/llama/router.ts";
 import { verdictRules } from "../plan/worker-verdict.ts";
 import { endpointsOf, workersByAddress } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import { createWorkerDialect } from "../rpc/worker-dialect.ts";
 import { createWorkers, type Workers } from "../rpc/workers.ts";
 import type { Changes } from "../scheduler/change-signal.ts";
 import { createLoadGate, type LoadGate } from "../scheduler/rpc-gate.ts";
@@ -15,9 +14,6 @@ import type { Condition } from "../status/finding.ts";
 import type { WorkerStatus } from "../status/report.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
 import type { Events } from "./events.ts";
-
-/** ms after the start in which an engine that is there has been found. */
-const engineMs = 3_000;
 
 export interface Rpc {
   readonly workers: Workers;
@@ -28,26 +24,15 @@ export interface Rpc {
 }
 
 export function createRpc(options: {
-  readonly settings: Pick<
-    Settings,
-    "workerIntervalMs" | "workerStableMs" | "workerStallMs" | "stateDir" | "environment"
-  >;
+  readonly settings: Pick<Settings, "workerIntervalMs" | "workerStableMs" | "workerStallMs">;
   readonly events: Events;
   readonly store: Pick<DesiredStore, "current">;
   readonly router: Router;
   readonly changes: Changes;
-  /** The engine's path; null while there is none. */
-  readonly binary: () => string | null;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
 }): Rpc {
   const { settings, events, store, router, changes, now, warn } = options;
-  const startedAt = now();
-  const dialect = createWorkerDialect({
-    binary: options.binary,
-    environment: settings.environment,
-    stateDir: settings.stateDir,
-  });
   let last: Pass | null = null;
   const inUse = new Set<string>();
   events.on("modelInUse", ({ id }) => inUse.add(id));
@@ -58,11 +43,6 @@ export function createRpc(options: {
     router: router.snapshot,
     detachedUsers: router.instances.detachedUsers,
     isAnswering: () => inUse.size > 0,
-    takes: async (greeting) => {
-      // The workers are looked at while the engine is still being looked for.
-      while (options.binary() === null && now() - startedAt < engineMs) await changes.next();
-      return dialect.takes(greeting);
-    },
     intervalMs: settings.workerIntervalMs,
     rules: verdictRules(settings.workerStableMs),
     now,

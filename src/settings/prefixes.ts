@@ -1,7 +1,7 @@
-// Where each family is served, from the two prefixes that are set, and whether these two conflict.
+// Where each family is served, from the two prefixes that are set, and whether these conflict.
 
-/** By family. */
-type Prefixes = Readonly<Record<"own" | "native" | "compat" | "llama" | "front", readonly string[]>>;
+/** Where each family is served, the main prefix first; `""` is the root. */
+export type Prefixes = Readonly<Record<"own" | "native" | "compat" | "llama" | "front", readonly string[]>>;
 
 /** Without trailing slashes: `/alpha/api`, `/beta/v1`. */
 export interface ChosenPrefixes {

@@ -125,10 +125,6 @@ export const partConditions = {
         remedy: "Restart the worker.",
       }),
       NotAWorker: no("Another kind of server listens there.", { message: given, remedy: "Correct the address." }),
-      OtherVersion: no("llama-server here refuses the version of its protocol.", {
-        message: given,
-        remedy: "Use the same llama.cpp on all machines.",
-      }),
       NoDevices: no("It has no device to compute with.", { message: given }),
       Duplicate: no("It is another name of a worker on the list.", {
         message: given,
