@@ -150,7 +150,7 @@ test("a change to a model waits for its own stream, and a request that comes mea
     if (pieces === 100) {
       second = gateway.ask("acme/talker:Q8_0", "hi").then((text) => {
         assert.equal(text, answersOf("talker").hello);
-        assert.equal(loadedContext(gateway, "acme/talker:Q8_0"), "with 768 tokens of context");
+        assert.equal(loadedContext(gateway, "acme/talker:Q8_0"), "It is loaded with 768 tokens of context.");
         order.push("answered");
       });
     }
