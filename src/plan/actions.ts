@@ -142,6 +142,6 @@ export function isAtRest({ actions, held }: Plan): boolean {
   return actions.length === 0 && held.every(({ why }) => why === "prune");
 }
 
-export function backoffKey(action: Action): string {
-  return `${action.kind} ${action.key}`;
+export function backoffKey({ kind, key }: Pick<Action, "kind" | "key">): string {
+  return `${kind} ${key}`;
 }

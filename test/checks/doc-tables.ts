@@ -5,6 +5,7 @@ import type { RouteFamily } from "../../src/http/server/route.ts";
 import { settingRows } from "../../src/settings/settings.ts";
 import { sharedVariables } from "../../src/settings/shared.ts";
 import { operations } from "../support/operations.ts";
+import { conditionTables } from "./condition-tables.ts";
 
 /** Pages by path, with their tables as the source has them. Throws unless each table is on exactly one page. */
 export function withTables(pages: ReadonlyMap<string, string>): Map<string, string> {
@@ -22,6 +23,7 @@ function tables(): Readonly<Record<string, string>> {
   return {
     settings: settingsTable(),
     "shared-settings": sharedTable(),
+    conditions: conditionTables(table),
     errors: errorsTable(),
     "preset-options": presetTable(),
     "routes-own": routesTable("own"),

@@ -68,37 +68,6 @@ test("docs/cli.md lists the commands of the help text", () => {
   for (const name of named) assert.match(readProjectFile("docs/cli.md"), new RegExp(`^\\| .*\`${name}\\b`, "m"));
 });
 
-test("conditions and reasons are those of the source, both ways", () => {
-  const conditions = [
-    "src/status/conditions.ts",
-    "src/status/finding.ts",
-    "src/status/requests.ts",
-    "src/status/speech.ts",
-    "src/status/worker-conditions.ts",
-    "src/plan/worker-verdict.ts",
-    "src/rpc/worker-watch.ts",
-    "src/rpc/worker-target.ts",
-    "src/rpc/worker-wire.ts",
-  ]
-    .map(readProjectFile)
-    .join("\n");
-  const source = readProjectFile("src/desired/file-source.ts");
-  const engine = readProjectFile("src/engines/llama/engine-source.ts") + readProjectFile("src/state/state-folder.ts");
-  const literals = [
-    ...conditions.matchAll(/"([A-Z][a-z]\w+)"/g),
-    ...`${source}${engine}`.matchAll(/reason: (?:\w+ \? "\w+" : )?"([A-Z]\w+)"/g),
-    ...source.matchAll(/reason: \w+ \? "([A-Z]\w+)"/g),
-  ];
-  const used = new Set(literals.map((match) => match[1] ?? ""));
-  for (const truth of ["True", "False", "Unknown"]) used.delete(truth);
-  const listed = new Set(
-    [...blockOf("conditions").matchAll(/`([^`]+)`/g)]
-      .map((match) => match[1] ?? "")
-      .filter((word) => /^[A-Z][a-z]+[A-Za-z]*$/.test(word)),
-  );
-  assert.deepEqual([...listed].toSorted(), [...used].toSorted());
-});
-
 test("the rooms of docs/architecture.md are the folders that the import rules know, in their order", () => {
   const rules = readProjectFile(".dependency-cruiser.cjs");
   assert.deepEqual(firstColumn("rooms"), listIn(rules, "rooms"));
