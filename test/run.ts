@@ -52,9 +52,9 @@ async function run(): Promise<number> {
   // Everything that tests write goes here, so that nothing of it can stay.
   const scratch = mkdtempSync(join(tmpdir(), "model-gateway-tests-"));
   try {
-    // Of an entry, not of a test. A chaos run is as long as asked for.
+    // Three at a time on two cores: much of a test is waiting. The time limit is of an entry, not of a test. A chaos run is as long as asked for.
     const timeoutMs = 480_000 + Number(process.env["CHAOS_MINUTES"] ?? 0) * 60_000;
-    const args = ["--enable-source-maps", "--test", "--test-concurrency=2", `--test-timeout=${timeoutMs}`, ...entries];
+    const args = ["--enable-source-maps", "--test", "--test-concurrency=3", `--test-timeout=${timeoutMs}`, ...entries];
     const child = spawn(process.execPath, args, {
       cwd: packageRoot,
       stdio: "inherit",

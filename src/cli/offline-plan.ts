@@ -1,5 +1,6 @@
 // What a gateway would do if it were started now: reads the document and the world, and changes nothing.
 import { join } from "node:path";
+import { createEvents } from "../app/events.ts";
 import { openCache } from "../app/kept.ts";
 import { createSpeech } from "../app/speech.ts";
 import { openInventory } from "../cache/inventory/inventory.ts";
@@ -55,12 +56,11 @@ export async function offlinePlan(settings: Settings): Promise<object> {
   const desired = await offlineDocument(settings);
   const speech = createSpeech({
     settings,
+    events: createEvents(),
     hub: createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment }),
     document: () => desired,
     now: steadyNow,
     onOutput: nothing,
-    onChange: nothing,
-    onFound: nothing,
     warn: nothing,
   });
   const observer = createObserver({
