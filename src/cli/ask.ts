@@ -3,7 +3,6 @@ import { realpath } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { offlinePlan } from "./offline-plan.ts";
 import { amounts, type TransferStep } from "./progress.ts";
 
 interface PlanAnswer {
@@ -50,7 +49,10 @@ interface StatusAnswer extends Said {
 }
 
 export async function planCommand({ settings, json, flags }: CommandLine): Promise<number> {
-  const without = async (): Promise<PlanAnswer> => (await offlinePlan(settings)) as PlanAnswer;
+  const without = async (): Promise<PlanAnswer> => {
+    const { offlinePlan } = await import("./offline-plan.ts");
+    return (await offlinePlan(settings)) as PlanAnswer;
+  };
   const answer = await withGateway({ settings, without }, async (client) => {
     const theirs = (await client.plan()) as unknown as PlanAnswer;
     if (flags.includes("config")) await requireDocument(settings, theirs);
