@@ -6,6 +6,7 @@ const rooms = [
   "schemas",
   "src/client",
   "src/core",
+  "src/settings",
   "src/speech",
   "src/cache/layout",
   "src/cache/gguf",
@@ -42,7 +43,6 @@ const rooms = [
   "src/http/admin",
   "src/http/speech",
   "src/http",
-  "src/settings",
   "src/app",
   "src/cli",
 ];

@@ -1,14 +1,25 @@
 // How busy the gateway is, in the text form that Prometheus reads.
-import type { FastifyInstance } from "fastify";
+import { ok, textSchema } from "../../../schemas/route.ts";
 import type { StatusReport } from "../../status/report.ts";
+import { type Route, route } from "../server/route.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-export function metricsRoute(app: FastifyInstance, status: () => StatusReport): void {
-  app.get("/metrics", (_request, reply) =>
-    reply.type("text/plain; version=0.0.4; charset=utf-8").send(metricsText(status())),
-  );
+interface MetricsDeps {
+  readonly status: () => StatusReport;
 }
+
+export const metricsRoute: Route<MetricsDeps> = route({
+  method: "GET",
+  url: "/metrics",
+  schema: {
+    operationId: "metrics",
+    summary: "Get metrics for Prometheus",
+    response: ok("Gauges.", { content: { "text/plain": { schema: textSchema } } }),
+  },
+  handler: ({ status }: MetricsDeps, _request, reply) =>
+    reply.type("text/plain; version=0.0.4; charset=utf-8").send(metricsText(status())),
+});
 
 export function metricsText({ gateway, router, inFlight, waiting, speech }: StatusReport): string {
   return [
