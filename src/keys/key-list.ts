@@ -1,5 +1,5 @@
 // What license-keys.json holds and what may stand in it: names, hashes, scopes, times. Pure; keys themselves are never in it.
-import { isJsonObject } from "../../core/merge-patch.ts";
+import { isJsonObject } from "../core/merge-patch.ts";
 
 /** `chat`: ask models and read which there are; `all`: change the document, delete models and all else too. */
 export const keyScopes = ["all", "chat"] as const;
@@ -35,8 +35,8 @@ export function isLive({ expiresAt }: KeyEntry, now: number): boolean {
 }
 
 /**
- * Strict: of a file that is half understood nobody could say who may come in. A mistyped `expiresAt`, say, would let a
- * key live for ever. Problems name places, never a value: somebody may have put a key itself where its hash belongs.
+ * Strict: a file that is half understood grants unknown access. A mistyped `expiresAt`, for instance, would let a key live for
+ * ever. Problems name places, never a value: a key may stand where its hash belongs.
  */
 export function parseKeyList(text: string): ParsedKeyList {
   let value: unknown;
