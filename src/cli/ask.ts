@@ -97,9 +97,9 @@ function printPlan(answer: PlanAnswer): void {
     console.log(`- ${kind}: ${message} (held${until === null ? "" : ` until ${until}`}: ${because})`);
   const problems = Object.entries(findings);
   for (const [id, problem] of problems) console.log(`! ${id}: ${problem}`);
-  const told = [...[...running, ...actions, ...held].map(({ model }) => model), ...spared];
-  for (const id of unmanaged.filter((name) => !told.includes(name)))
-    console.log(`  ${id} is in the cache and not in the document; unmanaged`);
+  const listed = [...[...running, ...actions, ...held].map(({ model }) => model), ...spared];
+  for (const id of unmanaged.filter((name) => !listed.includes(name)))
+    console.log(`  ${id} is in the cache and not in the document: unmanaged`);
   for (const id of spared)
     console.log(
       `  ${id} left the document when its list of models was emptied; prune leaves it unless allowEmpty is true`,
