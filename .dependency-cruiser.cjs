@@ -6,6 +6,7 @@ const rooms = [
   "schemas",
   "src/client",
   "src/core",
+  "src/settings",
   "src/speech",
   "src/cache/layout",
   "src/cache/gguf",
@@ -43,7 +44,6 @@ const rooms = [
   "src/http/admin",
   "src/http/speech",
   "src/http",
-  "src/settings",
   "src/app",
   "src/cli",
 ];
@@ -76,6 +76,7 @@ const packages = {
   ajv: "^src/(desired/document|http/server)/validate\\.ts$",
   chokidar: "^src/desired/file-source\\.ts$",
   fastify: "^src/(http|app)/",
+  "@fastify/swagger": "^src/http/server/openapi\\.ts$",
   ini: "^src/plan/preset-file\\.ts$",
   "json-schema-to-ts": "^schemas/",
   "p-queue": "^src/execute/",

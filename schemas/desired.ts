@@ -1,6 +1,7 @@
 // The routes of the desired document, the loop and the journal: their queries and bodies.
 import type { FromSchema } from "json-schema-to-ts";
 import { documentSchema } from "./document.ts";
+import { sourceSchema } from "./plan.ts";
 import { removalSchema } from "./status.ts";
 
 const { $schema: _dialect, ...documentShape } = documentSchema;
@@ -64,7 +65,11 @@ export const mergePatchSchema = {
 } as const;
 
 const outcome = {
-  converged: { type: "boolean", description: "Only after a wait." },
+  converged: {
+    type: "boolean",
+    description:
+      "Everything is as the document says; of a reconcile, gateway.yaml is in force, too. Only after a wait.",
+  },
   findings: {
     type: "object",
     description: "What the document asks for and cannot be had, by model; only after a wait.",
@@ -109,7 +114,7 @@ export const reconciledSchema = {
   type: "object",
   additionalProperties: false,
   required: ["ok", "generation"],
-  properties: { ok: { const: true }, generation: { type: "integer" }, ...outcome },
+  properties: { ok: { const: true }, generation: { type: "integer" }, ...outcome, source: sourceSchema },
   examples: [{ ok: true, generation: 3 }],
 } as const;
 

@@ -13,6 +13,7 @@ import { createCollector, type Look } from "../execute/cache-gc.ts";
 import { freeBytes } from "../execute/model-actions.ts";
 import { createSpeechStore, type SpeechStore } from "../execute/speech-files.ts";
 import type { Settings } from "../settings/settings.ts";
+import { openGatewayId } from "../state/gateway-id.ts";
 import { openLastUsed } from "../state/last-used.ts";
 import { offlineDocument } from "./offline-document.ts";
 
@@ -61,6 +62,7 @@ async function offlineLook(settings: Settings): Promise<{
   });
   const collector = createCollector({
     cacheDir,
+    gateway: await openGatewayId(stateDir, { write: async () => undefined }),
     inventory,
     desired: () => desired,
     // Nothing is loaded where no gateway runs.

@@ -34,7 +34,7 @@ export interface Collector {
 export function createCollector(options: {
   readonly cacheDir: string;
   /** Id of this gateway. */
-  readonly gateway?: string;
+  readonly gateway: string;
   readonly inventory: Inventory;
   readonly desired: () => Desired;
   readonly router: () => Pick<RouterSnapshot, "phase" | "models">;
@@ -43,12 +43,12 @@ export function createCollector(options: {
   /** The cache as it is now. */
   readonly cachedModels: () => Promise<readonly CachedModel[]>;
 }): Collector {
-  const { cacheDir, inventory, turns } = options;
+  const { cacheDir, gateway, inventory, turns } = options;
 
   async function look(): Promise<Look> {
     // Both readings throw where the cache is unknown: an unplugged disk is no garbage.
     const models = await options.cachedModels();
-    const survey = await surveyCache(cacheDir, options.gateway).catch((error: unknown) => {
+    const survey = await surveyCache(cacheDir, gateway).catch((error: unknown) => {
       throw new GatewayError("cache_unwritable", `the model cache ${cacheDir} cannot be read (${systemCode(error)})`, {
         cause: error,
       });
@@ -73,7 +73,7 @@ export function createCollector(options: {
     const release = turns.tryTake(repo);
     if (!release) return nothing([{ repo, reason: "BeingPulled", message: "a pull or import of it is under way" }]);
     try {
-      const files = await surveyRepo(cacheDir, repo, options.gateway);
+      const files = await surveyRepo(cacheDir, repo, gateway);
       const survey = { repos: files ? [files] : [], unreadable: [] };
       const { repos, skipped } = find(survey, await options.cachedModels(), []);
       const [garbage] = repos;
@@ -92,9 +92,10 @@ export function createCollector(options: {
     const { deletedFiles, freedBytes, blobs } = await collectRepo({
       ...garbage,
       cacheDir,
-      linkedNow: async () => linkedBlobs((await surveyRepo(cacheDir, repo)) ?? { snapshots: [], shownElsewhere: [] }),
+      linkedNow: async () =>
+        linkedBlobs((await surveyRepo(cacheDir, repo, gateway)) ?? { snapshots: [], shownElsewhere: [] }),
     });
-    const left = await surveyRepo(cacheDir, repo);
+    const left = await surveyRepo(cacheDir, repo, gateway);
     await inventory.review(repo, (entry) => rememberedEntry(entry, left, blobs));
     return { items, skipped: [], deletedFiles, freedBytes };
   }

@@ -12,7 +12,7 @@ import type { SpeechKind } from "../plan/observed.ts";
 import { transcriptionRepo } from "../speech/transcription-models.ts";
 import { voiceRepo } from "../speech/voices.ts";
 import type { ActionRun, Handlers } from "./executor.ts";
-import { freeBytes } from "./model-actions.ts";
+import { actionProgress, freeBytes } from "./model-actions.ts";
 
 export function speechHandlers(options: {
   readonly cacheDir: string;
@@ -37,7 +37,7 @@ export function speechHandlers(options: {
     isStillWanted: () => options.isWanted(kind, choice),
     freeBytes,
     signal,
-    onProgress: (progress: PullProgress) => report(progressOf(progress)),
+    onProgress: (progress: PullProgress) => report(actionProgress(progress)),
   });
   return {
     "voice.pull": async ({ voice }, run) => {
@@ -56,20 +56,5 @@ export function speechHandlers(options: {
     },
     "speech.start": ({ engine, choice }, { signal }) => engines[engine].start(choice, signal),
     "speech.stop": ({ engine }, { signal }) => engines[engine].stop(signal),
-  };
-}
-
-function progressOf(progress: PullProgress): Parameters<ActionRun["report"]>[0] {
-  const { phase, file, digest, bytesPerSecond, secondsLeft, totalCompleted, totalBytes, completed, total } = progress;
-  return {
-    phase,
-    completed: totalCompleted,
-    total: totalBytes,
-    file,
-    digest,
-    fileCompleted: completed,
-    fileTotal: total,
-    bytesPerSecond,
-    secondsLeft,
   };
 }

@@ -3,6 +3,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequ
 import { ok, textSchema } from "../../schemas/route.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
+import { servedPrefixes } from "../settings/prefixes.ts";
 import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes.ts";
 import { installAccess, rewriteKeyedUrl } from "./auth/access.ts";
 import { installNative, type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
@@ -14,7 +15,6 @@ import { sendError } from "./server/family.ts";
 import { type FirstLook, waitForFirstLook } from "./server/first-look.ts";
 import type { OpenAnswers } from "./server/open-answers.ts";
 import { installOpenApi } from "./server/openapi.ts";
-import { servedPrefixes } from "./server/prefixes.ts";
 import { installRoutes, type Route, type RouteFamily, route } from "./server/route.ts";
 import {
   limitConnections,

@@ -19,8 +19,6 @@ export interface WatchOptions {
   readonly use: (endpoint: string) => Use;
   /** Takes an endpoint for this address; says which other address of the document has it already, null: none. */
   readonly claim: (endpoint: string) => string | null;
-  /** Whether the engine takes a worker with this hello; null: nobody knows. */
-  readonly takes: (greeting: Uint8Array) => Promise<boolean | null>;
   readonly intervalMs: number;
   readonly rules: VerdictRules;
   readonly now: () => number;
@@ -141,16 +139,11 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     return false;
   }
 
-  /** One that answers may still break every load. */
-  async function judge({ host, port }: Target, told: WorkerFacts): Promise<boolean> {
+  /** One that answers may still break every load, as with another version of the protocol: the failed load names it. */
+  function judge({ host, port }: Target, told: WorkerFacts): boolean {
     facts = told;
     if (told.devices.length === 0) {
       noteFailure("NoDevices", `${host}:${port} offers no device to compute with`, true);
-      return false;
-    }
-    if ((await options.takes(told.greeting)) === false) {
-      const what = `${host}:${port} speaks version ${told.version} of the protocol, which the llama-server here refuses`;
-      noteFailure("OtherVersion", `${what}: use the same version of llama.cpp on both machines`, true);
       return false;
     }
     note({ kind: "answered", at: now() });

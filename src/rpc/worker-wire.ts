@@ -7,8 +7,6 @@ import type { WorkerDevice } from "../plan/observed.ts";
 export interface WorkerFacts {
   /** Of the protocol: `8.0.0` */
   readonly version: string;
-  /** Its hello, as it came: the engine is asked with it whether it takes such a worker. */
-  readonly greeting: Uint8Array;
   readonly devices: readonly WorkerDevice[];
 }
 
@@ -148,7 +146,7 @@ async function converse(socket: Socket): Promise<WorkerFacts> {
     answers.stop();
     // Nothing is on its way any more, so the worker meets the end of its input and takes the next client.
     part(socket);
-    return { version: [...greeting.subarray(0, 3)].join("."), greeting, devices };
+    return { version: [...greeting.subarray(0, 3)].join("."), devices };
   } catch (error) {
     // A peer that answers nonsense may go on with it for ever.
     socket.destroy();

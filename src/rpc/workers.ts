@@ -35,8 +35,6 @@ export function createWorkers(options: {
   readonly detachedUsers: () => number;
   /** Whether any answer is in flight. */
   readonly isAnswering: () => boolean;
-  /** Whether the engine takes a worker with this hello; null: nobody knows. */
-  readonly takes: (greeting: Uint8Array) => Promise<boolean | null>;
   readonly intervalMs: number;
   readonly rules: VerdictRules;
   readonly now: () => number;
@@ -111,7 +109,6 @@ export function createWorkers(options: {
           allowPublic: () => options.rpc().allowPublicWorkers,
           use: useOf,
           claim: (endpoint) => claim(endpoint, address),
-          takes: options.takes,
           intervalMs: options.intervalMs,
           rules: options.rules,
           now: options.now,

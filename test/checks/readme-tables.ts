@@ -2,8 +2,8 @@
 import { presetKinds } from "../../schemas/preset-options.ts";
 import { errorCatalog } from "../../src/core/error-catalog.ts";
 import type { RouteFamily } from "../../src/http/server/route.ts";
+import { settingRows } from "../../src/settings/settings.ts";
 import { sharedVariables } from "../../src/settings/shared.ts";
-import { settingRows } from "../../src/settings/table.ts";
 import { operations } from "../support/operations.ts";
 
 /** The README with its tables as the source has them. Throws where a mark is missing. */
@@ -25,11 +25,11 @@ function tables(): Readonly<Record<string, string>> {
 }
 
 function settingsTable(): string {
-  const rows = settingRows.map(({ flag, variable, fallback, meaning }) => [
+  const rows = settingRows.map(({ flag, variable, default: fallback, help }) => [
     code(`--${flag}`),
     code(variable),
     fallback === "" ? "" : code(fallback),
-    meaning,
+    help,
   ]);
   return table(["flag", "variable", "default", "meaning"], rows);
 }

@@ -80,7 +80,10 @@ export const desiredRoutes: readonly Route<DesiredRoutesDeps>[] = [
       const state = deps.store.current();
       if (!isYes(wait)) return { ok: true, generation: state.generation };
       const pass = await settled(deps, request, reply, state);
-      return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass) };
+      const { source } = deps.status();
+      // A file that cannot be read is not in force, however well the document before it is.
+      const converged = isConverged(pass) && source.valid;
+      return { ok: true, generation: pass.desired.generation, ...outcomeOf(pass), converged, source };
     },
   }),
 ];
