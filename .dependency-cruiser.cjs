@@ -76,7 +76,6 @@ const packages = {
   ajv: "^src/(desired/document|http/server)/validate\\.ts$",
   chokidar: "^src/desired/file-source\\.ts$",
   fastify: "^src/(http|app)/",
-  "@fastify/swagger": "^src/http/server/openapi\\.ts$",
   ini: "^src/plan/preset-file\\.ts$",
   "json-schema-to-ts": "^schemas/",
   "p-queue": "^src/execute/",
