@@ -14,7 +14,7 @@ export const starterSentence =
   "I am the starter model of Model Gateway: computed, not trained, and this sentence is all I can say. " +
   "For a real model, add one under `models:` in gateway.yaml, for example ggml-org/gemma-3-270m-it-GGUF:Q8_0.";
 
-/** Computed anew at each call (a few milliseconds), always the same bytes. */
+/** Computed at each call (a few milliseconds), always the same bytes. */
 export function starterModel(): StarterModel {
   const bytes = scriptedModel({
     name: "Model Gateway starter",
