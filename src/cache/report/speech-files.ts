@@ -172,7 +172,6 @@ export function speechGarbage(going: readonly SpeechFiles[], files: RepoFiles): 
     links: [...gone].map((place) => `snapshots/${place}`),
     blobs: [...new Set(links.filter(loose).flatMap(({ blob }) => blob ?? []))],
     partials: [],
-    folders: [],
     items: going.map((each): GarbageItem => {
       const own = each.links.filter(loose);
       const main = each.links.find(({ path }) => /\.(?:onnx|bin)$/.test(path)) ?? each.links[0];
