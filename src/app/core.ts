@@ -36,7 +36,7 @@ import { type Kept, openCache, openKept } from "./kept.ts";
 import { noteSeen, tellDisabled, tellOutcome, tellRouterEvent } from "./outcomes.ts";
 import { createRequests } from "./requests.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
-import { createSpeech, openSpeechStorage, type Speech } from "./speech.ts";
+import { createSpeech, createSpeechStorage, type Speech } from "./speech.ts";
 
 export interface Core extends Kept {
   readonly presetPath: string;
@@ -160,15 +160,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
   const transfers = { cacheDir, gateway: gatewayId, hub, turns };
   const stored = { ...transfers, inventory, now: Date.now, cachedModels };
   const desired = (): Desired => store.current().document;
-  const speechStorage = await openSpeechStorage({
-    ...transfers,
-    settings,
-    speech,
-    stateFiles: stateFolder,
-    desired,
-    now: Date.now,
-    warn,
-  });
+  const speechStorage = createSpeechStorage({ ...stored, settings, speech, desired });
   const collector = speechStorage.files.collecting(createCollector({ ...stored, desired, router: router.snapshot }));
   const executor = createExecutor({
     handlers: {

@@ -3,7 +3,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { forgetVoice, plainVoices } from "../cache/download/speech-files.ts";
-import type { SpeechInventory } from "../cache/inventory/speech-inventory.ts";
+import type { Inventory } from "../cache/inventory/inventory.ts";
 import { collectRepo } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import type { Collected, Garbage, SkippedRepo } from "../cache/report/garbage.ts";
@@ -54,7 +54,7 @@ export function createSpeechStore(options: {
   readonly voicesDir: string;
   /** Where the embedded engine's copies lie. */
   readonly copiesDir: string;
-  readonly inventory: SpeechInventory;
+  readonly inventory: Inventory;
   readonly desired: () => Pick<Desired, "speech">;
   readonly running: () => Readonly<Record<SpeechKind, string | null>>;
   readonly turns: RepoTurns;
@@ -66,7 +66,7 @@ export function createSpeechStore(options: {
     return {
       desired: options.desired(),
       running: options.running(),
-      ours: inventory.names(),
+      ours: inventory.hasSpeech,
       plainVoices: await plainVoices(voicesDir),
       copies: await copiesIn(copiesDir),
       licenses: await keptLicenses(voicesDir),
@@ -117,7 +117,7 @@ export function createSpeechStore(options: {
     const { deletedFiles, freedBytes } = await collectRepo({ ...speechGarbage(going, files), cacheDir });
     for (const { kind, name } of going) {
       if (kind === "synthesis") await forgetVoice(voicesDir, name);
-      await inventory.remove(kind, [name]);
+      await inventory.removeSpeech({ kind, name });
     }
     return { deletedFiles, freedBytes };
   }
