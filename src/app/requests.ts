@@ -5,22 +5,19 @@ import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { EngineSource } from "../engines/llama/engine-source.ts";
 import type { Router } from "../engines/llama/router.ts";
-import type { CachedModel, Observed } from "../plan/observed.ts";
-import type { Loop } from "../reconcile/loop.ts";
+import type { CachedModel } from "../plan/observed.ts";
 import { type Admission, createAdmission } from "../scheduler/admission.ts";
 import type { Changes } from "../scheduler/change-signal.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
-import type { Journal } from "../status/journal.ts";
 import type { StatusReport } from "../status/report.ts";
 import { type CachedFacts, createCachedFacts } from "./cached-facts.ts";
+import type { Events } from "./events.ts";
 import type { Rpc } from "./rpc.ts";
 
 export interface Requests {
   readonly admission: Admission;
   readonly facts: CachedFacts;
-  /** The model cache was looked at: what could not be loaded while it was away may be loaded once it is back. */
-  noteCache(cache: Observed["cache"]): void;
   /** For conditions. */
   met(): StatusInput["requests"];
   /** By the models' own ids. */
@@ -29,23 +26,21 @@ export interface Requests {
 
 export function createRequests(options: {
   readonly settings: Settings;
+  readonly events: Events;
   readonly store: DesiredStore;
   readonly router: Router;
   readonly changes: Changes;
   readonly rpc: Rpc;
   readonly engine: EngineSource;
-  readonly loop: () => Loop;
   readonly damage: Pick<Damage, "check">;
-  readonly journal: Journal;
-  readonly progressAt: (id: string) => number;
   readonly now: () => number;
   readonly logger: { warn(fields: object, message: string): void; info(message: string): void };
 }): Requests {
-  const { settings, store, rpc, engine, loop, journal, logger } = options;
-  const facts = createCachedFacts(
-    () => loop().last(),
-    () => store.current().document,
-  );
+  const { settings, events, store, rpc, engine, logger } = options;
+  const facts = createCachedFacts(events, () => store.current().document);
+  /** When the router last reported of each model. */
+  const reportedAt = new Map<string, number>();
+  events.on("routerChanged", ({ event }) => event && reportedAt.set(event.model, options.now()));
   const admission = createAdmission({
     router: options.router,
     changes: options.changes,
@@ -53,7 +48,7 @@ export function createRequests(options: {
     modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
     queueLimit: settings.queueLimit,
     drainMs: settings.drainMs,
-    progressAt: options.progressAt,
+    progressAt: (id) => reportedAt.get(id) ?? 0,
     warn: (message, fields) => logger.warn(fields, message),
     loadTimeoutMs: settings.loadTimeoutMs,
     ...facts,
@@ -64,40 +59,45 @@ export function createRequests(options: {
     },
     onFailing: (id) => {
       void checkFiles(facts.modelOf(id));
-      loop().wake("load failed");
+      events.emit({ type: "loadFailed", id });
     },
-    onDrained: (model, cut) => {
-      const { drainMs } = settings;
-      if (cut > 0) journal.record("drain", { model: facts.idOf(model), reason: "DrainTimedOut", cut, drainMs });
-      loop().wake("drain");
-    },
+    onDrained: (model, cut) => events.emit({ type: "modelDrained", model: facts.idOf(model), cut }),
     now: options.now,
   });
+  admission.onUse({
+    begun: ({ id }) => events.emit({ type: "modelInUse", id }),
+    over: (id) => events.emit({ type: "modelIdle", id }),
+  });
+  events.on("routerChanged", admission.poke);
+  events.on("retried", () => admission.forgive());
 
   /** A model that fails to load may be damaged; the next pass fetches it again then. */
   async function checkFiles(model: CachedModel | undefined): Promise<void> {
     try {
       if (!model || !(await options.damage.check(model))) return;
       logger.warn({ model: model.id }, "model file is damaged");
-      loop().wake("damaged file");
+      events.emit({ type: "changed", what: "damaged file" });
     } catch (error) {
       if (toGatewayError(error).code === "cancelled") return;
       logger.warn({ model: model?.id, error: String(error) }, "model files were not checked");
     }
   }
 
+  // What could not be loaded while the model cache was away may be loaded once it is back.
   let wasAway = false;
+  events.on("passed", ({ pass: { observed } }) => {
+    const { cache } = observed;
+    if (cache.state === "unknown" && !wasAway) logger.warn({ why: cache.why }, "the model cache is away");
+    if (cache.state === "known" && wasAway) {
+      logger.info("the model cache is back");
+      admission.forgive();
+    }
+    wasAway = cache.state === "unknown";
+  });
+
   return {
     admission,
     facts,
-    noteCache: (cache) => {
-      if (cache.state === "unknown" && !wasAway) logger.warn({ why: cache.why }, "the model cache is away");
-      if (cache.state === "known" && wasAway) {
-        logger.info("the model cache is back");
-        admission.forgive();
-      }
-      wasAway = cache.state === "unknown";
-    },
     met: () => ({ failing: admission.failing(), cuts: admission.cuts(), drainMs: settings.drainMs }),
     underWay: () => ({
       inFlight: new Map([...admission.inFlight()].map(([id, count]) => [facts.idOf(id), count])),

@@ -1,4 +1,4 @@
-// What RPC mode adds to the parts of a gateway: the watch over its workers, the gate before a load, and what is told of them.
+// The parts of RPC mode, wired: the watch over its workers, the gate before a load, the workers' status.
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
@@ -13,52 +13,46 @@ import type { Settings } from "../settings/settings.ts";
 import type { Condition } from "../status/finding.ts";
 import type { WorkerStatus } from "../status/report.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
-
-type LossListener = (models: readonly string[], message: string) => void;
+import type { Events } from "./events.ts";
 
 export interface Rpc {
   readonly workers: Workers;
   readonly gate: LoadGate;
   /** A worker serves one model at a time: a second one would wait for it for ever. Also until single mode is in force. */
   takesOneModel(): boolean;
-  /** Calls back when a worker went while these models used it. */
-  onLoss(listener: LossListener): void;
-  /** Warns, once each time that RPC mode comes into force. */
-  notePass(pass: Pass): void;
   statuses(conditions: ReadonlyMap<string, readonly Condition[]>): WorkerStatus[];
 }
 
 export function createRpc(options: {
   readonly settings: Pick<Settings, "workerIntervalMs" | "workerStableMs" | "workerStallMs">;
+  readonly events: Events;
   readonly store: Pick<DesiredStore, "current">;
   readonly router: Router;
   readonly changes: Changes;
-  readonly pass: () => Pass | null;
-  readonly isAnswering: () => boolean;
-  readonly isUnderWay: (key: string) => boolean;
-  readonly onChange: () => void;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
 }): Rpc {
-  const { settings, store, router, changes, now, warn } = options;
-  const listeners: LossListener[] = [];
-  let isWarned = false;
+  const { settings, events, store, router, changes, now, warn } = options;
+  let last: Pass | null = null;
+  const inUse = new Set<string>();
+  events.on("modelInUse", ({ id }) => inUse.add(id));
+  events.on("modelIdle", ({ id }) => inUse.delete(id));
   const rpc = (): Desired["rpc"] => store.current().document.rpc;
   const workers = createWorkers({
     rpc,
     router: router.snapshot,
     detachedUsers: router.instances.detachedUsers,
-    isAnswering: options.isAnswering,
+    isAnswering: () => inUse.size > 0,
     intervalMs: settings.workerIntervalMs,
     rules: verdictRules(settings.workerStableMs),
     now,
     onChange: () => {
       changes.poke();
-      options.onChange();
+      events.emit({ type: "changed", what: "workers" });
     },
     onLost: (models, message) => {
-      warn("an RPC worker was lost", { models, message });
-      for (const listener of listeners) listener(models, message);
+      warn("RPC worker lost", { models, message });
+      events.emit({ type: "workersLost", models, message });
     },
   });
   const gate = createLoadGate({
@@ -66,10 +60,20 @@ export function createRpc(options: {
     router,
     workers,
     changes,
-    pass: options.pass,
-    isUnderWay: options.isUnderWay,
+    pass: () => last,
+    isUnderWay: (key) => last?.running.some(({ action }) => action.key === key) ?? false,
     stallMs: settings.workerStallMs,
     now,
+  });
+  events.on("modelIdle", workers.settled);
+  events.on("routerChanged", workers.review);
+  let isWarned = false;
+  events.on("passed", ({ pass }) => {
+    last = pass;
+    const { mode, workers: named } = pass.desired.document.rpc;
+    // Once each time that RPC mode comes into force.
+    if (mode === "rpc" && !isWarned) warn(rpcWarning, { workers: named });
+    isWarned = mode === "rpc";
   });
 
   return {
@@ -79,12 +83,6 @@ export function createRpc(options: {
       const { models } = router.snapshot();
       if (rpc().mode === "rpc") return true;
       return models.state === "known" && models.value.some((model) => endpointsOf(model).length > 0);
-    },
-    onLoss: (listener) => void listeners.push(listener),
-    notePass: ({ desired }) => {
-      const isOn = desired.document.rpc.mode === "rpc";
-      if (isOn && !isWarned) warn(rpcWarning, { workers: desired.document.rpc.workers });
-      isWarned = isOn;
     },
     statuses: (conditions) => {
       const seen = workersByAddress(workers.snapshot().workers);

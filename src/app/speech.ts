@@ -18,6 +18,7 @@ import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Speakers } from "../speech/voice-config.ts";
 import type { SpeechReport } from "../status/speech.ts";
+import type { Events } from "./events.ts";
 
 /** How old the official lists of voices and transcription models may be. */
 const listsFreshMs = 3_600_000;
@@ -49,16 +50,14 @@ export function speechFolders(stateDir: string): { readonly voicesDir: string; r
 
 export function createSpeech(options: {
   readonly settings: Settings;
+  readonly events: Events;
   readonly hub: HubClient;
   readonly document: () => Desired;
   readonly now: () => number;
   readonly onOutput: (engine: string, text: string) => void;
-  readonly onChange: () => void;
-  /** An engine came where there was none: what failed without it may work now. */
-  readonly onFound: () => void;
   readonly warn: (message: string, fields: object) => void;
 }): Speech {
-  const { settings, document, now, onChange, onFound, warn } = options;
+  const { settings, events, document, now, warn } = options;
   const { stateDir, cacheDir, environment } = settings;
   const enginesDir = join(stateDir, "engines");
   const { voicesDir, copiesDir } = speechFolders(stateDir);
@@ -72,8 +71,8 @@ export function createSpeech(options: {
     drainMs: settings.drainMs,
     now,
     onOutput: (text) => options.onOutput(engine, text),
-    onChange,
-    onFound,
+    onChange: () => events.emit({ type: "changed", what: "speech" }),
+    onFound: () => events.emit({ type: "engineFound" }),
     warn,
   });
   const transcription = createTranscriptionEngine({

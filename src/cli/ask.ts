@@ -50,10 +50,12 @@ interface StatusAnswer extends Said {
 }
 
 export async function planCommand({ settings, json, flags }: CommandLine): Promise<number> {
-  const answer = (await withGateway<unknown>({ settings, without: () => offlinePlan(settings) }, (client) =>
-    client.plan(),
-  )) as PlanAnswer;
-  if (flags.includes("config")) await requireDocument(settings, answer);
+  const without = async (): Promise<PlanAnswer> => (await offlinePlan(settings)) as PlanAnswer;
+  const answer = await withGateway({ settings, without }, async (client) => {
+    const theirs = (await client.plan()) as unknown as PlanAnswer;
+    if (flags.includes("config")) await requireDocument(settings, theirs);
+    return theirs;
+  });
   if (json) console.log(JSON.stringify(answer, null, 2));
   else printPlan(answer);
   if (answer.source?.valid === false) return brokenSource(answer.source.message);
@@ -93,8 +95,8 @@ function printPlan(answer: PlanAnswer): void {
     console.log(`- ${kind}: ${message} (held${until === null ? "" : ` until ${until}`}: ${because})`);
   const problems = Object.entries(findings);
   for (const [id, problem] of problems) console.log(`! ${id}: ${problem}`);
-  const planned = [...running, ...actions, ...held].map(({ model }) => model);
-  for (const id of unmanaged.filter((name) => !planned.includes(name)))
+  const told = [...[...running, ...actions, ...held].map(({ model }) => model), ...spared];
+  for (const id of unmanaged.filter((name) => !told.includes(name)))
     console.log(`  ${id} is in the cache and not in the document; it is left alone`);
   for (const id of spared)
     console.log(

@@ -1,9 +1,10 @@
 // The help text, from the same table that the settings are read by.
+
+import { settingRows } from "../settings/settings.ts";
 import { sharedVariables } from "../settings/shared.ts";
-import { settingRows } from "../settings/table.ts";
 
 const told = (row: (typeof settingRows)[number]): string =>
-  `  --${row.flag} (${row.variable}, default ${row.fallback || "none"})\n      ${row.meaning}`;
+  `  --${row.flag} (${row.variable}, default ${row.default || "none"})\n      ${row.help}`;
 
 /** Of a machine that lends itself, most settings are somebody else's. */
 export function workerHelpText(): string {

@@ -1,8 +1,8 @@
 // `key create|list|revoke`: the license keys in the state folder. A running gateway takes a change at its next request.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
-import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../http/auth/key-file.ts";
-import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../http/auth/key-list.ts";
+import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../keys/key-file.ts";
+import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../keys/key-list.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withLock } from "../state/lock.ts";
 

@@ -61,6 +61,7 @@ try {
   const code = await run(readSettings(process.argv.slice(2)));
   if (code !== null) process.exitCode = code;
 } catch (error) {
-  tellFailure(toGatewayError(error), process.argv.includes("serve"));
+  const { argv, stderr } = process;
+  tellFailure(toGatewayError(error), argv.includes("--json") || (argv.includes("serve") && !stderr.isTTY));
   process.exitCode = 1;
 }

@@ -46,12 +46,18 @@ async function requireKnown(client: GatewayClient, id: string): Promise<void> {
   try {
     await client.remove(id, { dryRun: true });
   } catch (error) {
-    if (!isNotFound(error) || (await nameInDocument(client, id)) === undefined) throw error;
+    if (!isNotFound(error)) throw error;
+    if ((await nameInDocument(client, id)) === undefined) throw notHere(error);
   }
 }
 
-function isNotFound(error: unknown): boolean {
+function isNotFound(error: unknown): error is GatewayClientError {
   return error instanceof GatewayClientError && error.status === 404;
+}
+
+/** The hint of `model_not_found` tells how to get a model: no help to a person who deletes one. */
+function notHere(error: GatewayClientError): GatewayError {
+  return new GatewayError("invalid_request", error.message, { cause: error });
 }
 
 async function nameInDocument(client: GatewayClient, id: string): Promise<string | undefined> {
@@ -65,8 +71,9 @@ async function removeOrGiveUp(client: GatewayClient, id: string): Promise<Remove
   try {
     return await client.remove(id);
   } catch (error) {
-    const named = isNotFound(error) ? await nameInDocument(client, id) : undefined;
-    if (named === undefined) throw error;
+    if (!isNotFound(error)) throw error;
+    const named = await nameInDocument(client, id);
+    if (named === undefined) throw notHere(error);
     await client.desired.patch({ models: { [named]: null } }, { wait: true });
     return null;
   }

@@ -1,8 +1,7 @@
 // Which operands and flags each command takes. One rule for all: any other is an error. `plan --config F` ignored F beside a running
 // gateway and ended with "Nothing to do.", exit code 0.
 import { GatewayError } from "../core/errors.ts";
-import type { CommandLine } from "../settings/settings.ts";
-import { settingRows } from "../settings/table.ts";
+import { type CommandLine, settingRows } from "../settings/settings.ts";
 
 interface Takes {
   /** As the help has them; the last may be left out where it stands in brackets. */

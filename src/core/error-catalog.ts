@@ -260,7 +260,7 @@ export const errorCatalog = {
     status: 404,
     reaction: "wait",
     reason: "SourceMissing",
-    hint: "The file that the model's `source` names is not there.",
+    hint: "Put the file there, or correct the model's `source`.",
   },
   not_a_model: {
     status: 400,

@@ -5,3 +5,6 @@
 export function steadyNow(): number {
   return Math.floor(performance.timeOrigin + performance.now());
 }
+
+/** ms: a timer that is set for longer (24.8 days) fires at once. */
+export const longestTimerMs = 2 ** 31 - 1;

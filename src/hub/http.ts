@@ -107,7 +107,7 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
   const stallMs = options.stallMs ?? 30_000;
   const answerMs = 2 * stallMs;
   const dispatcher = createConnections(options.environment ?? {});
-  const hubOrigin = originOf(options.endpoint);
+  const hubOrigin = new URL(options.endpoint).origin;
   let last: Reachability = { status: "unknown", message: "The hub was not asked yet.", at: 0 };
 
   function note(error: GatewayError | undefined): void {
@@ -229,12 +229,6 @@ function proxyAddress(value: string, name: string): string {
   const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
   if (URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)) return address;
   throw new GatewayError("invalid_request", `${name} must be an http or https address.`);
-}
-
-function originOf(endpoint: string): string {
-  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
-  if (url?.protocol === "https:" || url?.protocol === "http:") return url.origin;
-  throw new GatewayError("invalid_request", "HF_ENDPOINT must be an http or https address.");
 }
 
 function redirectTarget(location: string, from: URL, what: string): URL {

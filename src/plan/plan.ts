@@ -84,7 +84,7 @@ function planModels(desired: Desired, observed: Observed, findings: Map<string, 
       if (!cached || !isPresent(models, model)) return now(fetchAction(model));
       const source = sourceState(model, observed);
       if (source === "changed") return now({ ...fetchAction(model), reason: "SourceChanged", disrupts });
-      if (source === "missing") note(findings, cached.id, `${model.id}: its source ${model.source} is not there`);
+      if (source === "missing") note(findings, cached.id, `its source ${model.source} is not there`);
       return isOfAnotherRevision(model, observed) ? now({ ...revisionAction(model), disrupts }) : [];
     });
 }

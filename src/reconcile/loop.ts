@@ -3,6 +3,7 @@
 import { jittered } from "../core/backoff.ts";
 import { GatewayError } from "../core/errors.ts";
 import { equalJson } from "../core/merge-patch.ts";
+import { longestTimerMs } from "../core/steady.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
@@ -74,15 +75,10 @@ const unseenMs = 2_000;
 /** How soon to look again for room on the disk, in ms. */
 const roomMs = 10_000;
 
-/** A timer that is longer than 24.8 days goes off at once. */
-function timerMs(ms: number): number {
-  return Math.min(ms, 2 ** 31 - 1);
-}
-
 export function createLoop(options: {
   readonly desired: () => DesiredState;
   readonly observer: Observer;
-  readonly executor: () => Executor;
+  readonly executor: Executor;
   readonly resyncMs: number;
   readonly silenceLimitMs: number;
   readonly now: () => number;
@@ -157,14 +153,14 @@ export function createLoop(options: {
       needs: needs(),
     });
     cancelUnwanted(desired, found);
-    for (const action of found.actions) options.executor().submit(action);
+    for (const action of found.actions) options.executor.submit(action);
     last = {
       number,
       at: options.now(),
       desired,
       observed,
       plan: found,
-      running: options.executor().running(),
+      running: options.executor.running(),
     };
     options.onPass(last);
     for (const waiter of waiters) waiter.check(last);
@@ -180,23 +176,23 @@ export function createLoop(options: {
     const planned = new Map(
       [...found.held.map((held) => held.action), ...found.actions].map((action) => [action.key, action]),
     );
-    for (const { action, lane } of options.executor().running()) {
+    for (const { action, lane } of options.executor.running()) {
       // While it drains nothing has happened yet: what is wanted by now comes after it otherwise, up to a minute later.
       if (action.kind === "router.reload" && !isSameReload(planned.get(action.key), action))
-        options.executor().cancel(action.key);
+        options.executor.cancel(action.key);
       const isAsked = action.kind === "voice.pull" && action.requested === true;
-      if (lane === "speech-transfer" && !speech.includes(action.key) && !isAsked) options.executor().cancel(action.key);
+      if (lane === "speech-transfer" && !speech.includes(action.key) && !isAsked) options.executor.cancel(action.key);
       // Its drain takes up to 30 s: time enough to put the model back.
       if (action.kind === "model.remove" && !action.requested && !found.actions.some(({ key }) => key === action.key))
-        options.executor().cancel(action.key);
+        options.executor.cancel(action.key);
       if (lane !== "transfer" || !("model" in action)) continue;
       const instead = planned.get(action.key);
-      if (instead ? !isSameTransfer(instead, action) : !named.has(action.model)) options.executor().cancel(action.key);
+      if (instead ? !isSameTransfer(instead, action) : !named.has(action.model)) options.executor.cancel(action.key);
     }
   }
 
   function needs(): Needs {
-    return sizes.needs(options.executor().running());
+    return sizes.needs(options.executor.running());
   }
 
   function schedule(): void {
@@ -218,7 +214,7 @@ export function createLoop(options: {
       backoff.nextTry(now) ?? Number.POSITIVE_INFINITY,
       ...heldUntil,
     );
-    timer = setTimeout(wake, timerMs(Math.max(1, next - now)));
+    timer = setTimeout(wake, Math.min(Math.max(1, next - now), longestTimerMs));
     timer.unref();
   }
 
@@ -250,7 +246,7 @@ export function createLoop(options: {
         const begun = fresh ? count : 0;
         const deadline = setTimeout(
           () => waiter.fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`)),
-          timerMs(timeoutMs),
+          Math.min(timeoutMs, longestTimerMs),
         );
         const onAbort = (): void => waiter.fail(new GatewayError("cancelled", "the client left"));
         function leave(): void {

@@ -1,10 +1,10 @@
 // The tables of README.md that follow from the source: rendered here, put between `<!-- name -->` and `<!-- /name -->`.
-import type { OperationFamily } from "../../schemas/operations/operation.ts";
-import { operations } from "../../schemas/operations.ts";
 import { presetKinds } from "../../schemas/preset-options.ts";
 import { errorCatalog } from "../../src/core/error-catalog.ts";
+import type { RouteFamily } from "../../src/http/server/route.ts";
+import { settingRows } from "../../src/settings/settings.ts";
 import { sharedVariables } from "../../src/settings/shared.ts";
-import { settingRows } from "../../src/settings/table.ts";
+import { operations } from "../support/operations.ts";
 
 /** The README with its tables as the source has them. Throws where a mark is missing. */
 export function withTables(readme: string): string {
@@ -25,11 +25,11 @@ function tables(): Readonly<Record<string, string>> {
 }
 
 function settingsTable(): string {
-  const rows = settingRows.map(({ flag, variable, fallback, meaning }) => [
+  const rows = settingRows.map(({ flag, variable, default: fallback, help }) => [
     code(`--${flag}`),
     code(variable),
     fallback === "" ? "" : code(fallback),
-    meaning,
+    help,
   ]);
   return table(["flag", "variable", "default", "meaning"], rows);
 }
@@ -43,7 +43,7 @@ function sharedTable(): string {
   return table(["variable", "default", "meaning"], rows);
 }
 
-function routesTable(wanted: OperationFamily): string {
+function routesTable(wanted: RouteFamily): string {
   const needs = { required: "", short: "short without", none: "not needed" };
   const rows = operations
     .filter(({ family }) => family === wanted)

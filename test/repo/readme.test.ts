@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { helpText } from "../../src/cli/help.ts";
 import { errorCatalog } from "../../src/core/error-catalog.ts";
-import { packageRoot } from "../../src/settings/settings.ts";
+import { packageRoot, settingRows } from "../../src/settings/settings.ts";
 import { sharedVariables } from "../../src/settings/shared.ts";
-import { settingRows } from "../../src/settings/table.ts";
 import { withTables } from "../checks/readme-tables.ts";
 import { readProjectFile } from "../support/project-files.ts";
 

@@ -6,7 +6,7 @@ import { steadyNow } from "../../core/steady.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { cacheError, cancelled } from "../../hub/errors.ts";
 import { makeFolder } from "../../state/folder.ts";
-import { isGguf } from "../gguf/metadata.ts";
+import { isWholeGguf } from "../gguf/metadata.ts";
 import { blobPath, type CachedFile, partialPath, snapshotsFolder } from "../layout/layout.ts";
 import { blobName, type HubFile } from "../layout/select.ts";
 import { createRoom, type Room } from "./disk-space.ts";
@@ -100,8 +100,8 @@ export async function fetchFiles(
 
 /** The checksum only proves that the bytes are the hub's: a web page named `.gguf` was pulled with `success`. */
 async function requireGguf(cacheDir: string, repo: string, file: HubFile): Promise<void> {
-  if (!/\.gguf$/i.test(file.path) || (await isGguf(blobPath(cacheDir, repo, blobName(file))))) return;
-  throw new GatewayError("not_a_model", `${file.path} of ${repo} is no GGUF file`);
+  if (!/\.gguf$/i.test(file.path) || (await isWholeGguf(blobPath(cacheDir, repo, blobName(file))))) return;
+  throw new GatewayError("not_a_model", `${file.path} of ${repo} is not a whole GGUF file`);
 }
 
 interface FileTurn {

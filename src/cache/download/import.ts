@@ -7,7 +7,7 @@ import { GatewayError, systemCode } from "../../core/errors.ts";
 import { inferTag, type ModelId, repoOf } from "../../core/ids.ts";
 import { cacheError, cancelled } from "../../hub/errors.ts";
 import { makeFolder } from "../../state/folder.ts";
-import { isGguf } from "../gguf/metadata.ts";
+import { isWholeGguf } from "../gguf/metadata.ts";
 import { type CachedFile, isSafePath, partialPath, snapshotsFolder } from "../layout/layout.ts";
 import type { HubFile } from "../layout/select.ts";
 import { createRoom } from "./disk-space.ts";
@@ -47,7 +47,7 @@ export async function importModel(options: ImportOptions): Promise<PulledModel> 
   const sizes = await Promise.all(sources.map(sizeOf));
   const total = sizes.reduce((sum, size) => sum + size, 0);
   for (const source of sources) {
-    if (!(await isGguf(source))) throw new GatewayError("not_a_model", `${source} is no GGUF file`);
+    if (!(await isWholeGguf(source))) throw new GatewayError("not_a_model", `${source} is not a whole GGUF file`);
   }
   const releases: (() => void)[] = [];
   const files: CachedFile[] = [];

@@ -1,10 +1,13 @@
 // Ollama's pull: a record a line for as long as it goes on. What a pull is, the edits know.
 
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyReply } from "fastify";
+import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { callOf } from "../server/call.ts";
 import { errorFrame } from "../server/errors.ts";
 import { createRawReply } from "../server/raw-reply.ts";
+import { type Route, route } from "../server/route.ts";
+import { pullErrors } from "../server/route-errors.ts";
 import { streamHeaders } from "./answers.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { createPullRecords, type PullRecord } from "./pull-records.ts";
@@ -16,8 +19,13 @@ const defaultRepeatMs = 10_000;
 /** A failure within this time still gets a status of its own; clients give up on one that says nothing for long. */
 const firstRecordMs = 1_000;
 
-export function pullRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
-  app.post("/pull", async (request, reply) => {
+export const pullRoute: Route<NativeRoutesDeps> = route({
+  method: "POST",
+  url: "/pull",
+  // Another client may take the model out of the document meanwhile.
+  config: { anyMediaType: true, errors: [...pullErrors, "cancelled"] },
+  schema: ollamaSchemas.nativePull,
+  handler: async (deps: NativeRoutesDeps, request, reply) => {
     const { name, stream, keep } = taken(
       parseBody(request.body, (body) => {
         booleanOf(body["insecure"] ?? false, "insecure");
@@ -35,8 +43,8 @@ export function pullRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
     }
     await streamed(reply, deps.pullRepeatMs ?? defaultRepeatMs, (tell) => deps.edits.pull(name, call, tell));
     return reply;
-  });
-}
+  },
+});
 
 type Tell = Parameters<NativeRoutesDeps["edits"]["pull"]>[2];
 

@@ -4,7 +4,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { keyCommand } from "../../../src/cli/key.ts";
-import { addKey, hashOf, keyFileName, keyLockName } from "../../../src/http/auth/key-file.ts";
+import { addKey, hashOf, keyFileName, keyLockName } from "../../../src/keys/key-file.ts";
 import { readSettings } from "../../../src/settings/settings.ts";
 import { withLock } from "../../../src/state/lock.ts";
 import { runCommand } from "../../support/command.ts";

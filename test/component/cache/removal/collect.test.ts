@@ -1,5 +1,4 @@
-// What of a model cache is collected and what stays, on real files: superseded revisions, orphans and abandoned partials of
-// ours go; whatever is used, wanted, unknown or another program's stays.
+// What of a model cache is collected, on real files: superseded revisions, orphans and abandoned partials of ours; all else stays.
 import assert from "node:assert/strict";
 import { chmod, link, mkdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -303,8 +302,7 @@ describe("collecting", () => {
     assert.deepEqual([turns.tryTake(repoName), turns.taken()], [null, [repoName.toLowerCase()]]);
     for (const release of releases) release();
     assert.deepEqual(turns.taken(), []);
-    const abort = new AbortController();
-    const held = turns.tryTake(repoName);
+    const [abort, held] = [new AbortController(), turns.tryTake(repoName)];
     const waiting = turns.take(repoName, abort.signal);
     abort.abort(new Error("no longer wanted"));
     await assert.rejects(waiting, /no longer wanted/);

@@ -1,7 +1,7 @@
 // Which prefixes go together: each family needs addresses that no other has.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { prefixProblem, servedPrefixes } from "../../../../src/http/server/prefixes.ts";
+import { prefixProblem, servedPrefixes } from "../../../src/settings/prefixes.ts";
 
 const [native, compat] = ["/alpha/api", "/beta/v1"] as const;
 

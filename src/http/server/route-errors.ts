@@ -1,5 +1,7 @@
-// The codes that groups of operations may answer with, and those that every operation may.
-import type { Operation } from "./operation.ts";
+// Error codes that groups of routes may answer with, and those that every route may.
+import type { FastifyContextConfig } from "fastify";
+import type { RouteSchema } from "../../../schemas/route.ts";
+import type { ErrorCode } from "../../core/error-catalog.ts";
 
 /** Of a route that needs a model to run. `invalid_request` also carries the engine's own refusals. */
 export const generationErrors = [
@@ -45,16 +47,21 @@ export const pullErrors = [
   "not_a_model",
 ] as const;
 
-/** Every code that an operation may answer with, but for `internal`, which is a defect. */
-export function errorCodesOf(operation: Operation): string[] {
-  const { key, query, method, errors, anyMediaType } = operation;
-  const codes = new Set<string>(["forbidden_origin", ...errors]);
-  if (key === "required") codes.add("unauthorized").add("scope_missing");
-  if (query) codes.add("invalid_request");
+export interface AnsweringRoute {
+  readonly method: string;
+  readonly schema: Pick<RouteSchema, "querystring">;
+  readonly config?: Pick<FastifyContextConfig, "licenseKey" | "errors" | "anyMediaType">;
+}
+
+/** Every code that a route may answer with, except `internal`, which is a defect. */
+export function errorCodesOf({ method, schema, config = {} }: AnsweringRoute): ErrorCode[] {
+  const codes = new Set<ErrorCode>(["forbidden_origin", ...(config.errors ?? [])]);
+  if (config.licenseKey === undefined) codes.add("unauthorized").add("scope_missing");
+  if (schema.querystring) codes.add("invalid_request");
   if (method !== "GET") {
     // A body is read even where none is asked for.
     codes.add("shutting_down").add("invalid_request").add("body_too_large");
-    if (anyMediaType !== true) codes.add("unsupported_media_type");
+    if (config.anyMediaType !== true) codes.add("unsupported_media_type");
   }
   return [...codes].sort();
 }

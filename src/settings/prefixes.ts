@@ -1,6 +1,7 @@
-// Where each family is served, from the two prefixes that are set, and whether these leave one another room. Imports nothing
-// of the families: settings are read before there is any.
-import type { Prefixes } from "./openapi.ts";
+// Where each family is served, from the two prefixes that are set, and whether these conflict.
+
+/** Where each family is served, the main prefix first; `""` is the root. */
+export type Prefixes = Readonly<Record<"own" | "native" | "compat" | "llama" | "front", readonly string[]>>;
 
 /** Without trailing slashes: `/alpha/api`, `/beta/v1`. */
 export interface ChosenPrefixes {
