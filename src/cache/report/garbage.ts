@@ -137,7 +137,7 @@ function garbageOf(files: RepoFiles, input: GarbageInput): { garbage: RepoGarbag
 
 function youngPartial({ bytes, model, isAnothers }: RepoPartial): Obstacle {
   const what = `an unfinished download${model === null ? "" : ` of ${model}`} (${inMiB(bytes)})`;
-  const when = isAnothers ? "another gateway runs that began it: it goes a day" : "it goes an hour";
+  const when = isAnothers ? "another gateway began it: it goes seven days" : "it goes an hour";
   return { reason: "TooYoung", message: `${what} stays for now: ${when} after it was last written` };
 }
 
