@@ -9,7 +9,6 @@ import type { InstallProgress } from "../engines/install/install.ts";
 import { createEngineSource, type EngineSource } from "../engines/llama/engine-source.ts";
 import { createRouter, isProgress, type Router } from "../engines/llama/router.ts";
 import { createHubClient, type HubClient } from "../hub/client.ts";
-import { readDocumentFiles } from "../observe/document-files.ts";
 import { createObserver } from "../observe/observe.ts";
 import { createLoop, type Loop } from "../reconcile/loop.ts";
 import type { Admission } from "../scheduler/admission.ts";
@@ -96,7 +95,6 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     inventory: inventory.entries,
     engine,
     speech: speech.observe,
-    documentFiles: () => readDocumentFiles(configPath, store.current().document),
     workers: rpc.workers,
     onNewEngine: () => events.emit({ type: "engineFound" }),
   });
@@ -195,7 +193,6 @@ function routerOf(
 function wakeLoop(events: Events, loop: Loop): void {
   events.on("changed", ({ what }) => loop.wake(what));
   events.on("documentChanged", () => loop.wake("document"));
-  events.on("sourceChecked", () => loop.wake("source"));
   events.on("loadFailed", () => loop.wake("load failed"));
   events.on("modelDrained", () => loop.wake("drain"));
   events.on("routerChanged", ({ event }) => {

@@ -1,4 +1,4 @@
-// What a gateway would do if it were started now: reads the document and the world, and changes nothing.
+// The plan of a gateway that is started now: reads the document and observes the machine, and changes nothing.
 import { join } from "node:path";
 import { createEvents } from "../app/events.ts";
 import { openCache } from "../app/kept.ts";
@@ -9,7 +9,6 @@ import { steadyNow } from "../core/steady.ts";
 import { createEngineSource } from "../engines/llama/engine-source.ts";
 import { createRouter } from "../engines/llama/router.ts";
 import { createHubClient } from "../hub/client.ts";
-import { readDocumentFiles } from "../observe/document-files.ts";
 import { createObserver } from "../observe/observe.ts";
 import { plan } from "../plan/plan.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -73,7 +72,6 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     inventory: inventory.entries,
     engine,
     speech: speech.observe,
-    documentFiles: () => readDocumentFiles(configPath, desired),
     workers: null,
     onNewEngine: nothing,
   });

@@ -156,7 +156,9 @@ function withoutRepeats(
 }
 
 function isHeldBack({ loop }: PullDeps, actionKey: string): boolean {
-  return ["model.pull", "model.import"].some((kind) => loop.backoff().has(`${kind} ${actionKey}`));
+  return (["model.pull", "model.import"] as const).some((kind) =>
+    loop.backoff().has(backoffKey({ kind, key: actionKey })),
+  );
 }
 
 /** Throws where the model will not come. */

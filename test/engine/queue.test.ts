@@ -127,7 +127,7 @@ test("while one model drains, requests for it wait and say so, and other models 
   const drained = (await gateway.converged()).models
     .find(({ id }) => id === talker)
     ?.conditions.find(({ type }) => type === "Drained");
-  assert.deepEqual([drained?.status, drained?.reason], ["True", "AnswersThrough"]);
+  assert.deepEqual([drained?.status, drained?.reason], ["True", "Drained"]);
 });
 
 test("a chat that waits for another context size says so, and leaves no trace", async (t) => {

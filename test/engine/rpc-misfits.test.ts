@@ -56,7 +56,10 @@ test("minWorkers raised under a loaded model: it goes on, and that is said", asy
     conditions.some(({ reason }) => reason === "TooFewWorkers"),
   );
   const { message } = status.conditions.find(({ type }) => type === "WorkersReady") ?? { message: "" };
-  assert.match(message, /asks for 3: none is loaded anew; acme\/talker:Q8_0 goes on; the document names only 1$/);
+  assert.match(
+    message,
+    /asks for 3: no other model than acme\/talker:Q8_0 is loaded; the document names only 1\. Start workers/,
+  );
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
 });
 

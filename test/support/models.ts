@@ -2,7 +2,7 @@
 // whether the answer is whole. Run by the real engine.
 import { open } from "node:fs/promises";
 import { poolings } from "../../src/core/gguf-facts.ts";
-import { type ScriptedModel, scriptedModel, scriptedModelImage } from "../../src/starter/scripted-model.ts";
+import { type ScriptedModel, scriptedModel, scriptedModelImage } from "./scripted/scripted-model.ts";
 
 /** The only tool that the models call, always with these arguments. Offer it under this name with one string `city`. */
 export const weatherTool = {

@@ -105,7 +105,7 @@ async function change(
   reply: FastifyReply,
   wanted: DocumentChange,
 ): Promise<object> {
-  const { store, loop } = deps;
+  const { store } = deps;
   if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
   const ifMatch = request.headers["if-match"];
   if (isYes(request.query.dryRun)) {
@@ -113,7 +113,6 @@ async function change(
   }
   const state = await store.change(wanted, `http:${request.method} /api/desired`, ifMatch);
   void reply.header("etag", state.etag);
-  loop.wake("document");
   if (!isYes(request.query.wait)) return desiredBody(store, state);
   const pass = await settled(deps, request, reply, state);
   return { ...desiredBody(store, state), ...outcomeOf(pass) };

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { ownSchemas } from "../../../schemas/routes/own.ts";
 import { notServing } from "../../status/conditions.ts";
-import { shuttingDown } from "../../status/finding.ts";
+import { finding } from "../../status/finding.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { type Route, route } from "../server/route.ts";
 
@@ -55,7 +55,8 @@ export const statusRoutes: readonly Route<StatusRoutesDeps>[] = [
       // Before the report, which requests without a key share for a while.
       if (stopping.aborted) {
         void reply.code(503);
-        return { status: "unready", ...shuttingDown };
+        const { reason, message } = finding("Ready", "ShuttingDown");
+        return { status: "unready", reason, message };
       }
       const { conditions } = reportFor(request);
       const problem = conditions.length === 0 ? firstLook : notServing(conditions);

@@ -1,7 +1,7 @@
 // What is said of each model.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { modelFindings } from "../../../src/status/conditions.ts";
+import { modelFindings } from "../../../src/status/model-findings.ts";
 import { known } from "../plan/world.ts";
 import { conditionOf, model, pulled, type Situation, stalledPull, statusInput } from "./situations.ts";
 

@@ -1,21 +1,29 @@
-// Models that say what they are told: a GGUF whose weights are computed, run by the real engine like any other.
+// A model that says what it is told: a GGUF whose weights are computed, run by the real engine like any other.
 // One layer of zeros leaves the residual stream equal to the last token's embedding, so the model is a table of
 // successors. Pure: no file, no clock, no randomness but from the model's name.
-import { chatTemplate, marker, type Script, type TemplateKind } from "./chat-template.ts";
-import { type GgufImage, type GgufTensor, type GgufValue, ggufImage, wholeImage } from "./gguf-writer.ts";
+import { type GgufImage, type GgufTensor, type GgufValue, ggufImage } from "./gguf-writer.ts";
 import { cutIntoPieces } from "./pieces.ts";
 
-export type { Script } from "./chat-template.ts";
+/** What the model says after a control token. */
+export interface Chain {
+  /** Text of the control token, which the chat template ends a prompt with. */
+  readonly start: string;
+  readonly says: string;
+  /** Starts over instead of stopping; ends only where the context does. */
+  readonly endless?: boolean;
+}
 
-export interface ScriptedModel {
+export interface ComputedModel {
   readonly name: string;
   /** Trained context in tokens. */
   readonly contextLength: number;
-  /**
-   * A tool's result is answered first, then words in this order, then tools in this order, then the default. With a
-   * script for a gap, the model knows the tokens that stand before and behind one.
-   */
-  readonly scripts: readonly Script[];
+  readonly chains: readonly Chain[];
+  /** Which chain follows a prompt that ends in none of the control tokens. */
+  readonly fallback: number;
+  /** Null: the engine's own. */
+  readonly template: string | null;
+  /** Further control tokens, each with the metadata key that names it. */
+  readonly controlTokens?: readonly (readonly [key: string, text: string])[];
   /**
    * More make it larger and slower and say nothing else; default 1 layer, 64 wide (a multiple of 64), feed-forward 128.
    * Few large layers rather than many small ones: threads wait for each other at every step of every layer, and on
@@ -28,20 +36,13 @@ export interface ScriptedModel {
   readonly fileType?: number;
   /** Further pairs of metadata, which stand before the vocabulary. */
   readonly metadata?: readonly (readonly [key: string, value: GgufValue])[];
-  /** Default `full`. */
-  readonly template?: TemplateKind;
 }
 
-/** The model as a GGUF file. Throws a RangeError where its scripts cannot be spoken by one model. */
-export function scriptedModel(model: ScriptedModel): Uint8Array {
-  return wholeImage(scriptedModelImage(model));
-}
-
-/** As {@link scriptedModel}, but leaves out the zeros that a large one ends with. */
-export function scriptedModelImage(model: ScriptedModel): GgufImage {
-  const { name, contextLength, layers = 1, width = 64, feedForward = 128, fileType = 0, template = "full" } = model;
+/** The model as a GGUF file, without the zeros that a large one ends with. Throws a RangeError where no model can say that. */
+export function computedModel(model: ComputedModel): GgufImage {
+  const { name, contextLength, layers = 1, width = 64, feedForward = 128, fileType = 0, template } = model;
   if (width < 64 || width % 64 !== 0) throw new RangeError(`width ${width} is no multiple of 64`);
-  const vocabulary = buildVocabulary(model.scripts);
+  const vocabulary = buildVocabulary(model);
   const { texts } = vocabulary;
   const { embedding, output } = computeWeights(vocabulary, width, name);
   const keyValueWidth = width / headCount;
@@ -67,10 +68,9 @@ export function scriptedModelImage(model: ScriptedModel): GgufImage {
     ["tokenizer.ggml.bos_token_id", { type: "uint32", value: 1 }],
     ["tokenizer.ggml.eos_token_id", { type: "uint32", value: endToken }],
     ["tokenizer.ggml.add_bos_token", { type: "bool", value: true }],
-    ...vocabulary.gapTokens.map(([key, value]) => [key, { type: "uint32", value }] as const),
+    ...vocabulary.named.map(([key, value]) => [key, { type: "uint32", value }] as const),
   ];
-  if (template !== "none")
-    metadata.push(["tokenizer.chat_template", { type: "string", value: chatTemplate(model.scripts, template) }]);
+  if (template !== null) metadata.push(["tokenizer.chat_template", { type: "string", value: template }]);
   const tensors: GgufTensor[] = [
     { name: "token_embd.weight", shape: [width, texts.length], data: embedding },
     { name: "output_norm.weight", shape: [width], data: new Float32Array(width).fill(1) },
@@ -104,11 +104,11 @@ interface Vocabulary {
   /** What follows a token; a token without an entry (any that a raw prompt may end in) is followed by `firstOfDefault`. */
   readonly successors: ReadonlyMap<number, number>;
   readonly firstOfDefault: number;
-  /** Metadata keys of the tokens around a gap, and their numbers. */
-  readonly gapTokens: readonly (readonly [key: string, token: number])[];
+  /** Metadata keys of control tokens, and their numbers. */
+  readonly named: readonly (readonly [key: string, token: number])[];
 }
 
-function buildVocabulary(scripts: readonly Script[]): Vocabulary {
+function buildVocabulary({ chains, fallback, controlTokens = [] }: ComputedModel): Vocabulary {
   const texts: string[] = [];
   const kinds: number[] = [];
   const successors = new Map<number, number>();
@@ -124,34 +124,30 @@ function buildVocabulary(scripts: readonly Script[]): Vocabulary {
     add(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`, tokenKinds.byte);
   }
   for (let code = 32; code < 127; code += 1) add(asTokenText(String.fromCharCode(code)), tokenKinds.normal);
-  const gapTokens = scripts.some(({ when }) => when === "gap")
-    ? ["pre", "suf", "mid"].map(
-        (part) => [`tokenizer.ggml.fim_${part}_token_id`, add(`<|fim-${part}|>`, tokenKinds.control)] as const,
-      )
-    : [];
-  // The engine ends what stands around a gap with the token in its middle.
-  const markers = scripts.map(({ when }, index) =>
-    when === "gap" ? (gapTokens[2]?.[1] ?? 0) : add(marker(index), tokenKinds.control),
-  );
+  const named = controlTokens.map(([key, text]) => [key, add(text, tokenKinds.control)] as const);
+  const starts = chains.map(({ start }) => {
+    const known = controlTokens.findIndex(([, text]) => text === start);
+    return named[known]?.[1] ?? add(start, tokenKinds.control);
+  });
 
   const taken = new Set(texts.map((text) => text.replaceAll("\u2581", " ")));
   let firstOfDefault: number | undefined;
-  for (const [index, script] of scripts.entries()) {
-    if (script.says === "") throw new RangeError(`script ${index} says nothing`);
-    if (script.says.includes("\u2581"))
+  for (const [index, { says, endless }] of chains.entries()) {
+    if (says === "") throw new RangeError(`script ${index} says nothing`);
+    if (says.includes("\u2581"))
       throw new RangeError(`script ${index} has U+2581, which the vocabulary uses for a space`);
-    const chain = cutIntoPieces(script.says, taken).map((piece) => add(asTokenText(piece), tokenKinds.normal));
+    const chain = cutIntoPieces(says, taken).map((piece) => add(asTokenText(piece), tokenKinds.normal));
     const first = chain[0] ?? endToken;
-    let previous = markers[index] ?? 0;
+    let previous = starts[index] ?? 0;
     for (const token of chain) {
       successors.set(previous, token);
       previous = token;
     }
-    successors.set(previous, script.endless ? first : endToken);
-    if (script.when === "default") firstOfDefault = first;
+    successors.set(previous, endless ? first : endToken);
+    if (index === fallback) firstOfDefault = first;
   }
   if (firstOfDefault === undefined) throw new RangeError("a scripted model needs a default script");
-  return { texts, kinds, successors, firstOfDefault, gapTokens };
+  return { texts, kinds, successors, firstOfDefault, named };
 }
 
 function asTokenText(text: string): string {

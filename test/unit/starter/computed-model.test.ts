@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { type Script, scriptedModel, scriptedModelImage } from "../../../src/starter/scripted-model.ts";
 import { starterModel, starterSentence } from "../../../src/starter/starter-model.ts";
 import { answersOf, slowModel, talkingModel } from "../../support/models.ts";
+import { type Script, scriptedModel, scriptedModelImage } from "../../support/scripted/scripted-model.ts";
 
 interface OpenModel {
   readonly texts: readonly string[];
