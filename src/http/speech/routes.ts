@@ -1,4 +1,5 @@
 // The speech routes: two belong to the compatible family, the others are the gateway's own. None needs a license key.
+
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { noQuerySchema, speechSearchQuerySchema } from "../../../schemas/admin.ts";
 import { json, ok } from "../../../schemas/route.ts";
@@ -13,8 +14,9 @@ import {
 } from "../../../schemas/speech.ts";
 import type { SpeechLists } from "../../cache/download/speech-lists.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
 import { searchModels } from "../../speech/transcription-models.ts";
-import { isRecord, searchVoices } from "../../speech/voices.ts";
+import { searchVoices } from "../../speech/voices.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { installFamily } from "../server/family.ts";
 import { parseJsonBody } from "../server/json-body.ts";
@@ -123,7 +125,7 @@ export function installAudio(app: FastifyInstance, deps: SpeechRoutesDeps): void
 
 /** Clients of typed languages send null for what they leave out. */
 function withoutNulls(body: unknown): unknown {
-  return isRecord(body) ? Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)) : body;
+  return isJsonObject(body) ? Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)) : body;
 }
 
 /** Before the body is read. */

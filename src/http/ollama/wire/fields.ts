@@ -2,6 +2,7 @@
 // Pure; of the fields it knows only by which name a model goes.
 
 import { GatewayError } from "../../../core/errors.ts";
+import { isJsonObject } from "../../../core/merge-patch.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -14,10 +15,6 @@ class FieldError extends Error {
 
 export function refuse(field: string, must: string): never {
   throw new FieldError(`${field} ${must}`);
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function stringOf(value: unknown, field: string): string {
@@ -48,7 +45,7 @@ export function modelNameOf(body: JsonObject): string {
 /** The request in `body`, a parsed JSON value; where a field is not what it must be, a message that names it. */
 export function parseBody<T extends object>(body: unknown, translate: (body: JsonObject) => T): Parsed<T> {
   try {
-    return { ok: true, ...(isObject(body) ? translate(body) : refuse("the body", "must be a JSON object")) };
+    return { ok: true, ...(isJsonObject(body) ? translate(body) : refuse("the body", "must be a JSON object")) };
   } catch (error) {
     if (error instanceof FieldError) return { ok: false, message: error.message };
     throw error;
