@@ -18,6 +18,7 @@ const rooms = [
   "src/http/json",
   "src/http/ollama/wire",
   "src/state",
+  "src/keys",
   "src/desired",
   "src/hub",
   "src/cache/download",
@@ -71,6 +72,7 @@ const anyRoom = rooms.map((room) => `^${room}(/|\\.ts$)`);
 
 /** Each package in the one place that wraps it. */
 const packages = {
+  "@fastify/swagger": "^src/http/server/openapi\\.ts$",
   ajv: "^src/(desired/document|http/server)/validate\\.ts$",
   chokidar: "^src/desired/file-source\\.ts$",
   fastify: "^src/(http|app)/",

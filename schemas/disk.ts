@@ -181,8 +181,6 @@ export const collectQuerySchema = {
   },
 } as const;
 
-export type CollectQuery = FromSchema<typeof collectQuerySchema>;
-
 const reasonProperties = {
   reason: { type: "string", description: "CamelCase." },
   message: { type: "string" },

@@ -1,4 +1,4 @@
-// `plan` and `status`: ask the running gateway; `plan` looks by itself where none runs.
+// `plan` and `status`: call the running gateway; without one, `plan` observes the machine itself.
 import { realpath } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
@@ -16,7 +16,7 @@ interface PlanAnswer {
   readonly held: readonly (Line & { readonly because: string; readonly until: string | null })[];
   readonly unmanaged: readonly string[];
   readonly spared: readonly string[];
-  /** What cannot be had, and why. */
+  /** What is impossible, and why. */
   readonly findings: Readonly<Record<string, string>>;
 }
 
@@ -97,7 +97,7 @@ function printPlan(answer: PlanAnswer): void {
   for (const [id, problem] of problems) console.log(`! ${id}: ${problem}`);
   const told = [...[...running, ...actions, ...held].map(({ model }) => model), ...spared];
   for (const id of unmanaged.filter((name) => !told.includes(name)))
-    console.log(`  ${id} is in the cache and not in the document; it is left alone`);
+    console.log(`  ${id} is in the cache and not in the document; unmanaged`);
   for (const id of spared)
     console.log(
       `  ${id} left the document when its list of models was emptied; prune leaves it unless allowEmpty is true`,
@@ -135,12 +135,12 @@ function printStatus({ conditions, models, gateway, running, inFlight, waiting }
   }
 }
 
-/** What a gateway tells anybody. */
+/** The status without a license key. */
 function printShortStatus({ gateway }: Said, { licenseKey }: Settings): void {
   console.log(`Model Gateway ${gateway.version}: ${gateway.ready ? "ready" : "not ready"}`);
   console.log(
     licenseKey === undefined
-      ? "It tells more with a license key: set GATEWAY_LICENSE_KEY."
-      : "It tells no more, as it does not know the license key in GATEWAY_LICENSE_KEY.",
+      ? "For more, set GATEWAY_LICENSE_KEY to a license key."
+      : "No more is shown: the license key in GATEWAY_LICENSE_KEY is unknown or expired.",
   );
 }

@@ -4,7 +4,7 @@ import type { GatewayError } from "../core/errors.ts";
 import { jsonLines } from "./log-output.ts";
 import { wrapped } from "./wrap.ts";
 
-/** Of these the message says already what to do. */
+/** Messages of these codes contain the remedy. */
 const clear: ReadonlySet<ErrorCode> = new Set(["invalid_request", "unauthorized", "engine_missing"]);
 
 export function tellFailure({ message, hint, code }: GatewayError, asJson: boolean): void {

@@ -1,4 +1,4 @@
-// `models` and `gc`: what lies in the model cache, and deleting what of it serves nobody.
+// `models` and `gc`: the contents of the model cache, and deletion of what nothing uses.
 import type { DiskBody } from "../../schemas/disk.ts";
 import type { Collected } from "../cache/report/garbage.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";

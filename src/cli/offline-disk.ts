@@ -1,4 +1,4 @@
-// What lies in the model cache, where no gateway runs that could be asked. Changes nothing.
+// The contents of the model cache, without a running gateway. Changes nothing.
 import type { DiskBody } from "../../schemas/disk.ts";
 import { openCache } from "../app/kept.ts";
 import { speechFolders } from "../app/speech.ts";

@@ -1,4 +1,4 @@
-// What a gateway would do if it were started now: reads the document and the world, and changes nothing.
+// The plan of a gateway that is started now: reads the document and observes the machine, and changes nothing.
 import { join } from "node:path";
 import { createEvents } from "../app/events.ts";
 import { openCache } from "../app/kept.ts";

@@ -1,4 +1,4 @@
-// Runs the gateway in the foreground and tells a newcomer what to do next: in words on a terminal, elsewhere as JSON lines.
+// Runs the gateway in the foreground and prints what to do next: as text on a terminal, elsewhere as JSON lines.
 import type { WriteStream } from "node:tty";
 import pino from "pino";
 import { type Gateway, startGateway } from "../app/gateway.ts";
@@ -22,9 +22,9 @@ export async function serveCommand({ settings }: CommandLine): Promise<void> {
   const left = forgetSecrets();
   if (left.length > 0)
     logger.warn({ variables: left }, "other processes of this user can read secrets in the environment: use files");
-  // A terminal that was closed takes no more words: that is no reason to end in disorder.
+  // Output to a closed terminal fails: the shutdown goes on in order.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
-  // Node prints its own in words.
+  // Node prints its own as text.
   process.removeAllListeners("warning").on("warning", (warning) => logger.warn({ err: warning }, "warning of Node"));
   const announce = createAnnounce(process.stdout);
   const giveUp = new AbortController();
@@ -40,7 +40,7 @@ export async function serveCommand({ settings }: CommandLine): Promise<void> {
   });
   stopOnSignals(
     async () => {
-      announce("Stopping: answers in flight may end first. A second signal stops at once.");
+      announce("Stopping: responses in flight may end first. A second signal stops at once.");
       giveUp.abort();
       const started = await starting.catch(() => null);
       await started?.stop();
@@ -58,7 +58,7 @@ export async function serveCommand({ settings }: CommandLine): Promise<void> {
   tellWhenReady(gateway, announce);
 }
 
-/** `terminal`: how it looks there, where that is not the message itself. */
+/** `terminal`: the text on a terminal, if it differs from the message. */
 type Announce = (message: string, fields?: object, terminal?: string) => void;
 
 function createAnnounce(stream: WriteStream): Announce {
@@ -102,7 +102,7 @@ interface ToldCondition {
 /** States of a start that pass by themselves. */
 const passing = new Set(["NotStarted", "Starting", "EngineInstalling"]);
 
-/** Says once that it works, with a line to try; until then, why it does not. */
+/** Announces once that it is ready, with a command to try; until then, why it is not. */
 function tellWhenReady(gateway: Gateway, announce: Announce): void {
   const stopFollowing = gateway.journal.follow(({ type, data }) => {
     const condition = data as ToldCondition;

@@ -1,5 +1,5 @@
-// Collects what of ours serves nobody in the model cache: looks, and deletes one repository after the other, each only
-// while no pull is at it. What counts as garbage is garbage.ts's.
+// Garbage collection of our files in the model cache: one repository after the other, each only while no pull uses it.
+// src/cache/report/garbage.ts decides what is garbage.
 
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { collectRepo } from "../cache/removal/collect.ts";

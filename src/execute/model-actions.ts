@@ -99,7 +99,7 @@ export function modelHandlers(options: {
     if (links.length > 0) await removeStored({ cacheDir, repo, links });
   }
 
-  /** While nobody collects in the model's repository. */
+  /** While no garbage collection runs in the model's repository. */
   async function inTurn(model: string, signal: AbortSignal, task: () => Promise<void>): Promise<void> {
     await makeCache();
     const release = await options.turns.take(repoOf(requireId(model)), signal);

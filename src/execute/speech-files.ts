@@ -1,5 +1,5 @@
-// Voices and transcription models on the disk: told, collected where nobody asks for them any more, and deleted by name.
-// What serves nobody is plan/speech-files.ts's to say; the cache's other garbage is cache-gc.ts's.
+// Voices and transcription models on the disk: listed, collected if unused, deleted by name. src/cache/report/speech-files.ts
+// decides what is unused; cache-gc.ts collects the other garbage of the cache.
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { forgetVoice, plainVoices } from "../cache/download/speech-files.ts";
@@ -31,12 +31,12 @@ import type { RemovedFiles } from "./executor.ts";
 export interface SpeechStore {
   /** `bytes`: in the cache, each file once. */
   report(survey: CacheSurvey): Promise<{ readonly speech: readonly DiskSpeech[]; readonly bytes: number }>;
-  /** The same collector, which also takes what serves nobody of speech. */
+  /** The same collector, which also deletes unused speech files. */
   collecting(collector: Collector): Collector;
   /** Whether a name (`NAME`, `OWNER/REPO:NAME`) is that of a voice or a model here. Throws `cache_unwritable`. */
   has(name: string): Promise<boolean>;
   /**
-   * Deletes a voice or a model, whoever put it there; null where there is none of that name.
+   * Deletes a voice or a model, also of another program; null if there is none of that name.
    * Throws `invalid_request` for one that the document names, `busy` while it is being fetched, `cache_unwritable`.
    */
   remove(name: string): Promise<(RemovedFiles & { readonly name: string }) | null>;

@@ -2,10 +2,10 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from "fastify";
 import { ok, textSchema } from "../../schemas/route.ts";
 import { GatewayError } from "../core/errors.ts";
+import type { LicenseKeys } from "../keys/license-keys.ts";
 import { servedPrefixes } from "../settings/prefixes.ts";
 import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes.ts";
 import { installAccess, rewriteKeyedUrl } from "./auth/access.ts";
-import type { LicenseKeys } from "./auth/license-keys.ts";
 import { installNative, type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
 import { installLlama, llamaRoutes } from "./openai/llama-routes.ts";
 import { type CompatRoutesDeps, compatRoutes, installCompat } from "./openai/routes.ts";

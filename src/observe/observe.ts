@@ -26,9 +26,9 @@ export function createObserver(options: {
   readonly inventory: () => readonly InventoryEntry[];
   readonly engine: Pick<EngineSource, "state" | "look">;
   readonly speech: () => Promise<SpeechObserved>;
-  /** Null where nobody watches them. */
+  /** Null if they are not watched. */
   readonly workers: Pick<Workers, "snapshot"> | null;
-  /** The engine was replaced: what failed with the old one may work with this one. */
+  /** The engine was replaced: failed actions may succeed with this one. */
   readonly onNewEngine: () => void;
 }): Observer {
   return {
@@ -50,7 +50,7 @@ export function createObserver(options: {
         ...files,
         workers: options.workers
           ? { state: "known", value: options.workers.snapshot() }
-          : { state: "unknown", why: "no gateway runs that would watch the workers" },
+          : { state: "unknown", why: "no gateway runs, so workers are not watched" },
         inventory: { state: "known", value: options.inventory() },
         router: { ...options.router.snapshot(), ...options.engine.state() },
       };

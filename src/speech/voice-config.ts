@@ -1,6 +1,5 @@
-// What a voice says about itself in its `.onnx.json`: the rate of its sound, its speakers, what its sounds are called.
-// Pure. Piper's server answers an unknown speaker with the wrong voice instead of an error, so we look here first.
-
+// A voice's description in its `.onnx.json`: sample rate, speakers, phonemes.
+// Pure. Piper's server answers an unknown speaker with the wrong voice instead of an error, so speakers are checked here.
 import { GatewayError } from "../core/errors.ts";
 import { isJsonObject } from "../core/merge-patch.ts";
 import { count, speakerMap } from "./voices.ts";
@@ -15,7 +14,7 @@ export interface VoiceConfig {
   /** `espeak` where the text goes through espeak-ng; other ways need programs of their own. */
   readonly phonemeType: string;
   readonly phonemeIds: ReadonlyMap<string, readonly number[]>;
-  /** How it speaks where nobody says otherwise. */
+  /** Defaults of the voice. */
   readonly noiseScale: number;
   readonly lengthScale: number;
   readonly noiseW: number;
@@ -24,7 +23,7 @@ export interface VoiceConfig {
 /** Pause, beginning and end. Engines put them around every text: without a number for them Piper fails, sherpa-onnx never ends. */
 const framing = ["_", "^", "$"] as const;
 
-/** What a voice's own description and the manifest both say. */
+/** Fields that a voice's description and the manifest share. */
 export type Speakers = Pick<VoiceConfig, "numSpeakers" | "speakers">;
 
 /** Throws `engine_failed` that names what is missing: Piper would end over it. */

@@ -1,7 +1,6 @@
 // The official voice manifest: read defensively, searched, and what a voice is made of.
-// Pure. What is downloaded is checked against the hub's own digests of it (`hub/pull-files.ts`): the manifest's are md5, and may be
+// Pure. What is downloaded is checked against the hub's own digests of it (`src/cache/download/pull-files.ts`): the manifest's are md5, and may be
 // older than the files.
-
 import { GatewayError } from "../core/errors.ts";
 import { isJsonObject } from "../core/merge-patch.ts";
 
@@ -56,7 +55,7 @@ export function parseManifest(value: unknown): readonly Voice[] | null {
   return voices.length === 0 ? null : voices.toSorted((a, b) => compare(a.key, b.key));
 }
 
-/** At most 50 voices whose id, speaker or language contains the text, ignoring case; all count for none. */
+/** At most 50 voices whose id, speaker or language contains the text, ignoring case; an empty text matches all. */
 export function searchVoices(voices: readonly Voice[], query: string): VoiceEntry[] {
   const wanted = fold(query.trim());
   return voices

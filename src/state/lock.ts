@@ -261,7 +261,7 @@ export async function isAlive({ pid, started }: Pick<LockHolder, "pid" | "starte
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it is there and belongs to somebody else.
+    // EPERM: it exists and belongs to another user.
     if (systemCode(error) !== "EPERM") return false;
   }
   const now = await look(pid);

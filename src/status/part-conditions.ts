@@ -131,7 +131,7 @@ export const partConditions = {
         remedy: "Remove it from the list.",
       }),
       Lost: no("It was lost while a model used it.", { message: given }),
-      Stabilising: no("It answers again and is used once it has answered for `--worker-stable`.", { message: given }),
+      Stabilizing: no("It answers again and is used once it has answered for `--worker-stable`.", { message: given }),
       Flapping: no("It was lost three times or more in ten minutes, so it stays out longer.", { message: given }),
       PublicAddress: no("Its address is public.", {
         message: given,

@@ -1,5 +1,4 @@
-// Says whether a value is a desired document, with every problem at once and the path of each.
-
+// Validates a desired document: every problem at once, with its path.
 import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../../schemas/document.ts";
 import { presetKeyPattern } from "../../../schemas/preset-options.ts";
@@ -55,7 +54,7 @@ export function validateDocument(value: unknown, presetAllow: PresetAllow = none
   if (bound) return { ok: false, problems: [bound], more: 0, isTooLarge: true };
   const fits = matchesSchema(value);
   const errors = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape);
-  // Also beside a broken key: a person wants to hear of everything at once.
+  // Also beside a broken key: all problems are reported at once.
   const problems = [
     ...errors.slice(0, mostRead).map(toProblem),
     ...modelProblems(value, presetAllow),
@@ -74,7 +73,7 @@ export function validateDocument(value: unknown, presetAllow: PresetAllow = none
   };
 }
 
-/** A model is a string or an object: of a failed `anyOf` only the branch that the value resembles is worth telling. */
+/** A model is a string or an object: of a failed `anyOf` only the branch that the value resembles is reported. */
 function isForThisShape(error: ErrorObject): boolean {
   if (error.keyword === "anyOf" || error.keyword === "propertyNames") return false;
   const branch = /\/items\/anyOf\/([01])\/(type$)?/.exec(error.schemaPath);
@@ -143,7 +142,7 @@ function withoutRepeats(problems: readonly Problem[]): Problem[] {
   });
 }
 
-/** What the schema cannot say of the models, for a value of any shape. */
+/** Rules for models beyond the schema, for a value of any shape. */
 function modelProblems(value: unknown, presetAllow: PresetAllow): Problem[] {
   const models = modelsOf(value);
   const first = new Map<string, number>();

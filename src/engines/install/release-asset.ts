@@ -41,9 +41,10 @@ export function chooseAsset(listing: unknown, platform: string, arch: string): R
       .filter((entry) => fits(entry["name"], platform, arch))
       .sort(simplerFirst)) {
       const { name, browser_download_url: url, size, digest } = asset;
+      if (typeof name !== "string") continue;
       const sha256 = typeof digest === "string" ? /^sha256:([0-9a-f]{64})$/i.exec(digest)?.[1] : undefined;
-      if (sha256 === undefined) withoutDigest ??= String(name);
-      else if (typeof url === "string" && typeof name === "string") {
+      if (sha256 === undefined) withoutDigest ??= name;
+      else if (typeof url === "string") {
         return { tag, name, url, size: typeof size === "number" ? size : 0, sha256: sha256.toLowerCase() };
       }
     }

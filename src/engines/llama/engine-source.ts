@@ -1,4 +1,4 @@
-// Which llama-server there is, and the installing of one where there is none.
+// Locates llama-server, and installs it if there is none.
 import { stat } from "node:fs/promises";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { BinaryState } from "../../plan/observed.ts";
@@ -12,13 +12,13 @@ import { readKnownOptions } from "./known-options.ts";
 export interface EngineSource {
   state(): { readonly binary: BinaryState; readonly knownOptions: ReadonlySet<string> | null };
   path(): string | null;
-  /** Why there is none, once it was looked for. */
+  /** Why there is none, after a search. */
   problem(): { readonly reason: string; readonly message: string } | null;
-  /** Finds the engine, or installs it where that is allowed; never throws, {@link EngineSource.problem} tells. */
+  /** Finds the engine, or installs it where that is allowed; never throws, see {@link EngineSource.problem}. */
   prepare(signal: AbortSignal): Promise<void>;
   /** Resolves once the preparation under way, if any, has ended. */
   settled(): Promise<void>;
-  /** Notices an engine that came, went or was replaced since; true where another one is worth a new try. */
+  /** Detects an engine that was added, removed or replaced; true if another one is worth a new try. */
   look(): Promise<boolean>;
 }
 
@@ -29,7 +29,7 @@ export function createEngineSource(options: {
   readonly installCommand: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly install: boolean;
-  /** Whether engines that were moved with their folder are made to run where they lie. */
+  /** Whether engines that were moved with their folder are repaired. */
   readonly rehome: boolean;
   readonly onProgress: (progress: InstallProgress) => void;
   readonly onChange: () => void;

@@ -1,6 +1,5 @@
 // A process of its own that speaks Piper voices with sherpa-onnx, behind the HTTP interface of Piper's own server.
-// Never imported by the gateway: sherpa-onnx ends its whole process over a voice that it does not like.
-
+// Never imported by the gateway: sherpa-onnx ends its whole process on an invalid voice.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";

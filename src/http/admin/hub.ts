@@ -1,6 +1,5 @@
 // The hub for companion apps, with the gateway's own access to it: search, and a repository's model files.
-import { hubFilesQuerySchema, hubFilesSchema, hubReposSchema, hubSearchQuerySchema } from "../../../schemas/admin.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { ownSchemas } from "../../../schemas/routes/own.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { rememberAnswers } from "../proxy/remembered.ts";
@@ -65,12 +64,7 @@ export const hubRoutes: readonly Route<HubRoutesDeps>[] = [
     method: "GET",
     url: "/api/hf/search",
     config,
-    schema: {
-      operationId: "searchHub",
-      summary: "Search the hub for GGUF repositories",
-      querystring: hubSearchQuerySchema,
-      response: ok("The repositories found.", json(hubReposSchema)),
-    },
+    schema: ownSchemas.searchHub,
     handler: ({ hubQuestions }: HubRoutesDeps, { query: { q, limit } }, reply) =>
       hubQuestions.search(q, limit, clientLeft(reply)),
   }),
@@ -78,12 +72,7 @@ export const hubRoutes: readonly Route<HubRoutesDeps>[] = [
     method: "GET",
     url: "/api/hf/repo-files",
     config,
-    schema: {
-      operationId: "repoFiles",
-      summary: "List the GGUF files of a repository",
-      querystring: hubFilesQuerySchema,
-      response: ok("All of them, under the names they have there.", json(hubFilesSchema)),
-    },
+    schema: ownSchemas.repoFiles,
     handler: ({ hubQuestions }: HubRoutesDeps, { query: { repo } }, reply) =>
       hubQuestions.repoFiles(repo, clientLeft(reply)),
   }),

@@ -1,5 +1,5 @@
 // How busy the gateway is, in the text form that Prometheus reads.
-import { ok, textSchema } from "../../../schemas/route.ts";
+import { ownSchemas } from "../../../schemas/routes/own.ts";
 import type { StatusReport } from "../../status/report.ts";
 import { type Route, route } from "../server/route.ts";
 
@@ -12,11 +12,7 @@ interface MetricsDeps {
 export const metricsRoute: Route<MetricsDeps> = route({
   method: "GET",
   url: "/metrics",
-  schema: {
-    operationId: "metrics",
-    summary: "Get metrics for Prometheus",
-    response: ok("Gauges.", { content: { "text/plain": { schema: textSchema } } }),
-  },
+  schema: ownSchemas.metrics,
   handler: ({ status }: MetricsDeps, _request, reply) =>
     reply.type("text/plain; version=0.0.4; charset=utf-8").send(metricsText(status())),
 });

@@ -1,7 +1,6 @@
 // The gateway's own routes, one file per topic.
 import type { FastifyInstance } from "fastify";
-import { openApiSchema } from "../../../schemas/desired.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { ownSchemas } from "../../../schemas/routes/own.ts";
 import { type CollectDeps, createCollect } from "../../commands/collect.ts";
 import { steadyNow } from "../../core/steady.ts";
 import type { HubClient } from "../../hub/client.ts";
@@ -24,11 +23,7 @@ interface OpenApiDeps {
 const openApiRoute: Route<OpenApiDeps> = route({
   method: "GET",
   url: "/openapi.json",
-  schema: {
-    operationId: "openapi",
-    summary: "Get this description",
-    response: ok("An OpenAPI document.", json(openApiSchema)),
-  },
+  schema: ownSchemas.openapi,
   handler: ({ openApi }: OpenApiDeps) => openApi(),
 });
 

@@ -1,11 +1,6 @@
 // The RPC mode and the roster of workers.
-import {
-  type RpcWorkersRequest,
-  rpcModeRequestSchema,
-  rpcRosterSchema,
-  rpcWorkersRequestSchema,
-} from "../../../schemas/admin.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { type RpcWorkersRequest } from "../../../schemas/admin.ts";
+import { ownSchemas } from "../../../schemas/routes/own.ts";
 import type { Edits, RpcRoster } from "../../commands/edits.ts";
 import { callOf } from "../server/call.ts";
 import { type Route, route } from "../server/route.ts";
@@ -16,20 +11,13 @@ export interface RpcRoutesDeps {
 }
 
 const config = { errors: changeErrors } as const;
-const roster = ok("The workers that there are now.", json(rpcRosterSchema));
 
 export const rpcRoutes: readonly Route<RpcRoutesDeps>[] = [
   route({
     method: "POST",
     url: "/api/rpc/mode",
     config,
-    schema: {
-      operationId: "setRpcMode",
-      summary: "Turn RPC mode on or off",
-      description: "`single`: this machine only; `rpc`: with the workers.",
-      body: rpcModeRequestSchema,
-      response: ok("The mode is in force.", json(rpcRosterSchema)),
-    },
+    schema: ownSchemas.setRpcMode,
     handler: async ({ edits }: RpcRoutesDeps, request, reply) =>
       answer(await edits.setRpcMode(request.body.mode, callOf(request, reply))),
   }),
@@ -37,12 +25,7 @@ export const rpcRoutes: readonly Route<RpcRoutesDeps>[] = [
     method: "POST",
     url: "/api/rpc/workers",
     config,
-    schema: {
-      operationId: "addWorkers",
-      summary: "Add RPC workers",
-      body: rpcWorkersRequestSchema,
-      response: roster,
-    },
+    schema: ownSchemas.addWorkers,
     handler: async ({ edits }: RpcRoutesDeps, request, reply) =>
       answer(await edits.addWorkers(workersOf(request.body), callOf(request, reply))),
   }),
@@ -50,12 +33,7 @@ export const rpcRoutes: readonly Route<RpcRoutesDeps>[] = [
     method: "POST",
     url: "/api/rpc/workers/remove",
     config,
-    schema: {
-      operationId: "removeWorkers",
-      summary: "Remove RPC workers",
-      body: rpcWorkersRequestSchema,
-      response: roster,
-    },
+    schema: ownSchemas.removeWorkers,
     handler: async ({ edits }: RpcRoutesDeps, request, reply) =>
       answer(await edits.removeWorkers(workersOf(request.body), callOf(request, reply))),
   }),

@@ -3,10 +3,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
+import type { KeyScope } from "../../keys/key-list.ts";
+import type { LicenseKeys } from "../../keys/license-keys.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { isAllowedHost, isAllowedOrigin } from "./guards.ts";
-import type { KeyScope } from "./key-list.ts";
-import type { LicenseKeys } from "./license-keys.ts";
 import { presentedKeys } from "./presented.ts";
 
 export { rewriteKeyedUrl } from "./presented.ts";

@@ -3,7 +3,7 @@
 import { scanBody } from "./body-scan.ts";
 
 /** Bytes that are searched: nobody counts lines beyond, but the search blocks all other requests. */
-const searched = 1 << 18;
+const searched = 1 << 16;
 
 /** No word, escape or surrogate pair is longer: a fault this near to where the search was cut off may be the cut's own. */
 const blurred = 16;

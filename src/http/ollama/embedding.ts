@@ -2,13 +2,7 @@
 
 import { performance } from "node:perf_hooks";
 import type { FastifyReply } from "fastify";
-import {
-  nativeEmbeddedSchema,
-  nativeEmbeddingSchema,
-  nativeEmbeddingsSchema,
-  nativeEmbedSchema,
-} from "../../../schemas/ollama.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import type { EngineAnswer } from "../proxy/ask-instance.ts";
@@ -41,12 +35,7 @@ export const embeddingRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "POST",
     url: "/embed",
     config,
-    schema: {
-      operationId: "nativeEmbed",
-      summary: "Embed texts, as Ollama does",
-      body: json(nativeEmbedSchema),
-      response: ok("A vector per text.", json(nativeEmbeddedSchema)),
-    },
+    schema: ollamaSchemas.nativeEmbed,
     handler: async (deps: NativeRoutesDeps, { body }, reply) => {
       const embed = taken(parseEmbedRequest(body));
       const startedAt = performance.now();
@@ -65,12 +54,7 @@ export const embeddingRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "POST",
     url: "/embeddings",
     config,
-    schema: {
-      operationId: "nativeEmbeddings",
-      summary: "Embed one text, as Ollama does",
-      body: json(nativeEmbeddingsSchema),
-      response: ok("Its vector.", json(nativeEmbeddingSchema)),
-    },
+    schema: ollamaSchemas.nativeEmbeddings,
     handler: async (deps: NativeRoutesDeps, { body }, reply) => {
       const found = await vectorsOf(deps, taken(parseEmbeddingsRequest(body)), reply);
       if (!found.ok) return reply.code(found.status).send(found.body);

@@ -1,13 +1,7 @@
 // Ollama's chat and generate, on top of the engine's completions; with nothing to answer, loading and unloading.
 
 import type { FastifyReply } from "fastify";
-import {
-  nativeChatRecordSchema,
-  nativeChatSchema,
-  nativeGenerateRecordSchema,
-  nativeGenerateSchema,
-} from "../../../schemas/ollama.ts";
-import { json, lines, ok } from "../../../schemas/route.ts";
+import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isForEmbeddings } from "../../core/gguf-facts.ts";
 import type { CachedModel } from "../../plan/observed.ts";
@@ -30,22 +24,12 @@ import { type CommonRequest, keepsForNoTime, type Need } from "./wire/options.ts
 /** Images come in it. */
 const config = { body: "chat", scope: "chat", anyMediaType: true, errors: generationErrors } as const;
 
-const zeroEjects =
-  "Below `/alpha/api` `keep_alive: 0` unloads it whatever else the body has, and nothing is generated; below `/api` the answer comes first, as in Ollama.";
-const inPieces = "A record per line, or with `stream: false` one.";
-
 export const generationRoutes: readonly Route<NativeRoutesDeps>[] = [
   route({
     method: "POST",
     url: "/chat",
     config,
-    schema: {
-      operationId: "nativeChat",
-      summary: "Chat, as Ollama does",
-      description: `No messages: loads the model, or with \`keep_alive: 0\` unloads it. ${zeroEjects}`,
-      body: json(nativeChatSchema),
-      response: ok(inPieces, lines(nativeChatRecordSchema), json(nativeChatRecordSchema)),
-    },
+    schema: ollamaSchemas.nativeChat,
     handler: (deps: NativeRoutesDeps, { body }, reply) => {
       if (deps.zeroEjects && keepsForNoTime(body)) return eject(deps, reply, namedIn(body), (end) => end);
       const chat = taken(parseChatRequest(body));
@@ -61,13 +45,7 @@ export const generationRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "POST",
     url: "/generate",
     config,
-    schema: {
-      operationId: "nativeGenerate",
-      summary: "Complete a prompt, as Ollama does",
-      description: `No prompt: loads the model, or with \`keep_alive: 0\` unloads it. ${zeroEjects}`,
-      body: json(nativeGenerateSchema),
-      response: ok(inPieces, lines(nativeGenerateRecordSchema), json(nativeGenerateRecordSchema)),
-    },
+    schema: ollamaSchemas.nativeGenerate,
     handler: (deps: NativeRoutesDeps, { body }, reply) => {
       if (deps.zeroEjects && keepsForNoTime(body)) return eject(deps, reply, namedIn(body), generateRecord);
       const generate = taken(parseGenerateRequest(body));

@@ -1,8 +1,6 @@
 // Ollama's routes about the models that there are: lists, details, other names, removal.
 
-import { nativeCopySchema, nativeModelSchema, nativeShowSchema } from "../../../schemas/ollama.ts";
-import { nativePsSchema, nativeShownSchema, nativeTagsSchema } from "../../../schemas/ollama-models.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
 import { capabilitiesOf } from "../../cache/layout/capabilities.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { callOf } from "../server/call.ts";
@@ -21,11 +19,7 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "GET",
     url: "/tags",
     config: reading,
-    schema: {
-      operationId: "nativeTags",
-      summary: "List the models, as Ollama does",
-      response: ok("All of them.", json(nativeTagsSchema)),
-    },
+    schema: ollamaSchemas.nativeTags,
     handler: async ({ catalogue }: NativeRoutesDeps) => {
       const facts = await Promise.all(
         catalogue.list().map(async (view) => {
@@ -41,11 +35,7 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "GET",
     url: "/ps",
     config: reading,
-    schema: {
-      operationId: "nativePs",
-      summary: "List the loaded models",
-      response: ok("Those that are loaded.", json(nativePsSchema)),
-    },
+    schema: ollamaSchemas.nativePs,
     handler: async ({ catalogue, idle }: NativeRoutesDeps) => {
       const loaded = catalogue.list().filter((view) => view.loaded);
       return psBody(
@@ -59,12 +49,7 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "POST",
     url: "/show",
     config: { ...reading, errors: ["model_not_found"] },
-    schema: {
-      operationId: "nativeShow",
-      summary: "Get the details of a model",
-      body: json(nativeShowSchema),
-      response: ok("Its details.", json(nativeShownSchema)),
-    },
+    schema: ollamaSchemas.nativeShow,
     handler: async ({ catalogue }: NativeRoutesDeps, request) => {
       const { name } = taken(
         parseBody(request.body, (body) => {
@@ -94,12 +79,7 @@ export const libraryRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "DELETE",
     url: "/delete",
     config: { anyMediaType: true, errors: [...changeErrors, "cache_unwritable"] },
-    schema: {
-      operationId: "nativeDelete",
-      summary: "Delete a model or an alias",
-      body: json(nativeModelSchema),
-      response: ok("It is deleted."),
-    },
+    schema: ollamaSchemas.nativeDelete,
     handler: async ({ edits }: NativeRoutesDeps, request, reply) => {
       const { name } = taken(parseBody(request.body, (body) => ({ name: modelNameOf(body) })));
       const call = callOf(request, reply);
@@ -112,12 +92,7 @@ export const libraryRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "POST",
     url: "/copy",
     config: { anyMediaType: true, errors: changeErrors },
-    schema: {
-      operationId: "nativeCopy",
-      summary: "Give a model an alias",
-      body: json(nativeCopySchema),
-      response: ok("The model answers to that name too."),
-    },
+    schema: ollamaSchemas.nativeCopy,
     handler: async ({ edits }: NativeRoutesDeps, request, reply) => {
       const { source, destination } = taken(
         parseBody(request.body, (body) => {

@@ -1,8 +1,7 @@
 // The family wire-compatible with Ollama's API.
 
 import type { FastifyInstance } from "fastify";
-import { nativeVersionSchema } from "../../../schemas/ollama-models.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
 import { installFamily } from "../server/family.ts";
 import { installRoutes, type Route, route } from "../server/route.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
@@ -20,11 +19,7 @@ const versionRoute: Route<unknown> = route({
   method: "GET",
   url: "/version",
   config: { scope: "chat", anyMediaType: true },
-  schema: {
-    operationId: "nativeVersion",
-    summary: "Get the version of this API",
-    response: ok("The version.", json(nativeVersionSchema)),
-  },
+  schema: ollamaSchemas.nativeVersion,
   handler: () => ({ version: apiVersion }),
 });
 

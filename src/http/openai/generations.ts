@@ -1,19 +1,7 @@
 // The routes whose requests go to a model's own process, and how each one's stream ends.
-import {
-  chatCompletedSchema,
-  chatCompletionSchema,
-  completedSchema,
-  completionSchema,
-  embeddedSchema,
-  embeddingsSchema,
-  engineAnswerSchema,
-  engineRequestSchema,
-  messagesSchema,
-  rerankSchema,
-  responsesSchema,
-  tokensCountedSchema,
-} from "../../../schemas/openai.ts";
-import { events, json, ok, type RouteSchema, type Schema, textSchema } from "../../../schemas/route.ts";
+
+import type { RouteSchema } from "../../../schemas/route.ts";
+import { openaiSchemas } from "../../../schemas/routes/openai.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import { runGeneration, type Translator } from "../proxy/exchange.ts";
 import { type Route, route } from "../server/route.ts";
@@ -29,23 +17,14 @@ interface Generation {
   readonly upstream: string;
   readonly kind: StreamKind;
   /** False: it answers in one piece, whatever the body says of streaming. */
-  readonly streams?: boolean;
-  readonly request: Schema;
-  readonly schema: Omit<RouteSchema, "body">;
-  /** Whether a model may lack what it takes. */
-  readonly isOptional?: true;
+  readonly streams?: false;
+  readonly schema: RouteSchema;
+  /** Every model can do it. */
+  readonly isBasic?: true;
 }
 
 /** The body goes on to the byte: nothing is added to the way of a chat but the reading of a few members. */
-function generation({
-  url,
-  upstream,
-  kind,
-  streams = true,
-  request,
-  schema,
-  isOptional,
-}: Generation): Route<CompatRoutesDeps> {
+function generation({ url, upstream, kind, streams, schema, isBasic }: Generation): Route<CompatRoutesDeps> {
   return route({
     method: "POST",
     url,
@@ -53,17 +32,17 @@ function generation({
       // Images and whole documents come in it.
       body: "chat",
       scope: "chat",
-      errors: isOptional ? [...generationErrors, "not_supported"] : generationErrors,
+      errors: isBasic ? generationErrors : [...generationErrors, "not_supported"],
       // Anthropic's clients read errors of another shape, whoever refuses the request.
       ...(kind === "messages" ? { dialect: "messages" } : {}),
     },
-    schema: { ...schema, body: json(request) },
+    schema,
     handler: async (deps: CompatRoutesDeps, request, reply) => {
       const { model, body, stream, ...wishes } = await readRequest(request.body as Buffer | undefined, deps.catalogue);
       return runGeneration(deps, reply, {
         model,
         body,
-        stream: streams && stream,
+        stream: stream && streams !== false,
         path: upstream,
         translator: translatorFor(kind, model.id),
         ...withinScope(request, wishes),
@@ -72,63 +51,24 @@ function generation({
   });
 }
 
-const streamed = "Whole, or with `stream: true` as server-sent events";
-const streamText = events(textSchema);
-
-const completions = generation({
-  url: "/completions",
-  upstream: "/v1/completions",
-  kind: "done",
-  request: completionSchema,
-  schema: {
-    operationId: "completions",
-    summary: "Complete a prompt",
-    response: ok(`${streamed} that end in \`data: [DONE]\`.`, json(completedSchema), streamText),
-  },
-});
-
-const embeddings = generation({
-  url: "/embeddings",
-  upstream: "/v1/embeddings",
-  kind: "done",
-  streams: false,
-  isOptional: true,
-  request: embeddingsSchema,
-  schema: {
-    operationId: "embeddings",
-    summary: "Embed texts",
-    description: "The model's preset needs `embeddings: true` and a `pooling`.",
-    response: ok("A vector per text.", json(embeddedSchema)),
-  },
-});
-
-const anthropic = [
-  generation({
-    url: "/messages",
-    upstream: "/v1/messages",
-    kind: "messages",
-    isOptional: true,
-    request: messagesSchema,
-    schema: {
-      operationId: "messages",
-      summary: "Create a message, as Anthropic's API does",
-      response: ok(`${streamed}.`, json(engineAnswerSchema), streamText),
-    },
-  }),
-  generation({
-    url: "/messages/count_tokens",
-    upstream: "/v1/messages/count_tokens",
-    kind: "messages",
-    streams: false,
-    isOptional: true,
-    request: messagesSchema,
-    schema: {
-      operationId: "countTokens",
-      summary: "Count the tokens of a message",
-      response: ok("The number of tokens.", json(tokensCountedSchema)),
-    },
-  }),
-];
+const {
+  chatCompletions,
+  completions,
+  embeddings,
+  responses,
+  messages,
+  countTokens,
+  rerank,
+  reranking,
+  engineCompletion,
+  engineCompletions,
+  engineInfill,
+  engineEmbedding,
+  engineEmbeddings,
+  tokenize,
+  detokenize,
+  applyTemplate,
+} = openaiSchemas;
 
 /** Of the same shape with a version in the path and without. */
 const shared = [
@@ -136,71 +76,46 @@ const shared = [
     url: "/chat/completions",
     upstream: "/v1/chat/completions",
     kind: "done",
-    request: chatCompletionSchema,
-    schema: {
-      operationId: "chatCompletions",
-      summary: "Create a chat completion",
-      response: ok(`${streamed} that end in \`data: [DONE]\`.`, json(chatCompletedSchema), streamText),
-    },
+    schema: chatCompletions,
+    isBasic: true,
   }),
-  generation({
-    url: "/responses",
-    upstream: "/v1/responses",
-    kind: "responses",
-    isOptional: true,
-    request: responsesSchema,
-    schema: {
-      operationId: "responses",
-      summary: "Create a response, as OpenAI's API does",
-      response: ok(`${streamed}.`, json(engineAnswerSchema), streamText),
-    },
-  }),
-  ...["rerank", "reranking"].map((name) =>
-    generation({
-      url: `/${name}`,
-      upstream: `/v1/${name}`,
-      kind: "done",
-      streams: false,
-      isOptional: true,
-      request: rerankSchema,
-      schema: {
-        operationId: name,
-        summary: "Rank documents by how well they fit a query",
-        description: "The model's preset needs `reranking: true`.",
-        response: ok("The ranking.", json(engineAnswerSchema)),
-      },
-    }),
-  ),
+  generation({ url: "/responses", upstream: "/v1/responses", kind: "responses", schema: responses }),
+  generation({ url: "/rerank", upstream: "/v1/rerank", kind: "done", schema: rerank, streams: false }),
+  generation({ url: "/reranking", upstream: "/v1/reranking", kind: "done", schema: reranking, streams: false }),
 ];
 
 /** OpenAI's, Anthropic's, and the ranking that other servers have beside them. */
-export const compatGenerations: readonly Route<CompatRoutesDeps>[] = [completions, embeddings, ...anthropic, ...shared];
+export const compatGenerations: readonly Route<CompatRoutesDeps>[] = [
+  ...shared,
+  generation({ url: "/completions", upstream: "/v1/completions", kind: "done", schema: completions, isBasic: true }),
+  generation({ url: "/embeddings", upstream: "/v1/embeddings", kind: "done", schema: embeddings, streams: false }),
+  generation({ url: "/messages", upstream: "/v1/messages", kind: "messages", schema: messages }),
+  generation({
+    url: "/messages/count_tokens",
+    upstream: "/v1/messages/count_tokens",
+    kind: "messages",
+    schema: countTokens,
+    streams: false,
+  }),
+];
 
 /** What llama.cpp serves without a version: its own, and those of the above that have the same shape there. */
 export const llamaGenerations: readonly Route<CompatRoutesDeps>[] = [
   ...shared.map(unversioned),
-  ...(
-    [
-      ["engineCompletion", "/completion", "llama", "Complete a prompt, as llama.cpp does"],
-      ["engineCompletions", "/completions", "llama", "Complete a prompt, as llama.cpp does"],
-      ["engineInfill", "/infill", "llama", "Fill a gap, as llama.cpp does"],
-      ["engineEmbedding", "/embedding", "done", "Embed a text, as llama.cpp does"],
-      ["engineEmbeddings", "/embeddings", "done", "Embed texts, as llama.cpp does"],
-      ["tokenize", "/tokenize", "done", "Turn a text into tokens"],
-      ["detokenize", "/detokenize", "done", "Turn tokens into a text"],
-      ["applyTemplate", "/apply-template", "done", "Turn messages into a prompt"],
-    ] as const
-  ).map(([operationId, url, kind, summary]) =>
-    generation({
-      url,
-      upstream: url,
-      kind,
-      streams: kind !== "done",
-      isOptional: true,
-      request: engineRequestSchema,
-      schema: { operationId, summary, response: ok("The engine's answer.", json(engineAnswerSchema), streamText) },
-    }),
-  ),
+  generation({ url: "/completion", upstream: "/completion", kind: "llama", schema: engineCompletion }),
+  generation({ url: "/completions", upstream: "/completions", kind: "llama", schema: engineCompletions }),
+  generation({ url: "/infill", upstream: "/infill", kind: "llama", schema: engineInfill }),
+  generation({ url: "/embedding", upstream: "/embedding", kind: "done", schema: engineEmbedding, streams: false }),
+  generation({ url: "/embeddings", upstream: "/embeddings", kind: "done", schema: engineEmbeddings, streams: false }),
+  generation({ url: "/tokenize", upstream: "/tokenize", kind: "done", schema: tokenize, streams: false }),
+  generation({ url: "/detokenize", upstream: "/detokenize", kind: "done", schema: detokenize, streams: false }),
+  generation({
+    url: "/apply-template",
+    upstream: "/apply-template",
+    kind: "done",
+    schema: applyTemplate,
+    streams: false,
+  }),
 ];
 
 /** The same route in the family without a version. */

@@ -1,6 +1,5 @@
 // The list of models and its entries, and loading and unloading in llama.cpp's words.
-import { modelEntrySchema, modelListSchema, modelNameSchema, successSchema } from "../../../schemas/openai.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { openaiSchemas } from "../../../schemas/routes/openai.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
@@ -16,11 +15,7 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
     method: "GET",
     url: "/models",
     config: chatScope,
-    schema: {
-      operationId: "models",
-      summary: "List the models",
-      response: ok("All of them.", json(modelListSchema)),
-    },
+    schema: openaiSchemas.models,
     handler: ({ catalogue }: CompatRoutesDeps) => ({
       object: "list",
       data: catalogue.list().map((view) => modelEntry(view)),
@@ -30,13 +25,7 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
     method: "POST",
     url: "/models/load",
     config: { errors: ["model_not_found"] },
-    schema: {
-      operationId: "loadModel",
-      summary: "Load a model, as llama.cpp does",
-      description: "Answers once the request is accepted, as llama.cpp does; the list shows when the model is loaded.",
-      body: json(modelNameSchema),
-      response: ok("The request is accepted.", json(successSchema)),
-    },
+    schema: openaiSchemas.loadModel,
     handler: (deps: CompatRoutesDeps, { body }) => {
       void load(deps, deps.catalogue.resolve(readModelName(body as Buffer | undefined)));
       return { success: true };
@@ -48,12 +37,7 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
     config: {
       errors: ["model_not_found", "router_unavailable", "engine_missing", "engine_failed", "wait_timeout"],
     },
-    schema: {
-      operationId: "unloadModel",
-      summary: "Unload a model, as llama.cpp does",
-      body: json(modelNameSchema),
-      response: ok("The model is not loaded.", json(successSchema)),
-    },
+    schema: openaiSchemas.unloadModel,
     handler: async ({ catalogue, edits }: CompatRoutesDeps, request, reply) => {
       const { id } = catalogue.resolve(readModelName(request.body as Buffer | undefined));
       await edits.eject(id, callOf(request, reply));
@@ -78,12 +62,7 @@ export const modelRoute: Route<CompatRoutesDeps> = route({
   method: "GET",
   url: "/models/*",
   config: { scope: "chat", errors: ["model_not_found"] },
-  schema: {
-    operationId: "model",
-    summary: "Get a model",
-    params: { model: { type: "string", description: "OWNER/NAME:TAG, its slash as it is or escaped." } },
-    response: ok("The model.", json(modelEntrySchema)),
-  },
+  schema: openaiSchemas.model,
   handler: ({ catalogue }: CompatRoutesDeps, { params }) => {
     const { id } = catalogue.resolve(params["*"] ?? "");
     const view = catalogue.view(id);

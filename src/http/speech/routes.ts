@@ -1,18 +1,8 @@
 // The speech routes: two belong to the compatible family, the others are the gateway's own. None needs a license key.
-
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { noQuerySchema, speechSearchQuerySchema } from "../../../schemas/admin.ts";
-import { json, ok } from "../../../schemas/route.ts";
-import {
-  cachedTranscriptionModelsSchema,
-  cachedVoicesSchema,
-  speechRequestSchema,
-  transcriptionFormSchema,
-  transcriptionModelsSchema,
-  transcriptionSchema,
-  voicesSchema,
-} from "../../../schemas/speech.ts";
+import { speechSchemas } from "../../../schemas/routes/speech.ts";
 import type { SpeechLists } from "../../cache/download/speech-lists.ts";
+import type { SpeechTurns } from "../../commands/speech/turns.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
 import { searchModels } from "../../speech/transcription-models.ts";
@@ -25,7 +15,6 @@ import { hubErrors } from "../server/route-errors.ts";
 import { installPatience } from "./patience.ts";
 import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";
-import type { SpeechTurns } from "./turns.ts";
 
 export interface SpeechRoutesDeps
   extends Omit<TranscribeDeps, "engines" | "turns">,
@@ -38,7 +27,6 @@ export interface SpeechRoutesDeps
 }
 
 const licenseKey = "none";
-const binary = { type: "string", format: "binary" } as const;
 
 const transcribeRoute: Route<SpeechRoutesDeps> = route({
   method: "POST",
@@ -59,14 +47,7 @@ const transcribeRoute: Route<SpeechRoutesDeps> = route({
       ...hubErrors,
     ],
   },
-  schema: {
-    operationId: "transcribe",
-    summary: "Turn speech into text",
-    description:
-      "The form is passed on to the engine as it comes, with whatever further fields the engine takes (`language`, `response_format`).",
-    body: { content: { "multipart/form-data": { schema: transcriptionFormSchema } } },
-    response: ok("The text.", json(transcriptionSchema)),
-  },
+  schema: speechSchemas.transcribe,
   refuse: ({ turns }: SpeechRoutesDeps, request) => {
     // First, whatever is wrong with the request.
     turns.requireOn("transcription");
@@ -94,13 +75,7 @@ const speakRoute: Route<SpeechRoutesDeps> = route({
       ...hubErrors,
     ],
   },
-  schema: {
-    operationId: "speak",
-    summary: "Turn text into speech",
-    description: "A voice that is not loaded is downloaded if needed, and the engine is restarted with it.",
-    body: speechRequestSchema,
-    response: ok("The audio.", { content: { "audio/wav": { schema: binary } } }),
-  },
+  schema: speechSchemas.speak,
   refuse: ({ turns }: SpeechRoutesDeps) => turns.requireOn("synthesis"),
   parse: (body) => withoutNulls(parseJsonBody(body)),
   handler: async (deps: SpeechRoutesDeps, request, reply) => {
@@ -146,46 +121,26 @@ export const speechRoutes: readonly Route<SpeechRoutesDeps>[] = [
   route({
     ...cached,
     url: "/api/tts/voices/cached",
-    schema: {
-      operationId: "cachedVoices",
-      summary: "List the downloaded voices",
-      querystring: noQuerySchema,
-      response: ok("Their ids.", json(cachedVoicesSchema)),
-    },
+    schema: speechSchemas.cachedVoices,
     handler: async ({ voices }: SpeechRoutesDeps) => ({ voices: await voices.cachedVoices() }),
   }),
   route({
     ...searched,
     url: "/api/tts/voices/search",
-    schema: {
-      operationId: "searchVoices",
-      summary: "Search the voices",
-      querystring: speechSearchQuerySchema,
-      response: ok("At most 50 that match by id, speaker or language.", json(voicesSchema)),
-    },
+    schema: speechSchemas.searchVoices,
     handler: async ({ lists }: SpeechRoutesDeps, { query: { q = "" } }, reply) =>
       searchVoices(await lists.voices(clientLeft(reply)), q),
   }),
   route({
     ...cached,
     url: "/api/stt/models/cached",
-    schema: {
-      operationId: "cachedTranscriptionModels",
-      summary: "List the downloaded transcription models",
-      querystring: noQuerySchema,
-      response: ok("The names of their files.", json(cachedTranscriptionModelsSchema)),
-    },
+    schema: speechSchemas.cachedTranscriptionModels,
     handler: async ({ cachedModels }: SpeechRoutesDeps) => ({ models: await cachedModels() }),
   }),
   route({
     ...searched,
     url: "/api/stt/models/search",
-    schema: {
-      operationId: "searchTranscriptionModels",
-      summary: "Search the transcription models",
-      querystring: speechSearchQuerySchema,
-      response: ok("Those whose file name matches.", json(transcriptionModelsSchema)),
-    },
+    schema: speechSchemas.searchTranscriptionModels,
     handler: async ({ lists }: SpeechRoutesDeps, { query: { q = "" } }, reply) =>
       searchModels(await lists.modelFiles(clientLeft(reply)), q),
   }),

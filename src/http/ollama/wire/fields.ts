@@ -1,6 +1,5 @@
 // Reads the fields of a request's body one by one; what is not what it must be is refused by the name of its field.
 // Pure; of the fields it knows only by which name a model goes.
-
 import { GatewayError } from "../../../core/errors.ts";
 import { isJsonObject } from "../../../core/merge-patch.ts";
 

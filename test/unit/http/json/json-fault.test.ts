@@ -79,8 +79,8 @@ describe("the place where JSON goes wrong", () => {
     }
   });
 
-  it("is not looked for beyond the first 256 KiB, and where that ends is none", () => {
-    const searched = 1 << 18;
+  it("is not looked for beyond the first 64 KiB, and where that ends is none", () => {
+    const searched = 1 << 16;
     assert.equal(told(`${"\n".repeat(searched - 100)}x`), `line ${searched - 99}, column 1: unexpected "x"`);
     for (const [before, unit, after] of [
       ["", "\n", "x"],
@@ -100,7 +100,7 @@ describe("the place where JSON goes wrong", () => {
   });
 
   it("tells nothing of what stands before", () => {
-    const secret = "s3cret".repeat(20_000);
+    const secret = "s3cret".repeat(5_000);
     assert.equal(
       told(`${'{"a":'.repeat(900)}"${secret}" ?`),
       `line 1, column ${900 * 5 + secret.length + 4}: unexpected "?"`,

@@ -8,7 +8,7 @@ import {
   parseExpiry,
   parseKeyList,
   renderKeyList,
-} from "../../../../src/http/auth/key-list.ts";
+} from "../../../src/keys/key-list.ts";
 
 const hash = "ab".repeat(32);
 const entry = { name: "laptop", hash, createdAt: "2026-01-02T03:04:05.000Z" };

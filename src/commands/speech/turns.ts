@@ -1,7 +1,6 @@
 // From a request to its turn on an engine that runs with what it asks for. Another voice is an edit of the document, taken back
 // where it cannot be had.
 
-import type { Call } from "../../commands/edits.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { EngineRun } from "../../engines/process/engine-slot.ts";
@@ -11,6 +10,7 @@ import type { WhisperRun } from "../../engines/speech/whisper.ts";
 import type { SpeechKind } from "../../plan/observed.ts";
 import type { Loop } from "../../reconcile/loop.ts";
 import { whileOpen } from "../../scheduler/while-open.ts";
+import type { Call } from "../edits.ts";
 import type { FetchVoice } from "./fetch-voice.ts";
 import { choiceIn, createRunning, type Running, suspended, type Use } from "./running.ts";
 

@@ -1,7 +1,7 @@
 // The license keys of a running gateway: which there are, and what each may do. What cannot be read or understood while it
 // runs leaves the keys as they were: it must never let anybody in.
 import { timingSafeEqual } from "node:crypto";
-import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { hashOf, lookAtKeyFile, narrowKeyFile, readKeyFile } from "./key-file.ts";
 import { isLive, type KeyEntry, type KeyScope } from "./key-list.ts";
 

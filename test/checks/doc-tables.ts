@@ -1,4 +1,4 @@
-// The tables of README.md that follow from the source: rendered here, put between `<!-- name -->` and `<!-- /name -->`.
+// The tables of README.md and docs/ that follow from the source: rendered here, put between `<!-- name -->` and `<!-- /name -->`.
 import { presetKinds } from "../../schemas/preset-options.ts";
 import { errorCatalog } from "../../src/core/error-catalog.ts";
 import type { RouteFamily } from "../../src/http/server/route.ts";
@@ -7,9 +7,16 @@ import { sharedVariables } from "../../src/settings/shared.ts";
 import { operations } from "../support/operations.ts";
 import { conditionTables } from "./condition-tables.ts";
 
-/** The README with its tables as the source has them. Throws where a mark is missing. */
-export function withTables(readme: string): string {
-  return Object.entries(tables()).reduce((text, [name, table]) => replaceBlock(text, name, table), readme);
+/** Pages by path, with their tables as the source has them. Throws unless each table is on exactly one page. */
+export function withTables(pages: ReadonlyMap<string, string>): Map<string, string> {
+  const result = new Map(pages);
+  for (const [name, table] of Object.entries(tables())) {
+    const found = [...result].filter(([, text]) => text.includes(openMark(name)));
+    const [page] = found;
+    if (!page || found.length > 1) throw new Error(`${found.length} pages have the table ${name}, expected 1`);
+    result.set(page[0], replaceBlock(page[1], name, table));
+  }
+  return result;
 }
 
 function tables(): Readonly<Record<string, string>> {
@@ -72,7 +79,7 @@ function errorsTable(): string {
     { retry: "five times", wait: "for ever", stall: "after a change" }[reaction],
     hint,
   ]);
-  return table(["code", "HTTP status", "reason in conditions", "tried again", "what to do"], rows);
+  return table(["code", "HTTP status", "reason in conditions", "retried", "what to do"], rows);
 }
 
 function presetTable(): string {
@@ -90,11 +97,14 @@ function code(text: string): string {
   return `\`${text}\``;
 }
 
+function openMark(name: string): string {
+  return `<!-- ${name} -->`;
+}
+
 function replaceBlock(text: string, name: string, block: string): string {
-  const open = `<!-- ${name} -->`;
-  const close = `<!-- /${name} -->`;
+  const open = openMark(name);
   const start = text.indexOf(open);
-  const end = text.indexOf(close, start);
-  if (start < 0 || end < 0) throw new Error(`README.md has no block ${open} … ${close}`);
+  const end = text.indexOf(`<!-- /${name} -->`, start);
+  if (end < 0) throw new Error(`the table ${name} has no end mark`);
   return `${text.slice(0, start + open.length)}\n${block}\n${text.slice(end)}`;
 }

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { chmod, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { GatewayError } from "../../../../src/core/errors.ts";
-import { addKey, hashOf, keyFileName, listKeys, makeKey, removeKey } from "../../../../src/http/auth/key-file.ts";
-import { renderKeyList } from "../../../../src/http/auth/key-list.ts";
-import { type LicenseKeys, openLicenseKeys } from "../../../../src/http/auth/license-keys.ts";
-import { refusal, scratchFolder } from "../../../support/scratch.ts";
+import { GatewayError } from "../../../src/core/errors.ts";
+import { addKey, hashOf, keyFileName, listKeys, makeKey, removeKey } from "../../../src/keys/key-file.ts";
+import { renderKeyList } from "../../../src/keys/key-list.ts";
+import { type LicenseKeys, openLicenseKeys } from "../../../src/keys/license-keys.ts";
+import { refusal, scratchFolder } from "../../support/scratch.ts";
 
 interface Keys extends LicenseKeys {
   accepts(key: string): boolean;

@@ -1,8 +1,8 @@
 // license-keys.json on disk: read with its permissions seen to, changed by one process at a time, written whole.
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, readFileSync, statSync } from "node:fs";
-import { GatewayError, systemCode } from "../../core/errors.ts";
-import { readIfPresent, writeAtomic } from "../../state/atomic-file.ts";
+import { GatewayError, systemCode } from "../core/errors.ts";
+import { readIfPresent, writeAtomic } from "../state/atomic-file.ts";
 import { isKeyName, isLive, type KeyEntry, type KeyScope, parseKeyList, renderKeyList } from "./key-list.ts";
 
 /** In the state folder. */
