@@ -1,5 +1,4 @@
 // What requests meet with, wired: who is let in to which model, and what is told of those who wait. Starts nothing.
-
 import type { Damage } from "../cache/scan/damage.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { DesiredStore } from "../desired/store.ts";

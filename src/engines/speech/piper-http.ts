@@ -2,8 +2,8 @@
 // synthesis.ts cuts the text and joins the sound.
 import { request } from "undici";
 import { GatewayError, systemCode } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
-import { isRecord } from "../../speech/voices.ts";
 import { type Pcm, parseWav } from "../../speech/wav.ts";
 
 /**
@@ -92,7 +92,7 @@ async function answersJson(url: string, signal: AbortSignal): Promise<boolean> {
   try {
     const answer = await request(url, { reset: true, signal: AbortSignal.any([signal, AbortSignal.timeout(probeMs)]) });
     const body = await readAtMost(answer.body, descriptionLimit, () => endless(descriptionLimit));
-    return answer.statusCode === 200 && isRecord(parsed(body.toString("utf8")));
+    return answer.statusCode === 200 && isJsonObject(parsed(body.toString("utf8")));
   } catch (error) {
     throw error instanceof GatewayError ? error : failed(`does not answer (${reasonOf(error)})`, error);
   }

@@ -4,8 +4,9 @@ import { speechSchemas } from "../../../schemas/routes/speech.ts";
 import type { SpeechLists } from "../../cache/download/speech-lists.ts";
 import type { SpeechTurns } from "../../commands/speech/turns.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
 import { searchModels } from "../../speech/transcription-models.ts";
-import { isRecord, searchVoices } from "../../speech/voices.ts";
+import { searchVoices } from "../../speech/voices.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { installFamily } from "../server/family.ts";
 import { parseJsonBody } from "../server/json-body.ts";
@@ -99,7 +100,7 @@ export function installAudio(app: FastifyInstance, deps: SpeechRoutesDeps): void
 
 /** Clients of typed languages send null for what they leave out. */
 function withoutNulls(body: unknown): unknown {
-  return isRecord(body) ? Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)) : body;
+  return isJsonObject(body) ? Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)) : body;
 }
 
 /** Before the body is read. */

@@ -2,16 +2,13 @@
 // (`invalid_request`). Pure.
 
 import { GatewayError } from "../../../core/errors.ts";
+import { isJsonObject } from "../../../core/merge-patch.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A field of the request is not what it must be; the message names it. */
 export function refuse(field: string, must: string): never {
   throw new GatewayError("invalid_request", `${field} ${must}`);
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function stringOf(value: unknown, field: string): string {
@@ -41,5 +38,5 @@ export function modelNameOf(body: JsonObject): string {
 
 /** A request's body, a parsed JSON value. */
 export function objectOf(body: unknown): JsonObject {
-  return isObject(body) ? body : refuse("the body", "must be a JSON object");
+  return isJsonObject(body) ? body : refuse("the body", "must be a JSON object");
 }
