@@ -93,7 +93,10 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
   const pending = [...plan.actions, ...plan.held.filter(({ why }) => why !== "prune").map((held) => held.action)];
   if (pending.length === 0 && running.length === 0) {
     const [left] = plan.findings;
-    if (left) return finding("Synced", reasonOf(left[0], desired, observed), left[1]);
+    if (left) {
+      const more = plan.findings.size > 1 ? ` (and ${plan.findings.size - 1} more)` : "";
+      return finding("Synced", reasonOf(left[0], desired, observed), `${left[0]}: ${left[1]}${more}`);
+    }
     if (observed.router.phase !== "ready") return finding("Synced", "OutOfSync", "The router is not running.");
     const hidden = observed.cache.state === "known" ? observed.cache.value.unreadable : [];
     const unseen = desired.models.find((model) => isOfRepo(model.id, hidden));

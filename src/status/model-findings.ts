@@ -1,5 +1,6 @@
 // What is true of one model. Pure.
 import { runnableContext } from "../core/context-size.ts";
+import type { BackoffEntry } from "../plan/actions.ts";
 import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
@@ -35,12 +36,17 @@ function present(
   if (active) return finding("Present", active.startedAt === null ? "Queued" : "Pulling", active.message);
   const crowded = plan.held.find((held) => held.why === "room" && held.action.key === key);
   if (crowded) return finding("Present", "DiskFull", crowded.action.message);
-  const failure = failureOf(backoff, "model.pull", key) ?? failureOf(backoff, "model.import", key);
+  const failure = fetchFailure(id, backoff);
   if (failure) return reported("Present", "False", failure.reason, explain(failure));
   const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find((action) => action.key === key);
   return found
     ? finding("Present", "Incomplete", planned?.message ?? "A file of it is missing or damaged.")
     : finding("Present", "Absent", planned?.message ?? "It is not in the model cache.");
+}
+
+function fetchFailure(id: string, backoff: StatusInput["backoff"]): BackoffEntry | undefined {
+  const key = `model/${id}`;
+  return failureOf(backoff, "model.pull", key) ?? failureOf(backoff, "model.import", key);
 }
 
 function verified({ inventory }: Observed, cached: CachedModel | undefined): Finding {
@@ -55,8 +61,15 @@ function verified({ inventory }: Observed, cached: CachedModel | undefined): Fin
   );
 }
 
-function applied(id: string, { desired, observed, plan }: StatusInput, cached: CachedModel | undefined): Finding {
+function applied(
+  id: string,
+  { desired, observed, plan, backoff }: StatusInput,
+  cached: CachedModel | undefined,
+): Finding {
   if (!cached?.complete) return finding("Applied", "Absent");
+  // Another source or revision that cannot be had: the files of before are still in force.
+  const failure = fetchFailure(id, backoff);
+  if (failure) return reported("Applied", "False", failure.reason, explain(failure));
   const problem = plan.findings.get(cached.id);
   if (problem !== undefined) return finding("Applied", reasonOf(cached.id, desired, observed), problem);
   if (observed.preset.state === "unknown" || observed.router.models.state === "unknown")

@@ -63,6 +63,7 @@ export const partConditions = {
   Applied: {
     scope: "model",
     polarity: "positive",
+    alsoFrom: "the reason of a failed pull or import of other files",
     reasons: {
       InForce: yes("Its settings are in force.", {
         message: (size: string, notes: string) => `It runs with ${size}${notes}.`,
