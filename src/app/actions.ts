@@ -17,7 +17,7 @@ import type { Admission } from "../scheduler/admission.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Events } from "./events.ts";
 import type { Kept } from "./kept.ts";
-import { openSpeechStorage, type Speech } from "./speech.ts";
+import { createSpeechStorage, type Speech } from "./speech.ts";
 
 export interface Actions {
   readonly executor: Executor;
@@ -25,7 +25,7 @@ export interface Actions {
   readonly speechFiles: SpeechStore;
 }
 
-export async function openActions(options: {
+export function createActions(options: {
   readonly settings: Settings;
   readonly events: Events;
   readonly kept: Kept;
@@ -38,23 +38,14 @@ export async function openActions(options: {
   readonly scanner: CacheScanner;
   readonly damage: Damage;
   readonly now: () => number;
-  readonly warn: (message: string, fields: object) => void;
-}): Promise<Actions> {
-  const { settings, events, presetPath, hub, router, engine, admission, speech, scanner, damage, now, warn } = options;
+}): Actions {
+  const { settings, events, presetPath, hub, router, engine, admission, speech, scanner, damage, now } = options;
   const { stateFolder, store, inventory, gatewayId } = options.kept;
   const desired = (): Desired => store.current().document;
   const transfers = { cacheDir: settings.cacheDir, gateway: gatewayId, hub, turns: createRepoTurns() };
   const cachedModels = async () => (await cacheNow(scanner)).models;
   const stored = { ...transfers, inventory, now: Date.now, cachedModels };
-  const speechStorage = await openSpeechStorage({
-    ...transfers,
-    settings,
-    speech,
-    stateFiles: stateFolder,
-    desired,
-    now: Date.now,
-    warn,
-  });
+  const speechStorage = createSpeechStorage({ ...stored, settings, speech, desired });
   const collector = speechStorage.files.collecting(createCollector({ ...stored, desired, router: router.snapshot }));
   const executor = createExecutor({
     handlers: {

@@ -16,7 +16,7 @@ import { createChanges } from "../scheduler/change-signal.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
-import { type Actions, openActions } from "./actions.ts";
+import { type Actions, createActions } from "./actions.ts";
 import type { CachedFacts } from "./cached-facts.ts";
 import { createEvents, type Events } from "./events.ts";
 import { type Kept, openCache, openKept } from "./kept.ts";
@@ -84,7 +84,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     document: () => store.current().document,
     onOutput: (name, text) => logger.trace({ engine: name }, text.trimEnd()),
   });
-  const actions = await openActions({ ...common, kept, hub, router, engine, admission, speech, scanner, damage });
+  const actions = createActions({ ...common, kept, hub, router, engine, admission, speech, scanner, damage });
   const observer = createObserver({
     scanner,
     cacheDir,

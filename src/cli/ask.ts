@@ -3,7 +3,6 @@ import { realpath } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { offlinePlan } from "./offline-plan.ts";
 import { amounts, type TransferStep } from "./progress.ts";
 
 interface PlanAnswer {
@@ -50,7 +49,10 @@ interface StatusAnswer extends Said {
 }
 
 export async function planCommand({ settings, json, flags }: CommandLine): Promise<number> {
-  const without = async (): Promise<PlanAnswer> => (await offlinePlan(settings)) as PlanAnswer;
+  const without = async (): Promise<PlanAnswer> => {
+    const { offlinePlan } = await import("./offline-plan.ts");
+    return (await offlinePlan(settings)) as PlanAnswer;
+  };
   const answer = await withGateway({ settings, without }, async (client) => {
     const theirs = (await client.plan()) as unknown as PlanAnswer;
     if (flags.includes("config")) await requireDocument(settings, theirs);
@@ -95,9 +97,9 @@ function printPlan(answer: PlanAnswer): void {
     console.log(`- ${kind}: ${message} (held${until === null ? "" : ` until ${until}`}: ${because})`);
   const problems = Object.entries(findings);
   for (const [id, problem] of problems) console.log(`! ${id}: ${problem}`);
-  const told = [...[...running, ...actions, ...held].map(({ model }) => model), ...spared];
-  for (const id of unmanaged.filter((name) => !told.includes(name)))
-    console.log(`  ${id} is in the cache and not in the document; unmanaged`);
+  const listed = [...[...running, ...actions, ...held].map(({ model }) => model), ...spared];
+  for (const id of unmanaged.filter((name) => !listed.includes(name)))
+    console.log(`  ${id} is in the cache and not in the document: unmanaged`);
   for (const id of spared)
     console.log(
       `  ${id} left the document when its list of models was emptied; prune leaves it unless allowEmpty is true`,

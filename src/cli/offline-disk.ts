@@ -3,7 +3,6 @@ import type { DiskBody } from "../../schemas/disk.ts";
 import { openCache } from "../app/kept.ts";
 import { speechFolders } from "../app/speech.ts";
 import { type Inventory, openInventory } from "../cache/inventory/inventory.ts";
-import { openSpeechInventory } from "../cache/inventory/speech-inventory.ts";
 import { createRepoTurns } from "../cache/removal/repo-turns.ts";
 import { diskReport } from "../cache/report/disk-report.ts";
 import { type Collected, previewOf } from "../cache/report/garbage.ts";
@@ -54,7 +53,7 @@ async function offlineLook(settings: Settings): Promise<{
   const speechFiles = createSpeechStore({
     ...speechFolders(stateDir),
     cacheDir,
-    inventory: await openSpeechInventory(stateDir, () => undefined),
+    inventory,
     desired: () => desired,
     running: () => ({ transcription: null, synthesis: null }),
     turns,

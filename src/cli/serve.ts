@@ -3,8 +3,7 @@ import type { WriteStream } from "node:tty";
 import pino from "pino";
 import { type Gateway, startGateway } from "../app/gateway.ts";
 import { stopOnSignals } from "../app/lifecycle.ts";
-import { GatewayError } from "../core/errors.ts";
-import { type CommandLine, settingRows } from "../settings/settings.ts";
+import type { CommandLine } from "../settings/settings.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
 import { jsonLines, logOutput } from "./log-output.ts";
 import { installBar, installSteps } from "./progress.ts";
@@ -65,30 +64,6 @@ function createAnnounce(stream: WriteStream): Announce {
   if (stream.isTTY) return (message, _fields, terminal = message) => console.log(terminal);
   const lines = jsonLines(stream);
   return (message, fields = {}) => lines.info(fields, message);
-}
-
-/** Errors: `invalid_request` for words, and for flags that npm kept: the gateway would listen elsewhere than was asked for. */
-export function refuseStrayWords({ operands, settings: { environment, command } }: CommandLine): void {
-  const isNpmStart = environment["npm_lifecycle_event"] === "start";
-  const kept = settingRows.flatMap(({ flag }) => {
-    const value = isNpmStart ? environment[`npm_config_${flag.replaceAll("-", "_")}`] : undefined;
-    return value === undefined ? [] : [{ flag, value: value === "true" ? null : value }];
-  });
-  if (kept.length > 0) {
-    // Of `--port 9000` npm keeps the flag and hands on the value, as a word without a name.
-    const [alone] = kept.length === 1 ? operands : [];
-    const flags = kept.flatMap(({ flag, value }) => [`--${flag}`, value ?? alone ?? "VALUE"]);
-    const names = kept.map(({ flag }) => `--${flag}`).join(", ");
-    throw new GatewayError(
-      "invalid_request",
-      `npm kept ${names} for itself: put flags behind --, as in \`${command("serve", ...flags)}\``,
-    );
-  }
-  if (operands.length > 0)
-    throw new GatewayError(
-      "invalid_request",
-      `serve takes no ${JSON.stringify(operands.join(" "))}: name what it sets, as in \`${command("serve", "--port", "N")}\``,
-    );
 }
 
 interface ToldCondition {

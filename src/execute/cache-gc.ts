@@ -2,7 +2,7 @@
 // src/cache/report/garbage.ts decides what is garbage.
 
 import type { Inventory } from "../cache/inventory/inventory.ts";
-import { collectRepo } from "../cache/removal/collect.ts";
+import { collectRepo } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import {
   type Collected,
@@ -11,7 +11,7 @@ import {
   type RepoGarbage,
   type SkippedRepo,
 } from "../cache/report/garbage.ts";
-import { type CacheSurvey, linkedBlobs } from "../cache/report/repo-files.ts";
+import type { CacheSurvey } from "../cache/report/repo-files.ts";
 import { rememberedEntry } from "../cache/report/stored.ts";
 import { surveyCache, surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
@@ -89,12 +89,7 @@ export function createCollector(options: {
 
   async function remove(garbage: RepoGarbage): Promise<Collected> {
     const { repo, items } = garbage;
-    const { deletedFiles, freedBytes, blobs } = await collectRepo({
-      ...garbage,
-      cacheDir,
-      linkedNow: async () =>
-        linkedBlobs((await surveyRepo(cacheDir, repo, gateway)) ?? { snapshots: [], shownElsewhere: [] }),
-    });
+    const { deletedFiles, freedBytes, blobs } = await collectRepo({ ...garbage, cacheDir });
     const left = await surveyRepo(cacheDir, repo, gateway);
     await inventory.review(repo, (entry) => rememberedEntry(entry, left, blobs));
     return { items, skipped: [], deletedFiles, freedBytes };

@@ -182,7 +182,7 @@ function pathOf({ url }: FastifyRequest): string {
 /** Ollama's clients take "not found" for an old server: what it has and this gateway has not is refused as that. */
 function absence(family: Family, path: string): GatewayError {
   return family === "native"
-    ? new GatewayError("not_supported", `${path} of Ollama's API is not offered here`)
+    ? new GatewayError("not_supported", `there is no ${path}: if it is of Ollama's API, it is not offered here`)
     : new GatewayError("not_found", `there is no ${path}`);
 }
 

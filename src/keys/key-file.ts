@@ -1,4 +1,4 @@
-// license-keys.json on disk: read with its permissions seen to, changed by one process at a time, written whole.
+// license-keys.json on disk: permissions checked on read, changed by one process at a time, written whole.
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { GatewayError, systemCode } from "../core/errors.ts";
@@ -10,7 +10,7 @@ export const keyFileName = "license-keys.json";
 /** Of the lock under which it is changed. */
 export const keyLockName = "license-keys.lock";
 
-/** For its owner alone: who can write it can let himself in. */
+/** For its owner alone: write access to it grants any access. */
 const fileMode = 0o600;
 
 /** A new key: 256 random bits, and what tells a person or a scanner of leaks what it is. */
@@ -30,11 +30,11 @@ export interface KeyFileLook {
   readonly changedAt: number;
 }
 
-/** A cheap look, for each request. null: there is no file. Errors: as readKeyFile. */
+/** A cheap check, for each request. null: no file. Errors: as readKeyFile. */
 export function lookAtKeyFile(path: string): KeyFileLook | null {
   try {
     const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
-    // A link to nothing is no missing file: somebody wanted keys, and without them everybody would be let in.
+    // A dangling link is not a missing file: keys were intended, and without them every client would be let in.
     if (stats === undefined && lstatSync(path, { throwIfNoEntry: false })) throw unreadable(path, "a link to nothing");
     if (stats === undefined) return null;
     const { ino, size, mtimeNs, ctimeNs } = stats;

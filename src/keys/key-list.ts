@@ -35,8 +35,8 @@ export function isLive({ expiresAt }: KeyEntry, now: number): boolean {
 }
 
 /**
- * Strict: of a file that is half understood nobody could say who may come in. A mistyped `expiresAt`, say, would let a
- * key live for ever. Problems name places, never a value: somebody may have put a key itself where its hash belongs.
+ * Strict: a file that is half understood grants unknown access. A mistyped `expiresAt`, for instance, would let a key live for
+ * ever. Problems name places, never a value: a key may stand where its hash belongs.
  */
 export function parseKeyList(text: string): ParsedKeyList {
   let value: unknown;

@@ -139,7 +139,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     return false;
   }
 
-  /** One that answers may still break every load, as with another version of the protocol: the failed load names it. */
+  /** A worker that responds may still break every load, as with another version of the protocol: the failed load names it. */
   function judge({ host, port }: Target, told: WorkerFacts): boolean {
     facts = told;
     if (told.devices.length === 0) {

@@ -3,12 +3,12 @@
 import type { Dirent, Stats } from "node:fs";
 import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { systemCode } from "../../core/errors.ts";
+import { ignoreDangling, systemCode } from "../../core/errors.ts";
 import { entriesBelow } from "../../state/folder.ts";
-import { blobsShownIn } from "../download/emptied.ts";
 import { isHeld } from "../download/in-use.ts";
 import { partialEntries } from "../download/partial-entries.ts";
 import { isDigest, partialPath, partialSuffix, repoFolder, repoOfFolder } from "../layout/layout.ts";
+import { onDisk } from "../removal/remove.ts";
 import {
   type CacheSurvey,
   linkedBlobs,
@@ -58,17 +58,13 @@ export async function surveyRepo(cacheDir: string, repo: string, gateway = ""): 
     if (link) snapshots.set(commit, [...(snapshots.get(commit) ?? []), link]);
   }
   const listed = [...snapshots].map(([commit, links]) => ({ commit, files: links }));
-  const shownElsewhere = await shownByFolders(
-    root,
-    files.filter((entry) => /^snapshots(?:\/|$)/.test(placeOf(root, entry))),
-  );
-  const linked = linkedBlobs({ snapshots: listed, shownElsewhere });
+  const linked = linkedBlobs({ snapshots: listed });
   return {
     repo,
     refs: await refsOf(root, inFolder("refs")),
     snapshots: listed,
     blobs,
-    shownElsewhere,
+    hasFolderLink: await hasFolderLink(root, files),
     partials: await partialsOf(
       cacheDir,
       repo,
@@ -77,7 +73,6 @@ export async function surveyRepo(cacheDir: string, repo: string, gateway = ""): 
       blobs,
       linked,
     ),
-    emptyFolders: await emptyFolders(root, entries),
     othersAt: await othersAt(cacheDir, root, files),
   };
 }
@@ -116,14 +111,13 @@ async function linkOf(
 }
 
 /** All revisions, one, or a folder in one may be links. */
-async function shownByFolders(root: string, entries: readonly Dirent[]): Promise<string[]> {
-  const shown: string[] = [];
+async function hasFolderLink(root: string, entries: readonly Dirent[]): Promise<boolean> {
   for (const entry of entries) {
-    const place = join(root, placeOf(root, entry));
-    if (entry.isSymbolicLink() && (await ifPresent(stat(place)))?.isDirectory())
-      shown.push(...(await blobsShownIn(place)));
+    const place = placeOf(root, entry);
+    const isLink = entry.isSymbolicLink() && /^snapshots(?:\/|$)/.test(place);
+    if (isLink && (await ifPresent(stat(join(root, place))))?.isDirectory()) return true;
   }
-  return shown.filter(isDigest);
+  return false;
 }
 
 async function refsOf(root: string, entries: readonly Dirent[]): Promise<{ name: string; commit: string }[]> {
@@ -185,26 +179,6 @@ async function temporariesOf(root: string, places: readonly string[]): Promise<R
   return temporaries;
 }
 
-async function emptyFolders(root: string, entries: readonly Dirent[]): Promise<{ path: string; modifiedAt: number }[]> {
-  const full = new Set<string>();
-  const folders = [""];
-  for (const entry of entries) {
-    const place = placeOf(root, entry);
-    if (entry.isDirectory()) folders.push(place);
-    else for (let up = parentOf(place); !full.has(up); up = parentOf(up)) full.add(up);
-  }
-  const empty = folders.filter((place) => !full.has(place) && (place === "" || full.has(parentOf(place))));
-  const found = await Promise.all(
-    empty.map(async (path) => ({ path, modifiedAt: (await ifPresent(stat(join(root, path))))?.mtimeMs })),
-  );
-  return found.flatMap(({ path, modifiedAt }) => (modifiedAt === undefined ? [] : [{ path, modifiedAt }]));
-}
-
-/** `` for what lies at the top, and of that too. */
-function parentOf(place: string): string {
-  return place.slice(0, Math.max(0, place.lastIndexOf("/")));
-}
-
 /** What the hub's own tools and llama.cpp write while they download; their locks may stay for ever, so only the time tells. */
 const othersWork = /\.(?:incomplete|lock|downloadInProgress|tmp|part)$/;
 
@@ -227,25 +201,11 @@ function inodeOf({ dev, ino }: Stats): string {
   return `${dev}:${ino}`;
 }
 
-/** A file that is written at several places has holes, which take no room. */
-function onDisk({ size, blocks }: Stats): number {
-  return Number.isFinite(blocks) ? Math.min(size, blocks * 512) : size;
-}
-
 function isThere<T>(value: T | null): value is T {
   return value !== null;
 }
 
 /** Null for what is not there, or went between two looks. */
-async function ifPresent<T>(look: Promise<T>): Promise<T | null> {
-  try {
-    return await look;
-  } catch (error) {
-    if (isAbsent(error)) return null;
-    throw error;
-  }
-}
-
-function isAbsent(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR", "ELOOP"].includes(systemCode(error) ?? "");
+function ifPresent<T>(look: Promise<T>): Promise<T | null> {
+  return look.catch(ignoreDangling);
 }

@@ -16,7 +16,7 @@ export interface EngineSource {
   problem(): { readonly reason: string; readonly message: string } | null;
   /** Finds the engine, or installs it where that is allowed; never throws, see {@link EngineSource.problem}. */
   prepare(signal: AbortSignal): Promise<void>;
-  /** Resolves once the preparation under way, if any, has ended. */
+  /** Resolves once the current preparation, if any, has ended. */
   settled(): Promise<void>;
   /** Detects an engine that was added, removed or replaced; true if another one is worth a new try. */
   look(): Promise<boolean>;

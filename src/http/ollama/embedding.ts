@@ -20,7 +20,6 @@ import {
   parseEmbeddingsRequest,
   parseEmbedRequest,
 } from "./wire/embed-request.ts";
-import { taken } from "./wire/fields.ts";
 
 /** Whole documents come in it. */
 const config = {
@@ -37,7 +36,7 @@ export const embeddingRoutes: readonly Route<NativeRoutesDeps>[] = [
     config,
     schema: ollamaSchemas.nativeEmbed,
     handler: async (deps: NativeRoutesDeps, { body }, reply) => {
-      const embed = taken(parseEmbedRequest(body));
+      const embed = parseEmbedRequest(body);
       const startedAt = performance.now();
       const found = await vectorsOf(deps, embed, reply);
       if (!found.ok) return reply.code(found.status).send(found.body);
@@ -56,7 +55,7 @@ export const embeddingRoutes: readonly Route<NativeRoutesDeps>[] = [
     config,
     schema: ollamaSchemas.nativeEmbeddings,
     handler: async (deps: NativeRoutesDeps, { body }, reply) => {
-      const found = await vectorsOf(deps, taken(parseEmbeddingsRequest(body)), reply);
+      const found = await vectorsOf(deps, parseEmbeddingsRequest(body), reply);
       if (!found.ok) return reply.code(found.status).send(found.body);
       return { embedding: found.vectors[0] ?? [] };
     },

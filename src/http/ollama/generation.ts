@@ -16,7 +16,7 @@ import type { NativeRoutesDeps } from "./deps.ts";
 import { requireCapabilities } from "./model-facts.ts";
 import { type ChatRecord, chatEnd } from "./wire/chat-records.ts";
 import { parseChatRequest } from "./wire/chat-request.ts";
-import { type JsonObject, modelNameOf, parseBody, taken } from "./wire/fields.ts";
+import { type JsonObject, modelNameOf, objectOf } from "./wire/fields.ts";
 import { asChatChunk, generateRecord } from "./wire/generate-records.ts";
 import { parseGenerateRequest } from "./wire/generate-request.ts";
 import { type CommonRequest, keepsForNoTime, type Need } from "./wire/options.ts";
@@ -31,8 +31,8 @@ export const generationRoutes: readonly Route<NativeRoutesDeps>[] = [
     config,
     schema: ollamaSchemas.nativeChat,
     handler: (deps: NativeRoutesDeps, { body }, reply) => {
-      if (deps.zeroEjects && keepsForNoTime(body)) return eject(deps, reply, namedIn(body), (end) => end);
-      const chat = taken(parseChatRequest(body));
+      if (deps.zeroEjects && keepsForNoTime(body)) return eject(deps, reply, modelNameOf(objectOf(body)), (end) => end);
+      const chat = parseChatRequest(body);
       return answer(deps, reply, chat, {
         path: "/v1/chat/completions",
         upstream: chat.upstream,
@@ -47,8 +47,9 @@ export const generationRoutes: readonly Route<NativeRoutesDeps>[] = [
     config,
     schema: ollamaSchemas.nativeGenerate,
     handler: (deps: NativeRoutesDeps, { body }, reply) => {
-      if (deps.zeroEjects && keepsForNoTime(body)) return eject(deps, reply, namedIn(body), generateRecord);
-      const generate = taken(parseGenerateRequest(body));
+      if (deps.zeroEjects && keepsForNoTime(body))
+        return eject(deps, reply, modelNameOf(objectOf(body)), generateRecord);
+      const generate = parseGenerateRequest(body);
       return answer(deps, reply, generate, {
         path: generate.path,
         upstream: generate.upstream,
@@ -58,10 +59,6 @@ export const generationRoutes: readonly Route<NativeRoutesDeps>[] = [
     },
   }),
 ];
-
-function namedIn(body: unknown): string {
-  return taken(parseBody(body, (fields) => ({ name: modelNameOf(fields) }))).name;
-}
 
 /** Answers with one object, streamed or not, as Ollama does. */
 async function eject(

@@ -8,7 +8,7 @@ import { type Route, route } from "../server/route.ts";
 import { changeErrors } from "../server/route-errors.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { detailsOf, detailsOfProjector, factsOf } from "./model-facts.ts";
-import { booleanOf, modelNameOf, parseBody, refuse, stringOf, taken } from "./wire/fields.ts";
+import { booleanOf, modelNameOf, objectOf, refuse, stringOf } from "./wire/fields.ts";
 import { psBody, tagsBody } from "./wire/model-records.ts";
 import { showBody } from "./wire/show-body.ts";
 
@@ -51,12 +51,9 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
     config: { ...reading, errors: ["model_not_found"] },
     schema: ollamaSchemas.nativeShow,
     handler: async ({ catalogue }: NativeRoutesDeps, request) => {
-      const { name } = taken(
-        parseBody(request.body, (body) => {
-          booleanOf(body["verbose"] ?? false, "verbose");
-          return { name: modelNameOf(body) };
-        }),
-      );
+      const body = objectOf(request.body);
+      booleanOf(body["verbose"] ?? false, "verbose");
+      const name = modelNameOf(body);
       const view = catalogue.view(catalogue.resolve(name).id);
       if (!view) throw new GatewayError("model_not_found", `model '${name}' not found`);
       const { model } = view;
@@ -81,7 +78,7 @@ export const libraryRoutes: readonly Route<NativeRoutesDeps>[] = [
     config: { anyMediaType: true, errors: [...changeErrors, "cache_unwritable"] },
     schema: ollamaSchemas.nativeDelete,
     handler: async ({ edits }: NativeRoutesDeps, request, reply) => {
-      const { name } = taken(parseBody(request.body, (body) => ({ name: modelNameOf(body) })));
+      const name = modelNameOf(objectOf(request.body));
       const call = callOf(request, reply);
       // An alias goes alone: it is another name of files that stay.
       if (!(await edits.removeAlias(name, call))) await edits.remove(name, call);
@@ -94,13 +91,9 @@ export const libraryRoutes: readonly Route<NativeRoutesDeps>[] = [
     config: { anyMediaType: true, errors: changeErrors },
     schema: ollamaSchemas.nativeCopy,
     handler: async ({ edits }: NativeRoutesDeps, request, reply) => {
-      const { source, destination } = taken(
-        parseBody(request.body, (body) => {
-          const named = (field: string): string => stringOf(body[field] ?? "", field) || refuse(field, "is required");
-          return { source: named("source"), destination: named("destination") };
-        }),
-      );
-      await edits.addAlias(source, destination, callOf(request, reply));
+      const body = objectOf(request.body);
+      const named = (field: string): string => stringOf(body[field] ?? "", field) || refuse(field, "is required");
+      await edits.addAlias(named("source"), named("destination"), callOf(request, reply));
       return reply.code(200).send();
     },
   }),

@@ -11,7 +11,7 @@ import { pullErrors } from "../server/route-errors.ts";
 import { streamHeaders } from "./answers.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { createPullRecords, type PullRecord } from "./pull-records.ts";
-import { booleanOf, modelNameOf, parseBody, taken } from "./wire/fields.ts";
+import { booleanOf, modelNameOf, objectOf } from "./wire/fields.ts";
 
 /** Clients and proxies drop a stream that says nothing for minutes, as one does while the hub is away. */
 const defaultRepeatMs = 10_000;
@@ -26,17 +26,11 @@ export const pullRoute: Route<NativeRoutesDeps> = route({
   config: { anyMediaType: true, errors: [...pullErrors, "cancelled"] },
   schema: ollamaSchemas.nativePull,
   handler: async (deps: NativeRoutesDeps, request, reply) => {
-    const { name, stream, keep } = taken(
-      parseBody(request.body, (body) => {
-        booleanOf(body["insecure"] ?? false, "insecure");
-        return {
-          name: modelNameOf(body),
-          stream: booleanOf(body["stream"] ?? true, "stream"),
-          keep: booleanOf(body["keep"] ?? false, "keep"),
-        };
-      }),
-    );
-    const call = { ...callOf(request, reply), keep };
+    const body = objectOf(request.body);
+    booleanOf(body["insecure"] ?? false, "insecure");
+    const name = modelNameOf(body);
+    const stream = booleanOf(body["stream"] ?? true, "stream");
+    const call = { ...callOf(request, reply), keep: booleanOf(body["keep"] ?? false, "keep") };
     if (!stream) {
       await deps.edits.pull(name, call, () => undefined);
       return { status: "success" };

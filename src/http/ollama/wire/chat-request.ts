@@ -3,7 +3,7 @@
 import { isJsonObject } from "../../../core/merge-patch.ts";
 
 import { messagesOf, type UpstreamMessage, type UpstreamPart } from "./chat-messages.ts";
-import { type JsonObject, listOf, type Parsed, parseBody, refuse } from "./fields.ts";
+import { listOf, objectOf, refuse } from "./fields.ts";
 import { type CommonRequest, commonOf, idlePurposeOf, type Need, settingsOf } from "./options.ts";
 
 /** It always streams: llama.cpp's router goes on with an answer that is not streamed when the client has left. */
@@ -23,12 +23,9 @@ export interface NativeChat extends CommonRequest {
   readonly upstream: UpstreamChat;
 }
 
-/** The request in `body`, a parsed JSON value; where a field is not what it must be, a message that names it. */
-export function parseChatRequest(body: unknown): Parsed<NativeChat> {
-  return parseBody(body, translate);
-}
-
-function translate(body: JsonObject): NativeChat {
+/** Of a parsed JSON value. Errors: `invalid_request`, naming the field. */
+export function parseChatRequest(value: unknown): NativeChat {
+  const body = objectOf(value);
   const common = commonOf(body);
   const messages = messagesOf(listOf(body["messages"] ?? [], "messages"));
   const tools = listOf(body["tools"] ?? [], "tools");
