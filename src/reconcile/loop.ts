@@ -1,7 +1,6 @@
 // The loop: observe, plan, hand the plan to the executor, tell what was found. Level-triggered: a wake carries no content,
 // many wakes make one pass, and a pass looks at everything.
 import { jittered } from "../core/backoff.ts";
-import { longestTimerMs } from "../core/steady.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
@@ -10,6 +9,7 @@ import type { Observed } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
 import type { Needs } from "../plan/room.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
+import { createPacing } from "./pacing.ts";
 import { createSettling } from "./settling.ts";
 import { createSizeBook, type SizeBook } from "./size-book.ts";
 import { unwantedKeys } from "./unwanted.ts";
@@ -56,7 +56,7 @@ const unseenMs = 2_000;
 /** How soon to look again for room on the disk, in ms. */
 const roomMs = 10_000;
 
-export function createLoop(options: {
+interface LoopOptions {
   readonly desired: () => DesiredState;
   readonly observer: Observer;
   readonly executor: Executor;
@@ -68,7 +68,9 @@ export function createLoop(options: {
   /** Somebody asked for what had failed to be tried again. */
   readonly onRetry?: () => void;
   readonly onError: (error: unknown) => void;
-}): Loop {
+}
+
+export function createLoop(options: LoopOptions): Loop {
   const backoff = createBackoffBook(options.now);
   const sizes = createSizeBook();
   const settling = createSettling(options.now);
@@ -79,38 +81,6 @@ export function createLoop(options: {
   /** Of the document that the pass under way looks at; null: none is under way. */
   let passGeneration: number | null = null;
   let settledCount = 0;
-  let dirty = false;
-  let passing: Promise<void> | null = null;
-  let timer: NodeJS.Timeout | null = null;
-  let stopped = true;
-  let failed = false;
-
-  function wake(): void {
-    dirty = true;
-    if (stopped || passing) return;
-    passing = run().finally(() => {
-      passing = null;
-      if (dirty && !stopped) wake();
-    });
-  }
-
-  async function run(): Promise<void> {
-    // Everything that arrives in this turn of the event loop is part of one pass.
-    await new Promise(setImmediate);
-    while (dirty && !stopped) {
-      dirty = false;
-      try {
-        await pass();
-        failed = false;
-      } catch (error) {
-        failed = true;
-        options.onError(error);
-      } finally {
-        passGeneration = null;
-      }
-    }
-    schedule();
-  }
 
   async function pass(): Promise<void> {
     const number = ++count;
@@ -124,12 +94,9 @@ export function createLoop(options: {
     }
     const before = settledCount;
     const observed = await options.observer.observe();
-    if (stopped) return;
+    if (pacing.isStopped()) return;
     // What was looked at before an action ended would have the same done again: a file imported twice.
-    if (settledCount !== before) {
-      dirty = true;
-      return;
-    }
+    if (settledCount !== before) return pacing.wake();
     const found = plan(desired.document, observed, {
       now: options.now(),
       backoff: backoff.entries(),
@@ -139,14 +106,8 @@ export function createLoop(options: {
     });
     for (const key of unwantedKeys(desired.document, found, options.executor.running())) options.executor.cancel(key);
     for (const action of found.actions) options.executor.submit(action);
-    last = {
-      number,
-      at: options.now(),
-      desired,
-      observed,
-      plan: found,
-      running: options.executor.running(),
-    };
+    const running = options.executor.running();
+    last = { number, at: options.now(), desired, observed, plan: found, running };
     options.onPass(last);
     waiters.check(last);
   }
@@ -155,9 +116,7 @@ export function createLoop(options: {
     return sizes.needs(options.executor.running());
   }
 
-  function schedule(): void {
-    if (timer) clearTimeout(timer);
-    if (stopped) return;
+  function untilNext(failed: boolean): number {
     const now = options.now();
     const next = Math.min(
       now + jittered(options.resyncMs, options.random()),
@@ -165,28 +124,33 @@ export function createLoop(options: {
       ...(failed ? [now + soonMs] : []),
       ...(last ? dueTimes(last, now, options.silenceLimitMs) : []),
     );
-    timer = setTimeout(wake, Math.min(Math.max(1, next - now), longestTimerMs));
-    timer.unref();
+    return next - now;
   }
 
+  const pacing = createPacing({
+    pass: () =>
+      pass().finally(() => {
+        passGeneration = null;
+      }),
+    untilNext,
+    onError: options.onError,
+  });
+
   return {
-    start: () => {
-      stopped = false;
-      wake();
-    },
-    wake,
+    start: pacing.start,
+    wake: pacing.wake,
     retry: () => {
       backoff.forgive();
       sizes.forget();
       options.onRetry?.();
-      wake();
+      pacing.wake();
     },
     settled: ({ action, error }) => {
       settledCount++;
       sizes.settled(action, error);
       if (!error) backoff.succeeded(action);
       else if (error.code !== "cancelled") backoff.failed(action, error);
-      wake();
+      pacing.wake();
     },
     sizes,
     last: () => last,
@@ -195,14 +159,12 @@ export function createLoop(options: {
     waitFor: (wait) => {
       const waiting = waiters.add(wait, wait.fresh ? count : 0);
       // The edit that is waited for has asked for a pass already.
-      if (!dirty && (wait.fresh || (passGeneration ?? -1) < wait.generation)) wake();
+      if (!pacing.isDue() && (wait.fresh || (passGeneration ?? -1) < wait.generation)) pacing.wake();
       return waiting;
     },
-    stop: async () => {
-      stopped = true;
-      if (timer) clearTimeout(timer);
+    stop: () => {
       waiters.end();
-      await passing;
+      return pacing.stop();
     },
   };
 }

@@ -63,7 +63,7 @@ function checkCommit(commit: string): string {
 /** `cache/models--owner--name` */
 export function repoFolder(cacheDir: string, repo: string): string {
   if (!isRepo(repo))
-    throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is no repository (owner/name).`);
+    throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is not a repository (owner/name)`);
   return `${cacheDir}/models--${repo.replace("/", "--")}`;
 }
 
