@@ -113,7 +113,7 @@ test("where every place is in use a request waits, is told that all are busy, an
   const other = await cacheTalker(folders, "acme/other");
   const gateway = await startTestGateway(t, {
     folders,
-    flags: ["--models-max", "1", "--load-timeout", "2"],
+    flags: ["--models-max", "1", "--load-timeout", "0.5"],
   });
   await gateway.converged();
   await gateway.json("/v1/models/load", chatWith(talker));
