@@ -208,7 +208,7 @@ describe("pulls that are killed at any moment", () => {
     };
     await Promise.all(Array.from({ length: abreast }, lane));
     t.diagnostic(`${Math.round(kept / 1e6)} MB were kept over the kills`);
-    assert.ok(kept > 10_000_000, `${kept} bytes kept`);
+    assert.ok(kept > 1_000_000, `${kept} bytes kept`);
     assert.deepEqual(
       [...new Set(hub.requests.filter((seen) => seen.origin === "storage").map((seen) => seen.authorized))],
       [false],
