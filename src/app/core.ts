@@ -25,6 +25,7 @@ import { createReports, type ReportStatus } from "./reports.ts";
 import { createRequests } from "./requests.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
 import { createSpeech, type Speech } from "./speech.ts";
+import { type Warn, warnTo } from "./warn.ts";
 
 export interface Core extends Kept, Actions {
   readonly events: Events;
@@ -152,10 +153,6 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
   };
 }
 
-function warnTo(logger: FastifyBaseLogger): (message: string, fields: object) => void {
-  return (message, fields) => logger.warn(fields, message);
-}
-
 function routerOf(
   {
     settings,
@@ -168,7 +165,7 @@ function routerOf(
     readonly events: Events;
     readonly presetPath: string;
     readonly now: () => number;
-    readonly warn: (message: string, fields: object) => void;
+    readonly warn: Warn;
   },
   logger: FastifyBaseLogger,
 ): Router {

@@ -24,6 +24,7 @@ import { removeLeftoverPartials } from "./leftover-partials.ts";
 import { openFilesProblem } from "./open-files.ts";
 import { createServer } from "./server.ts";
 import { shutDown } from "./shut-down.ts";
+import { warnTo } from "./warn.ts";
 import { watchCache } from "./watch-cache.ts";
 
 export interface Gateway {
@@ -64,7 +65,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     single: settings.licenseKey,
     createCommand: settings.command("key", "create", "NAME"),
     now: Date.now,
-    warn: (message, fields) => logger.warn(fields, message),
+    warn: warnTo(logger),
   });
   requireKeys(settings.host, keys, settings.command);
   // Nothing is written by a gateway that could not serve.
@@ -120,7 +121,7 @@ async function run(options: {
     isOther: (changed) => isDocumentFile(settings.configPath, store.current().document, changed),
     onOther: () => events.emit({ type: "changed", what: "watched file" }),
     onStatus: (found) => events.emit({ type: "sourceChecked", status: found }),
-    warn: (message, fields) => logger.warn(fields, message),
+    warn: warnTo(logger),
     pollMs: filePollMs,
   });
   const { app, idle } = createServer({

@@ -11,6 +11,7 @@ import { openGatewayId } from "../state/gateway-id.ts";
 import { type LastUsed, openLastUsed } from "../state/last-used.ts";
 import { createStateFolder, type StateFolder } from "../state/state-folder.ts";
 import type { Events } from "./events.ts";
+import { warnTo } from "./warn.ts";
 
 export interface Kept {
   readonly stateFolder: StateFolder;
@@ -31,7 +32,7 @@ export async function openKept(options: {
 }): Promise<Kept> {
   const { logger, events } = options;
   const { stateDir, presetAllow } = options.settings;
-  const warn = (message: string, fields: object): void => logger.warn(fields, message);
+  const warn = warnTo(logger);
   const files = createStateFolder({
     stateDir,
     hold: options.hold,

@@ -11,6 +11,7 @@ import type { Loop, Pass } from "../reconcile/loop.ts";
 import type { Journal } from "../status/journal.ts";
 import { actionBody } from "../status/report.ts";
 import type { Events } from "./events.ts";
+import { type Warn, warnTo } from "./warn.ts";
 
 /** To be called after the loop listens: a failure is logged with its next try. */
 export function writeDown(options: {
@@ -22,7 +23,7 @@ export function writeDown(options: {
   readonly backoff: Loop["backoff"];
 }): void {
   const { events, logger, journal, inventory, drainMs } = options;
-  const warn = (message: string, fields: object): void => logger.warn(fields, message);
+  const warn = warnTo(logger);
   events.on("documentChanged", ({ generation }) => journal.record("document", { generation }));
   events.on("sourceChecked", ({ status }) => {
     if (status.valid) logger.info({ path: status.path }, "gateway.yaml is applied");
@@ -79,7 +80,7 @@ function writeOutcome(
 async function noteSeen(
   inventory: Inventory,
   { at, desired: { document }, observed }: Pass,
-  warn: (message: string, fields: object) => void,
+  warn: Warn,
 ): Promise<void> {
   const { cache } = observed;
   const named = (keep: boolean): Set<string> =>

@@ -13,6 +13,7 @@ import type { StatusReport } from "../status/report.ts";
 import { type CachedFacts, createCachedFacts } from "./cached-facts.ts";
 import type { Events } from "./events.ts";
 import type { Rpc } from "./rpc.ts";
+import { warnTo } from "./warn.ts";
 
 export interface Requests {
   readonly admission: Admission;
@@ -48,7 +49,7 @@ export function createRequests(options: {
     queueLimit: settings.queueLimit,
     drainMs: settings.drainMs,
     progressAt: (id) => reportedAt.get(id) ?? 0,
-    warn: (message, fields) => logger.warn(fields, message),
+    warn: warnTo(logger),
     loadTimeoutMs: settings.loadTimeoutMs,
     ...facts,
     routerWaitMs: settings.startTimeoutMs,

@@ -14,6 +14,7 @@ import type { Condition } from "../status/finding.ts";
 import type { WorkerStatus } from "../status/report.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
 import type { Events } from "./events.ts";
+import type { Warn } from "./warn.ts";
 
 export interface Rpc {
   readonly workers: Workers;
@@ -30,7 +31,7 @@ export function createRpc(options: {
   readonly router: Router;
   readonly changes: Changes;
   readonly now: () => number;
-  readonly warn: (message: string, fields: object) => void;
+  readonly warn: Warn;
 }): Rpc {
   const { settings, events, store, router, changes, now, warn } = options;
   let last: Pass | null = null;

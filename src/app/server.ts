@@ -23,6 +23,7 @@ import type { Settings } from "../settings/settings.ts";
 import type { StatusReport } from "../status/report.ts";
 import { absentReason, takenOut } from "./absent.ts";
 import type { Core } from "./core.ts";
+import { warnTo } from "./warn.ts";
 
 interface ServerOptions {
   readonly core: Core;
@@ -75,7 +76,7 @@ export function createServer(options: ServerOptions): {
     keepAliveMs: settings.keepAliveMs,
     isPinned: core.facts.isPinned,
     now: steadyNow,
-    warn: (message, fields) => logger.warn(fields, message),
+    warn: warnTo(logger),
   });
   const app = buildApp({
     logger,
@@ -155,7 +156,7 @@ function familyDeps(
   { catalogue, edits }: Named,
 ): Omit<AppDeps["families"], "idle"> {
   const { admission, router, events } = core;
-  const warn = (message: string, fields: object): void => logger.warn(fields, message);
+  const warn = warnTo(logger);
   const told = (id: string, ended: Promise<void>): void =>
     void ended.catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
   const abandon = (id: string): void => told(id, admission.abandon(id));

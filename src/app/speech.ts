@@ -19,6 +19,7 @@ import type { Settings } from "../settings/settings.ts";
 import type { Speakers } from "../speech/voice-config.ts";
 import type { SpeechReport } from "../status/speech.ts";
 import type { Events } from "./events.ts";
+import type { Warn } from "./warn.ts";
 
 /** How old the official lists of voices and transcription models may be. */
 const listsFreshMs = 3_600_000;
@@ -55,7 +56,7 @@ export function createSpeech(options: {
   readonly document: () => Desired;
   readonly now: () => number;
   readonly onOutput: (engine: string, text: string) => void;
-  readonly warn: (message: string, fields: object) => void;
+  readonly warn: Warn;
 }): Speech {
   const { settings, events, document, now, warn } = options;
   const { stateDir, cacheDir, environment } = settings;

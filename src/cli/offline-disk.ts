@@ -12,6 +12,7 @@ import { createCollector, type Look } from "../execute/cache-gc.ts";
 import { freeBytes } from "../execute/model-actions.ts";
 import { createSpeechStore, type SpeechStore } from "../execute/speech-files.ts";
 import type { Settings } from "../settings/settings.ts";
+import { readBytesIfPresent } from "../state/atomic-file.ts";
 import { openGatewayId } from "../state/gateway-id.ts";
 import { openLastUsed } from "../state/last-used.ts";
 import { offlineDocument } from "./offline-document.ts";
@@ -46,7 +47,7 @@ async function offlineLook(settings: Settings): Promise<{
   readonly speechFiles: SpeechStore;
 }> {
   const { cacheDir, stateDir } = settings;
-  const desired = await offlineDocument(settings);
+  const desired = await offlineDocument(settings, await readBytesIfPresent(settings.configPath));
   const inventory = await openInventory(stateDir, () => undefined);
   const scanner = openCache(cacheDir, inventory).scanner;
   const turns = createRepoTurns();

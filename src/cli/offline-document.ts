@@ -11,12 +11,13 @@ import {
 import { parseBytes } from "../desired/document/encoding.ts";
 import { readSavedDocument } from "../desired/saved.ts";
 import type { Settings } from "../settings/settings.ts";
-import { readBytesIfPresent } from "../state/atomic-file.ts";
 
-/** Errors: `invalid_document`, with the first thing that is wrong in the file. */
-export async function offlineDocument({ stateDir, configPath, presetAllow }: Settings): Promise<Desired> {
+/** `bytes`: of gateway.yaml, null where there is none. Errors: `invalid_document`, with the first thing that is wrong in the file. */
+export async function offlineDocument(
+  { stateDir, configPath, presetAllow }: Settings,
+  bytes: Buffer | null,
+): Promise<Desired> {
   const saved = await readSavedDocument(stateDir, presetAllow);
-  const bytes = await readBytesIfPresent(configPath);
   if (bytes === null) return toDesired(saved.tree, saved.removals, saved.spared);
   const parsed = parseBytes(bytes, presetAllow);
   if (!parsed.ok) {

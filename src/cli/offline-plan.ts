@@ -19,7 +19,8 @@ import { offlineDocument } from "./offline-document.ts";
 /** Errors: `invalid_request` without a document, `invalid_document`. */
 export async function offlinePlan(settings: Settings): Promise<object> {
   const { stateDir, cacheDir, configPath, environment } = settings;
-  if ((await readBytesIfPresent(configPath)) === null)
+  const bytes = await readBytesIfPresent(configPath);
+  if (bytes === null)
     throw new GatewayError(
       "invalid_request",
       `${configPath} is not there; \`${settings.command("serve")}\` writes a first one`,
@@ -52,7 +53,7 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     warn: nothing,
   });
   const inventory = await openInventory(stateDir, nothing);
-  const desired = await offlineDocument(settings);
+  const desired = await offlineDocument(settings, bytes);
   const speech = createSpeech({
     settings,
     events: createEvents(),

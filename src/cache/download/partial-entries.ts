@@ -3,7 +3,7 @@
 import type { Stats } from "node:fs";
 import { readdir, readlink, rm } from "node:fs/promises";
 import { basename } from "node:path";
-import { systemCode } from "../../core/errors.ts";
+import { isAbsent, systemCode } from "../../core/errors.ts";
 import { cacheError } from "../../hub/errors.ts";
 import { entriesBelow } from "../../state/folder.ts";
 import { blobPath, blobsFolder, digestOfPartial, partialPath, snapshotsFolder } from "../layout/layout.ts";
@@ -120,8 +120,7 @@ export async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (error) {
-    const code = systemCode(error);
-    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    if (isAbsent(error)) return [];
     throw cacheError(error, "a look at it");
   }
 }

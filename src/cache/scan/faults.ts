@@ -2,7 +2,7 @@
 // at the first one. Writes nothing.
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { systemCode } from "../../core/errors.ts";
+import { isAbsent, systemCode } from "../../core/errors.ts";
 import { entriesBelow } from "../../state/folder.ts";
 
 /** Each as `PATH (CODE)`; empty for a folder that is gone. */
@@ -23,6 +23,6 @@ export async function faultsIn(root: string): Promise<string[]> {
 function faultOf(error: unknown): string | null {
   const code = systemCode(error);
   if (code === undefined) throw error;
-  if (code === "ENOENT" || code === "ENOTDIR") return null;
+  if (isAbsent(error)) return null;
   return `${(error as NodeJS.ErrnoException).path ?? "?"} (${code})`;
 }
