@@ -1,0 +1,248 @@
+// The scheduler's state: one value that only `decide` changes. Every rule below it is a function of this value.
+import type { GatewayError } from "../../core/errors.ts";
+import type { Effect } from "./events.ts";
+import type { FailingLoad } from "./load-backoff.ts";
+import type { Turn } from "./placement.ts";
+
+/**
+ * `load`: the model is being loaded, or another one is; `drain`: a change waits for the answers in flight; `room`: every model
+ * slot is taken; `turn`: the model is loaded, and its process has enough to do or has to leave; `size`: another context size
+ * comes first.
+ */
+export type WaitReason = "load" | "drain" | "room" | "router" | "workers" | "size" | "turn";
+
+export interface Limits {
+  /** Requests per model, waiting and in flight together. */
+  readonly queueLimit: number;
+  readonly drainMs: number;
+  readonly loadTimeoutMs: number;
+  readonly routerWaitMs: number;
+  /** How long an idle model stays loaded where no request sets it; Infinity: for ever. */
+  readonly keepAliveMs: number;
+}
+
+/** A model that answers. */
+export interface Loaded {
+  /** Another address is another process. */
+  readonly origin: string;
+  /** Requests that its process computes at once. */
+  readonly slots: number;
+}
+
+/** The machine as it was at the last `observed` event. */
+export interface World {
+  /** The router answers. */
+  readonly isReady: boolean;
+  /** The router's value for each model by id (`unloaded`, `loading`, `loaded`, `sleeping`, `downloading`). */
+  readonly listed: ReadonlyMap<string, string>;
+  /** By id. They answer while their router is silent, too. */
+  readonly loaded: ReadonlyMap<string, Loaded>;
+  /** Model slots. */
+  readonly modelsMax: number;
+  /** Why there will be no router; null: there is one, or there will be. */
+  readonly engineProblem: GatewayError | null;
+  /** Why no model can be loaded; null: they can. */
+  readonly refusal: GatewayError | null;
+  /** Whether the document keeps the model loaded. */
+  isPinned(id: string): boolean;
+  /** False: the cache is known not to hold the model. */
+  isCached(id: string): boolean;
+  /** Changes with the model's file and settings; null: unknown. */
+  identity(id: string): string | null;
+}
+
+/** A request's place in the order of all requests; it keeps its number when it waits again. */
+export interface Ticket {
+  readonly number: number;
+  readonly id: string;
+  /** ms; when the request came. */
+  readonly since: number;
+  /** ms; when it came to wait for the model itself. */
+  queuedAt: number;
+}
+
+/** Everything that is known of one model; dropped when nothing is. */
+export interface Model {
+  readonly id: string;
+  /** By ticket number. */
+  readonly queue: Ticket[];
+  /** Requests that wait for something else first. */
+  readonly elsewhere: Map<Ticket, WaitReason>;
+  inFlight: number;
+  /** Drains in force. */
+  holds: number;
+  unload: Unload | null;
+  /** What the queue waits for. */
+  reason: WaitReason;
+  reasonSince: number;
+  /** Order in which models that are not loaded get a slot; Infinity: has no place yet. */
+  rank: number;
+  unlistedSince: number | null;
+  lastUsed: number;
+  turn: Turn | null;
+  idle: Idle | null;
+  failing: FailingLoad | null;
+  /** Its last load ended early and is made again. */
+  hasEndedOnce: boolean;
+}
+
+export interface Unload {
+  readonly since: number;
+  /** The router has taken the call. */
+  isSent: boolean;
+  readonly cause: "idle" | "request" | { readonly slotFor: string };
+}
+
+/** How long a process stays loaded; gone with the process. */
+export interface Idle {
+  readonly origin: string;
+  keepMs: number;
+  /** ms; Infinity: in use, for ever, or being unloaded. */
+  dueAt: number;
+}
+
+/** The one load in progress. */
+export interface Load {
+  readonly id: string;
+  /** `workers`: may it be loaded onto the RPC workers; `starting`: the router is asked; `ended`: the cause is looked up. */
+  phase: "workers" | "starting" | "loading" | "ended";
+  /** ms; start of the phases `workers` and `starting`. */
+  since: number;
+  /** A check of the workers is under way. */
+  isChecking: boolean;
+  /** ms; when the workers are checked again. */
+  checkAt: number;
+  /** The workers are reserved for this load. */
+  hasWorkers: boolean;
+  /** ms without progress after which the load counts as stalled. */
+  stallMs: number;
+  progressAt: number;
+  /** Why the scheduler ended it; null: it did not. */
+  timeout: string | null;
+  /** Unloaded on request: no failure of the model. */
+  isUnwanted: boolean;
+}
+
+export interface Drain {
+  readonly models: readonly string[] | "all";
+  readonly began: number;
+  /** Models with answers in flight when it began. */
+  readonly busy: readonly string[];
+  isDone: boolean;
+}
+
+export interface State {
+  readonly limits: Limits;
+  /** ms; of the event that is being decided. */
+  now: number;
+  /** Effects of that event. */
+  effects: Effect[];
+  /** ms; the latest time for the next event. */
+  wakeAt: number;
+  world: World;
+  readonly models: Map<string, Model>;
+  load: Load | null;
+  /** Requests wait for a model slot. */
+  isCrowded: boolean;
+  /** The model that takes no new requests, as another one waits for its slot. */
+  yielding: string | null;
+  ranks: number;
+  /** Calls in a row that the router broke off. */
+  brokenOff: number;
+  /** ms; no load before this. */
+  retryAt: number;
+  /** ms; when the router's list is read again although no event came. */
+  resyncAt: number;
+  readonly drains: Map<number, Drain>;
+  /** Drains of all models in force. */
+  holds: number;
+  /** Drains that were given up, by model: when they began, and when that was. */
+  readonly givenUp: Map<string, { readonly began: number; readonly at: number }>;
+  isShutDown: boolean;
+}
+
+const unknownWorld: World = {
+  isReady: false,
+  listed: new Map(),
+  loaded: new Map(),
+  modelsMax: 1,
+  engineProblem: null,
+  refusal: null,
+  isPinned: () => false,
+  isCached: () => true,
+  identity: () => null,
+};
+
+export function createState(limits: Limits): State {
+  return {
+    limits,
+    now: 0,
+    effects: [],
+    wakeAt: Number.POSITIVE_INFINITY,
+    world: unknownWorld,
+    models: new Map(),
+    load: null,
+    isCrowded: false,
+    yielding: null,
+    ranks: 0,
+    brokenOff: 0,
+    retryAt: 0,
+    resyncAt: Number.POSITIVE_INFINITY,
+    drains: new Map(),
+    holds: 0,
+    givenUp: new Map(),
+    isShutDown: false,
+  };
+}
+
+export function modelOf(state: State, id: string): Model {
+  const known = state.models.get(id);
+  if (known) return known;
+  const model: Model = {
+    id,
+    queue: [],
+    elsewhere: new Map(),
+    inFlight: 0,
+    holds: 0,
+    unload: null,
+    reason: "load",
+    reasonSince: state.now,
+    rank: Number.POSITIVE_INFINITY,
+    unlistedSince: null,
+    lastUsed: 0,
+    turn: null,
+    idle: null,
+    failing: null,
+    hasEndedOnce: false,
+  };
+  state.models.set(id, model);
+  return model;
+}
+
+/** Drops models of which nothing has to be remembered. */
+export function forget(state: State): void {
+  for (const [id, model] of state.models) {
+    const isAsked = model.queue.length + model.elsewhere.size + model.inFlight + model.holds > 0;
+    const isThere = state.world.loaded.has(id) || state.load?.id === id || model.unload !== null;
+    if (!isAsked && !isThere && model.failing === null) state.models.delete(id);
+  }
+}
+
+/** Requests for the model wait while something is done to it. */
+export function isHeld(state: State, model: Model): boolean {
+  return state.holds > 0 || model.holds > 0 || model.unload !== null;
+}
+
+/** A drain waits for the load in progress; a load that only waits for a slot is none. */
+export function isLoading(state: State, id: string): boolean {
+  return state.load?.id === id;
+}
+
+export function emit(state: State, effect: Effect): void {
+  state.effects.push(effect);
+}
+
+/** Asks for an event at this time. */
+export function wake(state: State, at: number): void {
+  if (at < state.wakeAt) state.wakeAt = at;
+}

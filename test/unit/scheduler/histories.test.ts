@@ -1,0 +1,142 @@
+// Random histories of requests, failures and changes against named properties. The machine checks the safety properties at
+// every step; here is what must hold at the end.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { GatewayError } from "../../../src/core/errors.ts";
+import { type LoadOutcome, Machine } from "./simulated-machine.ts";
+
+const runs = 400_000;
+const ids = ["a", "b", "c"] as const;
+const outcomes: readonly LoadOutcome[] = ["loads", "ends", "loads", "stalls", "refused", "breaksOff", "deaf", "loads"];
+const refusal = new GatewayError("too_few_workers", "too few");
+
+/** One step of a history: what happens, to which model, how long. Small numbers are plain requests. */
+const step = fc.nat({ max: 0xff_ffff });
+
+function perform(machine: Machine, code: number): void {
+  const id = ids[(code >> 5) % ids.length] ?? "a";
+  const amount = (code >> 8) & 0xff;
+  const client = machine.clients[machine.clients.length - 1 - (amount % 8)];
+  switch (code & 31) {
+    case 10:
+    case 11:
+      return machine.leave(client);
+    case 12:
+      return machine.crash(id);
+    case 13:
+      if (amount % 3 === 0) machine.silenceRouter();
+      else machine.stopRouter();
+      return machine.after(amount * 200, () => machine.startRouter());
+    case 14:
+      machine.outcome = outcomes[amount % outcomes.length] ?? "loads";
+      return;
+    case 15:
+      return void machine.change(amount % 4 === 0 ? "all" : amount % 2 === 0 ? [id] : [id, "a"]);
+    case 16:
+      return machine.giveUpChange();
+    case 17:
+      return machine.unload(id);
+    case 18:
+      return machine.send({ kind: "keep", id, keepMs: amount % 3 === 0 ? 0 : amount * 100 });
+    case 19:
+      if (!machine.pinned.delete(id)) machine.pinned.add(id);
+      return machine.observe();
+    case 20:
+      machine.slots = 1 + (amount % 3);
+      return machine.observe();
+    case 21:
+      if (!machine.listed.delete(id)) machine.listed.add(id);
+      machine.processes.delete(id);
+      if (amount % 2 === 0) machine.cached.delete(id);
+      else machine.cached.add(id);
+      return machine.observe();
+    case 22:
+      machine.isDeaf = amount % 2 === 0;
+      return;
+    case 23:
+      return machine.send({ kind: "retry", id: amount % 2 === 0 ? null : id });
+    case 24:
+      machine.verdict =
+        amount % 3 === 0 ? { kind: "wait" } : { kind: "ready", stallMs: amount % 3 === 1 ? 5_000 : Infinity };
+      return;
+    case 25:
+      machine.refusal = amount % 2 === 0 ? refusal : null;
+      return machine.observe();
+    case 26:
+      machine.isWorkerLost = amount % 2 === 0;
+      return;
+    case 27:
+      machine.unloadFails = amount % 2 === 0;
+      return;
+    case 28:
+      machine.file++;
+      return machine.observe();
+    case 29:
+      return void machine.ask(id, amount, 1 + amount * 10);
+    case 30:
+      machine.loadMs = 1 + amount * amount;
+      return;
+    case 31:
+      return machine.run(amount * 300);
+    default:
+      machine.ask(id, amount % 16 === 15 ? 60_000 : amount * 8);
+  }
+}
+
+/** Plays a history and then checks what has come of it; an error has the end of the history's log. */
+function play(steps: readonly number[], isDoubled: boolean, check: (machine: Machine) => void): void {
+  const machine = new Machine(ids);
+  machine.isDoubled = isDoubled;
+  try {
+    for (const code of steps) {
+      machine.run((code >> 16) * 4);
+      perform(machine, code);
+    }
+    check(machine);
+  } catch (error) {
+    throw new Error(`${String(error)}\n${machine.history()}`, { cause: error });
+  }
+}
+
+/** No new requests, no new failures: what has begun ends. */
+function calm(machine: Machine): void {
+  Object.assign(machine, {
+    isReady: true,
+    isDeaf: false,
+    isWorkerLost: false,
+    unloadFails: false,
+    outcome: "loads",
+    verdict: { kind: "ready", stallMs: Number.POSITIVE_INFINITY },
+    refusal: null,
+  });
+  machine.pinned.clear();
+  machine.observe();
+  // The reconcile loop reads the list now and then, so a load that was given up does not stay unseen.
+  machine.after(100_000, () => machine.observe());
+}
+
+const open = new Set(["waits", "elsewhere", "answers"]);
+
+test("no request waits for ever: in a quiet world each one is granted, rejected or has left, and nothing is remembered", () => {
+  const history = fc.array(step, { maxLength: 40 });
+  fc.assert(
+    fc.property(history, fc.boolean(), (steps, isDoubled) => {
+      play(steps, isDoubled, (machine) => {
+        calm(machine);
+        machine.run(1_000_000);
+        const left = machine.clients.filter(({ state }) => open.has(state));
+        assert.deepEqual(left, [], "every request is settled");
+        const loaded = [...machine.processes].filter(([, { value }]) => value === "loaded");
+        assert.deepEqual(loaded, [], "every idle model is unloaded");
+        machine.send({ kind: "retry", id: null });
+        const { models, drains, givenUp, load, yielding, holds, wakeAt } = machine.state;
+        assert.deepEqual(
+          { models: models.size, drains: drains.size, givenUp: givenUp.size, load, yielding, holds, wakeAt },
+          { models: 0, drains: 0, givenUp: 0, load: null, yielding: null, holds: 0, wakeAt: Infinity },
+        );
+      });
+    }),
+    { numRuns: runs, includeErrorInReport: true },
+  );
+});

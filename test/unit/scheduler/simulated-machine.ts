@@ -1,0 +1,401 @@
+// A router, its clients and changes in virtual time, around the scheduler's state: loads take time, fail, stall and are lost, and
+// so are events. Checks the safety properties at every step.
+import assert from "node:assert/strict";
+import { GatewayError } from "../../../src/core/errors.ts";
+import { decide } from "../../../src/scheduler/state/decide.ts";
+import type { Effect, Event, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
+import { createState, type Limits, type Loaded, type State, type Ticket } from "../../../src/scheduler/state/state.ts";
+
+export type LoadOutcome = "loads" | "ends" | "stalls" | "refused" | "breaksOff" | "deaf";
+
+export interface Client {
+  readonly ticket: Ticket;
+  readonly answerMs: number;
+  state: "elsewhere" | "waits" | "answers" | "answered" | "rejected" | "left";
+  error: GatewayError | null;
+  settledAt: number;
+}
+
+interface Process {
+  value: "loading" | "loaded";
+  readonly origin: string;
+}
+
+type EventBody = Event extends infer E ? (E extends Event ? Omit<E, "now"> : never) : never;
+
+interface Change {
+  readonly models: readonly string[] | "all";
+  isDrained: boolean;
+}
+
+export const limits: Limits = {
+  queueLimit: 12,
+  drainMs: 20_000,
+  loadTimeoutMs: 60_000,
+  routerWaitMs: 30_000,
+  keepAliveMs: 120_000,
+};
+
+/** What is loaded, asked for and changed; every member may be set while it runs. */
+export class Machine {
+  readonly state: State;
+  time = 1_000_000;
+  slots = 1;
+  parallel = 1;
+  isReady = true;
+  isDeaf = false;
+  loadMs = 2_000;
+  unloadMs = 20;
+  outcome: LoadOutcome = "loads";
+  unloadFails = false;
+  verdict: WorkersVerdict = { kind: "ready", stallMs: Number.POSITIVE_INFINITY };
+  isWorkerLost = false;
+  refusal: GatewayError | null = null;
+  engineProblem: GatewayError | null = null;
+  readonly listed = new Set<string>();
+  readonly cached = new Set<string>();
+  readonly pinned = new Set<string>();
+  file = 1;
+  readonly processes = new Map<string, Process>();
+  readonly clients: Client[] = [];
+  readonly changes = new Map<number, Change>();
+  private readonly log: (Event | Effect | number)[] = [];
+  /** Loads begun, in order. */
+  readonly loads: string[] = [];
+  /** ms in which some answer was in flight. */
+  answering = 0;
+  /** Delivers each event twice: the second time nothing may be left to do. */
+  isDoubled = false;
+
+  private readonly agenda: { readonly at: number; readonly run: () => void }[] = [];
+  private readonly loaded = new Map<string, Loaded>();
+  private readonly requested = new Set<string>();
+  private readonly busy = new Set<string>();
+  private numbers = 0;
+  private origins = 0;
+  private drains = 0;
+  private lastStep = 1_000_000;
+
+  constructor(ids: readonly string[], changed: Partial<Limits> = {}) {
+    this.state = createState({ ...limits, ...changed });
+    for (const id of ids) {
+      this.listed.add(id);
+      this.cached.add(id);
+    }
+    this.observe();
+  }
+
+  // What happens.
+
+  ask(id: string, answerMs: number, elsewhereMs = 0): Client {
+    const ticket = { number: ++this.numbers, id, since: this.time, queuedAt: this.time };
+    const client: Client = { ticket, answerMs, state: "waits", error: null, settledAt: 0 };
+    this.clients.push(client);
+    if (elsewhereMs === 0) this.send({ kind: "request", ticket });
+    else {
+      client.state = "elsewhere";
+      this.send({ kind: "enter", ticket, reason: "size" });
+      this.after(elsewhereMs, () => {
+        if (client.state !== "elsewhere") return;
+        client.state = "waits";
+        this.send({ kind: "request", ticket });
+      });
+    }
+    return client;
+  }
+
+  leave(client: Client | undefined): void {
+    if (client?.state === "answers") return this.endAnswer(client, "left");
+    if (client?.state !== "waits" && client?.state !== "elsewhere") return;
+    client.state = "left";
+    this.send({ kind: "left", ticket: client.ticket });
+  }
+
+  crash(id: string): void {
+    if (!this.processes.delete(id)) return;
+    this.notice();
+  }
+
+  stopRouter(): void {
+    this.isReady = false;
+    this.processes.clear();
+    this.observe();
+  }
+
+  /** It does not answer, and its models do. */
+  silenceRouter(): void {
+    this.isReady = false;
+    this.observe();
+  }
+
+  startRouter(): void {
+    this.isReady = true;
+    this.observe();
+  }
+
+  /** A change that drains the models, ends their processes, and lets requests in again. */
+  change(models: readonly string[] | "all", takesMs = 50): number {
+    const drain = ++this.drains;
+    this.changes.set(drain, { models, isDrained: false });
+    this.send({ kind: "drainBegan", drain, models });
+    this.after(takesMs, () => undefined);
+    return drain;
+  }
+
+  giveUpChange(): void {
+    const [found] = [...this.changes].find(([, { isDrained }]) => !isDrained) ?? [];
+    if (found !== undefined) this.endChange(found);
+  }
+
+  unload(id: string): void {
+    this.requested.add(id);
+    this.send({ kind: "unload", id });
+  }
+
+  shutDown(): void {
+    this.send({ kind: "shutdown" });
+  }
+
+  send(body: EventBody): void {
+    const event = { ...body, now: this.time } as Event;
+    this.log.push(this.time, event);
+    for (const effect of decide(this.state, event)) this.apply(effect);
+    if (this.isDoubled) {
+      const left = decide(this.state, { kind: "tick", now: this.time });
+      assert.deepEqual(left, [], `nothing is left to do after ${event.kind}`);
+    }
+    this.check();
+  }
+
+  /** The newest events and effects, for the message of a failure. */
+  history(): string {
+    const told = (_key: string, value: unknown): unknown => (value instanceof Map ? [...(value as Map<string, unknown>)] : value);
+    return this.log.slice(-80).map((entry) => JSON.stringify(entry, told)).join("\n");
+  }
+
+  // Time.
+
+  after(ms: number, run: () => void): void {
+    const at = this.time + ms;
+    let index = this.agenda.length;
+    while (index > 0 && (this.agenda[index - 1]?.at ?? 0) > at) index--;
+    this.agenda.splice(index, 0, { at, run });
+  }
+
+  /** Runs until this much time has passed. */
+  run(ms: number): void {
+    const end = this.time + ms;
+    while (this.step(end));
+    this.moveTo(end);
+  }
+
+  /** Runs until `isOver`, or for the whole time. */
+  runUntil(isOver: () => boolean, ms: number): void {
+    const end = this.time + ms;
+    while (!isOver() && this.step(end));
+  }
+
+  private step(end: number): boolean {
+    const next = this.agenda[0]?.at ?? Number.POSITIVE_INFINITY;
+    if (Math.min(next, this.state.wakeAt) > end) return false;
+    if (next <= this.state.wakeAt) {
+      this.moveTo(next);
+      this.agenda.shift()?.run();
+    } else {
+      this.moveTo(this.state.wakeAt);
+      this.send({ kind: "tick" });
+      assert.ok(this.state.wakeAt > this.time, "an event is asked for in the future");
+    }
+    return true;
+  }
+
+  private moveTo(time: number): void {
+    if (this.clients.some(({ state }) => state === "answers")) this.answering += time - this.lastStep;
+    this.lastStep = time;
+    this.time = Math.max(this.time, time);
+  }
+
+  // The router.
+
+  /** The router says that something is another; a deaf gateway does not hear it. */
+  private notice(): void {
+    if (!this.isDeaf) this.observe();
+  }
+
+  observe(): void {
+    this.loaded.clear();
+    for (const [id, { value, origin }] of this.processes)
+      if (value === "loaded") this.loaded.set(id, { origin, slots: this.parallel });
+    const known = this.isReady ? [...this.listed] : [];
+    const file = this.file;
+    this.send({
+      kind: "observed",
+      world: {
+        isReady: this.isReady,
+        listed: new Map(known.map((id) => [id, this.processes.get(id)?.value ?? "unloaded"])),
+        loaded: new Map(this.loaded),
+        modelsMax: this.slots,
+        engineProblem: this.engineProblem,
+        refusal: this.refusal,
+        isPinned: (id) => this.pinned.has(id),
+        isCached: (id) => this.cached.has(id),
+        identity: () => String(file),
+      },
+    });
+  }
+
+  private apply(effect: Effect): void {
+    this.log.push(effect);
+    switch (effect.kind) {
+      case "grant":
+        return this.granted(effect.ticket);
+      case "reject":
+        return this.rejected(effect.ticket, effect.error);
+      case "checkWorkers":
+        return this.call("checkWorkers", 5, () => this.send({ kind: "workersChecked", verdict: this.verdict }));
+      case "releaseWorkers":
+        return;
+      case "load":
+        return this.load(effect.id);
+      case "explainEnd":
+        return this.call("explainEnd", 1, () =>
+          this.send({ kind: "loadEnded", isWorkerLost: this.isWorkerLost, why: "it broke", workers: "" }),
+        );
+      case "loadFailed":
+        return;
+      case "unload":
+        return this.unloading(effect.id);
+      case "unloaded":
+        this.requested.delete(effect.id);
+        return;
+      case "cut":
+        for (const client of this.clients)
+          if (client.ticket.id === effect.id && client.state === "answers")
+            this.after(1, () => this.endAnswer(client, "answered"));
+        return;
+      case "drained":
+        return this.drained(effect.drain);
+      case "readList":
+        return this.after(5, () => this.observe());
+      case "warn":
+        return;
+    }
+  }
+
+  private granted({ number, id }: Ticket): void {
+    const client = this.clients[number - 1];
+    assert.equal(client?.state, "waits", "only a request that waits is granted");
+    assert.ok(this.loaded.has(id), "grants only to models that are loaded");
+    for (const { models, isDrained } of this.changes.values())
+      assert.ok(!covers(models, id), `a draining model admits nobody (${isDrained ? "drained" : "draining"})`);
+    for (const other of this.clients)
+      if (other.ticket.id === id && other.state === "waits" && other.ticket.queuedAt < this.time)
+        assert.ok(other.ticket.number >= number, "first come, first served");
+    client.state = "answers";
+    client.settledAt = this.time;
+    this.after(client.answerMs, () => this.endAnswer(client, "answered"));
+  }
+
+  private rejected({ number }: Ticket, error: GatewayError): void {
+    const client = this.clients[number - 1];
+    assert.ok(client?.state === "waits" || client?.state === "elsewhere", "only a request that waits is rejected");
+    client.state = "rejected";
+    client.error = error;
+    client.settledAt = this.time;
+  }
+
+  private endAnswer(client: Client, state: "answered" | "left"): void {
+    if (client.state !== "answers") return;
+    client.state = state;
+    this.send({ kind: "released", id: client.ticket.id });
+  }
+
+  private load(id: string): void {
+    const isAsked = this.clients.some(({ ticket, state }) => ticket.id === id && state === "waits");
+    assert.ok(isAsked, "a client that left costs nothing: no load without a request that waits");
+    const others = [...this.processes.keys()].filter((other) => other !== id);
+    assert.ok(others.length < this.slots, "no two models in one slot");
+    assert.ok(!this.isChanging(id), "no load of a draining model");
+    const { outcome } = this;
+    this.call("load", 5, () => {
+      const cause = outcome === "refused" || !this.listed.has(id) ? {} : { cause: new Error("ECONNRESET") };
+      if (!this.isReady || !this.listed.has(id) || outcome === "refused" || outcome === "breaksOff")
+        return this.send({ kind: "loadRefused", error: new GatewayError("router_unavailable", "no", cause) });
+      this.loads.push(id);
+      const process: Process = { value: "loading", origin: `o${++this.origins}` };
+      if (!this.processes.has(id)) this.processes.set(id, process);
+      this.observe();
+      this.send({ kind: "loadStarted" });
+      if (outcome !== "stalls") this.after(this.loadMs, () => this.endLoad(id, process, outcome));
+    });
+  }
+
+  private endLoad(id: string, process: Process, outcome: LoadOutcome): void {
+    if (this.processes.get(id) !== process) return;
+    if (outcome === "ends") this.processes.delete(id);
+    else process.value = "loaded";
+    if (outcome !== "deaf") this.notice();
+  }
+
+  private unloading(id: string): void {
+    const isRequested = this.requested.has(id) || this.state.load?.id === id;
+    assert.ok(!this.pinned.has(id) || isRequested, "a pinned model never leaves for another, nor for lack of use");
+    const isUsed = this.clients.some(({ ticket, state }) => ticket.id === id && state === "answers");
+    assert.ok(!isUsed || isRequested, "no model is unloaded that answers");
+    const { unloadFails } = this;
+    this.call(`unload ${id}`, 5, () => {
+      if (unloadFails && this.isReady) {
+        const error = new GatewayError("router_unavailable", "no", { cause: new Error("ECONNRESET") });
+        return this.send({ kind: "unloadFailed", id, error });
+      }
+      const process = this.processes.get(id);
+      this.after(this.unloadMs, () => {
+        if (this.processes.get(id) === process) this.crash(id);
+      });
+      this.send({ kind: "unloadSent", id });
+    });
+  }
+
+  /** A call that the scheduler makes; one of a kind at a time. */
+  private call(name: string, ms: number, run: () => void): void {
+    assert.ok(!this.busy.has(name), `no ${name} twice at once`);
+    this.busy.add(name);
+    this.after(ms, () => {
+      this.busy.delete(name);
+      run();
+    });
+  }
+
+  private drained(drain: number): void {
+    const change = this.changes.get(drain);
+    assert.ok(change && !change.isDrained, "drained once, and only while the change waits");
+    change.isDrained = true;
+    this.after(10, () => {
+      for (const id of [...this.processes.keys()]) if (covers(change.models, id)) this.processes.delete(id);
+      this.observe();
+      this.endChange(drain);
+    });
+  }
+
+  private endChange(drain: number): void {
+    this.changes.delete(drain);
+    this.send({ kind: "drainOver", drain });
+  }
+
+  private isChanging(id: string): boolean {
+    return [...this.changes.values()].some(({ models }) => covers(models, id));
+  }
+
+  private check(): void {
+    const counts = new Map<string, number>();
+    for (const { ticket, state } of this.clients)
+      if (state === "waits" || state === "elsewhere" || state === "answers")
+        counts.set(ticket.id, (counts.get(ticket.id) ?? 0) + 1);
+    for (const [id, count] of counts)
+      assert.ok(count <= this.state.limits.queueLimit, `queue limits hold: ${count} for ${id}`);
+  }
+}
+
+function covers(models: readonly string[] | "all", id: string): boolean {
+  return models === "all" || models.includes(id);
+}
