@@ -1,4 +1,4 @@
-// The parts between the document and the machine, wired: observers, loop, executor, router, admission, status.
+// The parts between the document and the machine, wired: observers, loop, executor, router, scheduler, status.
 // Starts nothing; src/app/gateway.ts does.
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
@@ -23,8 +23,7 @@ import { createHubClient, type HubClient } from "../hub/client.ts";
 import { readDocumentFiles } from "../observe/document-files.ts";
 import { createObserver, routerInputs } from "../observe/observe.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
-import type { Admission } from "../scheduler/admission.ts";
-import { createChanges } from "../scheduler/change-signal.ts";
+import type { Scheduler } from "../scheduler/run.ts";
 import { type Settings, version } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
 import type { StatusInput } from "../status/conditions.ts";
@@ -44,7 +43,7 @@ export interface Core extends Kept {
   readonly hub: HubClient;
   readonly router: Router;
   readonly engine: EngineSource;
-  readonly admission: Admission;
+  readonly scheduler: Scheduler;
   readonly facts: CachedFacts;
   readonly executor: Executor;
   readonly loop: Loop;
@@ -74,8 +73,6 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
   const now = steadyNow;
   const startedAt = Date.now();
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
-  /** When the router last told of each model. */
-  const toldOf = new Map<string, number>();
   const presetPath = join(stateDir, "router.preset.ini");
 
   const journal = createJournal(Date.now, randomBytes(4).toString("hex"));
@@ -95,12 +92,13 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     now,
     onOutput: (text) => logger.trace({ engine: "llama-server" }, text.trimEnd()),
     onChange: (event) => {
-      if (event) toldOf.set(event.model, now());
-      admission.poke();
+      if (event) scheduler.progressed(event.model);
+      else scheduler.observe();
       rpc.workers.review();
       if (event) tellRouterEvent(event, journal);
       if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
     },
+    onList: () => scheduler.observe(),
     warn,
   });
   const engine = createEngineSource({
@@ -111,19 +109,23 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     install: settings.installEngine,
     rehome: true,
     onProgress: onInstallProgress,
-    onChange: () => loop.wake("engine"),
+    onChange: () => {
+      rpc.engineChanged();
+      loop.wake("engine");
+    },
   });
-  const changes = createChanges();
   const rpc = createRpc({
     settings,
     store,
     router,
-    changes,
     pass: () => loop.last(),
-    isAnswering: () => admission.inFlight().size > 0,
+    isAnswering: () => scheduler.inFlight().size > 0,
     binary: engine.path,
     isUnderWay: (key) => executor.running().some(({ action }) => action.key === key),
-    onChange: () => loop.wake("workers"),
+    onChange: () => {
+      scheduler.observe();
+      loop.wake("workers");
+    },
     now,
     warn,
   });
@@ -132,19 +134,20 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     settings,
     store,
     router,
-    changes,
     rpc,
     engine,
     loop: () => loop,
     damage,
     journal,
-    progressAt: (id) => toldOf.get(id) ?? 0,
+    onUse: lastUsed.note,
+    onIdle: (id) => {
+      lastUsed.note(id);
+      rpc.workers.settled();
+    },
     now,
     logger,
   });
-  const { admission } = requests;
-  admission.onUse({ begun: ({ id }) => lastUsed.note(id), over: lastUsed.note });
-  admission.onUse({ begun: () => undefined, over: rpc.workers.settled });
+  const { scheduler } = requests;
   const speech = createSpeech({
     settings,
     hub,
@@ -177,7 +180,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
         ...stored,
         configPath,
         router,
-        drainer: admission,
+        drainer: scheduler,
         removals: {
           get: (id) => store.current().document.removals.find((removal) => removal.id === id),
           note: store.noteRemoval,
@@ -188,7 +191,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
       }),
       "cache.gc": collector.handler,
       ...presetHandlers(presetPath, stateFolder.write, (lines) => tellDisabled(lines, warn, journal)),
-      ...routerHandlers({ router, drainer: admission, binary: engine.path, inputs }),
+      ...routerHandlers({ router, drainer: scheduler, binary: engine.path, inputs }),
       ...speechStorage.handlers,
     },
     transfers: settings.transfers,
@@ -231,9 +234,10 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     silenceLimitMs: settings.silenceLimitMs,
     now,
     random: Math.random,
-    onRetry: () => admission.forgive(),
+    onRetry: () => scheduler.resetBackoff(),
     onPass: (pass) => {
       requests.noteCache(pass.observed.cache);
+      scheduler.observe();
       tracker.update(pass, statusInput(pass));
       rpc.notePass(pass);
       void noteSeen(inventory, pass, warn);
@@ -242,6 +246,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
   });
   store.onChange((state) => {
     journal.record("document", { generation: state.generation });
+    scheduler.observe();
     loop.wake("document");
   });
 
@@ -268,7 +273,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     hub,
     router,
     engine,
-    admission,
+    scheduler,
     facts: requests.facts,
     executor,
     loop,

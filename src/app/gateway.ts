@@ -24,8 +24,6 @@ import { createVoiceFetch } from "../http/speech/fetch-voice.ts";
 import { createSpeechTurns } from "../http/speech/turns.ts";
 import { isDocumentFile } from "../observe/document-files.ts";
 import { plan } from "../plan/plan.ts";
-import { createIdleUnload } from "../scheduler/idle.ts";
-import { whileOpen } from "../scheduler/while-open.ts";
 import type { Settings } from "../settings/settings.ts";
 import { removeTemporaries } from "../state/atomic-file.ts";
 import { lockState, requireUnlocked, type StateLock } from "../state/lock.ts";
@@ -122,7 +120,7 @@ async function run({
   readonly lock: StateLock;
   readonly pulls: PullTimes;
 }): Promise<Gateway> {
-  const { loop, store, admission, journal, router } = core;
+  const { loop, store, scheduler, journal, router } = core;
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
   const stopping = new AbortController();
   const cutOff = new AbortController();
@@ -143,7 +141,7 @@ async function run({
   const edits = createEdits({
     store,
     loop,
-    admission,
+    scheduler,
     catalogue,
     executor: core.executor,
     hub: core.hub,
@@ -153,16 +151,9 @@ async function run({
     now: Date.now,
     ...pulls,
   });
-  const idle = createIdleUnload({
-    admission,
-    keepAliveMs: settings.keepAliveMs,
-    isPinned: core.facts.isPinned,
-    now: steadyNow,
-    warn,
-  });
   const told = (id: string, ended: Promise<void>): void =>
     void ended.catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
-  const abandon = (id: string): void => told(id, admission.abandon(id));
+  const abandon = (id: string): void => told(id, scheduler.abandon(id));
   const upstream = createUpstream({
     probeAfterMs: Math.min(5_000, settings.silenceLimitMs),
     stallMs: settings.workerStallMs,
@@ -177,13 +168,13 @@ async function run({
     upstream.cut(models, message);
   });
   const prompts = createPromptQueue({
-    enter: admission.enter,
+    enter: scheduler.enter,
     onStuck: (model) => {
       warn("instance replaced: still busy with a prompt whose client left", { model });
-      told(model, admission.unload(model, stopping.signal));
+      told(model, scheduler.unload(model, stopping.signal));
     },
   });
-  const chatContext = createChatContext({ mode: settings.chatContext, catalogue, edits, admission });
+  const chatContext = createChatContext({ mode: settings.chatContext, catalogue, edits, scheduler });
   const app: FastifyInstance = buildApp({
     logger,
     settings,
@@ -244,20 +235,10 @@ async function run({
       ...pulls,
       catalogue,
       edits,
-      admission: {
-        ...admission,
-        acquire: (id, left, ticket) =>
-          whileOpen(stopping.signal, left, (either) => admission.acquire(id, either, ticket)),
-      },
-      idle,
+      scheduler,
       upstream,
-      prompts: {
-        enter: (id, bytes, left) => whileOpen(stopping.signal, left, (either) => prompts.enter(id, bytes, either)),
-      },
-      chatContext: {
-        acquire: (model, size, left) =>
-          whileOpen(stopping.signal, left, (either) => chatContext.acquire(model, size, either)),
-      },
+      prompts,
+      chatContext,
       routerReady: router.isReady,
       cutOff: cutOff.signal,
       onFailure: (error, model) => {
@@ -276,7 +257,6 @@ async function run({
       core,
       app,
       answers,
-      idle,
       files,
       preparing,
       stopGraceMs: settings.stopGraceMs,

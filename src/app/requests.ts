@@ -7,8 +7,7 @@ import type { EngineSource } from "../engines/llama/engine-source.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { CachedModel, Observed } from "../plan/observed.ts";
 import type { Loop } from "../reconcile/loop.ts";
-import { type Admission, createAdmission } from "../scheduler/admission.ts";
-import type { Changes } from "../scheduler/change-signal.ts";
+import { createScheduler, type Scheduler } from "../scheduler/run.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
 import type { Journal } from "../status/journal.ts";
@@ -17,7 +16,7 @@ import { type CachedFacts, createCachedFacts } from "./cached-facts.ts";
 import type { Rpc } from "./rpc.ts";
 
 export interface Requests {
-  readonly admission: Admission;
+  readonly scheduler: Scheduler;
   readonly facts: CachedFacts;
   /** The model cache was looked at: what could not be loaded while it was away may be loaded once it is back. */
   noteCache(cache: Observed["cache"]): void;
@@ -31,13 +30,13 @@ export function createRequests(options: {
   readonly settings: Settings;
   readonly store: DesiredStore;
   readonly router: Router;
-  readonly changes: Changes;
   readonly rpc: Rpc;
   readonly engine: EngineSource;
   readonly loop: () => Loop;
   readonly damage: Pick<Damage, "check">;
   readonly journal: Journal;
-  readonly progressAt: (id: string) => number;
+  readonly onUse: (id: string) => void;
+  readonly onIdle: (id: string) => void;
   readonly now: () => number;
   readonly logger: { warn(fields: object, message: string): void; info(message: string): void };
 }): Requests {
@@ -46,23 +45,25 @@ export function createRequests(options: {
     () => loop().last(),
     () => store.current().document,
   );
-  const admission = createAdmission({
+  const scheduler = createScheduler({
     router: options.router,
-    changes: options.changes,
     gate: rpc.gate,
+    limits: {
+      queueLimit: settings.queueLimit,
+      drainMs: settings.drainMs,
+      loadTimeoutMs: settings.loadTimeoutMs,
+      routerWaitMs: settings.startTimeoutMs,
+      keepAliveMs: settings.keepAliveMs ?? Number.POSITIVE_INFINITY,
+    },
     modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
-    queueLimit: settings.queueLimit,
-    drainMs: settings.drainMs,
-    progressAt: options.progressAt,
-    warn: (message, fields) => logger.warn(fields, message),
-    loadTimeoutMs: settings.loadTimeoutMs,
     ...facts,
-    routerWaitMs: settings.startTimeoutMs,
     engineProblem: () => {
       const problem = engine.problem();
       return problem && new GatewayError("engine_missing", problem.message);
     },
-    onFailing: (id) => {
+    onUse: options.onUse,
+    onIdle: options.onIdle,
+    onLoadFailed: (id) => {
       void checkFiles(facts.modelOf(id));
       loop().wake("load failed");
     },
@@ -71,6 +72,7 @@ export function createRequests(options: {
       if (cut > 0) journal.record("drain", { model: facts.idOf(model), reason: "DrainTimedOut", cut, drainMs });
       loop().wake("drain");
     },
+    warn: (message, fields) => logger.warn(fields, message),
     now: options.now,
   });
 
@@ -88,20 +90,20 @@ export function createRequests(options: {
 
   let wasAway = false;
   return {
-    admission,
+    scheduler,
     facts,
     noteCache: (cache) => {
       if (cache.state === "unknown" && !wasAway) logger.warn({ why: cache.why }, "the model cache is away");
       if (cache.state === "known" && wasAway) {
         logger.info("the model cache is back");
-        admission.forgive();
+        scheduler.resetBackoff();
       }
       wasAway = cache.state === "unknown";
     },
-    met: () => ({ failing: admission.failing(), cuts: admission.cuts(), drainMs: settings.drainMs }),
+    met: () => ({ failing: scheduler.failing(), cuts: scheduler.cuts(), drainMs: settings.drainMs }),
     underWay: () => ({
-      inFlight: new Map([...admission.inFlight()].map(([id, count]) => [facts.idOf(id), count])),
-      waiting: admission.waiting().map((entry) => ({ ...entry, model: facts.idOf(entry.model) })),
+      inFlight: new Map([...scheduler.inFlight()].map(([id, count]) => [facts.idOf(id), count])),
+      waiting: scheduler.waiting().map((entry) => ({ ...entry, model: facts.idOf(entry.model) })),
     }),
   };
 }

@@ -8,8 +8,7 @@ import { endpointsOf, workersByAddress } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import { createWorkerDialect } from "../rpc/worker-dialect.ts";
 import { createWorkers, type Workers } from "../rpc/workers.ts";
-import type { Changes } from "../scheduler/change-signal.ts";
-import { createLoadGate, type LoadGate } from "../scheduler/rpc-gate.ts";
+import { createRpcGate, type RpcGate } from "../scheduler/rpc-gate.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Condition } from "../status/finding.ts";
 import type { WorkerStatus } from "../status/report.ts";
@@ -22,7 +21,9 @@ type LossListener = (models: readonly string[], message: string) => void;
 
 export interface Rpc {
   readonly workers: Workers;
-  readonly gate: LoadGate;
+  readonly gate: RpcGate;
+  /** The engine was found, or is known to be missing. */
+  engineChanged(): void;
   /** A worker serves one model at a time: a second one would wait for it for ever. Also until single mode is in force. */
   takesOneModel(): boolean;
   /** Calls back when a worker went while these models used it. */
@@ -39,7 +40,6 @@ export function createRpc(options: {
   >;
   readonly store: Pick<DesiredStore, "current">;
   readonly router: Router;
-  readonly changes: Changes;
   readonly pass: () => Pass | null;
   readonly isAnswering: () => boolean;
   /** The engine's path; null while there is none. */
@@ -49,8 +49,12 @@ export function createRpc(options: {
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
 }): Rpc {
-  const { settings, store, router, changes, now, warn } = options;
-  const startedAt = now();
+  const { settings, store, router, now, warn } = options;
+  let noteEngine = (): void => undefined;
+  const engineFound = new Promise<void>((resolve) => {
+    noteEngine = resolve;
+    setTimeout(resolve, engineMs).unref();
+  });
   const dialect = createWorkerDialect({
     binary: options.binary,
     environment: settings.environment,
@@ -66,35 +70,31 @@ export function createRpc(options: {
     isAnswering: options.isAnswering,
     takes: async (greeting) => {
       // The workers are looked at while the engine is still being looked for.
-      while (options.binary() === null && now() - startedAt < engineMs) await changes.next();
+      if (options.binary() === null) await engineFound;
       return dialect.takes(greeting);
     },
     intervalMs: settings.workerIntervalMs,
     rules: verdictRules(settings.workerStableMs),
     now,
-    onChange: () => {
-      changes.poke();
-      options.onChange();
-    },
+    onChange: options.onChange,
     onLost: (models, message) => {
       warn("an RPC worker was lost", { models, message });
       for (const listener of listeners) listener(models, message);
     },
   });
-  const gate = createLoadGate({
+  const gate = createRpcGate({
     desired: store.current,
     router,
     workers,
-    changes,
     pass: options.pass,
     isUnderWay: options.isUnderWay,
     stallMs: settings.workerStallMs,
-    now,
   });
 
   return {
     workers,
     gate,
+    engineChanged: () => noteEngine(),
     takesOneModel: () => {
       const { models } = router.snapshot();
       if (rpc().mode === "rpc") return true;

@@ -10,7 +10,6 @@ export interface ShutDownDeps {
   readonly core: Core;
   readonly app: FastifyInstance;
   readonly answers: OpenAnswers;
-  readonly idle: { stop(): void };
   /** Null: the start did not come so far. */
   readonly files: FileSource | null;
   /** The engine's installation, where it is under way. */
@@ -37,7 +36,7 @@ export async function shutDown(deps: ShutDownDeps): Promise<void> {
   };
 
   stopping.abort();
-  deps.idle.stop();
+  deps.core.scheduler.shutDown();
   rpc.workers.stop();
   deps.core.damage.close();
   const acting = step(

@@ -23,6 +23,8 @@ export interface Instance {
   readonly pid: number | null;
   /** The RPC workers that it computes with; a hang of one of them is its own. */
   readonly workers: readonly string[];
+  /** Requests that its process computes at once. */
+  readonly slots: number;
   /** Counts an answer in flight; call the result when it is through. */
   retain(): () => void;
 }
@@ -43,6 +45,7 @@ export interface Instances {
   /** The router is gone: those in use live on until their answers are through. */
   detachAll(): void;
   get(id: string): Instance | null;
+  list(): readonly Instance[];
   /** Answers in flight on instances that outlived their router. */
   detachedUsers(): number;
   /** Processes that answers are in flight on. */
@@ -52,7 +55,11 @@ export interface Instances {
 const openFile = promisify(open);
 const closeFile = promisify(close);
 
-export function createInstances(warn: (message: string, fields: object) => void): Instances {
+/** `onChange`: an instance has come or gone. */
+export function createInstances(
+  warn: (message: string, fields: object) => void,
+  onChange: () => void = () => undefined,
+): Instances {
   const current = new Map<string, Entry>();
   const detached = new Set<Entry>();
   /** Counts routers gone. */
@@ -72,6 +79,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
         nCtx: model.nCtx,
         pid: input?.pid ?? null,
         workers: endpointsOf(model),
+        slots: slotsOf(model),
         retain: () => {
           entry.users++;
           let open = true;
@@ -117,8 +125,10 @@ export function createInstances(warn: (message: string, fields: object) => void)
       }
       for (const [id, entry] of current) {
         const port = loaded.get(id)?.port;
-        if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`))
+        if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`)) {
           detach(id, entry);
+          onChange();
+        }
       }
       const added = [...loaded].filter(([id]) => !current.has(id));
       if (added.length === 0) return;
@@ -142,6 +152,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
         }
         if (double) detach(id, double);
         current.set(id, create(model, port, key, routerPid, input));
+        onChange();
       }
     },
     detachAll: () => {
@@ -149,6 +160,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
       for (const [id, entry] of current) detach(id, entry);
     },
     get: (id) => current.get(id)?.instance ?? null,
+    list: () => [...current.values()].map(({ instance }) => instance),
     usedPids: () =>
       new Set(
         [...current.values(), ...detached].flatMap(({ users, instance: { pid } }) =>
@@ -167,6 +179,14 @@ function portOf(model: RouterModel): string | null {
   const at = model.args.indexOf("--port");
   const port = at < 0 ? undefined : model.args[at + 1];
   return port !== undefined && port !== "0" ? port : null;
+}
+
+/** Parallel slots that the engine makes where it is not told how many. */
+const usualSlots = 4;
+
+function slotsOf({ args }: RouterModel): number {
+  const given = args.includes("--parallel") ? Number(args[args.indexOf("--parallel") + 1]) : 0;
+  return given > 0 ? given : usualSlots;
 }
 
 interface Input {

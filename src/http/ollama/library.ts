@@ -11,7 +11,7 @@ import { psBody, tagsBody } from "./wire/model-records.ts";
 import { showBody } from "./wire/show-body.ts";
 
 export function libraryRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
-  const { catalogue, edits, idle } = deps;
+  const { catalogue, edits, scheduler } = deps;
 
   // A name that somebody gave it by `copy` is an entry of its own, as with Ollama: pickers offer nothing else.
   app.get("/tags", async () => {
@@ -27,7 +27,7 @@ export function libraryRoutes(app: FastifyInstance, deps: NativeRoutesDeps): voi
     const loaded = catalogue.list().filter((view) => view.loaded);
     return psBody(
       await Promise.all(
-        loaded.map(async (view) => ({ ...(await factsOf(view)), expiresAt: idle.expiresAt(view.model.upstreamId) })),
+        loaded.map(async (view) => ({ ...(await factsOf(view)), expiresAt: scheduler.expiresAt(view.model.upstreamId) })),
       ),
     );
   });

@@ -35,7 +35,7 @@ function isNamed(model: Query["Querystring"]["model"]): boolean {
 
 /** The process's answer as it is. Errors: `invalid_request` where no model is named, or it is not loaded. */
 async function ask(
-  { admission, catalogue, upstream }: CompatRoutesDeps,
+  { scheduler, catalogue, upstream }: CompatRoutesDeps,
   reply: FastifyReply,
   name: Query["Querystring"]["model"],
   request: { readonly path: string; readonly body: readonly Buffer[] | null },
@@ -44,7 +44,7 @@ async function ask(
     const message = Array.isArray(name) ? "model is given twice" : "model is missing: name it as ?model=";
     throw new GatewayError("invalid_request", message, { param: "model" });
   }
-  const instance = admission.peek(catalogue.resolve(name).upstreamId);
+  const instance = scheduler.peek(catalogue.resolve(name).upstreamId);
   // As the engine's router answers where it is told not to load.
   if (!instance) throw new GatewayError("invalid_request", "model is not loaded", { param: "model" });
   const { status, text } = await askInstance(upstream, instance, request, [clientLeft(reply)]);

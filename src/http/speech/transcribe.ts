@@ -5,7 +5,7 @@ import { toGatewayError } from "../../core/errors.ts";
 import { hasEnded } from "../../engines/process/server-process.ts";
 import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
 import type { WhisperRun } from "../../engines/speech/whisper.ts";
-import { whileOpen } from "../../scheduler/while-open.ts";
+import { whileOpen } from "../server/while-open.ts";
 import { callOf } from "../server/call.ts";
 import { grantTime } from "./patience.ts";
 import type { SpeechTurns } from "./turns.ts";

@@ -10,7 +10,7 @@ import type { VoiceRun } from "../../engines/speech/voice-process.ts";
 import type { WhisperRun } from "../../engines/speech/whisper.ts";
 import type { SpeechKind } from "../../plan/observed.ts";
 import type { Loop } from "../../reconcile/loop.ts";
-import { whileOpen } from "../../scheduler/while-open.ts";
+import { whileOpen } from "../server/while-open.ts";
 import type { FetchVoice } from "./fetch-voice.ts";
 import { choiceIn, createRunning, type Running, suspended, type Use } from "./running.ts";
 

@@ -55,13 +55,20 @@ export class Machine {
   readonly listed = new Set<string>();
   readonly cached = new Set<string>();
   readonly pinned = new Set<string>();
+  /** 0: unknown. */
   file = 1;
   readonly processes = new Map<string, Process>();
   readonly clients: Client[] = [];
+  /** Those that wait or have an answer in flight. */
+  readonly active = new Set<Client>();
   readonly changes = new Map<number, Change>();
   private readonly log: (Event | Effect | number)[] = [];
   /** Loads begun, in order. */
   readonly loads: string[] = [];
+  /** Answers that drains have cut. */
+  cuts = 0;
+  /** A client has its answer, or its rejection. */
+  onSettled: (client: Client) => void = () => undefined;
   /** ms in which some answer was in flight. */
   answering = 0;
   /** Delivers each event twice: the second time nothing may be left to do. */
@@ -91,6 +98,7 @@ export class Machine {
     const ticket = { number: ++this.numbers, id, since: this.time, queuedAt: this.time };
     const client: Client = { ticket, answerMs, state: "waits", error: null, settledAt: 0 };
     this.clients.push(client);
+    this.active.add(client);
     if (elsewhereMs === 0) this.send({ kind: "request", ticket });
     else {
       client.state = "elsewhere";
@@ -108,6 +116,7 @@ export class Machine {
     if (client?.state === "answers") return this.endAnswer(client, "left");
     if (client?.state !== "waits" && client?.state !== "elsewhere") return;
     client.state = "left";
+    this.active.delete(client);
     this.send({ kind: "left", ticket: client.ticket });
   }
 
@@ -134,11 +143,10 @@ export class Machine {
   }
 
   /** A change that drains the models, ends their processes, and lets requests in again. */
-  change(models: readonly string[] | "all", takesMs = 50): number {
+  change(models: readonly string[] | "all"): number {
     const drain = ++this.drains;
     this.changes.set(drain, { models, isDrained: false });
     this.send({ kind: "drainBegan", drain, models });
-    this.after(takesMs, () => undefined);
     return drain;
   }
 
@@ -158,6 +166,7 @@ export class Machine {
 
   send(body: EventBody): void {
     const event = { ...body, now: this.time } as Event;
+    if (this.log.length > 2_000) this.log.splice(0, 1_000);
     this.log.push(this.time, event);
     for (const effect of decide(this.state, event)) this.apply(effect);
     if (this.isDoubled) {
@@ -210,7 +219,7 @@ export class Machine {
   }
 
   private moveTo(time: number): void {
-    if (this.clients.some(({ state }) => state === "answers")) this.answering += time - this.lastStep;
+    if ([...this.active].some(({ state }) => state === "answers")) this.answering += time - this.lastStep;
     this.lastStep = time;
     this.time = Math.max(this.time, time);
   }
@@ -239,7 +248,7 @@ export class Machine {
         refusal: this.refusal,
         isPinned: (id) => this.pinned.has(id),
         isCached: (id) => this.cached.has(id),
-        identity: () => String(file),
+        identity: () => (file === 0 ? null : String(file)),
       },
     });
   }
@@ -269,11 +278,12 @@ export class Machine {
         this.requested.delete(effect.id);
         return;
       case "cut":
-        for (const client of this.clients)
+        for (const client of this.active)
           if (client.ticket.id === effect.id && client.state === "answers")
             this.after(1, () => this.endAnswer(client, "answered"));
         return;
       case "drained":
+        for (const count of effect.cut.values()) this.cuts += count;
         return this.drained(effect.drain);
       case "readList":
         return this.after(5, () => this.observe());
@@ -288,7 +298,7 @@ export class Machine {
     assert.ok(this.loaded.has(id), "grants only to models that are loaded");
     for (const { models, isDrained } of this.changes.values())
       assert.ok(!covers(models, id), `a draining model admits nobody (${isDrained ? "drained" : "draining"})`);
-    for (const other of this.clients)
+    for (const other of this.active)
       if (other.ticket.id === id && other.state === "waits" && other.ticket.queuedAt < this.time)
         assert.ok(other.ticket.number >= number, "first come, first served");
     client.state = "answers";
@@ -300,6 +310,7 @@ export class Machine {
     const client = this.clients[number - 1];
     assert.ok(client?.state === "waits" || client?.state === "elsewhere", "only a request that waits is rejected");
     client.state = "rejected";
+    this.active.delete(client);
     client.error = error;
     client.settledAt = this.time;
   }
@@ -307,11 +318,13 @@ export class Machine {
   private endAnswer(client: Client, state: "answered" | "left"): void {
     if (client.state !== "answers") return;
     client.state = state;
+    this.active.delete(client);
     this.send({ kind: "released", id: client.ticket.id });
+    if (state === "answered") this.onSettled(client);
   }
 
   private load(id: string): void {
-    const isAsked = this.clients.some(({ ticket, state }) => ticket.id === id && state === "waits");
+    const isAsked = [...this.active].some(({ ticket, state }) => ticket.id === id && state === "waits");
     assert.ok(isAsked, "a client that left costs nothing: no load without a request that waits");
     const others = [...this.processes.keys()].filter((other) => other !== id);
     assert.ok(others.length < this.slots, "no two models in one slot");
@@ -340,7 +353,7 @@ export class Machine {
   private unloading(id: string): void {
     const isRequested = this.requested.has(id) || this.state.load?.id === id;
     assert.ok(!this.pinned.has(id) || isRequested, "a pinned model never leaves for another, nor for lack of use");
-    const isUsed = this.clients.some(({ ticket, state }) => ticket.id === id && state === "answers");
+    const isUsed = [...this.active].some(({ ticket, state }) => ticket.id === id && state === "answers");
     assert.ok(!isUsed || isRequested, "no model is unloaded that answers");
     const { unloadFails } = this;
     this.call(`unload ${id}`, 5, () => {
@@ -388,9 +401,7 @@ export class Machine {
 
   private check(): void {
     const counts = new Map<string, number>();
-    for (const { ticket, state } of this.clients)
-      if (state === "waits" || state === "elsewhere" || state === "answers")
-        counts.set(ticket.id, (counts.get(ticket.id) ?? 0) + 1);
+    for (const { ticket } of this.active) counts.set(ticket.id, (counts.get(ticket.id) ?? 0) + 1);
     for (const [id, count] of counts)
       assert.ok(count <= this.state.limits.queueLimit, `queue limits hold: ${count} for ${id}`);
   }

@@ -1,5 +1,5 @@
 // Turns away at once who waits for a model when the gateway stops: nothing of its answer has begun.
-import { GatewayError } from "../core/errors.ts";
+import { GatewayError } from "../../core/errors.ts";
 
 /**
  * Runs `wait` with a signal that aborts when the asker leaves and when the gateway stops.
