@@ -106,7 +106,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
   const drained = new Map<number, () => void>();
   const unloads = new Map<string, { resolve(): void; reject(error: GatewayError): void }[]>();
   const cuts = new Map<string, CutAnswers>();
-  const events: Event[] = [];
+  const events: (Event | "look")[] = [];
   let isDeciding = false;
   let tickets = 0;
   let drains = 0;
@@ -117,13 +117,16 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     if (!state.models.get(id)?.inFlight) options.onIdle(id);
   });
 
-  /** An effect may bring about the next event: one is decided after the other. */
-  function dispatch(event: Event): void {
+  /** An effect may bring about the next event: one is decided after the other. The world is looked at when it is decided. */
+  function dispatch(event: Event | "look"): void {
     events.push(event);
     if (isDeciding) return;
     isDeciding = true;
     try {
-      for (let next = events.shift(); next; next = events.shift()) for (const effect of decide(state, next)) run(effect);
+      for (let next = events.shift(); next; next = events.shift()) {
+        const decided: Event = next === "look" ? { kind: "observed", world: view.look(), now: now() } : next;
+        for (const effect of decide(state, decided)) run(effect);
+      }
     } finally {
       isDeciding = false;
     }
@@ -146,9 +149,9 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
   function run(effect: Effect): void {
     switch (effect.kind) {
       case "grant":
-        return settle(effect.ticket, (waiter) => waiter.grant(give(effect.ticket.id)));
+        return grant(effect.ticket);
       case "reject":
-        return settle(effect.ticket, (waiter) => waiter.reject(effect.error));
+        return take(effect.ticket)?.reject(effect.error);
       case "checkWorkers":
         return void checkWorkers(effect.id, effect.isLate);
       case "releaseWorkers":
@@ -174,10 +177,18 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     }
   }
 
-  function settle({ number }: Ticket, how: (waiter: Waiter) => void): void {
+  function take({ number }: Ticket): Waiter | undefined {
     const waiter = waiters.get(number);
     waiters.delete(number);
-    if (waiter) how(waiter);
+    return waiter;
+  }
+
+  function grant(ticket: Ticket): void {
+    const lease = give(ticket.id);
+    const waiter = take(ticket);
+    if (waiter) waiter.grant(lease);
+    // It left while this was decided.
+    else lease.release();
   }
 
   function give(id: string): Lease {
@@ -212,7 +223,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
   async function unload(id: string): Promise<void> {
     try {
       await router.refresh();
-      if (view.isListedLoaded(id)) await router.client().unload(id);
+      if (view.mayBeLoaded(id)) await router.client().unload(id);
       await router.refresh();
     } catch (error) {
       return dispatch({ kind: "unloadFailed", id, error: toGatewayError(error), now: now() });
@@ -357,7 +368,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     failing: () => failingLoads(state),
     cuts: () => cuts,
     resetBackoff: (id) => dispatch({ kind: "retry", id: id ?? null, now: now() }),
-    observe: () => dispatch({ kind: "observed", world: view.look(), now: now() }),
+    observe: () => dispatch("look"),
     progressed: (id) => dispatch({ kind: "progress", id, now: now() }),
     shutDown: () => dispatch({ kind: "shutdown", now: now() }),
   };

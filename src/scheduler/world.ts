@@ -23,8 +23,8 @@ export interface WorldView {
   look(): World;
   /** Of the world that was looked at last. */
   instance(id: string): Instance | null;
-  /** Whether the router has a process of it now. */
-  isListedLoaded(id: string): boolean;
+  /** False: the router is known to have no process of the model. */
+  mayBeLoaded(id: string): boolean;
 }
 
 export function createWorldView(sources: WorldSources): WorldView {
@@ -62,6 +62,10 @@ export function createWorldView(sources: WorldSources): WorldView {
       };
     },
     instance: (id) => loaded.get(id) ?? null,
-    isListedLoaded: (id) => (list().find((each) => each.id === id)?.value ?? "unloaded") !== "unloaded",
+    mayBeLoaded: (id) => {
+      const { phase, models } = router.snapshot();
+      if (phase !== "ready" || models.state === "unknown") return phase === "ready";
+      return (models.value.find((each) => each.id === id)?.value ?? "unloaded") !== "unloaded";
+    },
   };
 }

@@ -232,7 +232,7 @@ export function createRouter(options: {
       silentSince = null;
       onList();
     } catch (error) {
-      if (running !== current) return;
+      if (running !== current || number < arrived) return;
       const isNews = silentSince === null;
       silentSince ??= options.now();
       models = { state: "unknown", why: toGatewayError(error).message };
