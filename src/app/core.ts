@@ -23,7 +23,7 @@ import { createHubClient, type HubClient } from "../hub/client.ts";
 import { readDocumentFiles } from "../observe/document-files.ts";
 import { createObserver, routerInputs } from "../observe/observe.ts";
 import { createLoop, type Loop, type Pass } from "../reconcile/loop.ts";
-import type { Scheduler } from "../scheduler/run.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
 import { type Settings, version } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
 import type { StatusInput } from "../status/conditions.ts";
@@ -139,11 +139,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     loop: () => loop,
     damage,
     journal,
-    onUse: lastUsed.note,
-    onIdle: (id) => {
-      lastUsed.note(id);
-      rpc.workers.settled();
-    },
+    lastUsed,
     now,
     logger,
   });

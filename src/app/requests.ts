@@ -7,7 +7,7 @@ import type { EngineSource } from "../engines/llama/engine-source.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { CachedModel, Observed } from "../plan/observed.ts";
 import type { Loop } from "../reconcile/loop.ts";
-import { createScheduler, type Scheduler } from "../scheduler/run.ts";
+import { createScheduler, type Scheduler } from "../scheduler/scheduler.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
 import type { Journal } from "../status/journal.ts";
@@ -35,8 +35,7 @@ export function createRequests(options: {
   readonly loop: () => Loop;
   readonly damage: Pick<Damage, "check">;
   readonly journal: Journal;
-  readonly onUse: (id: string) => void;
-  readonly onIdle: (id: string) => void;
+  readonly lastUsed: { note(id: string): void };
   readonly now: () => number;
   readonly logger: { warn(fields: object, message: string): void; info(message: string): void };
 }): Requests {
@@ -61,8 +60,11 @@ export function createRequests(options: {
       const problem = engine.problem();
       return problem && new GatewayError("engine_missing", problem.message);
     },
-    onUse: options.onUse,
-    onIdle: options.onIdle,
+    onUse: options.lastUsed.note,
+    onIdle: (id) => {
+      options.lastUsed.note(id);
+      rpc.workers.settled();
+    },
     onLoadFailed: (id) => {
       void checkFiles(facts.modelOf(id));
       loop().wake("load failed");

@@ -5,8 +5,14 @@ import { contextInForce, runnableContext } from "../core/context-size.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { CachedModel } from "../plan/observed.ts";
-import type { Lease, Scheduler } from "../scheduler/run.ts";
-import { type ContextEffect, type ContextEvent, createContextTurns, decideContext } from "../scheduler/state/context-turns.ts";
+import type { Lease } from "../scheduler/leases.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
+import {
+  type ContextEffect,
+  type ContextEvent,
+  createContextTurns,
+  decideContext,
+} from "../scheduler/state/context-turns.ts";
 import type { Edits } from "./edits.ts";
 
 /** `apply`: the size is put in force; `grow`: only a larger one; `ignore`: none. */
@@ -24,7 +30,10 @@ export interface ChatContext {
 }
 
 /** Tokens of context that the model has in this process; null: unknown. */
-export function contextOf({ nCtxTrain }: CachedModel, { ctxSize, nCtx }: Pick<Instance, "ctxSize" | "nCtx">): number | null {
+export function contextOf(
+  { nCtxTrain }: CachedModel,
+  { ctxSize, nCtx }: Pick<Instance, "ctxSize" | "nCtx">,
+): number | null {
   return contextInForce(ctxSize, nCtxTrain, nCtx);
 }
 

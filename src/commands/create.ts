@@ -6,7 +6,7 @@ import type { Executor } from "../execute/executor.ts";
 import type { SpeechStore } from "../execute/speech-files.ts";
 import type { HubClient } from "../hub/client.ts";
 import type { Loop } from "../reconcile/loop.ts";
-import type { Scheduler } from "../scheduler/run.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
 import type { StatusReport } from "../status/report.ts";
 import { addAliasEdit, removeAliasEdit } from "./aliases.ts";
 import type { Edits } from "./edits.ts";

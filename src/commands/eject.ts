@@ -2,7 +2,7 @@
 
 import type { Catalogue } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
-import type { Scheduler } from "../scheduler/run.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
 import type { StatusReport } from "../status/report.ts";
 import type { Edits } from "./edits.ts";
 

@@ -23,8 +23,6 @@ export interface WorldView {
   look(): World;
   /** Of the world that was looked at last. */
   instance(id: string): Instance | null;
-  /** False: the router is known to have no process of the model. */
-  mayBeLoaded(id: string): boolean;
 }
 
 export function createWorldView(sources: WorldSources): WorldView {
@@ -62,10 +60,5 @@ export function createWorldView(sources: WorldSources): WorldView {
       };
     },
     instance: (id) => loaded.get(id) ?? null,
-    mayBeLoaded: (id) => {
-      const { phase, models } = router.snapshot();
-      if (phase !== "ready" || models.state === "unknown") return phase === "ready";
-      return (models.value.find((each) => each.id === id)?.value ?? "unloaded") !== "unloaded";
-    },
   };
 }

@@ -51,7 +51,10 @@ test("a steady crowd at one model does not keep a single request for another wai
     while (!isAnswered) assert.equal(await gateway.ask(crowded), answersOf("acme/crowded").hello);
   };
   const crowd = Array.from({ length: 20 }, client);
-  const { waiting } = await gateway.until("all have come", (status) => status.inFlight[crowded] === 8 && status.waiting[0]?.requests === 12);
+  const { waiting } = await gateway.until(
+    "all have come",
+    (status) => status.inFlight[crowded] === 8 && status.waiting[0]?.requests === 12,
+  );
   // Twice its slots are under way, the others wait.
   assert.deepEqual(
     waiting.map((entry) => [entry.model, entry.requests, entry.for]),

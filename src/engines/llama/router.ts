@@ -197,11 +197,15 @@ export function createRouter(options: {
   async function watch(current: Running): Promise<void> {
     while (running === current && !current.watching.signal.aborted) {
       try {
-        await current.client.watch((event) => {
-          // A big model reports its loading many times a second, and nothing else has changed by that.
-          if (isProgress(event)) options.onChange(event);
-          else void refresh().then(() => options.onChange(event));
-        }, current.watching.signal, () => void refresh());
+        await current.client.watch(
+          (event) => {
+            // A big model reports its loading many times a second, and nothing else has changed by that.
+            if (isProgress(event)) options.onChange(event);
+            else void refresh().then(() => options.onChange(event));
+          },
+          current.watching.signal,
+          () => void refresh(),
+        );
       } catch (error) {
         if (current.watching.signal.aborted) return;
         const failure = toGatewayError(error);

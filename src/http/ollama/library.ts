@@ -27,7 +27,10 @@ export function libraryRoutes(app: FastifyInstance, deps: NativeRoutesDeps): voi
     const loaded = catalogue.list().filter((view) => view.loaded);
     return psBody(
       await Promise.all(
-        loaded.map(async (view) => ({ ...(await factsOf(view)), expiresAt: scheduler.expiresAt(view.model.upstreamId) })),
+        loaded.map(async (view) => ({
+          ...(await factsOf(view)),
+          expiresAt: scheduler.expiresAt(view.model.upstreamId),
+        })),
       ),
     );
   });

@@ -5,7 +5,8 @@ import { type ChatContext, contextOf } from "../../commands/chat-context.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { KeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import type { Lease, Scheduler } from "../../scheduler/run.ts";
+import type { Lease } from "../../scheduler/leases.ts";
+import type { Scheduler } from "../../scheduler/scheduler.ts";
 import {
   type Dialect,
   errorHeaders,
@@ -88,8 +89,7 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
     permit = await deps.prompts.enter(generation.model.upstreamId, lengthOf(generation.body), left.signal);
     for (let attempt = 1; ; attempt++) {
       const { model, contextSize: asked } = generation;
-      lease =
-        deps.chatContext.tryAcquire(model, asked) ?? (await deps.chatContext.acquire(model, asked, left.signal));
+      lease = deps.chatContext.tryAcquire(model, asked) ?? (await deps.chatContext.acquire(model, asked, left.signal));
       if (generation.keepAlive) deps.scheduler.keep(model.upstreamId, generation.keepAlive);
       const contextSize = contextOf(model, lease.instance);
       const headers = contextSize === null ? {} : { "x-context-size": String(contextSize) };

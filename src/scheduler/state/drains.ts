@@ -1,5 +1,5 @@
 // Changes that have to wait for answers: a drain keeps new requests back, and waits for the answers in flight and for a load.
-import { emit, isLoading, modelOf, type Drain, type State, wake } from "./state.ts";
+import { type Drain, emit, isLoading, modelOf, type State, wake } from "./state.ts";
 
 /** A drain that is begun again within this is the same one. */
 const resumedMs = 5_000;

@@ -250,8 +250,7 @@ function endLoad(state: State): void {
 
 /** The router's events may be lost with their connection. */
 export function resync(state: State): void {
-  const isPending =
-    state.load?.phase === "loading" || [...state.models.values()].some(({ unload }) => unload?.isSent);
+  const isPending = state.load?.phase === "loading" || [...state.models.values()].some(({ unload }) => unload?.isSent);
   if (!isPending) state.resyncAt = Number.POSITIVE_INFINITY;
   else if (state.resyncAt === Number.POSITIVE_INFINITY) state.resyncAt = state.now + resyncMs;
   else if (state.resyncAt <= state.now) {

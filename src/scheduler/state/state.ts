@@ -62,28 +62,32 @@ export interface Ticket {
 }
 
 /** Everything that is known of one model; dropped when nothing is. */
-export interface Model {
+export class Model {
   readonly id: string;
   /** By ticket number. */
-  readonly queue: Ticket[];
+  readonly queue: Ticket[] = [];
   /** Requests that wait for something else first. */
-  readonly elsewhere: Map<Ticket, WaitReason>;
-  inFlight: number;
+  readonly elsewhere = new Map<Ticket, WaitReason>();
+  inFlight = 0;
   /** Drains in force. */
-  holds: number;
-  unload: Unload | null;
+  holds = 0;
+  unload: Unload | null = null;
   /** What the queue waits for. */
-  reason: WaitReason;
-  reasonSince: number;
+  reason: WaitReason = "load";
+  reasonSince = 0;
   /** Order in which models that are not loaded get a slot; Infinity: has no place yet. */
-  rank: number;
-  unlistedSince: number | null;
-  lastUsed: number;
-  turn: Turn | null;
-  idle: Idle | null;
-  failing: FailingLoad | null;
+  rank = Number.POSITIVE_INFINITY;
+  unlistedSince: number | null = null;
+  lastUsed = 0;
+  turn: Turn | null = null;
+  idle: Idle | null = null;
+  failing: FailingLoad | null = null;
   /** Its last load ended early and is made again. */
-  hasEndedOnce: boolean;
+  hasEndedOnce = false;
+
+  constructor(id: string) {
+    this.id = id;
+  }
 }
 
 export interface Unload {
@@ -131,36 +135,6 @@ export interface Drain {
   isDone: boolean;
 }
 
-export interface State {
-  readonly limits: Limits;
-  /** ms; of the event that is being decided. */
-  now: number;
-  /** Effects of that event. */
-  effects: Effect[];
-  /** ms; the latest time for the next event. */
-  wakeAt: number;
-  world: World;
-  readonly models: Map<string, Model>;
-  load: Load | null;
-  /** Requests wait for a model slot. */
-  isCrowded: boolean;
-  /** The model that takes no new requests, as another one waits for its slot. */
-  yielding: string | null;
-  ranks: number;
-  /** Calls in a row that the router broke off. */
-  brokenOff: number;
-  /** ms; no load before this. */
-  retryAt: number;
-  /** ms; when the router's list is read again although no event came. */
-  resyncAt: number;
-  readonly drains: Map<number, Drain>;
-  /** Drains of all models in force. */
-  holds: number;
-  /** Drains that were given up, by model: when they began, and when that was. */
-  readonly givenUp: Map<string, { readonly began: number; readonly at: number }>;
-  isShutDown: boolean;
-}
-
 const unknownWorld: World = {
   isReady: false,
   listed: new Map(),
@@ -173,49 +147,43 @@ const unknownWorld: World = {
   identity: () => null,
 };
 
-export function createState(limits: Limits): State {
-  return {
-    limits,
-    now: 0,
-    effects: [],
-    wakeAt: Number.POSITIVE_INFINITY,
-    world: unknownWorld,
-    models: new Map(),
-    load: null,
-    isCrowded: false,
-    yielding: null,
-    ranks: 0,
-    brokenOff: 0,
-    retryAt: 0,
-    resyncAt: Number.POSITIVE_INFINITY,
-    drains: new Map(),
-    holds: 0,
-    givenUp: new Map(),
-    isShutDown: false,
-  };
+export class State {
+  readonly limits: Limits;
+  /** ms; of the event that is being decided. */
+  now = 0;
+  /** Effects of that event. */
+  effects: Effect[] = [];
+  /** ms; the latest time for the next event. */
+  wakeAt = Number.POSITIVE_INFINITY;
+  world: World = unknownWorld;
+  readonly models = new Map<string, Model>();
+  load: Load | null = null;
+  /** Requests wait for a model slot. */
+  isCrowded = false;
+  /** The model that takes no new requests, as another one waits for its slot. */
+  yielding: string | null = null;
+  ranks = 0;
+  /** Calls in a row that the router broke off. */
+  brokenOff = 0;
+  /** ms; no load before this. */
+  retryAt = 0;
+  /** ms; when the router's list is read again although no event came. */
+  resyncAt = Number.POSITIVE_INFINITY;
+  readonly drains = new Map<number, Drain>();
+  /** Drains of all models in force. */
+  holds = 0;
+  /** Drains that were given up, by model: when they began, and when that was. */
+  readonly givenUp = new Map<string, { readonly began: number; readonly at: number }>();
+  isShutDown = false;
+
+  constructor(limits: Limits) {
+    this.limits = limits;
+  }
 }
 
 export function modelOf(state: State, id: string): Model {
-  const known = state.models.get(id);
-  if (known) return known;
-  const model: Model = {
-    id,
-    queue: [],
-    elsewhere: new Map(),
-    inFlight: 0,
-    holds: 0,
-    unload: null,
-    reason: "load",
-    reasonSince: state.now,
-    rank: Number.POSITIVE_INFINITY,
-    unlistedSince: null,
-    lastUsed: 0,
-    turn: null,
-    idle: null,
-    failing: null,
-    hasEndedOnce: false,
-  };
-  state.models.set(id, model);
+  let model = state.models.get(id);
+  if (!model) state.models.set(id, (model = new Model(id)));
   return model;
 }
 

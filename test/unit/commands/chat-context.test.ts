@@ -4,7 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
-import { type ChatContext, type ChatContextMode, contextOf, createChatContext } from "../../../src/commands/chat-context.ts";
+import {
+  type ChatContext,
+  type ChatContextMode,
+  contextOf,
+  createChatContext,
+} from "../../../src/commands/chat-context.ts";
 import { type ErrorCode } from "../../../src/core/error-catalog.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import type { CachedModel } from "../../../src/plan/observed.ts";

@@ -1,7 +1,12 @@
 // Context sizes take turns, in the order in which they were first asked for.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ContextEffect, type ContextEvent, createContextTurns, decideContext } from "../../../src/scheduler/state/context-turns.ts";
+import {
+  type ContextEffect,
+  type ContextEvent,
+  createContextTurns,
+  decideContext,
+} from "../../../src/scheduler/state/context-turns.ts";
 
 type Turn = Extract<ContextEffect, { kind: "change" }>["turn"];
 

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { decide } from "../../../src/scheduler/state/decide.ts";
 import type { Effect, Event, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
-import { createState, type Limits, type Loaded, type State, type Ticket } from "../../../src/scheduler/state/state.ts";
+import { type Limits, type Loaded, State, type Ticket } from "../../../src/scheduler/state/state.ts";
+import { Agenda, History } from "./virtual-time.ts";
 
 export type LoadOutcome = "loads" | "ends" | "stalls" | "refused" | "breaksOff" | "deaf";
 
@@ -62,7 +63,7 @@ export class Machine {
   /** Those that wait or have an answer in flight. */
   readonly active = new Set<Client>();
   readonly changes = new Map<number, Change>();
-  private readonly log: (Event | Effect | number)[] = [];
+  private readonly log = new History();
   /** Loads begun, in order. */
   readonly loads: string[] = [];
   /** Answers that drains have cut. */
@@ -74,7 +75,7 @@ export class Machine {
   /** Delivers each event twice: the second time nothing may be left to do. */
   isDoubled = false;
 
-  private readonly agenda: { readonly at: number; readonly run: () => void }[] = [];
+  private readonly agenda = new Agenda();
   private readonly loaded = new Map<string, Loaded>();
   private readonly requested = new Set<string>();
   private readonly busy = new Set<string>();
@@ -84,7 +85,7 @@ export class Machine {
   private lastStep = 1_000_000;
 
   constructor(ids: readonly string[], changed: Partial<Limits> = {}) {
-    this.state = createState({ ...limits, ...changed });
+    this.state = new State({ ...limits, ...changed });
     for (const id of ids) {
       this.listed.add(id);
       this.cached.add(id);
@@ -166,8 +167,7 @@ export class Machine {
 
   send(body: EventBody): void {
     const event = { ...body, now: this.time } as Event;
-    if (this.log.length > 2_000) this.log.splice(0, 1_000);
-    this.log.push(this.time, event);
+    this.log.add(event);
     for (const effect of decide(this.state, event)) this.apply(effect);
     if (this.isDoubled) {
       const left = decide(this.state, { kind: "tick", now: this.time });
@@ -178,17 +178,13 @@ export class Machine {
 
   /** The newest events and effects, for the message of a failure. */
   history(): string {
-    const told = (_key: string, value: unknown): unknown => (value instanceof Map ? [...(value as Map<string, unknown>)] : value);
-    return this.log.slice(-80).map((entry) => JSON.stringify(entry, told)).join("\n");
+    return this.log.text();
   }
 
   // Time.
 
   after(ms: number, run: () => void): void {
-    const at = this.time + ms;
-    let index = this.agenda.length;
-    while (index > 0 && (this.agenda[index - 1]?.at ?? 0) > at) index--;
-    this.agenda.splice(index, 0, { at, run });
+    this.agenda.add(this.time + ms, run);
   }
 
   /** Runs until this much time has passed. */
@@ -205,11 +201,11 @@ export class Machine {
   }
 
   private step(end: number): boolean {
-    const next = this.agenda[0]?.at ?? Number.POSITIVE_INFINITY;
+    const next = this.agenda.next();
     if (Math.min(next, this.state.wakeAt) > end) return false;
     if (next <= this.state.wakeAt) {
       this.moveTo(next);
-      this.agenda.shift()?.run();
+      this.agenda.run();
     } else {
       this.moveTo(this.state.wakeAt);
       this.send({ kind: "tick" });
@@ -254,7 +250,7 @@ export class Machine {
   }
 
   private apply(effect: Effect): void {
-    this.log.push(effect);
+    this.log.add(effect);
     switch (effect.kind) {
       case "grant":
         return this.granted(effect.ticket);
@@ -384,7 +380,7 @@ export class Machine {
     assert.ok(change && !change.isDrained, "drained once, and only while the change waits");
     change.isDrained = true;
     this.after(10, () => {
-      for (const id of [...this.processes.keys()]) if (covers(change.models, id)) this.processes.delete(id);
+      for (const id of this.processes.keys()) if (covers(change.models, id)) this.processes.delete(id);
       this.observe();
       this.endChange(drain);
     });

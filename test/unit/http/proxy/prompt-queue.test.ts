@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createPromptQueue, type PromptPermit, type PromptQueue } from "../../../../src/http/proxy/prompt-queue.ts";
-import type { Entrance } from "../../../../src/scheduler/run.ts";
+import type { Entrance } from "../../../../src/scheduler/requests.ts";
 import { until } from "../../../support/scratch.ts";
 
 const miB = 1 << 20;
