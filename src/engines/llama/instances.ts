@@ -55,10 +55,10 @@ export interface Instances {
 const openFile = promisify(open);
 const closeFile = promisify(close);
 
-/** `onChange`: an instance has come or gone. */
+/** `onGone`: an instance takes no more requests. */
 export function createInstances(
   warn: (message: string, fields: object) => void,
-  onChange: () => void = () => undefined,
+  onGone: () => void = () => undefined,
 ): Instances {
   const current = new Map<string, Entry>();
   const detached = new Set<Entry>();
@@ -127,7 +127,7 @@ export function createInstances(
         const port = loaded.get(id)?.port;
         if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`)) {
           detach(id, entry);
-          onChange();
+          onGone();
         }
       }
       const added = [...loaded].filter(([id]) => !current.has(id));
@@ -152,7 +152,6 @@ export function createInstances(
         }
         if (double) detach(id, double);
         current.set(id, create(model, port, key, routerPid, input));
-        onChange();
       }
     },
     detachAll: () => {

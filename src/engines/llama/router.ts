@@ -73,7 +73,7 @@ export function createRouter(options: {
   readonly onOutput: (text: string) => void;
   /** Called at every change of state, and at every event of the router. */
   readonly onChange: (event: RouterEvent | null) => void;
-  /** Called when its list was read, and when an instance has come or gone. */
+  /** Called when its list was read, and at once when an instance is gone. */
   readonly onList?: () => void;
   readonly warn: (message: string, fields: object) => void;
 }): Router {
