@@ -4,7 +4,7 @@ import type { Instance } from "../engines/llama/instances.ts";
 import { createLeases, type Lease } from "./leases.ts";
 import type { Handlers, Runner } from "./run.ts";
 import { admit } from "./state/queues.ts";
-import type { Ticket, WaitReason } from "./state/state.ts";
+import type { Ticket, WaitReason } from "./state/types.ts";
 
 /** A request that waits for something else before it waits for its model. */
 export interface Entrance {

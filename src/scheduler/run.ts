@@ -1,8 +1,8 @@
 // Runs the scheduler's state: events in, one after the other; effects out, each to its handler; and the one timer. Decides nothing.
 import { decide } from "./state/decide.ts";
 import type { Effect, Event } from "./state/events.ts";
-import type { Limits, Ticket, World } from "./state/state.ts";
 import { State } from "./state/state.ts";
+import type { Limits, Ticket, World } from "./state/types.ts";
 
 /** What carries out an effect, by kind. What it brings about comes back as an event. */
 export type Handlers = { readonly [K in Effect["kind"]]: (effect: Extract<Effect, { kind: K }>) => void };

@@ -7,9 +7,9 @@ import { createRequests, type Requests } from "./requests.ts";
 import { routerCalls } from "./router-calls.ts";
 import type { RpcGate } from "./rpc-gate.ts";
 import { createRunner, type Handlers } from "./run.ts";
-import { type FailingLoad, failingLoads } from "./state/load-backoff.ts";
-import type { Limits } from "./state/state.ts";
+import { failingLoads } from "./state/load-backoff.ts";
 import { expiresAt, inFlight, isOpen, keepsWaiting, type Waiting, waiting } from "./state/tickets.ts";
+import type { FailingLoad, Limits } from "./state/types.ts";
 import { createWorldView, type WorldSources } from "./world.ts";
 
 export interface Scheduler extends Requests, Changes {

@@ -3,7 +3,7 @@ import type { GatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { RouterModel } from "../plan/observed.ts";
-import type { World } from "./state/state.ts";
+import type { World } from "./state/types.ts";
 
 export interface WorldSources {
   readonly router: Pick<Router, "snapshot" | "instances" | "isReady">;

@@ -14,7 +14,8 @@ import {
   workersChecked,
 } from "./loads.ts";
 import { enter, explain, grant, leave, rank, refuse, rejectEverything, request } from "./queues.ts";
-import { forget, type State, type World } from "./state.ts";
+import { forget, type State } from "./state.ts";
+import type { World } from "./types.ts";
 import { settleUnloads, unloadOnRequest, unloadSent } from "./unloads.ts";
 
 /** Effects in their order. The next event comes at `state.wakeAt` at the latest. */

@@ -1,6 +1,6 @@
 // What happens to the scheduler, and what it has done about it. README.md has both as a table.
 import type { GatewayError } from "../../core/errors.ts";
-import type { Ticket, WaitReason, World } from "./state.ts";
+import type { Ticket, WaitReason, World } from "./types.ts";
 
 /** Whether a model may be loaded onto the RPC workers now. */
 export type WorkersVerdict =

@@ -3,17 +3,7 @@
 import { backoffDelay } from "../../core/backoff.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Model, State } from "./state.ts";
-
-/** A model whose last load failed. */
-export interface FailingLoad {
-  /** In a row. */
-  readonly failures: number;
-  /** ms since the epoch; no load before this. */
-  readonly until: number;
-  /** The engine's own message. */
-  readonly message: string;
-  readonly identity: string | null;
-}
+import type { FailingLoad } from "./types.ts";
 
 const loadBackoff = { firstMs: 5_000, maxMs: 300_000 } as const;
 

@@ -1,5 +1,6 @@
 // What the state says of its requests, for status and for other queues.
-import { isHeld, type Loaded, type State, type WaitReason } from "./state.ts";
+import { isHeld, type State } from "./state.ts";
+import type { Loaded, WaitReason } from "./types.ts";
 
 export interface Waiting {
   readonly model: string;

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { failingLoads } from "../../../src/scheduler/state/load-backoff.ts";
+import type { LoadOutcome } from "./machine-parts.ts";
 import { loaded, reasons } from "./scenes.ts";
-import { type LoadOutcome, Machine } from "./simulated-machine.ts";
+import { Machine } from "./simulated-machine.ts";
 
 describe("loads", () => {
   const cases: readonly [string, readonly LoadOutcome[], string | null, number][] = [

@@ -1,8 +1,9 @@
 // Where the tests of the scheduler's rules begin, and what they look at.
 import assert from "node:assert/strict";
-import type { Limits } from "../../../src/scheduler/state/state.ts";
 import { waiting } from "../../../src/scheduler/state/tickets.ts";
-import { type Client, Machine } from "./simulated-machine.ts";
+import type { Limits } from "../../../src/scheduler/state/types.ts";
+import type { Client } from "./machine-parts.ts";
+import { Machine } from "./simulated-machine.ts";
 
 /** ms; longer than anything that is waited for. */
 export const long = 50_000;

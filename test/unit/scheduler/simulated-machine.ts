@@ -4,38 +4,11 @@ import assert from "node:assert/strict";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { decide } from "../../../src/scheduler/state/decide.ts";
 import type { Effect, Event, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
-import { type Limits, type Loaded, State, type Ticket } from "../../../src/scheduler/state/state.ts";
+import { State } from "../../../src/scheduler/state/state.ts";
+import type { Limits, Loaded, Ticket } from "../../../src/scheduler/state/types.ts";
+import { type Change, type Client, type EventBody, type LoadOutcome, limits, type Process } from "./machine-parts.ts";
+import { covers, requireLimits, requireSafeGrant, requireSafeLoad, requireSafeUnload } from "./safety.ts";
 import { Agenda, History } from "./virtual-time.ts";
-
-export type LoadOutcome = "loads" | "ends" | "stalls" | "refused" | "breaksOff" | "deaf";
-
-export interface Client {
-  readonly ticket: Ticket;
-  readonly answerMs: number;
-  state: "elsewhere" | "waits" | "answers" | "answered" | "rejected" | "left";
-  error: GatewayError | null;
-  settledAt: number;
-}
-
-interface Process {
-  value: "loading" | "loaded";
-  readonly origin: string;
-}
-
-type EventBody = Event extends infer E ? (E extends Event ? Omit<E, "now"> : never) : never;
-
-interface Change {
-  readonly models: readonly string[] | "all";
-  isDrained: boolean;
-}
-
-export const limits: Limits = {
-  queueLimit: 12,
-  drainMs: 20_000,
-  loadTimeoutMs: 60_000,
-  routerWaitMs: 30_000,
-  keepAliveMs: 120_000,
-};
 
 /** What is loaded, asked for and changed; every member may be set while it runs. */
 export class Machine {
@@ -76,8 +49,9 @@ export class Machine {
   isDoubled = false;
 
   private readonly agenda = new Agenda();
-  private readonly loaded = new Map<string, Loaded>();
-  private readonly requested = new Set<string>();
+  readonly loaded = new Map<string, Loaded>();
+  /** Models whose unload was asked for. */
+  readonly requested = new Set<string>();
   private readonly busy = new Set<string>();
   private numbers = 0;
   private origins = 0;
@@ -173,7 +147,7 @@ export class Machine {
       const left = decide(this.state, { kind: "tick", now: this.time });
       assert.deepEqual(left, [], `nothing is left to do after ${event.kind}`);
     }
-    this.check();
+    requireLimits(this);
   }
 
   /** The newest events and effects, for the message of a failure. */
@@ -288,15 +262,10 @@ export class Machine {
     }
   }
 
-  private granted({ number, id }: Ticket): void {
+  private granted({ number }: Ticket): void {
     const client = this.clients[number - 1];
-    assert.equal(client?.state, "waits", "only a request that waits is granted");
-    assert.ok(this.loaded.has(id), "grants only to models that are loaded");
-    for (const { models, isDrained } of this.changes.values())
-      assert.ok(!covers(models, id), `a draining model admits nobody (${isDrained ? "drained" : "draining"})`);
-    for (const other of this.active)
-      if (other.ticket.id === id && other.state === "waits" && other.ticket.queuedAt < this.time)
-        assert.ok(other.ticket.number >= number, "first come, first served");
+    assert.ok(client);
+    requireSafeGrant(this, client);
     client.state = "answers";
     client.settledAt = this.time;
     this.after(client.answerMs, () => this.endAnswer(client, "answered"));
@@ -320,11 +289,7 @@ export class Machine {
   }
 
   private load(id: string): void {
-    const isAsked = [...this.active].some(({ ticket, state }) => ticket.id === id && state === "waits");
-    assert.ok(isAsked, "a client that left costs nothing: no load without a request that waits");
-    const others = [...this.processes.keys()].filter((other) => other !== id);
-    assert.ok(others.length < this.slots, "no two models in one slot");
-    assert.ok(!this.isChanging(id), "no load of a draining model");
+    requireSafeLoad(this, id);
     const { outcome } = this;
     this.call("load", 5, () => {
       const cause = outcome === "refused" || !this.listed.has(id) ? {} : { cause: new Error("ECONNRESET") };
@@ -347,10 +312,7 @@ export class Machine {
   }
 
   private unloading(id: string): void {
-    const isRequested = this.requested.has(id) || this.state.load?.id === id;
-    assert.ok(!this.pinned.has(id) || isRequested, "a pinned model never leaves for another, nor for lack of use");
-    const isUsed = [...this.active].some(({ ticket, state }) => ticket.id === id && state === "answers");
-    assert.ok(!isUsed || isRequested, "no model is unloaded that answers");
+    requireSafeUnload(this, id);
     const { unloadFails } = this;
     this.call(`unload ${id}`, 5, () => {
       if (unloadFails && this.isReady) {
@@ -390,19 +352,4 @@ export class Machine {
     this.changes.delete(drain);
     this.send({ kind: "drainOver", drain });
   }
-
-  private isChanging(id: string): boolean {
-    return [...this.changes.values()].some(({ models }) => covers(models, id));
-  }
-
-  private check(): void {
-    const counts = new Map<string, number>();
-    for (const { ticket } of this.active) counts.set(ticket.id, (counts.get(ticket.id) ?? 0) + 1);
-    for (const [id, count] of counts)
-      assert.ok(count <= this.state.limits.queueLimit, `queue limits hold: ${count} for ${id}`);
-  }
-}
-
-function covers(models: readonly string[] | "all", id: string): boolean {
-  return models === "all" || models.includes(id);
 }
