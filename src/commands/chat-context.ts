@@ -10,7 +10,8 @@ import type { Scheduler } from "../scheduler/scheduler.ts";
 import {
   type ContextEffect,
   type ContextEvent,
-  createContextTurns,
+  type ContextTurn,
+  type ContextTurns,
   decideContext,
 } from "../scheduler/state/context-turns.ts";
 import type { Edits } from "./edits.ts";
@@ -53,19 +54,19 @@ export function createChatContext(options: {
   readonly scheduler: Pick<Scheduler, "tryAcquire" | "acquire" | "enter">;
 }): ChatContext {
   const { mode, catalogue, edits, scheduler } = options;
-  const state = createContextTurns();
+  const turns: ContextTurns = new Map();
   const members = new Map<number, Member>();
-  const changing = new Map<object, AbortController>();
+  const changing = new Map<ContextTurn, AbortController>();
   let requests = 0;
 
   function dispatch(event: ContextEvent): void {
-    for (const effect of decideContext(state, event)) run(effect);
+    for (const effect of decideContext(turns, event)) run(effect);
   }
 
   function run(effect: ContextEffect): void {
     switch (effect.kind) {
       case "change":
-        return void change(effect);
+        return void change(effect.turn);
       case "cancel":
         return changing.get(effect.turn)?.abort();
       case "ready":
@@ -75,12 +76,12 @@ export function createChatContext(options: {
     }
   }
 
-  async function change({ turn, isRepeated }: Extract<ContextEffect, { kind: "change" }>): Promise<void> {
+  async function change(turn: ContextTurn): Promise<void> {
     const cancelled = new AbortController();
     changing.set(turn, cancelled);
     let error: GatewayError | null = null;
     try {
-      await putInForce(turn.model, turn.size, isRepeated, cancelled.signal);
+      await putInForce(turn, cancelled.signal);
     } catch (failure) {
       error = toGatewayError(failure);
     }
@@ -89,11 +90,11 @@ export function createChatContext(options: {
   }
 
   /** Where a size is set already it only has to come into force: in mode `grow` a smaller one must not be asked for. */
-  async function putInForce(id: string, size: number, isRepeated: boolean, signal: AbortSignal): Promise<void> {
-    const set = isSet(id, size);
+  async function putInForce({ model, size, isRepeated }: ContextTurn, signal: AbortSignal): Promise<void> {
+    const set = isSet(model, size);
     if (set && !isRepeated) return;
-    const wanted = set ? (catalogue.view(id)?.contextSet ?? size) : size;
-    await edits.setContextSize(id, wanted, { by: "http:chat", signal });
+    const wanted = set ? (catalogue.view(model)?.contextSet ?? size) : size;
+    await edits.setContextSize(model, wanted, { by: "http:chat", signal });
   }
 
   /** Of a size that is set and what the engine gives: where it gives less (parallel slots), asking again would give no more. */
@@ -119,7 +120,7 @@ export function createChatContext(options: {
 
   /** As far as the document tells; and no request waits for another size. */
   function isInForce({ id }: CachedModel, size: number): boolean {
-    return !state.turns.has(id) && isSet(id, size);
+    return !turns.has(id) && isSet(id, size);
   }
 
   /** Null: the model was loaded under another size, or a change came in between. */
@@ -130,30 +131,32 @@ export function createChatContext(options: {
   }
 
   async function acquireInTurn(model: CachedModel, size: number, signal: AbortSignal): Promise<Lease> {
-    const request = ++requests;
     let fail: (error: unknown) => void = () => undefined;
     const entrance = scheduler.enter(model.upstreamId, "size", (error) => fail(error));
     const left = (): void => fail(new GatewayError("cancelled", "the client left"));
     signal.addEventListener("abort", left, { once: true });
     try {
       for (let count = 1; ; count++) {
-        await new Promise<void>((ready, reject) => {
-          fail = reject;
-          if (signal.aborted) return left();
-          members.set(request, { ready, reject });
-          if (count === 1) dispatch({ kind: "join", request, model: model.id, size });
-          else dispatch({ kind: "undone", request });
-        });
-        const lease = await scheduler.acquire(model.upstreamId, signal, entrance);
-        if (count === mostChanges || suits(lease, model, size)) return lease;
-        lease.release();
-        entrance.again();
+        const request = ++requests;
+        try {
+          await new Promise<void>((ready, reject) => {
+            fail = reject;
+            if (signal.aborted) return left();
+            members.set(request, { ready, reject });
+            dispatch({ kind: "join", request, model: model.id, size, isRepeated: count > 1 });
+          });
+          const lease = await scheduler.acquire(model.upstreamId, signal, entrance);
+          if (count === mostChanges || suits(lease, model, size)) return lease;
+          lease.release();
+          entrance.again();
+        } finally {
+          members.delete(request);
+          dispatch({ kind: "leave", request });
+        }
       }
     } finally {
       signal.removeEventListener("abort", left);
       entrance.leave();
-      members.delete(request);
-      dispatch({ kind: "leave", request });
     }
   }
 

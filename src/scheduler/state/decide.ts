@@ -22,55 +22,39 @@ import { settleUnloads, unloadOnRequest, unloadSent } from "./unloads.ts";
 export function decide(state: State, event: Event): readonly Effect[] {
   state.now = event.now;
   state.effects = [];
-  note(state, event);
+  notes[event.kind](state, event as never);
   if (event.kind !== "released" || !isCalm(state)) review(state);
   return state.effects;
 }
 
-function note(state: State, event: Event): void {
-  switch (event.kind) {
-    case "enter":
-      return enter(state, event.ticket, event.reason);
-    case "request":
-      return request(state, event.ticket);
-    case "left":
-      return leave(state, event.ticket);
-    case "released":
-      return useEnds(state, event.id);
-    case "observed":
-      return observed(state, event.world);
-    case "progress":
-      if (state.load?.id === event.id) state.load.progressAt = state.now;
-      return;
-    case "workersChecked":
-      return workersChecked(state, event.verdict);
-    case "loadStarted":
-      return loadStarted(state);
-    case "loadRefused":
-      return loadRefused(state, event.error);
-    case "loadEnded":
-      return loadEnded(state, event);
-    case "unload":
-      return unloadOnRequest(state, event.id);
-    case "unloadSent":
-      return unloadSent(state, event.id);
-    case "unloadFailed":
-      return unloadFailed(state, event.id, event.error);
-    case "drainBegan":
-      return drainBegan(state, event.drain, event.models);
-    case "drainOver":
-      return drainOver(state, event.drain);
-    case "keep":
-      return keep(state, event.id, event.keepMs);
-    case "retry":
-      for (const model of state.models.values()) if (event.id === null || event.id === model.id) model.failing = null;
-      return;
-    case "shutdown":
-      state.isShutDown = true;
-      return rejectEverything(state);
-    case "tick":
-  }
-}
+const notes: { readonly [K in Event["kind"]]: (state: State, event: Extract<Event, { kind: K }>) => void } = {
+  enter: (state, { ticket, reason }) => enter(state, ticket, reason),
+  request: (state, { ticket }) => request(state, ticket),
+  left: (state, { ticket }) => leave(state, ticket),
+  released: (state, { id }) => useEnds(state, id),
+  observed: (state, { world }) => observed(state, world),
+  progress: ({ load, now }, { id }) => {
+    if (load?.id === id) load.progressAt = now;
+  },
+  workersChecked: (state, { verdict }) => workersChecked(state, verdict),
+  loadStarted,
+  loadRefused: (state, { error }) => loadRefused(state, error),
+  loadEnded,
+  unload: (state, { id }) => unloadOnRequest(state, id),
+  unloadSent: (state, { id }) => unloadSent(state, id),
+  unloadFailed: (state, { id, error }) => unloadFailed(state, id, error),
+  drainBegan: (state, { drain, models }) => drainBegan(state, drain, models),
+  drainOver: (state, { drain }) => drainOver(state, drain),
+  keep: (state, { id, keepMs }) => keep(state, id, keepMs),
+  retry: ({ models }, { id }) => {
+    for (const model of models.values()) if (id === null || id === model.id) model.failing = null;
+  },
+  shutdown: (state) => {
+    state.isShutDown = true;
+    rejectEverything(state);
+  },
+  tick: () => undefined,
+};
 
 function observed(state: State, world: World): void {
   state.world = world;

@@ -2,19 +2,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  type ContextEffect,
   type ContextEvent,
-  createContextTurns,
+  type ContextTurn,
+  type ContextTurns,
   decideContext,
 } from "../../../src/scheduler/state/context-turns.ts";
-
-type Turn = Extract<ContextEffect, { kind: "change" }>["turn"];
 
 interface Scene {
   send(event: ContextEvent): string;
   join(request: number, size: number, model?: string): string;
   leave(request: number): string;
-  undone(request: number): string;
+  /** A request whose size was changed by another client before it had its lease. */
+  again(request: number, size: number): string;
   /** Ends the change that is under way. */
   changed(error?: unknown): string;
   isBusy(model: string): boolean;
@@ -22,27 +21,27 @@ interface Scene {
 
 /** Effects in short: `change 1`, `again 1`, `ready 7`, `refuse 7`, `cancel 1`; sizes and requests are told by their numbers. */
 function scene(): Scene {
-  const state = createContextTurns();
-  const changing: Turn[] = [];
+  const turns: ContextTurns = new Map();
+  const changing: ContextTurn[] = [];
   const send = (event: ContextEvent): string =>
-    decideContext(state, event)
+    decideContext(turns, event)
       .map((effect) => {
         if (effect.kind === "ready" || effect.kind === "refuse") return `${effect.kind} ${effect.request}`;
         if (effect.kind === "change") changing.push(effect.turn);
-        return `${effect.kind === "change" && effect.isRepeated ? "again" : effect.kind} ${effect.turn.size}`;
+        return `${effect.kind === "change" && effect.turn.isRepeated ? "again" : effect.kind} ${effect.turn.size}`;
       })
       .join(", ");
   return {
     send,
-    join: (request, size, model = "a") => send({ kind: "join", request, model, size }),
+    join: (request, size, model = "a") => send({ kind: "join", request, model, size, isRepeated: false }),
     leave: (request) => send({ kind: "leave", request }),
-    undone: (request) => send({ kind: "undone", request }),
+    again: (request, size) => send({ kind: "join", request, model: "a", size, isRepeated: true }),
     changed: (error = null) => {
       const turn = changing.shift();
       assert.ok(turn);
       return send({ kind: "changed", turn, error });
     },
-    isBusy: (model) => state.turns.has(model),
+    isBusy: (model) => turns.has(model),
   };
 }
 
@@ -78,13 +77,11 @@ test("a turn takes others in until its size is in force; then only while no othe
 });
 
 test("one change is made for a turn, another where it did not last, and another where it failed", () => {
-  const { join, undone, changed, leave } = scene();
+  const { join, again, changed, leave } = scene();
   assert.deepEqual([join(1, 1), join(2, 1), changed()], ["change 1", "", "ready 1, ready 2"]);
-  assert.deepEqual([undone(1), undone(2)], ["again 1", ""]);
-  assert.equal(changed(), "ready 1, ready 2");
-  assert.deepEqual([undone(1), changed()], ["again 1", "ready 1"]);
-  assert.equal(undone(2), "ready 2", "the change since is the second one's as well");
-  assert.deepEqual([leave(1), leave(2)], ["", ""]);
-  assert.deepEqual([join(3, 1), join(4, 1), changed(new Error("no"))], ["change 1", "", "refuse 3, refuse 4"]);
-  assert.deepEqual([leave(3), join(5, 1), changed()], ["", "change 1", "ready 5"]);
+  assert.deepEqual([leave(1), again(3, 1)], ["", ""], "the second one has its lease, or comes as well");
+  assert.deepEqual([leave(2), again(4, 1), changed()], ["again 1", "", "ready 3, ready 4"]);
+  assert.deepEqual([leave(3), leave(4)], ["", ""]);
+  assert.deepEqual([join(5, 1), join(6, 1), changed(new Error("no"))], ["change 1", "", "refuse 5, refuse 6"]);
+  assert.deepEqual([leave(5), join(7, 1), changed()], ["", "change 1", "ready 7"]);
 });
