@@ -6,6 +6,7 @@ const rooms = [
   "schemas",
   "src/client",
   "src/core",
+  "src/settings",
   "src/speech",
   "src/cache/layout",
   "src/cache/gguf",
@@ -17,6 +18,7 @@ const rooms = [
   "src/http/json",
   "src/http/ollama/wire",
   "src/state",
+  "src/keys",
   "src/desired",
   "src/hub",
   "src/cache/download",
@@ -43,7 +45,6 @@ const rooms = [
   "src/http/admin",
   "src/http/speech",
   "src/http",
-  "src/settings",
   "src/app",
   "src/cli",
 ];
@@ -73,6 +74,7 @@ const anyRoom = rooms.map((room) => `^${room}(/|\\.ts$)`);
 
 /** Each package in the one place that wraps it. */
 const packages = {
+  "@fastify/swagger": "^src/http/server/openapi\\.ts$",
   ajv: "^src/(desired/document|http/server)/validate\\.ts$",
   chokidar: "^src/desired/file-source\\.ts$",
   fastify: "^src/(http|app)/",

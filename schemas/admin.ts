@@ -29,8 +29,6 @@ export const setContextSizeSchema = {
   examples: [{ model: "ggml-org/gemma-3-270m-it-GGUF:Q8_0", ctx_size: 8192 }],
 } as const;
 
-export type SetContextSize = FromSchema<typeof setContextSizeSchema>;
-
 export const contextSizeSetSchema = {
   title: "ContextSizeSet",
   type: "object",
@@ -53,8 +51,6 @@ export const modelRequestSchema = {
   properties: { model: modelName },
   examples: [{ model: "ggml-org/gemma-3-270m-it-GGUF:Q8_0" }],
 } as const;
-
-export type ModelRequest = FromSchema<typeof modelRequestSchema>;
 
 export const ejectedSchema = {
   title: "Ejected",
@@ -99,8 +95,6 @@ export const rpcModeRequestSchema = {
   properties: { mode: { enum: ["single", "rpc"], description: "single: this machine only; rpc: with the workers." } },
   examples: [{ mode: "rpc" }],
 } as const;
-
-export type RpcModeRequest = FromSchema<typeof rpcModeRequestSchema>;
 
 const worker = {
   type: "string",
@@ -167,8 +161,6 @@ export const removeQuerySchema = {
   },
 } as const;
 
-export type RemoveQuery = FromSchema<typeof removeQuerySchema>;
-
 export const hubSearchQuerySchema = {
   type: "object",
   additionalProperties: false,
@@ -177,8 +169,6 @@ export const hubSearchQuerySchema = {
     limit: { type: "integer", minimum: 1, maximum: 1000, default: 20, description: "At most so many." },
   },
 } as const;
-
-export type HubSearchQuery = FromSchema<typeof hubSearchQuerySchema>;
 
 export const hubReposSchema = {
   title: "HubRepositories",
@@ -207,8 +197,6 @@ export const hubFilesQuerySchema = {
   },
 } as const;
 
-export type HubFilesQuery = FromSchema<typeof hubFilesQuerySchema>;
-
 export const hubFilesSchema = {
   title: "HubFiles",
   description: "All .gguf files of the repository's main branch, shards and projectors too.",
@@ -229,7 +217,5 @@ export const speechSearchQuerySchema = {
   additionalProperties: false,
   properties: { q: { type: "string", maxLength: 200, description: "A part of a name; without it, all." } },
 } as const;
-
-export type SpeechSearchQuery = FromSchema<typeof speechSearchQuerySchema>;
 
 export const noQuerySchema = { type: "object", additionalProperties: false, properties: {} } as const;

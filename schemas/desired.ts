@@ -1,6 +1,7 @@
 // The routes of the desired document, the loop and the journal: their queries and bodies.
 import type { FromSchema } from "json-schema-to-ts";
 import { documentSchema } from "./document.ts";
+import { sourceSchema } from "./plan.ts";
 import { removalSchema } from "./status.ts";
 
 const { $schema: _dialect, ...documentShape } = documentSchema;
@@ -10,9 +11,11 @@ export const documentBodySchema = { ...documentShape, title: "Document", example
 
 const yes = { type: "string", description: "`true` or `false`.", examples: ["true"] } as const;
 const timeout = {
-  type: "string",
+  type: "number",
+  exclusiveMinimum: 0,
+  maximum: 86_400,
   description: "Seconds to wait, above 0 and up to 86400.",
-  examples: ["60"],
+  examples: [60],
 } as const;
 
 export const changeQuerySchema = {
@@ -24,6 +27,8 @@ export const changeQuerySchema = {
     timeout,
   },
 } as const;
+
+export type ChangeQuery = FromSchema<typeof changeQuerySchema>;
 
 export const reconcileQuerySchema = {
   type: "object",
@@ -60,7 +65,11 @@ export const mergePatchSchema = {
 } as const;
 
 const outcome = {
-  converged: { type: "boolean", description: "Only after a wait." },
+  converged: {
+    type: "boolean",
+    description:
+      "Everything is as the document says; of a reconcile, gateway.yaml is in force, too. Only after a wait.",
+  },
   findings: {
     type: "object",
     description: "What the document asks for and cannot be had, by model; only after a wait.",
@@ -105,7 +114,7 @@ export const reconciledSchema = {
   type: "object",
   additionalProperties: false,
   required: ["ok", "generation"],
-  properties: { ok: { const: true }, generation: { type: "integer" }, ...outcome },
+  properties: { ok: { const: true }, generation: { type: "integer" }, ...outcome, source: sourceSchema },
   examples: [{ ok: true, generation: 3 }],
 } as const;
 
@@ -145,3 +154,11 @@ export const eventDataSchema = {
 } as const;
 
 export type EventData = FromSchema<typeof eventDataSchema>;
+
+export const openApiSchema = {
+  title: "OpenApi",
+  type: "object",
+  required: ["openapi", "paths"],
+  properties: { openapi: { type: "string" }, paths: { type: "object" } },
+  examples: [{ openapi: "3.1.0", paths: {} }],
+} as const;

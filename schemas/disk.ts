@@ -181,8 +181,6 @@ export const collectQuerySchema = {
   },
 } as const;
 
-export type CollectQuery = FromSchema<typeof collectQuerySchema>;
-
 const reasonProperties = {
   reason: { type: "string", description: "CamelCase." },
   message: { type: "string" },
@@ -205,7 +203,7 @@ export const collectedSchema = {
         required: ["repo", "kind", "path", "files", "bytes", "reason", "message"],
         properties: {
           repo: { type: "string", description: "OWNER/NAME" },
-          kind: { enum: ["revision", "blob", "partial", "folder", "speech"] },
+          kind: { enum: ["revision", "blob", "partial", "speech"] },
           path: { type: "string", description: "Inside the model cache." },
           files: { type: "integer", minimum: 0, description: "Links and blobs." },
           bytes: { ...bytes, description: "What becomes free." },

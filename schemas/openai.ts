@@ -170,8 +170,6 @@ export const loraScalesSchema = {
   examples: [[{ id: 0, scale: 0.5 }]],
 } as const;
 
-export type LoraScales = FromSchema<typeof loraScalesSchema>;
-
 export const successSchema = {
   title: "Success",
   type: "object",

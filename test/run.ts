@@ -1,13 +1,14 @@
 // Runs the tests: sees to the engines first (a fresh machine has none), then every compiled test file, or those named.
 // Ends with the runner's own summary. Child processes that outlive the run fail it.
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { packageRoot } from "../src/settings/settings.ts";
 import { enginesDir, provideEngine } from "./support/engine.ts";
 import { leftoverProcesses } from "./support/leftover-processes.ts";
 import { provideSherpa } from "./support/sherpa.ts";
+import { type TestGroup, testGroups } from "./support/test-groups.ts";
 
 function testFiles(names: readonly string[]): string[] {
   const root = join(packageRoot, "dist", "test");
@@ -25,25 +26,35 @@ function testFiles(names: readonly string[]): string[] {
   const named = parts.length === 0 ? inFolders : inFolders.filter((name) => parts.some((part) => name.includes(part)));
   const chosen = names.length === 0 ? usual : named;
   if (chosen.length === 0) throw new Error(`no test file matches ${names.join(" ")}`);
-  // The long ones first: the last file to start decides when the run ends.
-  const weight = (name: string): number =>
-    ["engine", "contract", "component", "http"].indexOf(name.split("/")[0] ?? "");
-  return chosen
-    .toSorted((a, b) => ((weight(a) + 9) % 9) - ((weight(b) + 9) % 9) || (a < b ? -1 : 1))
-    .map((name) => join(root, name));
+  return chosen;
+}
+
+/** Entries that import a group's files each. */
+function writeEntries(groups: readonly TestGroup[]): string[] {
+  const root = join(packageRoot, "dist", "test");
+  const folder = join(root, "groups");
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
+  return groups.map(({ name, files }) => {
+    const [first = ""] = files;
+    if (files.length === 1) return join(root, first);
+    const entry = join(folder, `${name}.test.js`);
+    writeFileSync(entry, files.map((file) => `import "../${file}";\n`).join(""));
+    return entry;
+  });
 }
 
 async function run(): Promise<number> {
   await provideEngine("llama", console.log);
   await provideEngine("whisper", console.log);
   await provideSherpa(console.log);
-  const files = testFiles(process.argv.slice(2));
+  const entries = writeEntries(testGroups(testFiles(process.argv.slice(2))));
   // Everything that tests write goes here, so that nothing of it can stay.
   const scratch = mkdtempSync(join(tmpdir(), "model-gateway-tests-"));
   try {
-    // A chaos run is as long as asked for.
-    const timeoutMs = 240_000 + Number(process.env["CHAOS_MINUTES"] ?? 0) * 60_000;
-    const args = ["--enable-source-maps", "--test", "--test-concurrency=2", `--test-timeout=${timeoutMs}`, ...files];
+    // Three at a time on two cores: much of a test is waiting. The time limit is of an entry, not of a test. A chaos run is as long as asked for.
+    const timeoutMs = 480_000 + Number(process.env["CHAOS_MINUTES"] ?? 0) * 60_000;
+    const args = ["--enable-source-maps", "--test", "--test-concurrency=3", `--test-timeout=${timeoutMs}`, ...entries];
     const child = spawn(process.execPath, args, {
       cwd: packageRoot,
       stdio: "inherit",

@@ -1,38 +1,37 @@
-// What the newest look at the cache, and the document, say of a model that the router knows by its own id. Starts nothing.
+// What the newest pass and the document hold of a model that the router knows by its own id. Starts nothing.
 import type { Desired } from "../desired/document/document.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
-import type { Pass } from "../reconcile/loop.ts";
+import type { Events } from "./events.ts";
 
 export interface CachedFacts {
-  /** Whether the cache still holds it, as far as anybody knows. */
+  /** Whether the cache still holds it, as far as is known. */
   isCached(upstreamId: string): boolean;
   /** Whether the document keeps it loaded. */
   isPinned(upstreamId: string): boolean;
   modelOf(upstreamId: string): CachedModel | undefined;
   /** Its own id. */
   idOf(upstreamId: string): string;
-  /** Changes with its file; null: nobody knows just now. */
+  /** Changes with its file; null: not known at the moment. */
   fileOf(upstreamId: string): string | null;
 }
 
-export function createCachedFacts(lastPass: () => Pass | null, document: () => Desired): CachedFacts {
+export function createCachedFacts(events: Events, document: () => Desired): CachedFacts {
+  /** While the cache cannot be read, its last known content is the best there is. */
   let models: readonly CachedModel[] = [];
-
-  /** While the cache cannot be read, what it held a moment ago is the best that anybody knows. */
-  function known(): readonly CachedModel[] {
-    const cache = lastPass()?.observed.cache;
-    if (cache?.state === "known") models = cache.value.models;
-    return models;
-  }
+  let isKnown = false;
+  events.on("passed", ({ pass: { observed } }) => {
+    isKnown = observed.cache.state === "known";
+    if (observed.cache.state === "known") models = observed.cache.value.models;
+  });
 
   function find(upstreamId: string): CachedModel | undefined {
-    return known().find((model) => model.upstreamId === upstreamId);
+    return models.find((model) => model.upstreamId === upstreamId);
   }
 
   return {
-    isCached: (upstreamId) => lastPass()?.observed.cache.state !== "known" || find(upstreamId) !== undefined,
+    isCached: (upstreamId) => !isKnown || find(upstreamId) !== undefined,
     isPinned: (upstreamId) =>
-      document().models.some(({ id, pinned }) => pinned === true && findCached(known(), id)?.upstreamId === upstreamId),
+      document().models.some(({ id, pinned }) => pinned === true && findCached(models, id)?.upstreamId === upstreamId),
     modelOf: find,
     idOf: (upstreamId) => find(upstreamId)?.id ?? upstreamId,
     fileOf: (upstreamId) => {

@@ -2,13 +2,8 @@
 import { foldWorker } from "../core/worker-address.ts";
 import { workersByAddress } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import {
-  type Condition,
-  gatewayFindings,
-  modelFindings,
-  type StatusInput,
-  toConditions,
-} from "../status/conditions.ts";
+import { type Condition, gatewayFindings, type StatusInput, toConditions } from "../status/conditions.ts";
+import { modelFindings } from "../status/model-findings.ts";
 import { type ModelStatus, modelIds } from "../status/report.ts";
 import { waitingWorkers, workerFindings } from "../status/worker-conditions.ts";
 

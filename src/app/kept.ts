@@ -10,6 +10,7 @@ import { isDiskRefusal } from "../state/atomic-file.ts";
 import { openGatewayId } from "../state/gateway-id.ts";
 import { type LastUsed, openLastUsed } from "../state/last-used.ts";
 import { createStateFolder, type StateFolder } from "../state/state-folder.ts";
+import type { Events } from "./events.ts";
 
 export interface Kept {
   readonly stateFolder: StateFolder;
@@ -26,10 +27,9 @@ export async function openKept(options: {
   /** Of the state folder's lock. */
   readonly hold: () => Promise<void>;
   readonly logger: FastifyBaseLogger;
-  /** The state folder became fit to be written, or unfit. */
-  readonly onChange: () => void;
+  readonly events: Events;
 }): Promise<Kept> {
-  const { logger } = options;
+  const { logger, events } = options;
   const { stateDir, presetAllow } = options.settings;
   const warn = (message: string, fields: object): void => logger.warn(fields, message);
   const files = createStateFolder({
@@ -38,12 +38,14 @@ export async function openKept(options: {
     onChange: ({ writable, reason, message }) => {
       if (writable) logger.info({ reason }, message);
       else warn("the state folder takes no changes", { reason, problem: message });
-      options.onChange();
+      events.emit({ type: "changed", what: "state folder" });
     },
   });
+  const store = await openDesiredStore({ stateDir, presetAllow, now: Date.now, warn, files });
+  store.onChange(({ generation }) => events.emit({ type: "documentChanged", generation }));
   return {
     stateFolder: files,
-    store: await openDesiredStore({ stateDir, presetAllow, now: Date.now, warn, files }),
+    store,
     inventory: await openInventory(stateDir, warn, files),
     lastUsed: await openLastUsed({ stateDir, now: Date.now, warn, files }),
     gatewayId: await openGatewayId(stateDir, files),

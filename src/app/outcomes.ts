@@ -1,19 +1,57 @@
-// What comes of actions and passes beside the work itself: the log, the journal, and what the inventory has to remember.
+// Listeners that only write down what happened: the log, the journal, and what the inventory has to remember.
 import type { FastifyBaseLogger } from "fastify";
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { isProgress } from "../engines/llama/router.ts";
-import type { RouterEvent } from "../engines/llama/router-client.ts";
 import type { Outcome } from "../execute/executor.ts";
 import { backoffKey, withRetry } from "../plan/actions.ts";
 import { namedEntries } from "../plan/removals.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
 import type { Journal } from "../status/journal.ts";
 import { actionBody } from "../status/report.ts";
+import type { Events } from "./events.ts";
+
+/** To be called after the loop listens: a failure is logged with its next try. */
+export function writeDown(options: {
+  readonly events: Events;
+  readonly logger: FastifyBaseLogger;
+  readonly journal: Journal;
+  readonly inventory: Inventory;
+  readonly drainMs: number;
+  readonly backoff: Loop["backoff"];
+}): void {
+  const { events, logger, journal, inventory, drainMs } = options;
+  const warn = (message: string, fields: object): void => logger.warn(fields, message);
+  events.on("documentChanged", ({ generation }) => journal.record("document", { generation }));
+  events.on("sourceChecked", ({ status }) => {
+    if (status.valid) logger.info({ path: status.path }, "gateway.yaml is applied");
+    else warn("gateway.yaml is not applied", { reason: status.reason, problem: status.message });
+    journal.record("source", status);
+  });
+  events.on("routerChanged", ({ event: routerEvent }) => {
+    if (!routerEvent) return;
+    const { model, event, data = null } = routerEvent;
+    journal.record("model", { model, event, data }, isProgress(routerEvent) ? `load ${model}` : undefined);
+  });
+  events.on("actionStarted", ({ action }) => journal.record("action.started", actionBody(action)));
+  events.on("actionProgressed", ({ action, progress }) =>
+    journal.record("action.progress", { key: action.key, kind: action.kind, ...progress }, `action ${action.key}`),
+  );
+  events.on("actionSettled", ({ outcome }) => writeOutcome(outcome, options.backoff(), logger, journal));
+  events.on("conditionChanged", ({ subject, condition }) => journal.record("condition", { subject, ...condition }));
+  events.on("modelDrained", ({ model, cut }) => {
+    if (cut > 0) journal.record("drain", { model, reason: "DrainTimedOut", cut, drainMs });
+  });
+  events.on("presetLinesDisabled", ({ lines }) => {
+    warn("lines of router.preset.ini that the router cannot read are comments now", { lines });
+    journal.record("preset", { disabled: lines });
+  });
+  events.on("passed", ({ pass }) => void noteSeen(inventory, pass, warn));
+}
 
 /** `backoff`: with this outcome in it. */
-export function tellOutcome(
+function writeOutcome(
   { action, ms, error }: Outcome,
   backoff: ReturnType<Loop["backoff"]>,
   logger: FastifyBaseLogger,
@@ -24,36 +62,21 @@ export function tellOutcome(
     const isOver = error.code === "cancelled" || error.code === "shutting_down";
     const next = backoff.get(backoffKey(action));
     const text = next && !isOver ? withRetry(next, steadyNow()) : error.message;
-    const told = { ...fields, code: error.code, error: text };
-    if (error.code === "cancelled") logger.info(told, "an action was given up");
-    else logger.warn(told, "an action failed");
+    const details = { ...fields, code: error.code, error: text };
+    if (error.code === "cancelled") logger.info(details, "action cancelled");
+    else logger.warn(details, "action failed");
     journal.record("action.failed", { ...actionBody(action), code: error.code, message: error.message });
   } else {
-    logger.info(fields, "an action is done");
+    logger.info(fields, "action succeeded");
     journal.record("action.finished", { ...actionBody(action), ms });
   }
-}
-
-export function tellRouterEvent(routerEvent: RouterEvent, journal: Journal): void {
-  const { model, event, data = null } = routerEvent;
-  journal.record("model", { model, event, data }, isProgress(routerEvent) ? `load ${model}` : undefined);
-}
-
-/** Lines of the preset file that the router would have ended at. */
-export function tellDisabled(
-  lines: readonly string[],
-  warn: (message: string, fields: object) => void,
-  journal: Journal,
-): void {
-  warn("lines of router.preset.ini that the router cannot read are comments now", { lines });
-  journal.record("preset", { disabled: lines });
 }
 
 /**
  * What the document once marked `keep` stays when it leaves the list; since when it has not named a model; and where the models
  * are that were put there.
  */
-export async function noteSeen(
+async function noteSeen(
   inventory: Inventory,
   { at, desired: { document }, observed }: Pass,
   warn: (message: string, fields: object) => void,

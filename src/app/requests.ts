@@ -1,25 +1,21 @@
 // What requests meet with, wired: who is let in to which model, and what is told of those who wait. Starts nothing.
-
 import type { Damage } from "../cache/scan/damage.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { EngineSource } from "../engines/llama/engine-source.ts";
 import type { Router } from "../engines/llama/router.ts";
-import type { CachedModel, Observed } from "../plan/observed.ts";
-import type { Loop } from "../reconcile/loop.ts";
+import type { CachedModel } from "../plan/observed.ts";
 import { createScheduler, type Scheduler } from "../scheduler/scheduler.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
-import type { Journal } from "../status/journal.ts";
 import type { StatusReport } from "../status/report.ts";
 import { type CachedFacts, createCachedFacts } from "./cached-facts.ts";
+import type { Events } from "./events.ts";
 import type { Rpc } from "./rpc.ts";
 
 export interface Requests {
   readonly scheduler: Scheduler;
   readonly facts: CachedFacts;
-  /** The model cache was looked at: what could not be loaded while it was away may be loaded once it is back. */
-  noteCache(cache: Observed["cache"]): void;
   /** For conditions. */
   met(): StatusInput["requests"];
   /** By the models' own ids. */
@@ -28,22 +24,17 @@ export interface Requests {
 
 export function createRequests(options: {
   readonly settings: Settings;
+  readonly events: Events;
   readonly store: DesiredStore;
   readonly router: Router;
   readonly rpc: Rpc;
   readonly engine: EngineSource;
-  readonly loop: () => Loop;
   readonly damage: Pick<Damage, "check">;
-  readonly journal: Journal;
-  readonly lastUsed: { note(id: string): void };
   readonly now: () => number;
   readonly logger: { warn(fields: object, message: string): void; info(message: string): void };
 }): Requests {
-  const { settings, store, rpc, engine, loop, journal, logger } = options;
-  const facts = createCachedFacts(
-    () => loop().last(),
-    () => store.current().document,
-  );
+  const { settings, events, store, rpc, engine, logger } = options;
+  const facts = createCachedFacts(events, () => store.current().document);
   const scheduler = createScheduler({
     router: options.router,
     gate: rpc.gate,
@@ -60,48 +51,48 @@ export function createRequests(options: {
       const problem = engine.problem();
       return problem && new GatewayError("engine_missing", problem.message);
     },
-    onUse: options.lastUsed.note,
-    onIdle: (id) => {
-      options.lastUsed.note(id);
-      rpc.workers.settled();
-    },
+    onUse: (id) => events.emit({ type: "modelInUse", id }),
+    onIdle: (id) => events.emit({ type: "modelIdle", id }),
     onLoadFailed: (id) => {
       void checkFiles(facts.modelOf(id));
-      loop().wake("load failed");
+      events.emit({ type: "loadFailed", id });
     },
-    onDrained: (model, cut) => {
-      const { drainMs } = settings;
-      if (cut > 0) journal.record("drain", { model: facts.idOf(model), reason: "DrainTimedOut", cut, drainMs });
-      loop().wake("drain");
-    },
+    onDrained: (model, cut) => events.emit({ type: "modelDrained", model: facts.idOf(model), cut }),
     warn: (message, fields) => logger.warn(fields, message),
     now: options.now,
   });
+  for (const type of ["changed", "documentChanged", "modelsListed", "passed"] as const)
+    events.on(type, scheduler.observe);
+  events.on("routerChanged", ({ event }) => (event ? scheduler.progressed(event.model) : scheduler.observe()));
+  events.on("retried", () => scheduler.resetBackoff());
 
   /** A model that fails to load may be damaged; the next pass fetches it again then. */
   async function checkFiles(model: CachedModel | undefined): Promise<void> {
     try {
       if (!model || !(await options.damage.check(model))) return;
       logger.warn({ model: model.id }, "model file is damaged");
-      loop().wake("damaged file");
+      events.emit({ type: "changed", what: "damaged file" });
     } catch (error) {
       if (toGatewayError(error).code === "cancelled") return;
       logger.warn({ model: model?.id, error: String(error) }, "model files were not checked");
     }
   }
 
+  // What could not be loaded while the model cache was away may be loaded once it is back.
   let wasAway = false;
+  events.on("passed", ({ pass: { observed } }) => {
+    const { cache } = observed;
+    if (cache.state === "unknown" && !wasAway) logger.warn({ why: cache.why }, "the model cache is away");
+    if (cache.state === "known" && wasAway) {
+      logger.info("the model cache is back");
+      scheduler.resetBackoff();
+    }
+    wasAway = cache.state === "unknown";
+  });
+
   return {
     scheduler,
     facts,
-    noteCache: (cache) => {
-      if (cache.state === "unknown" && !wasAway) logger.warn({ why: cache.why }, "the model cache is away");
-      if (cache.state === "known" && wasAway) {
-        logger.info("the model cache is back");
-        scheduler.resetBackoff();
-      }
-      wasAway = cache.state === "unknown";
-    },
     met: () => ({ failing: scheduler.failing(), cuts: scheduler.cuts(), drainMs: settings.drainMs }),
     underWay: () => ({
       inFlight: new Map([...scheduler.inFlight()].map(([id, count]) => [facts.idOf(id), count])),

@@ -10,10 +10,7 @@ export interface ShutDownDeps {
   readonly core: Core;
   readonly app: FastifyInstance;
   readonly answers: OpenAnswers;
-  /** Null: the start did not come so far. */
-  readonly files: FileSource | null;
-  /** The engine's installation, where it is under way. */
-  readonly preparing: Promise<void>;
+  readonly files: FileSource;
   readonly stopGraceMs: number;
   /** From now on nothing new is taken, and whoever waits for a model is turned away. */
   readonly stopping: AbortController;
@@ -28,7 +25,7 @@ const lastWordsMs = 250;
 /** Errors: the first one of a step that failed; all steps have been tried. */
 export async function shutDown(deps: ShutDownDeps): Promise<void> {
   const { app, answers, stopGraceMs, stopping, cutOff } = deps;
-  const { loop, executor, router, speech, hub, lastUsed, rpc } = deps.core;
+  const { engine, loop, executor, router, speech, hub, lastUsed, rpc } = deps.core;
   const failures: unknown[] = [];
   const step = async (...works: readonly (() => unknown)[]): Promise<void> => {
     for (const outcome of await Promise.allSettled(works.map(async (work) => work())))
@@ -39,12 +36,8 @@ export async function shutDown(deps: ShutDownDeps): Promise<void> {
   deps.core.scheduler.shutDown();
   rpc.workers.stop();
   deps.core.damage.close();
-  const acting = step(
-    async () => deps.files?.close(),
-    loop.stop,
-    executor.close,
-    () => deps.preparing,
-  ).then(() => step(hub.close));
+  // The engine's installation may be under way.
+  const acting = step(deps.files.close, loop.stop, executor.close, engine.settled).then(() => step(hub.close));
   const grace = AbortSignal.timeout(stopGraceMs);
   // An action may hang on an engine, so it is not waited for longer than the answers are.
   await Promise.all([answers.settled(grace), isOverWithin(acting, stopGraceMs)]);

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { cachedTranscriptionModels, cachedVoices, voiceConfigOf } from "../cache/download/speech-files.ts";
 import { createSpeechLists, type SpeechLists } from "../cache/download/speech-lists.ts";
-import { openSpeechInventory } from "../cache/inventory/speech-inventory.ts";
+import type { Inventory } from "../cache/inventory/inventory.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { ServerOptions } from "../engines/process/server-process.ts";
@@ -17,8 +17,8 @@ import type { HubClient } from "../hub/client.ts";
 import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Speakers } from "../speech/voice-config.ts";
-import type { StateFiles } from "../state/state-folder.ts";
 import type { SpeechReport } from "../status/speech.ts";
+import type { Events } from "./events.ts";
 
 /** How old the official lists of voices and transcription models may be. */
 const listsFreshMs = 3_600_000;
@@ -50,16 +50,14 @@ export function speechFolders(stateDir: string): { readonly voicesDir: string; r
 
 export function createSpeech(options: {
   readonly settings: Settings;
+  readonly events: Events;
   readonly hub: HubClient;
   readonly document: () => Desired;
   readonly now: () => number;
   readonly onOutput: (engine: string, text: string) => void;
-  readonly onChange: () => void;
-  /** An engine came where there was none: what failed without it may work now. */
-  readonly onFound: () => void;
   readonly warn: (message: string, fields: object) => void;
 }): Speech {
-  const { settings, document, now, onChange, onFound, warn } = options;
+  const { settings, events, document, now, warn } = options;
   const { stateDir, cacheDir, environment } = settings;
   const enginesDir = join(stateDir, "engines");
   const { voicesDir, copiesDir } = speechFolders(stateDir);
@@ -73,8 +71,8 @@ export function createSpeech(options: {
     drainMs: settings.drainMs,
     now,
     onOutput: (text) => options.onOutput(engine, text),
-    onChange,
-    onFound,
+    onChange: () => events.emit({ type: "changed", what: "speech" }),
+    onFound: () => events.emit({ type: "engineFound" }),
     warn,
   });
   const transcription = createTranscriptionEngine({
@@ -132,22 +130,20 @@ export function createSpeech(options: {
 }
 
 /** What speech has on the disk, and the actions that change it. */
-export async function openSpeechStorage(options: {
+export function createSpeechStorage(options: {
   readonly settings: Settings;
   readonly speech: Speech;
   readonly hub: HubClient;
   readonly turns: RepoTurns;
-  readonly stateFiles: StateFiles;
+  readonly inventory: Inventory;
   /** Of this gateway, among others that share the cache. */
   readonly gateway: string;
   readonly desired: () => Desired;
   readonly now: () => number;
-  readonly warn: (message: string, fields: object) => void;
-}): Promise<{ readonly files: SpeechStore; readonly handlers: ReturnType<typeof speechHandlers> }> {
-  const { speech, hub, turns, settings } = options;
-  const { cacheDir, stateDir } = settings;
+}): { readonly files: SpeechStore; readonly handlers: ReturnType<typeof speechHandlers> } {
+  const { speech, hub, inventory, turns, settings } = options;
+  const { cacheDir } = settings;
   const { voicesDir, copiesDir, lists, running } = speech;
-  const inventory = await openSpeechInventory(stateDir, options.warn, options.stateFiles);
   return {
     files: createSpeechStore({ ...options, cacheDir, voicesDir, copiesDir, inventory, running }),
     handlers: speechHandlers({

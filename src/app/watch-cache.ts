@@ -1,12 +1,12 @@
-// Wakes the loop when the model cache comes or goes, or a file of a model that the document names changes.
+// Watches the model cache's folder and the files of the document's models.
 import { watchFiles, watchPlace } from "../observe/file-watch.ts";
 import type { Loop } from "../reconcile/loop.ts";
 
 const placeCheckMs = 2_000;
 const fileCheckMs = 1_000;
 
-/** Call the result to end the watches. */
-export function watchCache(cacheDir: string, loop: Loop): () => void {
+/** Wakes the loop when the folder comes or goes, or a file changes, until the signal aborts. */
+export function watchCache(cacheDir: string, loop: Loop, signal: AbortSignal): void {
   const watches = [
     watchPlace(cacheDir, placeCheckMs, () => loop.wake("model cache")),
     watchFiles({
@@ -16,5 +16,5 @@ export function watchCache(cacheDir: string, loop: Loop): () => void {
       onSource: loop.retry,
     }),
   ];
-  return () => watches.forEach((end) => end());
+  signal.addEventListener("abort", () => watches.forEach((end) => end()), { once: true });
 }

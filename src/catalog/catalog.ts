@@ -38,7 +38,7 @@ export interface Catalogue {
 
 const noValues: ReadonlyMap<string, string> = new Map();
 
-/** `absentReason`: what is the matter with a model that is named but not here; null where nobody names it. */
+/** `absentReason`: why a named model is absent; null if the document does not name it. */
 export function createCatalogue(
   lastPass: () => Pass | null,
   router: Router,
@@ -62,7 +62,7 @@ export function createCatalogue(
     if (cache?.state === "known" && (news || desired !== seenDocument)) {
       seenDocument = desired;
       const removals = removalsSince(desired, seen?.desired.document ?? null);
-      // What the router cannot be told of is not offered either, nor what is being deleted.
+      // Models that the preset file cannot name are not offered, nor those that are being deleted.
       models = cache.value.models
         .filter((model) => model.complete && (model.routerId !== null || sectionProblem(model) === null))
         .filter((model) => !removals.some((removal) => isMarked(removal, model)))

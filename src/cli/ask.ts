@@ -1,9 +1,8 @@
-// `plan` and `status`: ask the running gateway; `plan` looks by itself where none runs.
+// `plan` and `status`: call the running gateway; without one, `plan` observes the machine itself.
 import { realpath } from "node:fs/promises";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { offlinePlan } from "./offline-plan.ts";
 import { amounts, type TransferStep } from "./progress.ts";
 
 interface PlanAnswer {
@@ -16,7 +15,7 @@ interface PlanAnswer {
   readonly held: readonly (Line & { readonly because: string; readonly until: string | null })[];
   readonly unmanaged: readonly string[];
   readonly spared: readonly string[];
-  /** What cannot be had, and why. */
+  /** What is impossible, and why. */
   readonly findings: Readonly<Record<string, string>>;
 }
 
@@ -50,10 +49,15 @@ interface StatusAnswer extends Said {
 }
 
 export async function planCommand({ settings, json, flags }: CommandLine): Promise<number> {
-  const answer = (await withGateway<unknown>({ settings, without: () => offlinePlan(settings) }, (client) =>
-    client.plan(),
-  )) as PlanAnswer;
-  if (flags.includes("config")) await requireDocument(settings, answer);
+  const without = async (): Promise<PlanAnswer> => {
+    const { offlinePlan } = await import("./offline-plan.ts");
+    return (await offlinePlan(settings)) as PlanAnswer;
+  };
+  const answer = await withGateway({ settings, without }, async (client) => {
+    const theirs = (await client.plan()) as unknown as PlanAnswer;
+    if (flags.includes("config")) await requireDocument(settings, theirs);
+    return theirs;
+  });
   if (json) console.log(JSON.stringify(answer, null, 2));
   else printPlan(answer);
   if (answer.source?.valid === false) return brokenSource(answer.source.message);
@@ -93,9 +97,9 @@ function printPlan(answer: PlanAnswer): void {
     console.log(`- ${kind}: ${message} (held${until === null ? "" : ` until ${until}`}: ${because})`);
   const problems = Object.entries(findings);
   for (const [id, problem] of problems) console.log(`! ${id}: ${problem}`);
-  const planned = [...running, ...actions, ...held].map(({ model }) => model);
-  for (const id of unmanaged.filter((name) => !planned.includes(name)))
-    console.log(`  ${id} is in the cache and not in the document; it is left alone`);
+  const listed = [...[...running, ...actions, ...held].map(({ model }) => model), ...spared];
+  for (const id of unmanaged.filter((name) => !listed.includes(name)))
+    console.log(`  ${id} is in the cache and not in the document: unmanaged`);
   for (const id of spared)
     console.log(
       `  ${id} left the document when its list of models was emptied; prune leaves it unless allowEmpty is true`,
@@ -133,12 +137,12 @@ function printStatus({ conditions, models, gateway, running, inFlight, waiting }
   }
 }
 
-/** What a gateway tells anybody. */
+/** The status without a license key. */
 function printShortStatus({ gateway }: Said, { licenseKey }: Settings): void {
   console.log(`Model Gateway ${gateway.version}: ${gateway.ready ? "ready" : "not ready"}`);
   console.log(
     licenseKey === undefined
-      ? "It tells more with a license key: set GATEWAY_LICENSE_KEY."
-      : "It tells no more, as it does not know the license key in GATEWAY_LICENSE_KEY.",
+      ? "For more, set GATEWAY_LICENSE_KEY to a license key."
+      : "No more is shown: the license key in GATEWAY_LICENSE_KEY is unknown or expired.",
   );
 }

@@ -1,4 +1,4 @@
-// The running gateway, for commands that ask it for something: the typed client, and its errors in the command line's words.
+// The running gateway, for commands that call it: the typed client, and its errors as errors of the command line.
 import { Agent, fetch } from "undici";
 import { GatewayClientError } from "../client/error.ts";
 import { createGatewayClient, type GatewayClient } from "../client/index.ts";
@@ -11,7 +11,7 @@ export interface Call<T> {
   readonly settings: Settings;
   /** The work changes something: only at the gateway of the state folder, unless it is forced. */
   readonly change?: { readonly force: boolean };
-  /** What is done instead where no gateway runs. */
+  /** What is done instead if no gateway runs. */
   readonly without?: () => Promise<T>;
 }
 
@@ -25,7 +25,7 @@ export async function withGateway<T>(
     if (without) return without();
     throw noGateway(settings, null);
   }
-  // A pull that waits for its turn says nothing for as long as that takes.
+  // A queued pull sends nothing until its turn.
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const ask: unknown = (url: string, init: object) => fetch(url, { ...init, dispatcher: agent });
   const { licenseKey } = settings;
@@ -49,6 +49,6 @@ export async function withGateway<T>(
 function inOurWords(error: GatewayClientError, settings: Settings, target: Target): GatewayError {
   if (error.code === "unreachable") return noGateway(settings, target);
   if (error.status === 401) return refusedKey(settings, target);
-  // Ollama's routes answer without a code: their message says it all.
+  // Errors of Ollama's routes have no code.
   return new GatewayError(isErrorCode(error.code) ? error.code : "invalid_request", error.message, { cause: error });
 }

@@ -3,7 +3,7 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { isSecretName } from "../engines/process/engine-environment.ts";
 
-/** Returns the variables that others can still read; where the system has no such file there are none that are known of. */
+/** Returns the variables that others can still read; none on a system without such a file. */
 export function forgetSecrets(): readonly string[] {
   const names = Object.entries(process.env).flatMap(([name, value]) => (isSecret(name, value ?? "") ? [name] : []));
   for (const name of names) delete process.env[name];

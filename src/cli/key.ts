@@ -1,8 +1,8 @@
 // `key create|list|revoke`: the license keys in the state folder. A running gateway takes a change at its next request.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
-import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../http/auth/key-file.ts";
-import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../http/auth/key-list.ts";
+import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../keys/key-file.ts";
+import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../keys/key-list.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withLock } from "../state/lock.ts";
 
@@ -44,7 +44,7 @@ async function create(
   const { key, entry } = await change(settings, (path) => addKey(path, { name, scope, expiresAt, now }));
   if (json) return console.log(JSON.stringify({ ...shown(entry), key }, null, 2));
   const until = expiresAt === undefined ? "" : `, until ${expiresAt}`;
-  console.error(`License key ${name}, scope ${scope}${until}. It is shown this once; only its hash is kept.\n`);
+  console.error(`License key ${name}, scope ${scope}${until}. It is shown only once; the state folder has its hash.\n`);
   console.log(key);
   console.error(`
 Clients send it as \`Authorization: Bearer KEY\` (their API key), \`X-License-Key\` or \`x-api-key\`; one that can send no
@@ -63,9 +63,9 @@ async function list(settings: Settings, json: boolean): Promise<void> {
     const { scope = "all" } = entry;
     console.log(`${entry.name.padEnd(width)}  ${scope.padEnd(5)}  ${entry.createdAt.padEnd(24)}  ${until}`);
   }
-  if (keys.length === 0) console.log(`No license keys: \`${settings.command("key", "create", "NAME")}\` makes one.`);
+  if (keys.length === 0) console.log(`No license keys: \`${settings.command("key", "create", "NAME")}\` creates one.`);
   if (settings.licenseKey !== undefined)
-    console.log("GATEWAY_LICENSE_KEY is set: a gateway started with it takes it too.");
+    console.log("GATEWAY_LICENSE_KEY is set: a gateway started with it accepts it too.");
 }
 
 async function revoke(settings: Settings, name: string, json: boolean): Promise<void> {
@@ -74,7 +74,7 @@ async function revoke(settings: Settings, name: string, json: boolean): Promise<
   console.log(`License key ${name} is revoked.`);
   if (left.length === 0 && settings.licenseKey === undefined) {
     console.log(
-      `It was the last one: the gateway now refuses every request that needs a key, also from this machine. \`${settings.command("key", "create", "NAME")}\` makes another; to use it from this machine without a key, delete ${pathOf(settings)} and start the gateway again.`,
+      `It was the last one: the gateway now refuses every request that needs a key, also from this machine. \`${settings.command("key", "create", "NAME")}\` creates another; to use it from this machine without a key, delete ${pathOf(settings)} and restart the gateway.`,
     );
   }
 }

@@ -15,7 +15,7 @@ const levels: Readonly<Record<number, string>> = {
 /** Of every line; a person has no use for them. */
 const hidden = new Set(["level", "time", "pid", "hostname", "msg", "what", "err"]);
 
-/** A log of its own, for what is said whatever the log level. */
+/** A log of its own, for output that does not depend on the log level. */
 export function jsonLines(stream: WriteStream): Logger {
   return pino({}, stream);
 }

@@ -1,19 +1,11 @@
 // The command line: picks the command, turns its outcome into an exit code. Does no work itself.
+// Each command is imported when it runs: all of them together take half a second to load.
 
 import { toGatewayError } from "../core/errors.ts";
 import { type CommandLine, readSettings, version } from "../settings/settings.ts";
-import { planCommand, statusCommand } from "./ask.ts";
-import { engineCommand } from "./engine.ts";
 import { tellFailure } from "./failure.ts";
 import { helpText, workerHelpText } from "./help.ts";
-import { keyCommand } from "./key.ts";
-import { gcCommand, modelsCommand } from "./models.ts";
-import { pullCommand } from "./pull.ts";
-import { rmCommand } from "./rm.ts";
-import { refuseStrayWords, serveCommand } from "./serve.ts";
-import { checkCommandLine } from "./takes.ts";
-import { validateCommand } from "./validate.ts";
-import { workerCommand } from "./worker.ts";
+import { checkCommandLine, refuseStrayWords } from "./takes.ts";
 
 /** Resolves with the exit code; `serve` resolves when it listens and goes on. */
 async function run(line: CommandLine): Promise<number | null> {
@@ -26,28 +18,28 @@ async function run(line: CommandLine): Promise<number | null> {
   }
   switch (line.command) {
     case "serve":
-      await serveCommand(line);
+      await (await import("./serve.ts")).serveCommand(line);
       return null;
     case "plan":
-      return planCommand(line);
+      return (await import("./ask.ts")).planCommand(line);
     case "status":
-      return statusCommand(line);
+      return (await import("./ask.ts")).statusCommand(line);
     case "models":
-      return modelsCommand(line);
+      return (await import("./models.ts")).modelsCommand(line);
     case "pull":
-      return pullCommand(line);
+      return (await import("./pull.ts")).pullCommand(line);
     case "rm":
-      return rmCommand(line);
+      return (await import("./rm.ts")).rmCommand(line);
     case "gc":
-      return gcCommand(line);
+      return (await import("./models.ts")).gcCommand(line);
     case "validate":
-      return validateCommand(line.operands, line.settings.presetAllow);
+      return (await import("./validate.ts")).validateCommand(line.operands, line.settings.presetAllow);
     case "engine":
-      return engineCommand(line);
+      return (await import("./engine.ts")).engineCommand(line);
     case "worker":
-      return workerCommand(line);
+      return (await import("./worker.ts")).workerCommand(line);
     case "key":
-      return keyCommand(line);
+      return (await import("./key.ts")).keyCommand(line);
     case "version":
       console.log(version);
       return 0;
@@ -61,6 +53,7 @@ try {
   const code = await run(readSettings(process.argv.slice(2)));
   if (code !== null) process.exitCode = code;
 } catch (error) {
-  tellFailure(toGatewayError(error), process.argv.includes("serve"));
+  const { argv, stderr } = process;
+  tellFailure(toGatewayError(error), argv.includes("--json") || (argv.includes("serve") && !stderr.isTTY));
   process.exitCode = 1;
 }

@@ -1,14 +1,14 @@
-// `models` and `gc`: what lies in the model cache, and deleting what of it serves nobody.
+// `models` and `gc`: the contents of the model cache, and deletion of what nothing uses.
 import type { DiskBody } from "../../schemas/disk.ts";
 import type { Collected } from "../cache/report/garbage.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
-import { offlineCollection, offlineReport } from "./offline-disk.ts";
 
 export async function modelsCommand({ settings, json }: CommandLine): Promise<number> {
-  const report = await withGateway<DiskBody>({ settings, without: () => offlineReport(settings) }, (client) =>
-    client.disk.report(),
+  const report = await withGateway<DiskBody>(
+    { settings, without: async () => (await import("./offline-disk.ts")).offlineReport(settings) },
+    (client) => client.disk.report(),
   );
   if (json) console.log(JSON.stringify(report, null, 2));
   else printReport(report, settings);
@@ -90,7 +90,10 @@ export async function gcCommand({ settings, json, yes, force }: CommandLine): Pr
   const dryRun = !yes;
   const result = await withGateway<Collection>(
     dryRun
-      ? { settings, without: async () => ({ dryRun, ...(await offlineCollection(settings)) }) }
+      ? {
+          settings,
+          without: async () => ({ dryRun, ...(await (await import("./offline-disk.ts")).offlineCollection(settings)) }),
+        }
       : { settings, change: { force } },
     (client) => client.disk.collect({ dryRun }),
   );

@@ -1,9 +1,8 @@
-// What lies in the model cache, where no gateway runs that could be asked. Changes nothing.
+// The contents of the model cache, without a running gateway. Changes nothing.
 import type { DiskBody } from "../../schemas/disk.ts";
 import { openCache } from "../app/kept.ts";
 import { speechFolders } from "../app/speech.ts";
 import { type Inventory, openInventory } from "../cache/inventory/inventory.ts";
-import { openSpeechInventory } from "../cache/inventory/speech-inventory.ts";
 import { createRepoTurns } from "../cache/removal/repo-turns.ts";
 import { diskReport } from "../cache/report/disk-report.ts";
 import { type Collected, previewOf } from "../cache/report/garbage.ts";
@@ -13,6 +12,7 @@ import { createCollector, type Look } from "../execute/cache-gc.ts";
 import { freeBytes } from "../execute/model-actions.ts";
 import { createSpeechStore, type SpeechStore } from "../execute/speech-files.ts";
 import type { Settings } from "../settings/settings.ts";
+import { openGatewayId } from "../state/gateway-id.ts";
 import { openLastUsed } from "../state/last-used.ts";
 import { offlineDocument } from "./offline-document.ts";
 
@@ -53,7 +53,7 @@ async function offlineLook(settings: Settings): Promise<{
   const speechFiles = createSpeechStore({
     ...speechFolders(stateDir),
     cacheDir,
-    inventory: await openSpeechInventory(stateDir, () => undefined),
+    inventory,
     desired: () => desired,
     running: () => ({ transcription: null, synthesis: null }),
     turns,
@@ -61,6 +61,7 @@ async function offlineLook(settings: Settings): Promise<{
   });
   const collector = createCollector({
     cacheDir,
+    gateway: await openGatewayId(stateDir, { write: async () => undefined }),
     inventory,
     desired: () => desired,
     // Nothing is loaded where no gateway runs.

@@ -1,4 +1,4 @@
-// The document as a gateway that is started now would have it: what is saved, and what the file says since. Writes nothing.
+// The document of a gateway that is started now: what is saved, with the changes of the file since. Writes nothing.
 import { GatewayError } from "../core/errors.ts";
 import {
   type Desired,

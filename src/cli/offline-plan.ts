@@ -1,21 +1,29 @@
-// What a gateway would do if it were started now: reads the document and the world, and changes nothing.
+// The plan of a gateway that is started now: reads the document and observes the machine, and changes nothing.
 import { join } from "node:path";
+import { createEvents } from "../app/events.ts";
 import { openCache } from "../app/kept.ts";
 import { createSpeech } from "../app/speech.ts";
 import { openInventory } from "../cache/inventory/inventory.ts";
+import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { createEngineSource } from "../engines/llama/engine-source.ts";
 import { createRouter } from "../engines/llama/router.ts";
 import { createHubClient } from "../hub/client.ts";
-import { readDocumentFiles } from "../observe/document-files.ts";
 import { createObserver } from "../observe/observe.ts";
 import { plan } from "../plan/plan.ts";
 import type { Settings } from "../settings/settings.ts";
+import { readBytesIfPresent } from "../state/atomic-file.ts";
 import { planBody } from "../status/report.ts";
 import { offlineDocument } from "./offline-document.ts";
 
+/** Errors: `invalid_request` without a document, `invalid_document`. */
 export async function offlinePlan(settings: Settings): Promise<object> {
-  const { stateDir, cacheDir, environment } = settings;
+  const { stateDir, cacheDir, configPath, environment } = settings;
+  if ((await readBytesIfPresent(configPath)) === null)
+    throw new GatewayError(
+      "invalid_request",
+      `${configPath} is not there; \`${settings.command("serve")}\` writes a first one`,
+    );
   const nothing = (): void => undefined;
   const presetPath = join(stateDir, "router.preset.ini");
   const engine = createEngineSource({
@@ -47,25 +55,23 @@ export async function offlinePlan(settings: Settings): Promise<object> {
   const desired = await offlineDocument(settings);
   const speech = createSpeech({
     settings,
+    events: createEvents(),
     hub: createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment }),
     document: () => desired,
     now: steadyNow,
     onOutput: nothing,
-    onChange: nothing,
-    onFound: nothing,
     warn: nothing,
   });
   const observer = createObserver({
     scanner: openCache(cacheDir, inventory).scanner,
     cacheDir,
     presetPath,
-    configPath: settings.configPath,
+    configPath,
     desired: () => desired,
     router,
     inventory: inventory.entries,
     engine,
     speech: speech.observe,
-    documentFiles: () => readDocumentFiles(settings.configPath, desired),
     workers: null,
     onNewEngine: nothing,
   });

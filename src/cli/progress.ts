@@ -29,7 +29,7 @@ interface InstallStep {
   readonly detail: string;
 }
 
-/** A log file wants to know that it goes on, not every package. */
+/** In a log file, one line per quarter is enough. */
 export function installSteps(tell: (step: InstallStep) => void): (progress: InstallProgress) => void {
   let last = "";
   return ({ phase, detail, done, total }) => {
@@ -51,7 +51,7 @@ export interface TransferStep {
 
 export interface TransferView {
   step(step: TransferStep): void;
-  /** A word on what goes on besides. */
+  /** A line beside the progress. */
   say(text: string): void;
   /** The line is given free. */
   end(): void;
@@ -79,7 +79,7 @@ function transferBar(name: string, stream: WriteStream): TransferView {
       if (line === said) return;
       said = line;
       if (line.length <= columns) return write(line);
-      // Why it does not go on is worth more than one line, and stays.
+      // The reason for a stall may take several lines, and stays.
       stream.write(`\r\u001b[K${wrapped(line, columns, "  ")}\n`);
       open = false;
     },
@@ -90,7 +90,7 @@ function transferBar(name: string, stream: WriteStream): TransferView {
   };
 }
 
-/** A line at each tenth: enough to see in a log that it goes on. */
+/** One line per tenth, for a log. */
 function transferLines(name: string, stream: WriteStream): TransferView {
   let tenth = -1;
   let said = "";
@@ -113,7 +113,7 @@ function shareOf({ completed, total }: TransferStep): number {
   return total > 0 ? Math.min(1, completed / total) : 0;
 }
 
-/** How far, how fast, how long yet, for a person. */
+/** Bytes, rate and time left, for a person. */
 export function amounts({ completed, total, bytesPerSecond, secondsLeft }: TransferStep): string {
   const rate = bytesPerSecond > 0 ? ` ${bytesText(bytesPerSecond)}/s` : "";
   const left = secondsLeft !== null && secondsLeft > 0 ? ` ${durationText(secondsLeft)} left` : "";

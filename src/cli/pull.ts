@@ -1,5 +1,5 @@
-// `pull ID`: has the running gateway pull a model, and shows how far it is. It goes on when this is left: a closed terminal
-// must not cost what came in so far.
+// `pull ID`: lets the running gateway pull a model, and shows progress. The pull continues without this process: a closed terminal
+// must not cost what was downloaded.
 import type { GatewayClient, GatewayEvent } from "../client/index.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
@@ -16,12 +16,12 @@ export async function pullCommand({ settings, force, operands }: CommandLine): P
   const view = transferProgress(id, process.stderr);
   try {
     await withGateway({ settings, change: { force } }, (client) => follow(client, id, leaving.signal, view));
-    console.log(`${id} is here.`);
+    console.log(`${id} is present.`);
     return 0;
   } catch (error) {
     view.end();
     if (!leaving.signal.aborted) throw error;
-    console.error(`Left. The gateway goes on pulling; \`${settings.command("rm", id)}\` gives it up.`);
+    console.error(`Left. The pull continues; \`${settings.command("rm", id)}\` cancels it.`);
     return interrupted;
   } finally {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.removeListener(signal, leave);
@@ -30,7 +30,7 @@ export async function pullCommand({ settings, force, operands }: CommandLine): P
 
 type View = ReturnType<typeof transferProgress>;
 
-/** The pull's own records tell of one file at a time; of the whole, and how fast it goes, the events do. */
+/** Records of the pull have one file at a time; events have the whole and its rate. */
 async function follow(client: GatewayClient, id: string, signal: AbortSignal, view: View): Promise<void> {
   const over = new AbortController();
   const digests = new Set<string>();
@@ -38,7 +38,7 @@ async function follow(client: GatewayClient, id: string, signal: AbortSignal, vi
   const watching = watch(client, AbortSignal.any([signal, over.signal]), (step) => {
     if (digests.has(step.digest)) view.step(step);
   }).catch(() => {
-    // The pull itself is what counts, and tells enough of itself.
+    // Events only add detail: the pull decides the outcome.
     hasEvents = false;
   });
   try {

@@ -1,4 +1,4 @@
-// `rm ID`: deletes a model's files, after a question to whoever sits at the terminal.
+// `rm ID`: deletes a model's files, after a question on the terminal.
 import { createInterface } from "node:readline/promises";
 import { type DiskBody, type GatewayClient, GatewayClientError, type Removed } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -7,10 +7,10 @@ import type { CommandLine } from "../settings/settings.ts";
 import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
 
-/** After so long, in ms, a word on why it takes long. */
+/** After so many ms the reason for the delay is printed. */
 const patienceMs = 2_000;
 
-/** Exit code 2: not done, as nobody confirmed it. */
+/** Exit code 2: not confirmed. */
 export async function rmCommand({ settings, operands, yes, force, json }: CommandLine): Promise<number> {
   const [id, ...rest] = operands;
   if (id === undefined || rest.length > 0)
@@ -27,11 +27,11 @@ export async function rmCommand({ settings, operands, yes, force, json }: Comman
           (report) => report.models,
           () => [],
         );
-    // Its answers in flight are waited for, which nobody sees from here.
-    const waiting = setTimeout(() => console.error("Waiting for what uses it to be through."), patienceMs);
+    // The removal waits for responses in flight, which is not visible here.
+    const waiting = setTimeout(() => console.error("Waiting for responses that use it."), patienceMs);
     const removed = await removeOrGiveUp(client, id).finally(() => clearTimeout(waiting));
     if (removed === null) {
-      console.log(`${id} is out of the document; nothing of it was here yet, and its pull is given up.`);
+      console.log(`${id} is removed from the document and its pull cancelled; no file was present yet.`);
       return 0;
     }
     const before = models.find((model) => model.id === removed.model);
@@ -46,12 +46,18 @@ async function requireKnown(client: GatewayClient, id: string): Promise<void> {
   try {
     await client.remove(id, { dryRun: true });
   } catch (error) {
-    if (!isNotFound(error) || (await nameInDocument(client, id)) === undefined) throw error;
+    if (!isNotFound(error)) throw error;
+    if ((await nameInDocument(client, id)) === undefined) throw notHere(error);
   }
 }
 
-function isNotFound(error: unknown): boolean {
+function isNotFound(error: unknown): error is GatewayClientError {
   return error instanceof GatewayClientError && error.status === 404;
+}
+
+/** The hint of `model_not_found` tells how to get a model: no help to a person who deletes one. */
+function notHere(error: GatewayClientError): GatewayError {
+  return new GatewayError("invalid_request", error.message, { cause: error });
 }
 
 async function nameInDocument(client: GatewayClient, id: string): Promise<string | undefined> {
@@ -60,34 +66,35 @@ async function nameInDocument(client: GatewayClient, id: string): Promise<string
   return names.find((name) => name.toLowerCase() === id.toLowerCase());
 }
 
-/** null: there was nothing of it to delete, and the document names it no more. */
+/** null: no file was present, and the document no longer names it. */
 async function removeOrGiveUp(client: GatewayClient, id: string): Promise<Removed | null> {
   try {
     return await client.remove(id);
   } catch (error) {
-    const named = isNotFound(error) ? await nameInDocument(client, id) : undefined;
-    if (named === undefined) throw error;
+    if (!isNotFound(error)) throw error;
+    const named = await nameInDocument(client, id);
+    if (named === undefined) throw notHere(error);
     await client.desired.patch({ models: { [named]: null } }, { wait: true });
     return null;
   }
 }
 
-/** What something else links stays: then the number of files would mislead. */
+/** Shared files stay: then the number of files would mislead. */
 function whatWent(model: DiskBody["models"][number] | undefined, freedBytes: number): string {
   const freed = `${bytesText(freedBytes)} freed`;
   if (!model) return freed;
-  if (model.sharedBytes > 0) return `${freed}, ${bytesText(model.sharedBytes)} stay, as others share them`;
+  if (model.sharedBytes > 0) return `${freed}, ${bytesText(model.sharedBytes)} stay, because other models share them`;
   return `${model.files} ${model.files === 1 ? "file" : "files"}, ${freed}`;
 }
 
 async function isConfirmed(id: string, command: OwnCommand): Promise<boolean> {
   if (!process.stdin.isTTY) {
-    console.error(`Nobody can be asked here: \`${command("rm", id, "--yes")}\` deletes it.`);
+    console.error(`No terminal to confirm on: \`${command("rm", id, "--yes")}\` deletes it.`);
     return false;
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await terminal.question(`Delete every file of ${id}, and take it out of the document? [y/N] `);
+    const answer = await terminal.question(`Delete every file of ${id}, and remove it from the document? [y/N] `);
     return /^y(?:es)?$/i.test(answer.trim());
   } finally {
     terminal.close();

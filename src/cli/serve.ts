@@ -1,11 +1,9 @@
-// Runs the gateway in the foreground and tells a newcomer what to do next: in words on a terminal, elsewhere as JSON lines.
+// Runs the gateway in the foreground and prints what to do next: as text on a terminal, elsewhere as JSON lines.
 import type { WriteStream } from "node:tty";
 import pino from "pino";
 import { type Gateway, startGateway } from "../app/gateway.ts";
 import { stopOnSignals } from "../app/lifecycle.ts";
-import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings/settings.ts";
-import { settingRows } from "../settings/table.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
 import { jsonLines, logOutput } from "./log-output.ts";
 import { installBar, installSteps } from "./progress.ts";
@@ -23,9 +21,9 @@ export async function serveCommand({ settings }: CommandLine): Promise<void> {
   const left = forgetSecrets();
   if (left.length > 0)
     logger.warn({ variables: left }, "other processes of this user can read secrets in the environment: use files");
-  // A terminal that was closed takes no more words: that is no reason to end in disorder.
+  // Output to a closed terminal fails: the shutdown goes on in order.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
-  // Node prints its own in words.
+  // Node prints its own as text.
   process.removeAllListeners("warning").on("warning", (warning) => logger.warn({ err: warning }, "warning of Node"));
   const announce = createAnnounce(process.stdout);
   const giveUp = new AbortController();
@@ -41,7 +39,7 @@ export async function serveCommand({ settings }: CommandLine): Promise<void> {
   });
   stopOnSignals(
     async () => {
-      announce("Stopping: answers in flight may end first. A second signal stops at once.");
+      announce("Stopping: responses in flight may end first. A second signal stops at once.");
       giveUp.abort();
       const started = await starting.catch(() => null);
       await started?.stop();
@@ -59,37 +57,13 @@ export async function serveCommand({ settings }: CommandLine): Promise<void> {
   tellWhenReady(gateway, announce);
 }
 
-/** `terminal`: how it looks there, where that is not the message itself. */
+/** `terminal`: the text on a terminal, if it differs from the message. */
 type Announce = (message: string, fields?: object, terminal?: string) => void;
 
 function createAnnounce(stream: WriteStream): Announce {
   if (stream.isTTY) return (message, _fields, terminal = message) => console.log(terminal);
   const lines = jsonLines(stream);
   return (message, fields = {}) => lines.info(fields, message);
-}
-
-/** Errors: `invalid_request` for words, and for flags that npm kept: the gateway would listen elsewhere than was asked for. */
-export function refuseStrayWords({ operands, settings: { environment, command } }: CommandLine): void {
-  const isNpmStart = environment["npm_lifecycle_event"] === "start";
-  const kept = settingRows.flatMap(({ flag }) => {
-    const value = isNpmStart ? environment[`npm_config_${flag.replaceAll("-", "_")}`] : undefined;
-    return value === undefined ? [] : [{ flag, value: value === "true" ? null : value }];
-  });
-  if (kept.length > 0) {
-    // Of `--port 9000` npm keeps the flag and hands on the value, as a word without a name.
-    const [alone] = kept.length === 1 ? operands : [];
-    const flags = kept.flatMap(({ flag, value }) => [`--${flag}`, value ?? alone ?? "VALUE"]);
-    const names = kept.map(({ flag }) => `--${flag}`).join(", ");
-    throw new GatewayError(
-      "invalid_request",
-      `npm kept ${names} for itself: put flags behind --, as in \`${command("serve", ...flags)}\``,
-    );
-  }
-  if (operands.length > 0)
-    throw new GatewayError(
-      "invalid_request",
-      `serve takes no ${JSON.stringify(operands.join(" "))}: name what it sets, as in \`${command("serve", "--port", "N")}\``,
-    );
 }
 
 interface ToldCondition {
@@ -103,7 +77,7 @@ interface ToldCondition {
 /** States of a start that pass by themselves. */
 const passing = new Set(["NotStarted", "Starting", "EngineInstalling"]);
 
-/** Says once that it works, with a line to try; until then, why it does not. */
+/** Announces once that it is ready, with a command to try; until then, why it is not. */
 function tellWhenReady(gateway: Gateway, announce: Announce): void {
   const stopFollowing = gateway.journal.follow(({ type, data }) => {
     const condition = data as ToldCondition;

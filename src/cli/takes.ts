@@ -1,8 +1,7 @@
 // Which operands and flags each command takes. One rule for all: any other is an error. `plan --config F` ignored F beside a running
 // gateway and ended with "Nothing to do.", exit code 0.
 import { GatewayError } from "../core/errors.ts";
-import type { CommandLine } from "../settings/settings.ts";
-import { settingRows } from "../settings/table.ts";
+import { type CommandLine, settingRows } from "../settings/settings.ts";
 
 interface Takes {
   /** As the help has them; the last may be left out where it stands in brackets. */
@@ -52,4 +51,28 @@ export function checkCommandLine({ command, operands, flags, settings }: Command
 function takersOf(flag: string): string {
   const takers = Object.entries(commands).flatMap(([name, { flags }]) => (flags.includes(flag) ? name : []));
   return takers.join(", ");
+}
+
+/** Errors: `invalid_request` for words, and for flags that npm kept: the gateway would listen elsewhere than was asked for. */
+export function refuseStrayWords({ operands, settings: { environment, command } }: CommandLine): void {
+  const isNpmStart = environment["npm_lifecycle_event"] === "start";
+  const kept = settingRows.flatMap(({ flag }) => {
+    const value = isNpmStart ? environment[`npm_config_${flag.replaceAll("-", "_")}`] : undefined;
+    return value === undefined ? [] : [{ flag, value: value === "true" ? null : value }];
+  });
+  if (kept.length > 0) {
+    // Of `--port 9000` npm keeps the flag and hands on the value, as a word without a name.
+    const [alone] = kept.length === 1 ? operands : [];
+    const flags = kept.flatMap(({ flag, value }) => [`--${flag}`, value ?? alone ?? "VALUE"]);
+    const names = kept.map(({ flag }) => `--${flag}`).join(", ");
+    throw new GatewayError(
+      "invalid_request",
+      `npm kept ${names} for itself: put flags behind --, as in \`${command("serve", ...flags)}\``,
+    );
+  }
+  if (operands.length > 0)
+    throw new GatewayError(
+      "invalid_request",
+      `serve takes no ${JSON.stringify(operands.join(" "))}: name what it sets, as in \`${command("serve", "--port", "N")}\``,
+    );
 }

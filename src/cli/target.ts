@@ -1,5 +1,5 @@
-// Which gateway a command asks, and whose that is: the one of the state folder, as its lock says, or one at an address that
-// was given by hand. A command that took whatever answers on the port deleted the files of another gateway.
+// Which gateway a command calls: the one in the lock of the state folder, or one at a given address. A command that took any
+// gateway on the port deleted the files of another one.
 import type { GatewayClient } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -23,7 +23,7 @@ export async function findTarget({ stateDir, host, port, isAddressGiven }: Setti
   if (owner.url !== null) return { origin: connectable(owner.url), owner };
   throw new GatewayError(
     "invalid_request",
-    `the gateway of ${stateDir} (process ${owner.pid}) is starting: repeat this in a moment, or say where it listens with --port`,
+    `the gateway of ${stateDir} (process ${owner.pid}) is starting: repeat this in a moment, or set its --port`,
   );
 }
 
@@ -33,8 +33,7 @@ function connectable(url: string): string {
 }
 
 /**
- * Says whose the gateway is, where it is not the one of the state folder. Errors: `invalid_request` for a change that nobody
- * forces there.
+ * Names the gateway if it is not the one of the state folder. Errors: `invalid_request` for a change there without `--force`.
  */
 export async function checkOwner(
   client: GatewayClient,
@@ -47,7 +46,7 @@ export async function checkOwner(
   if (owner !== null && status.gateway?.id === owner.id) return;
   const document = "source" in status ? `; its document is ${status.source.path}` : "";
   const whose = `the gateway on ${origin} is not the one of the state folder ${stateDir}${document}`;
-  if (change && !change.force) throw new GatewayError("invalid_request", `${whose}: --force changes it all the same`);
+  if (change && !change.force) throw new GatewayError("invalid_request", `${whose}: use --force to change it`);
   console.error(`Note: ${whose}`);
 }
 
@@ -56,7 +55,7 @@ export function noGateway({ stateDir, command }: Settings, target: Target | null
   if (!target)
     return new GatewayError(
       "invalid_request",
-      `no gateway runs on the state folder ${stateDir}; ${start}, --port asks another`,
+      `no gateway runs on the state folder ${stateDir}; ${start}, --port names another`,
     );
   const { origin, owner } = target;
   const own = owner && `that of ${stateDir} (process ${owner.pid}) listens on ${owner.url ?? "no address yet"}`;

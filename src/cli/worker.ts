@@ -19,7 +19,7 @@ import { rpcWarning } from "../status/worker-conditions.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
 import { installProgress } from "./progress.ts";
 
-/** A line or two each time that somebody looks at it, and folders that the engine looks into in vain before the right one. */
+/** Output of each probe, and of the folders that the engine searches before the right one. */
 const routine =
   /^(?:Accepted client connection|Client connection closed|recv returned 0 |ggml_backend_load_best: failed to enumerate )/;
 
@@ -70,9 +70,7 @@ export async function workerCommand({ settings, worker }: CommandLine): Promise<
         onStart: (pid) => console.log(`The worker runs as process ${pid}.`),
         onExit: ({ code, signal }, againAt) => {
           const seconds = Math.round((againAt - steadyNow()) / 1000);
-          console.log(
-            `The worker ended (${signal ?? code}); it is started again${seconds > 0 ? ` in ${seconds} s` : ""}.`,
-          );
+          console.log(`The worker ended (${signal ?? code}); it restarts${seconds > 0 ? ` in ${seconds} s` : ""}.`);
         },
       },
       stop.signal,
@@ -143,11 +141,11 @@ function byLine(tell: (line: string) => void): (text: string) => void {
   };
 }
 
-/** What goes into the gateway's document, for each address under which this machine may be known. */
+/** The lines for the gateway's document, one for each address of this machine. */
 function tell(host: string, port: number): void {
   const isEverywhere = host === "0.0.0.0";
   const hosts = isEverywhere ? ownAddresses() : [host];
-  console.log("Put this into the document (gateway.yaml) of the gateway that is to use it:\n");
+  console.log("Add this to the document (gateway.yaml) of the gateway:\n");
   for (const address of hosts) console.log(`  rpc: { mode: rpc, workers: ["${address}:${port}"] }`);
   if (hosts.length > 1) console.log("\n(one of them: all are this machine)");
   if (hosts.includes(unknownAddress))

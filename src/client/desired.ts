@@ -6,7 +6,7 @@ import { GatewayClientError } from "./error.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
 export interface Desired extends DesiredBody {
-  /** For `etag` of a change: it is then refused (412) where somebody else was quicker. */
+  /** For `etag` of a change: it is refused (412) if the document has changed since. */
   readonly etag: string;
 }
 
@@ -26,7 +26,7 @@ export interface DesiredCalls {
   /** Replaces the document. */
   put(document: DocumentInput, options?: ChangeOptions): Promise<Desired>;
   patch(patch: DocumentPatch, options?: ChangeOptions): Promise<Desired>;
-  /** What a patch would lead to; changes nothing. */
+  /** The plan of a patch; changes nothing. */
   planPatch(patch: DocumentPatch, options?: CallOptions): Promise<PlanBody>;
 }
 
@@ -50,6 +50,6 @@ export function desiredCalls(transport: Transport): DesiredCalls {
 
 async function withEtag(response: Response): Promise<Desired> {
   const etag = response.headers.get("etag");
-  if (etag === null) throw new GatewayClientError(response.status, "the answer has no ETag");
+  if (etag === null) throw new GatewayClientError(response.status, "the response has no ETag");
   return { ...((await response.json()) as DesiredBody), etag };
 }

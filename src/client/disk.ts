@@ -1,11 +1,11 @@
-// What the models take on the disk, and deleting what of it serves nobody.
+// Disk use of the models, and deletion of what nothing uses.
 import type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
 export interface DiskCalls {
   /** Every model with its size, and the sums. */
   report(options?: CallOptions): Promise<DiskBody>;
-  /** What collecting would delete, and why; with `dryRun: false` it is deleted. */
+  /** What garbage collection would delete, and why; with `dryRun: false` it is deleted. */
   collect(options?: CallOptions & { readonly dryRun?: boolean }): Promise<CollectedBody>;
 }
 

@@ -1,13 +1,13 @@
 // The one error that the client throws, made from the error bodies of every route family.
 
-/** What a failed answer says. `status` is 0 where there was no whole answer. */
+/** The error of a response. `status` is 0 if the response was incomplete. */
 export class GatewayClientError extends Error {
   override readonly name = "GatewayClientError";
   /** HTTP status; 0: nothing, or only a part, arrived. */
   readonly status: number;
   /** A documented code; null where the route's family has none. `unreachable` and `cut` are the client's own. */
   readonly code: string | null;
-  /** What to do about it, where the gateway says. */
+  /** The remedy, if the gateway has one. */
   readonly hint: string | null;
 
   constructor(
@@ -32,12 +32,12 @@ export function errorFrom(status: number, text: string): GatewayClientError {
       readonly code?: unknown;
       readonly hint?: unknown;
     };
-    return new GatewayClientError(status, typeof message === "string" ? message : `the gateway answered ${status}`, {
+    return new GatewayClientError(status, typeof message === "string" ? message : `the gateway responded ${status}`, {
       code: typeof code === "string" ? code : null,
       hint: typeof hint === "string" ? hint : null,
     });
   }
-  return new GatewayClientError(status, text.trim().slice(0, 200) || `the gateway answered ${status}`);
+  return new GatewayClientError(status, text.trim().slice(0, 200) || `the gateway responded ${status}`);
 }
 
 function errorField(text: string): unknown {

@@ -11,12 +11,12 @@ export interface GatewayEvent {
    * `reset`: events after `since` were missed, so read the status again; the events that are still kept follow.
    */
   readonly type: string;
-  /** `at`, in ISO 8601, and what the type tells. */
+  /** `at`, in ISO 8601, and the fields of the type. */
   readonly data: EventData;
 }
 
 export interface EventsOptions extends CallOptions {
-  /** The id of the last event that was seen: what came after it is replayed, as far as it is kept. `0`: all that is kept. */
+  /** The id of the last event that was received: later events are replayed, as far as they are kept. `0`: all of them. */
   readonly since?: string;
 }
 

@@ -37,7 +37,7 @@ export interface GatewayClient {
   setContextSize(model: string, ctxSize: number, options?: CallOptions): Promise<ContextSizeSet>;
   /** Unloads it; its files stay. */
   eject(model: string, options?: CallOptions): Promise<Ejected>;
-  /** Deletes its files; with `dryRun` it only says by its id which model that would be. */
+  /** Deletes its files; with `dryRun` it only returns the id of the model. */
   remove(model: string, options?: CallOptions & { readonly dryRun?: boolean }): Promise<Removed>;
   pull(model: string, options?: PullOptions): Promise<void>;
   /** Repositories of GGUF models on the hub. */
@@ -53,7 +53,7 @@ export interface GatewayClient {
   readonly desired: DesiredCalls;
   readonly disk: DiskCalls;
   plan(options?: CallOptions): Promise<PlanBody>;
-  /** Looks and acts now, also on what was given up. */
+  /** Runs a pass now, also for stalled actions. */
   reconcile(options?: CallOptions & { readonly wait?: boolean }): Promise<ReconciledBody>;
   events(options?: EventsOptions): AsyncIterable<GatewayEvent>;
   readonly speech: SpeechCalls;

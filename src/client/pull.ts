@@ -1,4 +1,4 @@
-// Has a model pulled and follows how far it is.
+// Pulls a model and reports progress.
 import type { NativePullRecord } from "../../schemas/ollama.ts";
 import { GatewayClientError } from "./error.ts";
 import { linesOf } from "./streams.ts";
@@ -7,14 +7,13 @@ import { type CallOptions, connectionLost, type Transport } from "./transport.ts
 export interface PullOptions extends CallOptions {
   /** Each record as it comes; a `digest` stands for one file, `completed` and `total` are its bytes. */
   readonly onProgress?: (record: NativePullRecord) => void;
-  /** The model stays wanted when this call is aborted or its connection breaks: the gateway pulls it all the same. */
+  /** The pull continues when this call is aborted or its connection breaks. */
   readonly keep?: boolean;
 }
 
 /**
- * Resolves once the router lists the model. Aborting it gives up the pull, unless it is to be kept or somebody else asked for
- * it too. Errors:
- * `GatewayClientError`, with status 200 where it failed after it began, and code `cut` where the connection broke.
+ * Resolves once the router lists the model. An abort cancels the pull, unless it is kept or another client waits for it too.
+ * Errors: `GatewayClientError`, with status 200 if it failed after it began, and code `cut` if the connection broke.
  */
 export async function pullModel(transport: Transport, model: string, options: PullOptions): Promise<void> {
   const { onProgress, signal, keep } = options;

@@ -1,4 +1,4 @@
-// Speech: text from audio, audio from text, and what there is to choose from.
+// Speech: text from audio, audio from text, lists of models and voices.
 import type {
   CachedTranscriptionModels,
   CachedVoices,

@@ -1,4 +1,4 @@
-// Takes a streamed answer apart: into lines, and those into server-sent events.
+// Splits a streamed response into lines, and those into server-sent events.
 
 /** Lines without their ends. Leaving the loop closes the stream. */
 export async function* linesOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<string, void, undefined> {
@@ -17,7 +17,7 @@ export async function* linesOf(stream: ReadableStream<Uint8Array> | null): Async
     }
     if (rest !== "") yield rest;
   } finally {
-    // A stream that is over or broken has nothing to cancel, and says so by rejecting.
+    // Cancelling a stream that has ended or broken rejects.
     if (!isOver) await reader.cancel().catch(() => undefined);
   }
 }

@@ -24,9 +24,9 @@ export interface ClientRequest extends CallOptions {
 }
 
 export interface Transport {
-  /** The answer, its body unread. Errors: `GatewayClientError`; an abort is thrown as `fetch` throws it. */
+  /** The response, its body unread. Errors: `GatewayClientError`; an abort is thrown as `fetch` throws it. */
   send(path: string, request?: ClientRequest): Promise<Response>;
-  /** The answer's JSON, typed by the schema of its route. */
+  /** The response's JSON, typed by the schema of its route. */
   json<T>(path: string, request?: ClientRequest): Promise<T>;
 }
 
@@ -63,7 +63,7 @@ export function createTransport({ baseUrl, licenseKey, fetch: given }: Transport
       try {
         return JSON.parse(text) as T;
       } catch (cause) {
-        throw new GatewayClientError(response.status, `${path} did not answer with JSON`, { cause });
+        throw new GatewayClientError(response.status, `${path} did not respond with JSON`, { cause });
       }
     },
   };
@@ -81,5 +81,5 @@ async function attempt<T>(signal: AbortSignal | undefined, run: () => Promise<T>
 export function connectionLost(cause: unknown, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted || cause instanceof GatewayClientError) return cause;
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new GatewayClientError(0, `no whole answer from the gateway: ${reason}`, { code: "unreachable", cause });
+  return new GatewayClientError(0, `incomplete response from the gateway: ${reason}`, { code: "unreachable", cause });
 }

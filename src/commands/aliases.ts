@@ -1,4 +1,4 @@
-// Further names for models: fields of the document, in force at once, as the catalogue reads them there.
+// Further names for models: fields of the document, in force at once, because the catalog reads them there.
 import { modelSchema } from "../../schemas/document.ts";
 import { foldAlias } from "../catalog/alias-index.ts";
 import type { Catalogue } from "../catalog/catalog.ts";
@@ -46,7 +46,7 @@ export function addAliasEdit({ store, loop, catalogue }: AliasDeps): Edits["addA
 export function removeAliasEdit({ store, catalogue }: AliasDeps): Edits["removeAlias"] {
   return async (name, call) => {
     let removed = false;
-    // A model's own id means the model, also where somebody has given it that as an alias.
+    // A model's own id means the model, also if it is an alias too.
     if (isModelId(catalogue, name)) return false;
     await store.edit(({ document }) => {
       const models = without(document, name, null);
@@ -76,7 +76,7 @@ function without({ models }: Desired, name: string, except: string | null): Json
   );
 }
 
-/** Null takes the field away: an empty list says nothing. */
+/** Null removes the field: an empty list has no meaning. */
 function remaining({ aliases = [] }: DesiredModel, name: string): readonly string[] | null {
   const left = aliases.filter((alias) => foldAlias(alias) !== foldAlias(name));
   return left.length > 0 ? left : null;

@@ -1,4 +1,4 @@
-// Has the model cache collected: an action like any other, but one that somebody asks for and no document names.
+// Garbage collection of the model cache: an action like any other, but requested by a call and not by the document.
 
 import { type Collected, previewOf } from "../cache/report/garbage.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -14,9 +14,9 @@ export interface CollectDeps {
   readonly collector: Pick<Collector, "look">;
 }
 
-/** Errors: `suspended`, `cancelled` where the caller left (it goes on), what the cache refused. */
+/** Errors: `suspended`, `cancelled` if the caller left (it continues), errors of the cache. */
 export interface Collect {
-  /** What would go. */
+  /** What would be deleted. */
   preview(): Promise<Collected>;
   run(call: Pick<Call, "signal">): Promise<Collected>;
 }

@@ -1,22 +1,22 @@
-// What a call may change. Each is one edit of the desired document, a wake of the loop, and a wait for the outcome: the
-// families' routes only put it into their own words. Types only; the edits themselves are beside this file.
+// The changes that a call may make. Each is one edit of the document, a wake of the loop, and a wait for the outcome; the routes
+// only translate. Types only; the edits are beside this file.
 
 import type { Progress } from "../plan/actions.ts";
 
 export interface Call {
-  /** Who asks, as it stands beside the field it sets: `http:POST /api/set-ctx-size`. */
+  /** The author of the fields that it sets: `http:POST /api/set-ctx-size`. */
   readonly by: string;
   /** Aborted when the client left. */
   readonly signal: AbortSignal;
 }
 
 export interface PullCall extends Call {
-  /** The document goes on wanting the model when the client has left. */
+  /** The model stays in the document when the client has left. */
   readonly keep: boolean;
 }
 
 export interface RemoveCall extends Call {
-  /** Says what would be removed, and removes nothing. */
+  /** Returns what would be removed, and removes nothing. */
   readonly dryRun?: boolean;
 }
 
@@ -28,13 +28,13 @@ export interface Removed {
   readonly removedPresetSection: boolean;
 }
 
-/** How a pull goes on. */
+/** Progress of a pull. */
 export type PullNews =
   | { readonly kind: "waiting"; readonly message: string }
   | { readonly kind: "progress"; readonly progress: Progress }
-  /** The files are there; the router is being told. */
+  /** The files are present; the router reloads. */
   | { readonly kind: "fetched" }
-  /** A try failed, another follows by itself. */
+  /** A try failed, another one follows. */
   | { readonly kind: "retrying"; readonly message: string };
 
 export interface RpcRoster {
@@ -46,7 +46,7 @@ export interface RpcRoster {
 
 /**
  * All resolve when the outcome is in force. Common errors: `model_not_found` with the nearest ids, `invalid_request`,
- * `suspended` (noted, not made), `wait_timeout` (noted, goes on), and what the failed action said.
+ * `suspended` (stored, not applied), `wait_timeout` (stored, continues), and errors of the failed action.
  */
 export interface Edits {
   /**
@@ -54,14 +54,14 @@ export interface Edits {
    * cached model that the document does not name. Resolves with the size that is in force.
    */
   setContextSize(name: string, ctxSize: number, call: Call): Promise<{ readonly id: string; readonly ctxSize: number }>;
-  /** Unloads it once its answers are through; the files stay. */
+  /** Drains and unloads it; the files stay. */
   eject(name: string, call: Call): Promise<{ readonly id: string }>;
-  /** Unloads it, deletes its files, takes it out of the document and the preset, and has the router told. */
+  /** Unloads it, deletes its files, removes it from the document and the preset, and reloads the router. */
   remove(name: string, call: RemoveCall): Promise<Removed>;
   /**
-   * Has it pulled, or joins a pull under way; resolves once the router lists it. A client that leaves, and a pull that
-   * fails for good, take out of the document what this call had put in; with `keep` a client that leaves takes out nothing, and
-   * what lies outside (a hub that is away, a full disk) is waited for.
+   * Pulls it, or joins a running pull; resolves once the router lists it. When the client leaves, or the pull fails for good, what
+   * this call added to the document is removed again; with `keep` it stays, and the pull waits for outside causes (an unreachable
+   * hub, a full disk).
    */
   pull(name: string, call: PullCall, tell: (news: PullNews) => void): Promise<{ readonly id: string }>;
   /** Gives a model another name. */

@@ -1,4 +1,4 @@
-// Unloads a model: nothing of the document changes, as what is loaded is the requests' business.
+// Unloads a model. The document does not change: requests decide what is loaded.
 
 import type { Catalogue } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -13,7 +13,7 @@ export function ejectEdit(deps: {
 }): Edits["eject"] {
   return async (name) => {
     const model = deps.catalogue.resolve(name);
-    // Goes on without its client: a drain that ended with it would end the model in mid-answer.
+    // Continues without its client: a drain that ended with it would cut a response.
     await deps.scheduler.unload(model.upstreamId, new AbortController().signal);
     const { router } = deps.status();
     if (router.phase === "ready" && !router.connected)

@@ -1,5 +1,5 @@
 // Waits until a change is in force: the preset is written and the running router has read it. Not until everything is done:
-// a pull that is under way holds up nobody's context size.
+// a running pull does not delay a context size.
 import { errorCatalog } from "../core/error-catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { type Action, backoffKey } from "../plan/actions.ts";
@@ -23,7 +23,7 @@ export interface Wait {
   readonly call: Pick<Call, "signal">;
   /** Default: --wait-timeout. */
   readonly timeoutMs?: number;
-  /** Throws what ends the wait, and what it says of a pass. */
+  /** Throws to end the wait. */
   readonly test: (pass: Pass) => boolean;
 }
 
@@ -46,7 +46,7 @@ export async function waitFor(deps: WaitDeps, { generation, fresh, call, timeout
 
 /**
  * Resolves with the first pass that has seen the generation and finds nothing left to do for preset and router, nor for
- * the further keys. Errors: `suspended`, what the action that is stuck said, `engine_missing`, `wait_timeout`.
+ * the further keys. Errors: `suspended`, errors of the stuck action, `engine_missing`, `wait_timeout`.
  */
 export async function untilInForce(
   deps: WaitDeps,
@@ -63,7 +63,7 @@ export async function untilInForce(
 }
 
 function isInForce({ plan, running, observed: { cache, preset, router } }: Pass, keys: readonly string[]): boolean {
-  // Of what cannot be read nothing is planned: that nothing is left to do would be no news.
+  // Nothing is planned for what cannot be read, so an empty plan proves nothing there.
   if (cache.state === "unknown" || preset.state === "unknown") return false;
   const open = [...plan.actions, ...plan.held.map((held) => held.action), ...running.map(({ action }) => action)];
   return (
@@ -74,14 +74,14 @@ function isInForce({ plan, running, observed: { cache, preset, router } }: Pass,
   );
 }
 
-/** Throws where one of these keys will not be done by itself, or not soon. */
+/** Throws if one of these keys will not be done without help, or not soon. */
 export function throwIfStuck({ loop, status }: WaitDeps, { plan, observed }: Pass, keys: readonly string[]): void {
   for (const { action, why } of plan.held) {
     if (!keys.includes(action.key)) continue;
     if (why === "suspended")
       throw new GatewayError("suspended", `noted, but not made: the document says suspend (${action.message})`);
     const failure = failureOf(loop, action);
-    // What waits for room on a disk or for a folder to become writable may wait for days.
+    // Waiting for disk space or a writable folder may take days.
     if (failure && (why === "stalled" || errorCatalog[failure.code].reaction === "wait")) throw failure;
   }
   if (!keys.includes("router") || observed.router.binary !== "missing") return;

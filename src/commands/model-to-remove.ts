@@ -1,4 +1,4 @@
-// Which model a call wants deleted: only one that its name spells out, as nothing brings the files back. Deletes nothing.
+// The model that a call deletes: only one that the name spells out, because files do not come back. Deletes nothing.
 
 import { foldAlias } from "../catalog/alias-index.ts";
 import type { Catalogue } from "../catalog/catalog.ts";
@@ -80,7 +80,7 @@ function notSpelledOut(
   );
 }
 
-/** The id that the name would mean elsewhere, or why it means none. */
+/** The id that the name means in other calls, or why it means none. */
 function meantBy(catalogue: Catalogue, name: string, candidates: readonly CachedModel[]): string | GatewayError {
   try {
     return catalogue.resolve(name).id;

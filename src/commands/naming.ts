@@ -1,11 +1,11 @@
-// By which names the document means a cached model, and when a call may name one that it does not name yet. Pure.
+// The names of a cached model in the document, and when a call may add one. Pure.
 import { GatewayError } from "../core/errors.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { isMarked, pathInRepo, removalsSince } from "../plan/removals.ts";
 import type { Pass } from "../reconcile/loop.ts";
 
-/** By the cache as it was last seen. */
+/** By the last snapshot of the cache. */
 export function namesInDocument(models: readonly DesiredModel[], model: CachedModel, pass: Pass | null): string[] {
   const cache = pass?.observed.cache;
   const cached = cache?.state === "known" ? cache.value.models : [model];
@@ -13,8 +13,8 @@ export function namesInDocument(models: readonly DesiredModel[], model: CachedMo
 }
 
 /**
- * The ids under which to say something of a cached model: those by which the document names it, else its own, which adopts it.
- * To be asked in the edit itself, as naming a model takes its removal back, and one that has gone would be pulled again.
+ * The document's keys for a cached model: the ids by which it is named there, else its own, which adopts it. Call it inside the
+ * edit, because naming a model cancels its removal, and a deleted one would be pulled again.
  * Errors: `model_not_found` for a model that is being deleted or has gone.
  */
 export function keysToSet(document: Desired, model: CachedModel, pass: Pass | null): readonly string[] {
@@ -33,7 +33,7 @@ export function isLeaving(document: Desired, model: CachedModel, pass: Pass | nu
   return cache?.state === "known" && !cache.value.models.some((other) => isSameFile(other, model));
 }
 
-/** Pruned, too: what has begun is not called off by naming the model. */
+/** Prunes too: naming the model does not cancel one that has begun. */
 function isBeingDeleted({ upstreamId }: CachedModel, pass: Pass | null): boolean {
   const running = pass?.running ?? [];
   return running.some(({ action }) => action.kind === "model.remove" && action.disrupts.includes(upstreamId));

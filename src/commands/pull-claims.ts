@@ -1,4 +1,4 @@
-// Pulls that wait for a model, and what they put into the document: it goes with the last of them that failed or left.
+// Calls that wait for a pull, and what they added to the document: removed with the last of them that failed or left.
 import { equalJson, isJsonObject } from "../core/merge-patch.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
@@ -8,9 +8,9 @@ export interface Claim {
   readonly key: string;
   /** The document that names it. */
   readonly generation: number;
-  /** The model is there, or wanted whoever waits for it. */
+  /** The model is present, or stays in the document without waiting calls. */
   keep(): void;
-  /** Takes the model out again, where nobody else waits for it and nobody else wants it. */
+  /** Removes the model again, if no other call waits for it and no other edit has named it. */
   giveUp(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export function createClaims(store: Pick<DesiredStore, "edit" | "inFile">): Clai
   async function withdraw(key: string, by: string): Promise<void> {
     await store.edit(({ tree: { models } }) => {
       const entry = isJsonObject(models) && Object.hasOwn(models, key) ? models[key] : undefined;
-      // Somebody has said more of it since: then it is wanted.
+      // Edited since by another call: then it stays.
       const isOurs = entry !== undefined && equalJson(entry, {}) && store.inFile(key) === undefined;
       return isOurs ? { patch: { models: { [key]: null } } } : null;
     }, by);

@@ -1,5 +1,5 @@
-// Whether the model that is here by a name is the one that a pull by this name would bring. A short tag is given to whichever
-// file of a repository is here, and on the hub it may stand for several, or for another one.
+// Whether a cached model is the one that a pull of its name would bring. A short tag is given to the cached file of a repository,
+// and on the hub it may mean several files, or another one.
 
 import { selectFiles } from "../cache/layout/select.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -9,7 +9,7 @@ import type { CachedModel } from "../plan/observed.ts";
 import { pathInRepo } from "../plan/removals.ts";
 
 /**
- * Asks the hub, where the name itself does not say it; a hub that does not answer, or has the model no more, changes nothing.
+ * Asks the hub if the name does not decide; a hub that is unreachable, or no longer has the model, changes nothing.
  * Errors: `quant_ambiguous` where it is not, `cancelled`.
  */
 export async function requireMeant(
@@ -39,7 +39,7 @@ function isSpelledOut(repo: string, tag: string, stem: string): boolean {
   );
 }
 
-/** Null where the hub cannot say. */
+/** Null if the hub cannot decide. */
 async function stemOnHub(
   hub: Pick<HubClient, "listTree">,
   repo: string,

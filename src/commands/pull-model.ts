@@ -1,4 +1,4 @@
-// Pulls a model: names it in the document and follows what the loop makes of that, until the router lists it.
+// Pulls a model: names it in the document and follows the loop until the router lists it.
 
 import type { Catalogue } from "../catalog/catalog.ts";
 import { type ErrorCode } from "../core/error-catalog.ts";
@@ -26,9 +26,9 @@ export interface PullDeps extends WaitDeps, Pick<PullTimes, "pullPatienceMs"> {
   readonly hub: HubClient;
 }
 
-/** How long the router may take to list a model whose files are there, in ms. */
+/** How long the router may take to list a model whose files are present, in ms. */
 const listedWithinMs = 60_000;
-/** After these the document goes on wanting the model. */
+/** After these the model stays in the document. */
 const noted: ReadonlySet<ErrorCode> = new Set(["suspended", "shutting_down"]);
 
 export function pullEdit(deps: PullDeps): Edits["pull"] {
@@ -87,7 +87,7 @@ async function untilFetched(
   const isUnderWay = (): boolean => executor.running().some(({ action }) => action.key === actionKey);
   let final: GatewayError | null = null;
   let timer: NodeJS.Timeout | undefined;
-  /** For its client, which does not wait for days for what lies outside. A try that is under way ends by itself. */
+  /** For its client, which does not wait for days for outside causes. A running try ends by itself. */
   const giveUpInTime = (error: GatewayError): void => {
     clearTimeout(timer);
     const left = patience.leftMs();
@@ -114,7 +114,7 @@ async function untilFetched(
   try {
     const underWay = executor.running().find(({ action }) => action.key === actionKey);
     if (underWay?.progress) tellOnce({ kind: "progress", progress: underWay.progress });
-    // What failed before is tried again: somebody asks for it.
+    // An earlier failure is retried: this call requests it.
     if (isHeldBack(deps, actionKey)) loop.retry();
     return await waitFor(deps, {
       generation,
@@ -144,7 +144,7 @@ async function untilFetched(
   }
 }
 
-/** Passes on what differs from the last news (by default in its message): each pass finds the same again. */
+/** Passes on what differs from the last report (by default in its message): each pass finds the same again. */
 function withoutRepeats(
   tell: (news: PullNews) => void,
 ): (news: Exclude<PullNews, { kind: "fetched" }>, said?: unknown) => void {
@@ -156,10 +156,12 @@ function withoutRepeats(
 }
 
 function isHeldBack({ loop }: PullDeps, actionKey: string): boolean {
-  return ["model.pull", "model.import"].some((kind) => loop.backoff().has(`${kind} ${actionKey}`));
+  return (["model.pull", "model.import"] as const).some((kind) =>
+    loop.backoff().has(backoffKey({ kind, key: actionKey })),
+  );
 }
 
-/** Throws where the model will not come. */
+/** Throws if the model will not be pulled. */
 function throwIfGivenUp({ loop }: PullDeps, { plan, desired }: Pass, key: string, keep: boolean): void {
   if (!desired.document.models.some(({ id }) => id === key))
     throw new GatewayError("cancelled", `${key} was taken out of the document`);
@@ -167,7 +169,7 @@ function throwIfGivenUp({ loop }: PullDeps, { plan, desired }: Pass, key: string
     if (action.key !== `model/${key}`) continue;
     if (why === "suspended")
       throw new GatewayError("suspended", `noted, but not made: the document says suspend (${action.message})`);
-    // It may take days until there is room, and nobody waits for so long.
+    // It may take days until there is disk space, too long for a client.
     if (why === "room" && !keep) throw new GatewayError("disk_full", action.message);
     const failure = why === "stalled" ? failureOf(loop, action) : null;
     if (failure) throw failure;
@@ -178,7 +180,7 @@ function cachedIn({ observed: { cache } }: Pass, key: string): CachedModel | und
   return cache.state === "known" ? findCached(cache.value.models, key) : undefined;
 }
 
-/** A removal that was under way when the model was asked for again: it is pulled once that is through. */
+/** A removal was running when the model was requested again: it is pulled afterwards. */
 function isBeingRemoved(pass: Pass, key: string): boolean {
   const cached = cachedIn(pass, key);
   return pass.running.some(

@@ -1,4 +1,4 @@
-// Which model a pull means: the names that clients use for the hub's models, and what no tag stands for.
+// The model that a pull means: names of the hub's models, and the default tag.
 
 import { type HubFile, selectFiles, tagsOf } from "../cache/layout/select.ts";
 import type { Catalogue } from "../catalog/catalog.ts";
@@ -7,13 +7,13 @@ import { isRepo, normaliseName, parseModelId } from "../core/ids.ts";
 import type { HubClient } from "../hub/client.ts";
 import { isModelFileName } from "../speech/transcription-models.ts";
 
-/** What no tag means where a repository has several models: what most people take. */
+/** The default tag if a repository has several models: the most popular one. */
 const usualTag = "Q4_K_M";
 
 /** `de_DE-…`; any other word may be the id of a voice too, but a pull of `mistral` means a model. */
 const officialVoice = /^[a-z]{2,3}_[A-Z]{2}-/;
 
-/** More in one message nobody reads. */
+/** At most so many names in one message. */
 const mostNamed = 40;
 
 /**

@@ -42,7 +42,7 @@ export function removeEdit(deps: RemoveDeps): Edits["remove"] {
         call.by,
       );
       const mark = underWay ?? document.removals.find((removal) => model && isMarked(removal, model));
-      // Somebody else's removal of it has come to its end since it was found.
+      // Another call's removal of it has ended meanwhile.
       if (model && !mark) throw leavingError(model);
       await untilInForce(deps, { generation, call, keys: [`model/${id}`], test: (pass) => isGone(pass, id, removed) });
       return { id, ...(removed ?? nothing), removedPresetSection: mark?.presetSection ?? false };
@@ -65,7 +65,7 @@ function isNamed({ names }: Removal, name: string): boolean {
   return names.some((own) => own.toLowerCase() === folded);
 }
 
-/** Out of the document and marked, in one. Null where somebody else was quicker. */
+/** Removed from the document and marked, in one edit. Null if another call was faster. */
 function marking(
   { loop, now }: { readonly loop: Loop; readonly now: () => number },
   { document }: DesiredState,

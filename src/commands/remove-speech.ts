@@ -1,4 +1,4 @@
-// Removing by a name that is a voice's or a transcription model's; every other name is a model's.
+// Removal by the name of a voice or a transcription model; every other name is a model's.
 import { GatewayError } from "../core/errors.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { SpeechStore } from "../execute/speech-files.ts";

@@ -1,4 +1,4 @@
-// The RPC mode and its workers: fields of the document, in force on the router when the call answers.
+// The RPC mode and its workers: fields of the document, in force on the router when the call responds.
 import { GatewayError } from "../core/errors.ts";
 import { foldWorker, workerProblem } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
@@ -8,7 +8,7 @@ import type { Pass } from "../reconcile/loop.ts";
 import type { Call, Edits, RpcRoster } from "./edits.ts";
 import { untilInForce, type WaitDeps, waitFor } from "./in-force.ts";
 
-/** A look takes 4 s where nothing answers; a name service may take longer. */
+/** A probe takes 4 s without a response; a name service may take longer. */
 const firstLookMs = 6_000;
 
 type Roster = Pick<Desired["rpc"], "mode" | "workers">;
@@ -65,7 +65,7 @@ function withoutRepeats(workers: readonly string[]): string[] {
   return [...first.values()];
 }
 
-/** Waits for the first look at each worker, but not for long: of one that takes longer that is said. */
+/** Waits for the first probe of each worker, but not for long: the response names those that take longer. */
 async function untilLookedAt(deps: WaitDeps, inForce: Pass, call: Call): Promise<Pass> {
   try {
     return await waitFor(deps, {
@@ -90,7 +90,7 @@ function unusable({ desired, observed }: Pick<Pass, "desired" | "observed">): Rp
   });
 }
 
-const notSeen = { verdict: "unprobed", reason: "NotProbed", message: "it was not looked at yet" } as const;
+const notSeen = { verdict: "unprobed", reason: "NotProbed", message: "it was not probed yet" } as const;
 
 function isSame(a: Roster, b: Roster): boolean {
   return (

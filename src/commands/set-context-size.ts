@@ -1,4 +1,4 @@
-// A context size for one model: into the document, and in force on the router when the call answers.
+// A context size for one model: into the document, and in force on the router when the call responds.
 import { modelSchema } from "../../schemas/document.ts";
 import type { Catalogue } from "../catalog/catalog.ts";
 import { runnableContext } from "../core/context-size.ts";
@@ -27,7 +27,7 @@ export function contextSizeEdit(
   };
 }
 
-/** What the engine can run of it. Errors: `invalid_request`. */
+/** The size that the engine can run. Errors: `invalid_request`. */
 function checkedSize(model: CachedModel, ctxSize: number): number {
   if (!Number.isSafeInteger(ctxSize) || ctxSize < 1)
     throw new GatewayError("invalid_request", "ctx_size must be a whole number of tokens, 1 or more");
@@ -42,7 +42,7 @@ function checkedSize(model: CachedModel, ctxSize: number): number {
   return runnableContext(ctxSize, model.nCtxTrain);
 }
 
-/** Somebody may have asked for another size meanwhile: then that one counts, for this call too. */
+/** Another call may have set another size meanwhile: then that one counts, for this call too. */
 function sizeInForce(pass: Pass, model: CachedModel, asked: number): number {
   const { desired, observed, plan } = pass;
   if (isLeaving(desired.document, model, pass)) throw leavingError(model);

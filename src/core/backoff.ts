@@ -9,8 +9,8 @@ export function backoffDelay(failures: number, { firstMs, maxMs }: { firstMs: nu
 }
 
 /**
- * Earliest time (ms) at which a crashed process is started again. The first crash in ten minutes is mended at
- * once, as people wait for their model; a crash loop is slowed down.
+ * Earliest time (ms) at which a crashed process is started again. The first crash in ten minutes is repaired at
+ * once, because clients wait for their model; a crash loop is slowed down.
  */
 export function restartAfterCrash(crashes: readonly number[], now: number): number {
   const recent = crashes.filter((at) => now - at < crashBackoff.windowMs);

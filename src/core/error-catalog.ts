@@ -1,9 +1,8 @@
-// The catalog of everything that can go wrong, and what the loop and an HTTP client do about it.
-// Pure data.
+// The catalog of error codes: HTTP status, condition reason, reaction of the reconciler, hint. Pure data.
 
 /**
- * What the reconcile loop does with a failed action: `retry` with backoff and give up after some tries; `wait`: try for
- * ever, as the cause lies outside and goes by itself; `stall` at once, until somebody changes something.
+ * What the reconciler does with a failed action. `retry`: with backoff, stalled after some tries. `wait`: retry for ever, because the
+ * cause lies outside. `stall`: at once, until the document or the engine changes.
  */
 export type Reaction = "retry" | "wait" | "stall";
 
@@ -13,7 +12,7 @@ interface ErrorKind {
   readonly reaction: Reaction;
   /** CamelCase reason used in conditions. */
   readonly reason: string;
-  /** What a person does about it. */
+  /** The remedy, an imperative. */
   readonly hint: string;
 }
 
@@ -40,75 +39,75 @@ export const errorCatalog = {
     status: 403,
     reaction: "stall",
     reason: "FileOnly",
-    hint: "Set it in gateway.yaml, which names files of this machine. A call can keep the value, or take it out.",
+    hint: "Set it in gateway.yaml: only the file may name files of this machine. A request may keep or remove the value.",
   },
   forbidden_origin: {
     status: 403,
     reaction: "stall",
     reason: "ForbiddenOrigin",
-    hint: "Call the gateway by a loopback name or address, and not from a page of another origin.",
+    hint: "Use a loopback name or address, and no page of another origin.",
   },
   scope_missing: { status: 403, reaction: "stall", reason: "ScopeMissing", hint: "Use a license key of scope `all`." },
-  not_found: { status: 404, reaction: "stall", reason: "NotFound", hint: "The README lists the routes." },
+  not_found: { status: 404, reaction: "stall", reason: "NotFound", hint: "GET /openapi.json lists the routes." },
   model_not_found: {
     status: 404,
     reaction: "stall",
     reason: "ModelNotFound",
-    hint: "GET /v1/models lists the models; add the missing one to gateway.yaml to have it pulled.",
+    hint: "Use a model of GET /v1/models, or add it to gateway.yaml.",
   },
   voice_not_found: {
     status: 404,
     reaction: "stall",
     reason: "VoiceNotFound",
-    hint: "GET /api/tts/voices/search?q=TEXT finds the ids of the official voices.",
+    hint: "Use an id from GET /api/tts/voices/search?q=TEXT.",
   },
   transcription_model_not_found: {
     status: 404,
     reaction: "stall",
     reason: "TranscriptionModelNotFound",
-    hint: "GET /api/stt/models/search?q=TEXT finds the names of the official models.",
+    hint: "Use a name from GET /api/stt/models/search?q=TEXT.",
   },
   not_capable: {
     status: 400,
     reaction: "stall",
     reason: "NotCapable",
-    hint: "The model cannot do that; POST /api/show lists what it can.",
+    hint: "Use another model: POST /api/show lists the capabilities.",
   },
   method_not_allowed: {
     status: 405,
     reaction: "stall",
     reason: "MethodNotAllowed",
-    hint: "The Allow header names the methods of this path.",
+    hint: "Use a method of the Allow header.",
   },
   suspended: {
     status: 409,
     reaction: "stall",
     reason: "Suspended",
-    hint: "The document says `suspend: true`: the change is noted, and made when that is taken out.",
+    hint: "Remove `suspend: true` from the document: the change is stored and applied then.",
   },
   precondition_failed: {
     status: 412,
     reaction: "stall",
     reason: "PreconditionFailed",
-    hint: "The document changed since it was read: read it again and repeat the change.",
+    hint: "Read the document again and repeat the change: it has changed since.",
   },
   upload_stalled: {
     status: 408,
     reaction: "retry",
     reason: "UploadStalled",
-    hint: "The engine does one upload at a time, so each has to keep coming once its turn has begun. Send it again.",
+    hint: "Send it again without pauses: the engine takes one upload at a time.",
   },
   body_too_large: {
     status: 413,
     reaction: "stall",
     reason: "BodyTooLarge",
-    hint: "Send less; what a chat may have, --body-limit sets.",
+    hint: "Send less; --body-limit sets the limit of a chat.",
   },
   sound_too_long: {
     status: 413,
     reaction: "stall",
     reason: "SoundTooLong",
-    hint: "Send the sound in parts; what the engine may take of the memory for one, --transcription-memory sets.",
+    hint: "Send the sound in parts; --transcription-memory sets how much memory one may take.",
   },
   unsupported_media_type: {
     status: 415,
@@ -116,36 +115,36 @@ export const errorCatalog = {
     reason: "UnsupportedMediaType",
     hint: "Send Content-Type: application/json.",
   },
-  internal: { status: 500, reaction: "retry", reason: "InternalError", hint: "This is a defect: see the log." },
+  internal: { status: 500, reaction: "retry", reason: "InternalError", hint: "Report this defect with the log." },
   model_load_failed: {
     status: 500,
     reaction: "retry",
     reason: "LoadFailed",
-    hint: "The message has the router's last words; a file that is no GGUF or too little memory are the usual causes.",
+    hint: "The message has the router's last output; usual causes are a file that is not GGUF and too little memory.",
   },
   not_supported: {
     status: 501,
     reaction: "stall",
     reason: "NotSupported",
-    hint: "This gateway does not do that.",
+    hint: "Use another route: this gateway does not support it.",
   },
   upstream_failed: {
     status: 502,
     reaction: "retry",
     reason: "UpstreamFailed",
-    hint: "The engine broke off; the gateway starts it again by itself. Repeat the request.",
+    hint: "Repeat the request: the engine failed and is restarted.",
   },
   router_unavailable: {
     status: 503,
     reaction: "retry",
     reason: "RouterUnavailable",
-    hint: "The router is starting or failing: GET /status says which.",
+    hint: "See GET /status: the router is starting or failing.",
   },
   too_few_workers: {
     status: 503,
     reaction: "wait",
     reason: "TooFewWorkers",
-    hint: "Start the missing RPC workers, or lower rpc.minWorkers; GET /status tells what is the matter with each.",
+    hint: "Start the missing RPC workers, or lower rpc.minWorkers; GET /status has the condition of each.",
   },
   speech_off: {
     status: 503,
@@ -157,32 +156,37 @@ export const errorCatalog = {
     status: 503,
     reaction: "retry",
     reason: "Busy",
-    hint: "Too many requests wait already, or every place is taken: repeat this one after the seconds that Retry-After names.",
+    hint: "Repeat the request after the seconds in Retry-After: the queue is full, or every model slot is in use.",
   },
   load_failing: {
     status: 503,
     reaction: "retry",
     reason: "LoadFailing",
-    hint: "The model failed to load and rests for a while. Mend its file or its settings; POST /v1/models/load or POST /api/reconcile has it tried at once.",
+    hint: "Repair the model's file or its settings; POST /v1/models/load or POST /api/reconcile retries at once.",
   },
   engine_missing: {
     status: 503,
     reaction: "stall",
     reason: "EngineMissing",
-    hint: "Run `model-gateway engine install llama`, `whisper` or `sherpa`, or name an engine of your own by its setting.",
+    hint: "Run `model-gateway engine install llama`, `whisper` or `sherpa`, or set the path of an installed engine.",
   },
   engine_failed: {
     status: 503,
     reaction: "retry",
     reason: "EngineFailed",
-    hint: "The message has the line that says why; the log has the rest of the engine's output.",
+    hint: "See the message and the log, which has the engine's output.",
   },
-  shutting_down: { status: 503, reaction: "retry", reason: "ShuttingDown", hint: "The gateway is stopping." },
+  shutting_down: {
+    status: 503,
+    reaction: "retry",
+    reason: "ShuttingDown",
+    hint: "Repeat the request later: the gateway is stopping.",
+  },
   wait_timeout: {
     status: 504,
     reaction: "retry",
     reason: "WaitTimeout",
-    hint: "The change stays desired and goes on; GET /status shows how far it is.",
+    hint: "See GET /status: the change stays desired and continues.",
   },
   state_unwritable: {
     status: 500,
@@ -194,13 +198,13 @@ export const errorCatalog = {
     status: 500,
     reaction: "wait",
     reason: "PresetUnwritable",
-    hint: "Make router.preset.ini a file that can be read, or delete it.",
+    hint: "Make router.preset.ini readable, or delete it.",
   },
   preset_foreign: {
     status: 500,
     reaction: "stall",
     reason: "PresetInvalid",
-    hint: "router.preset.ini has lines that the router cannot read; correct or remove them.",
+    hint: "Correct or remove the lines of router.preset.ini that the router cannot parse.",
   },
   hub_unreachable: {
     status: 502,
@@ -224,31 +228,31 @@ export const errorCatalog = {
     status: 429,
     reaction: "wait",
     reason: "HubRateLimited",
-    hint: "Ask again in a while: the hub, or the gateway on its behalf, takes no more now; a token in HF_TOKEN has higher limits.",
+    hint: "Repeat the request later; a token in HF_TOKEN raises the hub's rate limit.",
   },
   quant_not_found: {
     status: 404,
     reaction: "stall",
     reason: "QuantNotFound",
-    hint: "Take a tag that the repository has; the message lists them.",
+    hint: "Use a tag that the repository has; the message lists them.",
   },
   quant_ambiguous: {
     status: 409,
     reaction: "stall",
     reason: "QuantAmbiguous",
-    hint: "Name the file itself as the tag: OWNER/NAME:FILE without .gguf.",
+    hint: "Use the file name as the tag: OWNER/NAME:FILE without .gguf.",
   },
   checksum_mismatch: {
     status: 502,
     reaction: "retry",
     reason: "ChecksumMismatch",
-    hint: "The bytes received are not the ones the hub announced; nothing was linked.",
+    hint: "Pull the model again: the bytes differ from the hub's checksum, and nothing was linked.",
   },
   disk_full: {
     status: 507,
     reaction: "wait",
     reason: "DiskFull",
-    hint: "Free some room on the disk of the model cache, or of the file that the message names; it says how much is missing, where that is known.",
+    hint: "Free disk space for the model cache, or for the file in the message, which has the missing bytes if known.",
   },
   cache_unwritable: {
     status: 500,
@@ -260,15 +264,15 @@ export const errorCatalog = {
     status: 404,
     reaction: "wait",
     reason: "SourceMissing",
-    hint: "The file that the model's `source` names is not there.",
+    hint: "Put the file in place, or correct the model's `source`.",
   },
   not_a_model: {
     status: 400,
     reaction: "stall",
     reason: "InvalidModelFile",
-    hint: "Name another file: this one is no GGUF model.",
+    hint: "Use another file: this one is not a GGUF model.",
   },
-  cancelled: { status: 499, reaction: "retry", reason: "Cancelled", hint: "It is no longer wanted." },
+  cancelled: { status: 499, reaction: "retry", reason: "Cancelled", hint: "Repeat the request if it is still needed." },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof errorCatalog;

@@ -1,5 +1,5 @@
-// The one line of a process's output that says what went wrong. Goes into answers: without traceback, and of a path only the
-// file's name, as clients of speech need no license key. Pure.
+// The one line of a process's output that names the failure. Goes into responses, so it has no traceback, and of a path only the
+// file name: clients of speech need no license key. Pure.
 
 const limit = 300;
 /** Frames of a stack, and what Node prints below one. */

@@ -53,3 +53,20 @@ export function systemCode(error: unknown): string | undefined {
   if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
   return undefined;
 }
+
+/** Nothing lies at the path, or a file where a folder should be: other programs tidy up meanwhile. */
+export function isAbsent(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "");
+}
+
+/** For `catch`: null for what is absent. */
+export function ignoreAbsent(error: unknown): null {
+  if (isAbsent(error)) return null;
+  throw error;
+}
+
+/** For `catch`: null also for a link that leads to itself. */
+export function ignoreDangling(error: unknown): null {
+  if (systemCode(error) === "ELOOP") return null;
+  return ignoreAbsent(error);
+}

@@ -47,8 +47,8 @@ const readingArchitectures: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a model is for embeddings or ranking and not for talking: it says how it pools, or its architecture cannot
- * talk. `pooling` as in {@link GgufDetails}.
+ * Whether a model is for embeddings or ranking and not for chats: its file has a pooling type, or its architecture generates
+ * no text. `pooling` as in {@link GgufDetails}.
  */
 export function isForEmbeddings(architecture: string | null, pooling: number | null): boolean {
   return (architecture !== null && readingArchitectures.has(architecture)) || (pooling ?? poolings.none) > 0;

@@ -1,5 +1,4 @@
-// A line to stand in: so many at once, the others wait in the order in which they came, and not too many of them.
-// Knows nothing of what is done in a turn. Pure.
+// A bounded queue: so many at once, the others wait first in, first out. Pure.
 
 export interface Line {
   /**
@@ -26,7 +25,7 @@ export function createLine(options: {
       if (isOver) return;
       isOver = true;
       const next = line.shift();
-      // The place goes to the next one: nobody who comes just now gets in between.
+      // The place goes to the next waiter: a caller that arrives now does not overtake it.
       if (next) next();
       else busy--;
     };

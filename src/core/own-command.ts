@@ -3,7 +3,7 @@
 /** The whole line for a command and its operands. */
 export type OwnCommand = (...words: readonly string[]) => string;
 
-/** These ask a gateway; the others look into its state folder only. */
+/** These call a gateway; the others read its state folder only. */
 const asking = new Set(["plan", "status", "models", "pull", "rm", "gc"]);
 
 export function ownCommand(start: {

@@ -66,8 +66,9 @@ export function presetKeyProblem(key: string, allowed: PresetAllow): string | nu
 export function presetValueProblem(key: string, value: string | number | boolean): string | null {
   const text = String(value);
   // The router cuts a value at `#` or `;`, and trims it: what would not arrive whole is refused rather than changed.
+  // U+2028 ended a line for the reader of single entries: the lines of one model were written again and again, in every model's section.
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-  if (/[#;\u0000-\u001f\u007f]/.test(text))
+  if (/[#;\u0000-\u001f\u007f\u2028\u2029]|\p{Surrogate}/u.test(text))
     return `preset value of ${key} has a character that the preset file cannot hold`;
   if (text !== text.trim() || text === "") return `preset value of ${key} is empty or has blanks at its ends`;
   // The router passes it on as an argument: where an option's value may be left out it would count as the next option.

@@ -1,4 +1,4 @@
-// Reads an answer whole, but not without end. Pure.
+// Reads a whole response body up to a limit. Pure.
 
 /** Errors: `tooLong()` beyond `limit` bytes, and whatever the body throws. */
 export async function readAtMost(body: AsyncIterable<unknown>, limit: number, tooLong: () => Error): Promise<Buffer> {

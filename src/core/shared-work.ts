@@ -1,4 +1,4 @@
-// Work that several ask for at once is done once.
+// One flight for many: concurrent callers share one run of the same work.
 import { unlessLeft } from "./unless-left.ts";
 
 interface Turn<T> {
@@ -8,8 +8,8 @@ interface Turn<T> {
 }
 
 /**
- * Whoever calls while the work is under way has its outcome too. Each may leave by himself: he gets `cancelled`, and with the
- * last one the work's own signal aborts.
+ * Calls during the work share its outcome. A call whose signal aborts rejects with `cancelled`; with the last one the work's own
+ * signal aborts.
  */
 export function createSharedWork<T>(work: (signal: AbortSignal) => Promise<T>): (signal: AbortSignal) => Promise<T> {
   let current: Turn<T> | null = null;
@@ -21,7 +21,7 @@ export function createSharedWork<T>(work: (signal: AbortSignal) => Promise<T>): 
     return turn;
   }
 
-  /** Who comes now begins anew. */
+  /** Later calls start the work again. */
   function end(turn: Turn<T>): void {
     if (current === turn) current = null;
   }

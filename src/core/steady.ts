@@ -1,7 +1,10 @@
-// The clock for durations: time limits, pauses, what was when. The wall clock is set, by hand, by the network, by a machine
-// that wakes; a deadline measured with it fires at once, or a day late.
+// The clock for durations: timeouts, pauses, timestamps in memory. The wall clock is set, by hand, by the network, after a
+// suspend; a deadline measured with it fires at once, or a day late.
 
-/** Whole ms, as of the epoch when the process began; never jumps. For dates that people or files know take `Date.now`. */
+/** Whole ms, as of the epoch when the process began; never jumps. For dates in files and responses use `Date.now`. */
 export function steadyNow(): number {
   return Math.floor(performance.timeOrigin + performance.now());
 }
+
+/** ms: a timer that is set for longer (24.8 days) fires at once. */
+export const longestTimerMs = 2 ** 31 - 1;

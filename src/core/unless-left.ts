@@ -1,7 +1,7 @@
-// Work that goes on without whoever waits for it.
+// Awaits work, but rejects with `cancelled` when the caller's signal aborts; the work continues.
 import { GatewayError } from "./errors.ts";
 
-/** The work's outcome, or `cancelled` at once when the signal aborts: what becomes of the work is nobody's then. */
+/** The outcome of the work, or `cancelled` at once when the signal aborts; a later outcome is ignored. */
 export async function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let leave = (): void => undefined;
   const gone = new Promise<never>((_resolve, reject) => {

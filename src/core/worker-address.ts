@@ -1,5 +1,5 @@
-// The addresses of RPC workers: taken apart, compared, and judged by whether strangers could be there. Pure.
-// The protocol has no password and no encryption, so a worker belongs into a network that one trusts.
+// Addresses of RPC workers: parsed, compared, and classified as public or private. Pure.
+// The protocol has neither passwords nor encryption, so workers belong in a trusted network.
 
 export interface WorkerAddress {
   /** A name or an IPv4 address. */
@@ -46,7 +46,7 @@ export function isDottedQuad(host: string): boolean {
   return numbers.length === 4 && numbers.every((number) => /^(?:0|[1-9]\d{0,2})$/.test(number) && Number(number) < 256);
 }
 
-/** 0.0.0.0 means all of a machine's own, and from 224 on nobody has one. */
+/** 0.0.0.0 means all addresses of a machine; from 224 on they are multicast or reserved. */
 export function isNoMachine(address: string): boolean {
   const first = Number(address.split(".")[0]);
   return first === 0 || first >= 224;
@@ -75,7 +75,7 @@ export function isTrustedAddress(address: string): boolean {
   );
 }
 
-/** Whether a worker is written as an address that strangers may have. What a name means is known only once it is resolved. */
+/** Whether a worker has a public address. A name is judged once it is resolved. */
 export function isPublicLiteral(text: string): boolean {
   const host = parseWorker(text)?.host;
   return host !== undefined && isDottedQuad(host) && !isTrustedAddress(host);

@@ -1,4 +1,4 @@
-// gateway.yaml as a source of the document: watches it, applies what its author changed, says what is wrong with it.
+// gateway.yaml as a source of the document: watches it, applies what its author changed, reports its problems.
 // A broken, half-written, vanished or unreadable file changes nothing.
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
@@ -27,9 +27,9 @@ interface Content {
   readonly hash: string;
 }
 
-/** An editor's save comes in pieces: a text counts when a second look after this time finds it unchanged. */
+/** An editor's save comes in pieces: a text counts if it is unchanged after this time. */
 const settleMs = 120;
-/** A text that was applied is looked at once more after this time. */
+/** An applied text is read once more after this time. */
 const recheckMs = 400;
 
 export function unreadSource(path: string): SourceStatus {
@@ -47,7 +47,7 @@ export async function watchFileSource(options: {
   readonly onOther: () => void;
   readonly onStatus: (status: SourceStatus) => void;
   readonly warn: (message: string, fields: object) => void;
-  /** Filesystems without events: how often to look anyway, in ms. */
+  /** Poll interval for file systems without events, in ms. */
   readonly pollMs: number;
 }): Promise<FileSource> {
   const path = resolve(options.path);
@@ -83,7 +83,7 @@ export async function watchFileSource(options: {
       report({
         valid: false,
         reason: "FileMissing",
-        message: `${path} is not there; the last good document stays`,
+        message: `${path} does not exist; the last good document stays`,
         problems: [],
       });
     } catch (error) {
@@ -129,12 +129,12 @@ export async function watchFileSource(options: {
     work = work.then(task).catch((thrown: unknown) => {
       const error = toGatewayError(thrown);
       const conflict = error.code === "invalid_document";
-      // Each poll tries again, so it is told once.
+      // Each poll tries again, so it is reported once.
       report({
         valid: false,
         reason: conflict ? "Conflict" : "StateUnwritable",
         message: conflict
-          ? `${path} does not go together with what was set elsewhere: ${error.message}; the last good document stays`
+          ? `${path} conflicts with changes of the API: ${error.message}; the last good document stays`
           : `the document could not be stored: ${error.message}`,
         problems: [],
       });
@@ -151,8 +151,8 @@ export async function watchFileSource(options: {
   }
 
   /**
-   * Applies the text once it has stopped changing: a half-written file can be a valid document that wants less. What
-   * happens meanwhile makes another look afterwards and no later end, or a busy neighbour in the folder would hold it up.
+   * Applies the text once it has stopped changing: a half-written file can be a valid, smaller document. Events meanwhile cause
+   * another read afterwards, not a delay, or another busy file in the folder would block it.
    */
   function settle(): void {
     if (closed) return;
@@ -168,7 +168,7 @@ export async function watchFileSource(options: {
   function refresh(): Promise<void> {
     if (closed) return Promise.resolve();
     const rested = new Promise<void>((resolve) => void waiting.add(resolve));
-    // The read that is under way may be older than the caller's save.
+    // The current read may be older than the caller's save.
     if (looking) again = true;
     else {
       looking = true;
@@ -215,7 +215,7 @@ export async function watchFileSource(options: {
   });
   // What changed between the first look and the watcher's own has no event.
   watcher.on("ready", settle);
-  watcher.on("error", (error) => options.warn("watching failed; polling goes on", { error: String(error) }));
+  watcher.on("error", (error) => options.warn("watching failed; polling continues", { error: String(error) }));
   const poll = setInterval(settle, options.pollMs);
   poll.unref();
 

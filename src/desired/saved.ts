@@ -1,4 +1,4 @@
-// desired.json and last-applied.json as they lie on disk: their shapes, and what is believed of them. Writes nothing.
+// desired.json and last-applied.json on disk: their shapes and checks. Writes nothing.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { isJsonObject, type JsonObject } from "../core/merge-patch.ts";
@@ -40,7 +40,7 @@ export function describe(saved: Saved): DesiredState {
   };
 }
 
-/** The document and the file as last applied, as they lie on disk; for a look without a running gateway. */
+/** The document and the file as last applied, from disk; without a running gateway. */
 export async function readSavedDocument(
   stateDir: string,
   presetAllow: PresetAllow = noneAllowed,
@@ -57,8 +57,8 @@ export async function readSavedDocument(
 }
 
 /**
- * Where there is no document of ours it starts from the file as last applied. From nothing, the file as it is now would
- * show no difference, and the document would want nothing.
+ * A missing document starts from the file as last applied. Started from nothing, the file would show no difference, and the
+ * document would stay empty.
  */
 export function startingFrom(applied: DocumentTree | null): Saved {
   return { generation: 0, tree: applied ?? emptyTree, owners: {}, removals: [], spared: [] };
@@ -82,7 +82,7 @@ export function readSaved(value: unknown, presetAllow: PresetAllow, leftOut?: (p
   );
 }
 
-/** One that is mangled is not believed: it would delete what it names. */
+/** A damaged removal is dropped: it would delete what it names. */
 function isRemoval(value: unknown): value is Removal {
   if (!isJsonObject(value)) return false;
   const isList = (list: unknown): boolean => Array.isArray(list) && list.every((item) => typeof item === "string");

@@ -1,5 +1,4 @@
-// The one desired document: who may change it, on what condition, and its two state files.
-// Holds no opinion on what the document means; the loop reads it.
+// The one desired document: its changes, their preconditions, and its two state files. The reconciler interprets it.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type Json, type JsonObject, listChanges } from "../core/merge-patch.ts";
@@ -45,19 +44,19 @@ export interface DesiredStore {
    * changes nothing. Errors: as {@link DesiredStore.change}, and what `make` throws.
    */
   edit(make: (state: DesiredState) => Edit | null, by: string): Promise<DesiredState>;
-  /** Writes down which blobs a removal frees, and in which revisions. Nothing where it is no longer asked for. */
+  /** Notes which blobs a removal frees, and in which revisions. No effect if the removal is cancelled. */
   noteRemoval(id: string, found: Required<Pick<Removal, "blobs" | "commits">>): Promise<void>;
   /** The files of a removal are gone. */
   endRemoval(id: string): Promise<void>;
-  /** What the file, as it was last applied, says of the model that it names by this id; undefined where it names none. */
+  /** The entry of this model id in the file as last applied; undefined if there is none. */
   inFile(id: string): Json | undefined;
   /**
-   * Merges in what differs between the file as last applied and the file now. Errors: `invalid_document` where that does
-   * not go together with what was set elsewhere.
+   * Merges in what differs between the file as last applied and the file now. Errors: `invalid_document` if that
+   * conflicts with changes of the API.
    */
   applyFile(tree: DocumentTree, by: string): Promise<DesiredState>;
   differencesFromFile(): FieldDifference[];
-  /** Whether a file was ever applied: a file that is missing then has vanished, else it was never there. */
+  /** Whether a file was ever applied: a missing file has vanished then, else it never existed. */
   hasAppliedFile(): boolean;
   onChange(listener: (state: DesiredState) => void): void;
 }
@@ -83,11 +82,11 @@ export async function openDesiredStore(options: {
   const desiredPath = join(options.stateDir, "desired.json");
   const appliedPath = join(options.stateDir, "last-applied.json");
   const setAside = (path: string): void => {
-    options.warn("a state file was unreadable and was set aside", { path });
+    options.warn("unreadable state file set aside", { path });
     files.noteAside(path);
   };
 
-  const leftOut = (key: string): void => options.warn("a preset key is no longer allowed and is left out", { key });
+  const leftOut = (key: string): void => options.warn("preset key no longer allowed, left out", { key });
 
   let applied = await readJsonState(appliedPath, (value) => readTree(value, presetAllow), setAside);
   let saved =
@@ -97,7 +96,7 @@ export async function openDesiredStore(options: {
   const listeners: ((state: DesiredState) => void)[] = [];
   let queue: Promise<unknown> = Promise.resolve();
 
-  /** One change at a time, each on the outcome of the one before; on disk before anyone sees it. */
+  /** One change at a time, each on the outcome of the one before; on disk before it is visible. */
   function serialized<T>(task: () => Promise<T>): Promise<T> {
     const result = queue.then(task);
     queue = result.catch(() => undefined);
@@ -147,10 +146,10 @@ export async function openDesiredStore(options: {
   function tellSpared({ tree, spared }: Saved): void {
     const models = spared.filter((id) => !saved.spared.includes(id));
     if (tree["prune"] === true && models.length > 0)
-      options.warn("the list of models was emptied: prune leaves what it named", { models });
+      options.warn("list of models emptied: prune keeps what it named", { models });
   }
 
-  /** Marks come and go by what is done for them: that makes no new generation. */
+  // Removal marks do not make a new generation.
   async function saveRemovals(removals: readonly Removal[]): Promise<void> {
     const next = { ...saved, removals };
     await files.write(desiredPath, textOf(next));
@@ -247,7 +246,7 @@ function textOf(value: object): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** Who wrote last in a field, around it or below it: the difference may be told of more than one write touched. */
+/** The last author in a field, around it or below it: several writes may have touched the difference. */
 function ownersByPath(owners: Saved["owners"]): (path: readonly string[]) => FieldOwner | undefined {
   const later = (a: FieldOwner | undefined, b: FieldOwner | undefined): FieldOwner | undefined =>
     a && b ? (a.at < b.at ? b : a) : (a ?? b);

@@ -1,8 +1,8 @@
-// Collects what of ours serves nobody in the model cache: looks, and deletes one repository after the other, each only
-// while no pull is at it. What counts as garbage is garbage.ts's.
+// Garbage collection of our files in the model cache: one repository after the other, each only while no pull uses it.
+// src/cache/report/garbage.ts decides what is garbage.
 
 import type { Inventory } from "../cache/inventory/inventory.ts";
-import { collectRepo } from "../cache/removal/collect.ts";
+import { collectRepo } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import {
   type Collected,
@@ -11,7 +11,7 @@ import {
   type RepoGarbage,
   type SkippedRepo,
 } from "../cache/report/garbage.ts";
-import { type CacheSurvey, linkedBlobs } from "../cache/report/repo-files.ts";
+import type { CacheSurvey } from "../cache/report/repo-files.ts";
 import { rememberedEntry } from "../cache/report/stored.ts";
 import { surveyCache, surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
@@ -34,7 +34,7 @@ export interface Collector {
 export function createCollector(options: {
   readonly cacheDir: string;
   /** Id of this gateway. */
-  readonly gateway?: string;
+  readonly gateway: string;
   readonly inventory: Inventory;
   readonly desired: () => Desired;
   readonly router: () => Pick<RouterSnapshot, "phase" | "models">;
@@ -43,12 +43,12 @@ export function createCollector(options: {
   /** The cache as it is now. */
   readonly cachedModels: () => Promise<readonly CachedModel[]>;
 }): Collector {
-  const { cacheDir, inventory, turns } = options;
+  const { cacheDir, gateway, inventory, turns } = options;
 
   async function look(): Promise<Look> {
     // Both readings throw where the cache is unknown: an unplugged disk is no garbage.
     const models = await options.cachedModels();
-    const survey = await surveyCache(cacheDir, options.gateway).catch((error: unknown) => {
+    const survey = await surveyCache(cacheDir, gateway).catch((error: unknown) => {
       throw new GatewayError("cache_unwritable", `the model cache ${cacheDir} cannot be read (${systemCode(error)})`, {
         cause: error,
       });
@@ -73,7 +73,7 @@ export function createCollector(options: {
     const release = turns.tryTake(repo);
     if (!release) return nothing([{ repo, reason: "BeingPulled", message: "a pull or import of it is under way" }]);
     try {
-      const files = await surveyRepo(cacheDir, repo, options.gateway);
+      const files = await surveyRepo(cacheDir, repo, gateway);
       const survey = { repos: files ? [files] : [], unreadable: [] };
       const { repos, skipped } = find(survey, await options.cachedModels(), []);
       const [garbage] = repos;
@@ -89,12 +89,8 @@ export function createCollector(options: {
 
   async function remove(garbage: RepoGarbage): Promise<Collected> {
     const { repo, items } = garbage;
-    const { deletedFiles, freedBytes, blobs } = await collectRepo({
-      ...garbage,
-      cacheDir,
-      linkedNow: async () => linkedBlobs((await surveyRepo(cacheDir, repo)) ?? { snapshots: [], shownElsewhere: [] }),
-    });
-    const left = await surveyRepo(cacheDir, repo);
+    const { deletedFiles, freedBytes, blobs } = await collectRepo({ ...garbage, cacheDir });
+    const left = await surveyRepo(cacheDir, repo, gateway);
     await inventory.review(repo, (entry) => rememberedEntry(entry, left, blobs));
     return { items, skipped: [], deletedFiles, freedBytes };
   }

@@ -1,4 +1,4 @@
-// Runs planned actions in their lanes, one per key, and says how each ended. Chooses nothing.
+// Runs planned actions in their lanes, one per key, and reports how each ended. Chooses nothing.
 import PQueue from "p-queue";
 import type { Collected } from "../cache/report/garbage.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
@@ -43,15 +43,15 @@ interface Done {
   readonly collected?: Collected;
 }
 
-/** Is told of the actions with one key. */
+/** Observes the actions with one key. */
 export interface Follower {
   progress?(action: Action, progress: Progress): void;
-  /** Before the loop takes note of it. */
+  /** Called before the loop records it. */
   settled?(outcome: Outcome): void;
 }
 
 export interface Executor {
-  /** Queues an action; one whose key is under way is left alone. */
+  /** Queues an action, unless one with its key is queued or running. */
   submit(action: Action): boolean;
   running(): readonly RunningAction[];
   /** Call the result to stop. */
@@ -115,7 +115,7 @@ export function createExecutor(options: {
       done = await work;
     } catch (thrown) {
       const { signal } = task.abort;
-      // Why it was aborted tells more than how it broke off.
+      // The reason of the abort is more useful than the error that it caused.
       error = toGatewayError(signal.aborted ? signal.reason : thrown);
     }
     tasks.delete(task.action.key);
@@ -165,7 +165,7 @@ export function createExecutor(options: {
     cancel: (key) => tasks.get(key)?.abort.abort(new GatewayError("cancelled", "no longer wanted")),
     close: async () => {
       closed = true;
-      // What a pull has finished so far is kept: the next start goes on from there.
+      // The partial of a pull is kept: it resumes after the next start.
       for (const task of tasks.values()) task.abort.abort(new GatewayError("shutting_down", "the gateway is stopping"));
       await Promise.all(Object.values(lanes).map((lane) => lane.onIdle()));
     },

@@ -2,6 +2,7 @@
 import { statfs } from "node:fs/promises";
 import { importModel } from "../cache/download/import.ts";
 import { createPace, secondsLeft } from "../cache/download/pace.ts";
+import type { PullProgress } from "../cache/download/progress.ts";
 import { type PulledModel, pullModel } from "../cache/download/pull.ts";
 import { resolveSource, sourceStamp } from "../cache/download/source-file.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
@@ -15,14 +16,14 @@ import type { HubClient } from "../hub/client.ts";
 import { cacheError } from "../hub/errors.ts";
 import { type CachedModel, findCached, type InventoryEntry, type SourceFile } from "../plan/observed.ts";
 import { makeFolder } from "../state/folder.ts";
-import type { Handlers } from "./executor.ts";
+import type { ActionRun, Handlers } from "./executor.ts";
 import { type Removals, removalHandler } from "./model-removal.ts";
 import type { Drainer } from "./router-actions.ts";
 
 export function modelHandlers(options: {
   readonly cacheDir: string;
   /** Id of this gateway. */
-  readonly gateway?: string;
+  readonly gateway: string;
   readonly configPath: string;
   readonly hub: HubClient;
   readonly inventory: Inventory;
@@ -39,8 +40,7 @@ export function modelHandlers(options: {
   /** A repository's files were verified. */
   readonly onVerified: (repo: string) => void;
 }): Pick<Handlers, "model.pull" | "model.import" | "model.remove"> {
-  const { cacheDir, inventory } = options;
-  const gateway = options.gateway ?? "";
+  const { cacheDir, gateway, inventory } = options;
 
   async function makeCache(): Promise<void> {
     await makeFolder(cacheDir).catch((error: unknown) => {
@@ -99,7 +99,7 @@ export function modelHandlers(options: {
     if (links.length > 0) await removeStored({ cacheDir, repo, links });
   }
 
-  /** While nobody collects in the model's repository. */
+  /** While no garbage collection runs in the model's repository. */
   async function inTurn(model: string, signal: AbortSignal, task: () => Promise<void>): Promise<void> {
     await makeCache();
     const release = await options.turns.take(repoOf(requireId(model)), signal);
@@ -131,18 +131,7 @@ export function modelHandlers(options: {
             freeBytes,
             signal,
             beforeShown,
-            onProgress: (progress) =>
-              report({
-                phase: progress.phase,
-                completed: progress.totalCompleted,
-                total: progress.totalBytes,
-                file: progress.file,
-                digest: progress.digest,
-                fileCompleted: progress.completed,
-                fileTotal: progress.total,
-                bytesPerSecond: progress.bytesPerSecond,
-                secondsLeft: progress.secondsLeft,
-              }),
+            onProgress: (progress) => report(actionProgress(progress)),
           }),
         );
         if (verify) options.onVerified(repoOf(id));
@@ -190,6 +179,12 @@ function requireId(model: string): ModelId {
   const id = parseModelId(model);
   if (!id) throw new GatewayError("invalid_request", `${model} is not of the form ${idForm}`);
   return id;
+}
+
+/** Progress of an action, by that of its pull. */
+export function actionProgress(progress: PullProgress): Parameters<ActionRun["report"]>[0] {
+  const { completed, total, totalCompleted, totalBytes, ...rest } = progress;
+  return { ...rest, completed: totalCompleted, total: totalBytes, fileCompleted: completed, fileTotal: total };
 }
 
 /** Bytes free for us where a folder lives; undefined where the filesystem does not say. */

@@ -1,5 +1,4 @@
-// Takes models out of the cache: one that somebody asked to remove with every trace, and one that is pruned as far as the
-// inventory says that we put it there.
+// Deletes models from the cache: a requested removal with every trace, a prune only what the inventory says was stored here.
 
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { snapshotPath } from "../cache/layout/layout.ts";
@@ -17,7 +16,7 @@ import { coversEntry, isMarked } from "../plan/removals.ts";
 import type { Handlers, RemovedFiles } from "./executor.ts";
 import type { Drainer } from "./router-actions.ts";
 
-/** The removals that were asked for, as the desired state keeps them. */
+/** The requested removals, as the desired state keeps them. */
 export interface Removals {
   get(id: string): Removal | undefined;
   note(id: string, found: LinkedFiles): Promise<void>;
@@ -30,12 +29,12 @@ export function removalHandler(options: {
   readonly router: Pick<Router, "instances" | "client">;
   readonly drainer: Drainer;
   readonly removals: Removals;
-  /** The cache as it is now. */
+  /** The current cache. */
   readonly cachedModels: () => Promise<readonly CachedModel[]>;
 }): Handlers["model.remove"] {
   const { cacheDir, inventory, removals } = options;
 
-  /** Unloads the model once its answers are through, and lets nobody in while `task` runs. */
+  /** Drains and unloads the model, and holds new requests while `task` runs. */
   async function apart(
     cached: CachedModel | undefined,
     signal: AbortSignal,
@@ -51,7 +50,7 @@ export function removalHandler(options: {
     }
   }
 
-  /** As far as it goes: what a router that does not answer has open is deleted all the same, and its reload ends the model. */
+  /** Best effort: files that a silent router has open are deleted too, and its reload ends the model. */
   async function unload(cached: CachedModel | undefined): Promise<void> {
     if (!cached || !options.router.instances.get(cached.upstreamId)) return;
     await options.router
@@ -73,7 +72,7 @@ export function removalHandler(options: {
     const cached = first && models.find((model) => isMarked(first, model));
     return apart(cached, signal, async () => {
       const removal = removals.get(id);
-      // No removal that found nothing: whoever asked for it would be told that the files are gone.
+      // Not a removal that found nothing: its caller would get the response that the files are gone.
       if (!removal) throw new GatewayError("cancelled", `${id} is not deleted: the document names it again`);
       const { repo, commit, files, projector } = removal;
       const entries = inventory.entries().filter((entry) => coversEntry(removal, entry));

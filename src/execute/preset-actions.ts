@@ -1,14 +1,14 @@
-// Writes router.preset.ini, which people edit too.
+// Writes router.preset.ini, which its owner edits too.
 import { setTimeout as delay } from "node:timers/promises";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { readIfPresent } from "../state/atomic-file.ts";
 import type { StateFiles } from "../state/state-folder.ts";
 import type { Handlers } from "./executor.ts";
 
-/** An editor that saves in place writes in pieces: a text that is not ours counts once it stood still for so long. */
+/** An editor that saves in place writes in pieces: a foreign text counts once it is unchanged for so long. */
 const settleMs = 120;
 
-/** `onDisabled` gets the lines of other people that became comments, because the router could not have read them. */
+/** `onDisabled` gets foreign lines that became comments, because the router cannot parse them. */
 export function presetHandlers(
   presetPath: string,
   write: StateFiles["write"],
@@ -18,7 +18,7 @@ export function presetHandlers(
   return {
     "preset.write": async ({ text, replaces }) => {
       try {
-        // Somebody is at it: what is there now is another text than the plan was made from, and the next plan's business.
+        // It is being edited: the text differs from the one in the plan, so the next plan decides.
         const found = await readIfPresent(presetPath);
         if (found !== null && found !== ours) await delay(settleMs);
         if (((await readIfPresent(presetPath)) ?? "") !== replaces) return;

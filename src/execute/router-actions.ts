@@ -1,9 +1,9 @@
-// Starts, reloads and restarts the router, after the answers that it would cut off are through.
+// Starts, reloads and restarts the router, after the responses that it would cut have ended.
 import { GatewayError } from "../core/errors.ts";
 import type { Router, RouterInputs } from "../engines/llama/router.ts";
 import type { Handlers } from "./executor.ts";
 
-/** Holds back new requests for models and waits for the answers in flight. */
+/** Holds new requests for models and waits for responses in flight. */
 export interface Drainer {
   /**
    * Resolves when nothing uses the models, or when the time is up; call the result to let requests in again. Throws what the
@@ -33,7 +33,7 @@ export function routerHandlers(options: {
     "router.reload": async ({ changes, yields }, { signal }) => {
       // It began after the plan was made; the next plan waits for its end.
       if (yields && drainer.inFlight().size > 0)
-        throw new GatewayError("cancelled", "an answer is under way, and goes first");
+        throw new GatewayError("cancelled", "a response is in flight and goes first");
       // Not the loaded ones alone: a model that is just being loaded would be killed in the middle of it.
       const letIn = changes.length > 0 ? await drainer.drain(changes, signal) : () => undefined;
       try {
@@ -43,7 +43,7 @@ export function routerHandlers(options: {
       }
     },
     "router.restart": async ({ reason }, { signal }) => {
-      // Its models' processes go on without it, as they do after a crash: no answer has to be waited for, nor to be cut.
+      // Its instances continue without it, as after a crash: no response has to be awaited or cut.
       if (reason === "RouterHung") {
         await router.kill();
         return start(signal);

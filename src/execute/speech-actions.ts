@@ -3,7 +3,7 @@
 import type { PullProgress } from "../cache/download/progress.ts";
 import { pullTranscriptionModel, pullVoice } from "../cache/download/speech-files.ts";
 import type { SpeechLists } from "../cache/download/speech-lists.ts";
-import type { SpeechInventory } from "../cache/inventory/speech-inventory.ts";
+import type { Inventory } from "../cache/inventory/inventory.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { SpeechEngine } from "../engines/speech/speech-engine.ts";
@@ -12,7 +12,7 @@ import type { SpeechKind } from "../plan/observed.ts";
 import { transcriptionRepo } from "../speech/transcription-models.ts";
 import { voiceRepo } from "../speech/voices.ts";
 import type { ActionRun, Handlers } from "./executor.ts";
-import { freeBytes } from "./model-actions.ts";
+import { actionProgress, freeBytes } from "./model-actions.ts";
 
 export function speechHandlers(options: {
   readonly cacheDir: string;
@@ -22,7 +22,7 @@ export function speechHandlers(options: {
   readonly hub: HubClient;
   readonly lists: SpeechLists;
   readonly turns: Pick<RepoTurns, "take">;
-  readonly inventory: Pick<SpeechInventory, "add">;
+  readonly inventory: Pick<Inventory, "addSpeech">;
   readonly engines: Readonly<Record<SpeechKind, SpeechEngine>>;
   /** Whether the document names it. */
   readonly isWanted: (kind: SpeechKind, choice: string) => boolean;
@@ -37,7 +37,7 @@ export function speechHandlers(options: {
     isStillWanted: () => options.isWanted(kind, choice),
     freeBytes,
     signal,
-    onProgress: (progress: PullProgress) => report(progressOf(progress)),
+    onProgress: (progress: PullProgress) => report(actionProgress(progress)),
   });
   return {
     "voice.pull": async ({ voice }, run) => {
@@ -47,29 +47,14 @@ export function speechHandlers(options: {
       const release = await turns.take(voiceRepo, run.signal);
       const pulled = await pullVoice(found, { ...pulling(run, "synthesis", voice), voicesDir }).finally(release);
       // What was there already is another program's.
-      if (pulled.downloadedBytes > 0) await inventory.add("synthesis", voice);
+      if (pulled.downloadedBytes > 0) await inventory.addSpeech({ kind: "synthesis", name: voice });
     },
     "transcription.pull": async ({ file }, run) => {
       const release = await turns.take(transcriptionRepo, run.signal);
       const pulled = await pullTranscriptionModel(file, pulling(run, "transcription", file)).finally(release);
-      if (pulled.downloadedBytes > 0) await inventory.add("transcription", file);
+      if (pulled.downloadedBytes > 0) await inventory.addSpeech({ kind: "transcription", name: file });
     },
     "speech.start": ({ engine, choice }, { signal }) => engines[engine].start(choice, signal),
     "speech.stop": ({ engine }, { signal }) => engines[engine].stop(signal),
-  };
-}
-
-function progressOf(progress: PullProgress): Parameters<ActionRun["report"]>[0] {
-  const { phase, file, digest, bytesPerSecond, secondsLeft, totalCompleted, totalBytes, completed, total } = progress;
-  return {
-    phase,
-    completed: totalCompleted,
-    total: totalBytes,
-    file,
-    digest,
-    fileCompleted: completed,
-    fileTotal: total,
-    bytesPerSecond,
-    secondsLeft,
   };
 }

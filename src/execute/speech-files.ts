@@ -1,13 +1,13 @@
-// Voices and transcription models on the disk: told, collected where nobody asks for them any more, and deleted by name.
-// What serves nobody is plan/speech-files.ts's to say; the cache's other garbage is cache-gc.ts's.
+// Voices and transcription models on the disk: listed, collected if unused, deleted by name. src/cache/report/speech-files.ts
+// decides what is unused; cache-gc.ts collects the other garbage of the cache.
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { forgetVoice, plainVoices } from "../cache/download/speech-files.ts";
-import type { SpeechInventory } from "../cache/inventory/speech-inventory.ts";
-import { collectRepo } from "../cache/removal/collect.ts";
+import type { Inventory } from "../cache/inventory/inventory.ts";
+import { collectRepo } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import type { Collected, Garbage, SkippedRepo } from "../cache/report/garbage.ts";
-import { type CacheSurvey, linkedBlobs } from "../cache/report/repo-files.ts";
+import type { CacheSurvey } from "../cache/report/repo-files.ts";
 import {
   bytesOf,
   type DiskSpeech,
@@ -31,12 +31,12 @@ import type { RemovedFiles } from "./executor.ts";
 export interface SpeechStore {
   /** `bytes`: in the cache, each file once. */
   report(survey: CacheSurvey): Promise<{ readonly speech: readonly DiskSpeech[]; readonly bytes: number }>;
-  /** The same collector, which also takes what serves nobody of speech. */
+  /** The same collector, which also deletes unused speech files. */
   collecting(collector: Collector): Collector;
   /** Whether a name (`NAME`, `OWNER/REPO:NAME`) is that of a voice or a model here. Throws `cache_unwritable`. */
   has(name: string): Promise<boolean>;
   /**
-   * Deletes a voice or a model, whoever put it there; null where there is none of that name.
+   * Deletes a voice or a model, also of another program; null if there is none of that name.
    * Throws `invalid_request` for one that the document names, `busy` while it is being fetched, `cache_unwritable`.
    */
   remove(name: string): Promise<(RemovedFiles & { readonly name: string }) | null>;
@@ -54,7 +54,7 @@ export function createSpeechStore(options: {
   readonly voicesDir: string;
   /** Where the embedded engine's copies lie. */
   readonly copiesDir: string;
-  readonly inventory: SpeechInventory;
+  readonly inventory: Inventory;
   readonly desired: () => Pick<Desired, "speech">;
   readonly running: () => Readonly<Record<SpeechKind, string | null>>;
   readonly turns: RepoTurns;
@@ -66,7 +66,7 @@ export function createSpeechStore(options: {
     return {
       desired: options.desired(),
       running: options.running(),
-      ours: inventory.names(),
+      ours: inventory.hasSpeech,
       plainVoices: await plainVoices(voicesDir),
       copies: await copiesIn(copiesDir),
       licenses: await keptLicenses(voicesDir),
@@ -111,21 +111,13 @@ export function createSpeechStore(options: {
     }
   }
 
-  async function discard(
-    repo: string,
-    going: readonly SpeechFiles[],
-    survey: Pick<CacheSurvey, "repos">,
-  ): Promise<RemovedFiles> {
+  async function discard(going: readonly SpeechFiles[], survey: Pick<CacheSurvey, "repos">): Promise<RemovedFiles> {
     const [files] = survey.repos;
     if (!files || going.length === 0) return { deletedFiles: 0, freedBytes: 0 };
-    const { deletedFiles, freedBytes } = await collectRepo({
-      ...speechGarbage(going, files),
-      cacheDir,
-      linkedNow: async () => linkedBlobs((await surveyRepo(cacheDir, repo)) ?? { snapshots: [], shownElsewhere: [] }),
-    });
+    const { deletedFiles, freedBytes } = await collectRepo({ ...speechGarbage(going, files), cacheDir });
     for (const { kind, name } of going) {
       if (kind === "synthesis") await forgetVoice(voicesDir, name);
-      await inventory.remove(kind, [name]);
+      await inventory.removeSpeech({ kind, name });
     }
     return { deletedFiles, freedBytes };
   }
@@ -136,7 +128,7 @@ export function createSpeechStore(options: {
         const { repos: found, skipped } = await garbage(survey);
         const going = unusedSpeech(speechFilesOf(survey), await facts());
         if (found.length === 0) return { ...nothing(skipped) };
-        return { items: found.flatMap(({ items }) => items), skipped, ...(await discard(repo, going, survey)) };
+        return { items: found.flatMap(({ items }) => items), skipped, ...(await discard(going, survey)) };
       });
     } catch (error) {
       const { code, reason, message } = toGatewayError(error);
@@ -190,7 +182,6 @@ export function createSpeechStore(options: {
       if (bytes !== null) return { name, deletedFiles: await forgetVoice(voicesDir, name), freedBytes: bytes };
       const removed = await underTurn(repo, (survey) =>
         discard(
-          repo,
           speechFilesOf(survey).filter((files) => files.name === name),
           survey,
         ),

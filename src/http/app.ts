@@ -1,21 +1,21 @@
 // The HTTP application: who may come in, families at their prefixes, answers for what no family has. Does not listen.
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
-import { operations } from "../../schemas/operations.ts";
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from "fastify";
+import { ok, textSchema } from "../../schemas/route.ts";
 import { GatewayError } from "../core/errors.ts";
-import { type GatewayRoutesDeps, gatewayRoutes } from "./admin/routes.ts";
+import type { LicenseKeys } from "../keys/license-keys.ts";
+import { servedPrefixes } from "../settings/prefixes.ts";
+import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes.ts";
 import { installAccess, rewriteKeyedUrl } from "./auth/access.ts";
-import type { LicenseKeys } from "./auth/license-keys.ts";
-import { type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
-import { llamaRoutes } from "./openai/llama-routes.ts";
-import { type CompatRoutesDeps, compatRoutes } from "./openai/routes.ts";
+import { installNative, type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
+import { installLlama, llamaRoutes } from "./openai/llama-routes.ts";
+import { type CompatRoutesDeps, compatRoutes, installCompat } from "./openai/routes.ts";
 import { bodyLimitOf } from "./server/body-limits.ts";
 import type { Family } from "./server/errors.ts";
 import { sendError } from "./server/family.ts";
 import { type FirstLook, waitForFirstLook } from "./server/first-look.ts";
 import type { OpenAnswers } from "./server/open-answers.ts";
-import { openApiRoute } from "./server/openapi-route.ts";
-import { servedPrefixes } from "./server/prefixes.ts";
-import { routeScopes } from "./server/route-scopes.ts";
+import { installOpenApi } from "./server/openapi.ts";
+import { installRoutes, type Route, type RouteFamily, route } from "./server/route.ts";
 import {
   limitConnections,
   limitSilence,
@@ -23,7 +23,8 @@ import {
   type ServerLimits,
   serverOptions,
 } from "./server/server-limits.ts";
-import { audioRoutes, type SpeechRoutesDeps, speechRoutes } from "./speech/routes.ts";
+import { compileCheck, refusalOf } from "./server/validate.ts";
+import { audioRoutes, installAudio, installSpeech, type SpeechRoutesDeps, speechRoutes } from "./speech/routes.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -48,7 +49,7 @@ export interface AppDeps {
   readonly settings: AppSettings;
   readonly own: GatewayRoutesDeps;
   /** What the chat families share. */
-  readonly families: CompatRoutesDeps & NativeRoutesDeps;
+  readonly families: CompatRoutesDeps & Omit<NativeRoutesDeps, "zeroEjects">;
   readonly speech: SpeechRoutesDeps;
   readonly keys: LicenseKeys;
   /** Whether only this machine can connect. */
@@ -80,8 +81,10 @@ export function buildApp({
     // A longer parameter would be answered before the hooks below are asked.
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 16_384 },
     rewriteUrl: rewriteKeyedUrl,
+    schemaErrorFormatter: refusalOf,
     ...serverOptions(settings),
   });
+  app.setValidatorCompiler(compileCheck);
   limitSilence(app.server, settings.writeStallMs);
   refuseUnsent(app.server, Math.max(settings.bodyLimit, speech.uploadLimit));
   const routes: ServedRoute[] = [];
@@ -98,7 +101,7 @@ export function buildApp({
   limitConnections(app, settings.maxConnections, (fields, message) => logger.warn(fields, message));
   const prefixes = servedPrefixes(settings);
   const { allowedHosts, corsOrigins } = settings;
-  installAccess(app, { keys, loopback, allowedHosts, corsOrigins, scopeOfRoute: routeScopes(operations, prefixes) });
+  installAccess(app, { keys, loopback, allowedHosts, corsOrigins });
   app.addHook("onRequest", (request, reply, done) => {
     if (!stopping.aborted) return done();
     // Whoever looks how the stop goes may do so; the next look is a new connection's, which soon finds nobody.
@@ -106,6 +109,7 @@ export function buildApp({
     done(request.method === "GET" ? undefined : new GatewayError("shutting_down", "the gateway is stopping"));
   });
 
+  installOpenApi(app, () => own.status().gateway.version);
   const scope = (prefix: string, routes: (scope: FastifyInstance) => void): void => {
     void app.register(
       (inner, _options, done) => {
@@ -127,31 +131,31 @@ export function buildApp({
       routes(inner);
     });
   for (const prefix of prefixes.compat) {
-    looking(prefix, (inner) => compatRoutes(inner, families));
-    looking(prefix, (inner) => audioRoutes(inner, speech));
+    looking(prefix, (inner) => installCompat(inner, families));
+    looking(prefix, (inner) => installAudio(inner, speech));
   }
-  for (const prefix of prefixes.llama) looking(prefix, (inner) => llamaRoutes(inner, families));
-  // At /api clients are Ollama's, and know its rule: generate, then unload.
-  for (const prefix of prefixes.native) looking(prefix, (inner) => nativeRoutes(inner, families, prefix !== "/api"));
+  for (const prefix of prefixes.llama) looking(prefix, (inner) => installLlama(inner, families));
+  // At /api clients are Ollama's, and expect its rule: generate, then unload.
+  for (const prefix of prefixes.native)
+    looking(prefix, (inner) => installNative(inner, { ...families, zeroEjects: prefix !== "/api" }));
   scope("", (inner) => gatewayRoutes(inner, own));
-  looking("", (inner) => speechRoutes(inner, speech));
-  scope("", (inner) => openApiRoute(inner, { prefixes, version: () => own.status().gateway.version }));
-  scope("", (inner) => frontRoutes(inner, prefixes.front));
+  looking("", (inner) => installSpeech(inner, speech));
+  for (const prefix of prefixes.front) scope(prefix, (inner) => installRoutes(inner, "front", [frontRoute], {}));
 
-  const familyOf = (url: string): Family => {
-    if (prefixes.compat.some((prefix) => url.startsWith(`${prefix}/`))) return "compat";
-    if (ownRoutes.test(url)) return "gateway";
-    return prefixes.native.some((prefix) => url.startsWith(`${prefix}/`)) ? "native" : "gateway";
+  const familyOf = (path: string): Family => {
+    if (prefixes.compat.some((prefix) => path.startsWith(`${prefix}/`))) return "compat";
+    if (ownPlaces.has(placeOf(path))) return "gateway";
+    return prefixes.native.some((prefix) => path.startsWith(`${prefix}/`)) ? "native" : "gateway";
   };
-  app.setErrorHandler((error, request, reply) => sendError(familyOf(request.url), error, request, reply));
+  app.setErrorHandler((error, request, reply) => sendError(familyOf(pathOf(request)), error, request, reply));
   app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split("?")[0] ?? "";
+    const path = pathOf(request);
+    const family = familyOf(path);
     const allowed = [...new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))];
-    if (allowed.length === 0)
-      return sendError(familyOf(path), new GatewayError("not_found", `there is no ${path}`), request, reply);
+    if (allowed.length === 0) return sendError(family, absence(family, path), request, reply);
     void reply.header("allow", allowed.join(", "));
     const error = new GatewayError("method_not_allowed", `${path} does not take ${request.method}`);
-    sendError(familyOf(path), error, request, reply);
+    sendError(family, error, request, reply);
   });
   return app;
 }
@@ -171,19 +175,46 @@ function patternOf(url: string): RegExp {
   return new RegExp(`^${source.join("/")}/*$`);
 }
 
-/** Below `/api`, where the gateway's own routes and Ollama's live side by side. */
-const ownRoutes =
-  /^\/api\/(?:desired|plan|reconcile|events|set-ctx-size|eject-model|remove-model|rpc|hf|tts|stt|models)(?:[/?]|$)/;
+function pathOf({ url }: FastifyRequest): string {
+  return url.split("?")[0] ?? "";
+}
+
+/** Ollama's clients take "not found" for an old server: what it has and this gateway has not is refused as that. */
+function absence(family: Family, path: string): GatewayError {
+  return family === "native"
+    ? new GatewayError("not_supported", `there is no ${path}: if it is of Ollama's API, it is not offered here`)
+    : new GatewayError("not_found", `there is no ${path}`);
+}
+
+/** `/api/hf` of `/api/hf/search`. */
+function placeOf(path: string): string {
+  return path.split("/", 3).join("/");
+}
 
 /** Ollama's clients look here whether there is a server. */
-function frontRoutes(app: FastifyInstance, prefixes: readonly string[]): void {
-  for (const url of prefixes) {
-    app.route({
-      method: ["GET", "HEAD"],
-      url: url || "/",
-      config: { licenseKey: "none" },
-      handler: (_request, reply) =>
-        reply.type("text/plain").send("Ollama is running: this is Model Gateway, which speaks its API too.\n"),
-    });
-  }
-}
+const frontRoute: Route<unknown> = route({
+  method: "GET",
+  url: "/",
+  config: { licenseKey: "none" },
+  schema: {
+    operationId: "front",
+    summary: "Check which server answers",
+    response: ok("A word of greeting.", { content: { "text/plain": { schema: textSchema } } }),
+  },
+  handler: (_deps, _request, reply) =>
+    reply.type("text/plain").send("Ollama is running: this is Model Gateway, which speaks its API too.\n"),
+});
+
+/** Every route by its family, below the family's prefixes. */
+export const routesByFamily: Readonly<Record<RouteFamily, readonly Route<never>[]>> = {
+  own: [...ownRoutes, ...speechRoutes],
+  compat: [...compatRoutes, ...audioRoutes],
+  native: nativeRoutes,
+  llama: llamaRoutes,
+  front: [frontRoute],
+};
+
+/** Below `/api`, where the gateway's own routes and Ollama's live side by side. */
+const ownPlaces: ReadonlySet<string> = new Set(
+  routesByFamily.own.map(({ url }) => placeOf(url)).filter((place) => place.startsWith("/api/")),
+);

@@ -1,5 +1,5 @@
 // The hub's API as this gateway uses it: revisions, file lists, search, and the bytes of a file.
-// Every answer is data from outside: its shape is checked here, its names in layout.ts before they become paths.
+// Every response is data from outside: its shape is checked here, its names in layout.ts before they become paths.
 import type { Readable } from "node:stream";
 import type { HubFile } from "../cache/layout/select.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -18,15 +18,15 @@ export interface OpenedFile {
   /** Bytes of the whole file, where the hub says. */
   readonly total: number | undefined;
   /**
-   * Where `body` begins: 0 although more was asked for when the server does not do ranges, -1 when it has no such range
-   * (then `total` is what it says the file has).
+   * Where `body` begins: 0 if the server has no ranges, -1 if it has no such range (then `total` is the file's size by the
+   * server).
    */
   readonly from: number;
   /** Whether it is a range at all, and not the whole file. */
   readonly ranged: boolean;
   /** For the next range of the same file. */
   readonly place: HubPlace;
-  /** Lower-case sha256 that the hub itself announces; never the storage's own ETag, which is something else. */
+  /** Lower-case sha256 announced by the hub; never the ETag of its storage, which differs from node to node. */
   readonly sha256?: string;
 }
 
@@ -48,12 +48,12 @@ export interface OpenOptions {
   readonly from: number;
   /** Up to but without; the file's end where absent. */
   readonly to?: number;
-  /** Where an earlier answer came from: spares the hub a question. */
+  /** The address of an earlier response: saves a request to the hub. */
   readonly place?: HubPlace | undefined;
   readonly signal: AbortSignal;
 }
 
-/** A page of a thousand entries is below two megabytes. Parsing one holds up everything else. */
+/** A page of a thousand entries is below two megabytes. Parsing one blocks the event loop. */
 const pageLimit = 8 * 1024 * 1024;
 /** The public hub's largest repositories have some tens of thousands of files, a thousand on a page. */
 const mostPages = 200;
@@ -69,7 +69,7 @@ export function createHubClient(options: HubHttpOptions): HubClient {
     const { answer, text } = await http.text(url, { ...get, headers }, pageLimit, () => malformed(what));
     const link = /<([^>]+)>\s*;[^,]*rel="?next"?/.exec(answer.header("link") ?? "")?.[1];
     const next = link === undefined || !URL.canParse(link, answer.url.href) ? undefined : new URL(link, answer.url);
-    // An address that another origin names is not one to show the token to, though it lead back to the hub.
+    // An address named by another origin never gets the token, even if it leads back to the hub.
     const trusted = answer.place.trusted && next?.origin === answer.url.origin;
     return { value: parseJson(text, what), next: next && { url: next.href, trusted } };
   }
@@ -86,7 +86,7 @@ export function createHubClient(options: HubHttpOptions): HubClient {
       place = page.next && !seen.has(page.next.url) ? page.next : undefined;
       if (place) seen.add(place.url);
       if (place && (seen.size >= mostPages || entries >= mostEntries))
-        throw new GatewayError("hub_unreachable", `The hub's answer for ${what} has no end.`);
+        throw new GatewayError("hub_unreachable", `the hub's response for ${what} exceeds the limit`);
     } while (place);
   }
 
@@ -154,11 +154,11 @@ export function createHubClient(options: HubHttpOptions): HubClient {
 
 function repoPart(repo: string): string {
   if (!isRepo(repo))
-    throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is no repository (owner/name).`);
+    throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is not a repository: OWNER/NAME expected`);
   return repo;
 }
 
-/** 206 begins where Content-Range says, whatever was asked for; 200 is the whole file; 416 says only how long that is. */
+/** 206 begins at Content-Range, which may differ from the request; 200 is the whole file; 416 has its length only. */
 function contentRange(status: number, header: string | undefined): { from: number; total: number | undefined } {
   if (status !== 206 && status !== 416) return { from: 0, total: undefined };
   const match = /^bytes (?:(\d+)-\d+|\*)\/(\d+|\*)$/.exec(header ?? "");
@@ -212,7 +212,7 @@ function parseJson(text: string, what: string): unknown {
 }
 
 function malformed(what: string, cause?: unknown): GatewayError {
-  return new GatewayError("hub_unreachable", `The answer for ${what} is not what a hub sends; is HF_ENDPOINT a hub?`, {
+  return new GatewayError("hub_unreachable", `the response for ${what} is not from a hub: check HF_ENDPOINT`, {
     cause,
   });
 }

@@ -1,4 +1,4 @@
-// What a hub's answer, a broken transfer or a refusing file system becomes: one GatewayError each.
+// Responses of a hub, broken transfers and failed writes as GatewayErrors.
 // Messages may be shown to clients: they never hold a token, and a signed address of the hub's storage never gets in.
 import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
 
@@ -7,9 +7,9 @@ export interface RefusedAnswer {
   header(name: string): string | undefined;
   /** The first bytes of the body. */
   readonly body: string;
-  /** What was asked for, in words: `acme/demo`, `acme/demo at main`, `demo.gguf of acme/demo`. */
+  /** The subject of the request for messages: `acme/demo`, `acme/demo at main`, `demo.gguf of acme/demo`. */
   readonly what: string;
-  /** False for an answer of the storage that the hub redirects to: its refusals say nothing about our rights. */
+  /** False for a response of the storage that the hub redirects to: its refusals are not about our rights. */
   readonly fromHub: boolean;
   readonly tokenSent: boolean;
   readonly token: string | undefined;
@@ -17,31 +17,27 @@ export interface RefusedAnswer {
   readonly now: number;
 }
 
-/** Any answer that is neither a success nor a redirect. */
+/** Any response that is neither a success nor a redirect. */
 export function answerError(answer: RefusedAnswer): GatewayError {
   const { status, what } = answer;
   const errorCode = answer.header("x-error-code");
   const sent = answer.tokenSent ? "a token was sent" : "no token was sent";
   const said = `${status}${errorCode ? ` ${clean(errorCode, answer.token)}` : ""}${hubWords(answer)}`;
   if (!answer.fromHub) {
-    return new GatewayError(
-      "hub_unreachable",
-      `The hub's storage did not give ${what} (${status}).`,
-      retryAfter(answer),
-    );
+    return new GatewayError("hub_unreachable", `the hub's storage refused ${what} (${status})`, retryAfter(answer));
   }
   if (status === 429) {
     const wait = retryAfter(answer);
     const howLong = wait.retryAfterMs === undefined ? "" : ` ${Math.ceil(wait.retryAfterMs / 1000)} s`;
     return new GatewayError(
       "hub_rate_limited",
-      `The hub asks to wait${howLong} before ${what} is asked for again (${said}; ${sent}).`,
+      `the hub asks to wait${howLong} before the next request for ${what} (${said}; ${sent})`,
       wait,
     );
   }
-  // The hub answers 401 for a repository that does not exist, so as not to tell which private ones do.
+  // The hub responds 401 for a repository that does not exist, to hide which private ones do.
   if (status === 404 || (status === 401 && errorCode === "RepoNotFound")) {
-    return new GatewayError("hub_not_found", `The hub does not have ${what}, or does not show it (${said}; ${sent}).`);
+    return new GatewayError("hub_not_found", `the hub does not have ${what}, or does not show it (${said}; ${sent})`);
   }
   if (status === 401 || status === 403) {
     const gated = answer.tokenSent
@@ -51,12 +47,12 @@ export function answerError(answer: RefusedAnswer): GatewayError {
       errorCode === "GatedRepo"
         ? gated
         : "it does not exist, is private, or needs a token in HF_TOKEN that may read it";
-    return new GatewayError("hub_denied", `The hub refused ${what}: ${cure} (${said}; ${sent}).`);
+    return new GatewayError("hub_denied", `the hub refused ${what}: ${cure} (${said}; ${sent})`);
   }
-  return new GatewayError("hub_unreachable", `The hub could not give ${what} (${said}).`, retryAfter(answer));
+  return new GatewayError("hub_unreachable", `the hub could not provide ${what} (${said})`, retryAfter(answer));
 }
 
-/** A request or body that broke off. Says `cancelled` where it was our own signal that broke it. */
+/** A request or body that broke off; `cancelled` if our own signal aborted it. */
 export function transferError(error: unknown, what: string, signal: AbortSignal | undefined): GatewayError {
   // An aborted request throws the signal's reason, whatever that is.
   if (signal?.aborted && (error === signal.reason || !(error instanceof GatewayError))) return cancelled(what);
@@ -64,7 +60,7 @@ export function transferError(error: unknown, what: string, signal: AbortSignal 
   const how = unreached.get(systemCode(error) ?? "");
   const message =
     how === undefined
-      ? `The connection to the hub broke while reading ${what}: ${reasonOf(error)}.`
+      ? `the connection to the hub broke while reading ${what}: ${reasonOf(error)}`
       : `cannot reach the hub (${how(placeOf(error) ?? "its address")}`;
   return new GatewayError("hub_unreachable", message, { cause: error });
 }
@@ -72,7 +68,7 @@ export function transferError(error: unknown, what: string, signal: AbortSignal 
 const notResolved = (name: string): string => `${name} does not resolve); is this machine online?`;
 const noRoute = (place: string): string => `no route to ${place}); is this machine online?`;
 
-/** What keeps a connection from being made at all. */
+/** Reasons why no connection is made. */
 const unreached: ReadonlyMap<string, (place: string) => string> = new Map([
   ["ENOTFOUND", notResolved],
   ["EAI_AGAIN", notResolved],
@@ -92,26 +88,26 @@ function placeOf(error: unknown): string | undefined {
   return Array.isArray(errors) && errors.length > 0 ? placeOf(errors[0]) : undefined;
 }
 
-/** Whether a signal was given because the gateway stops, and not because nobody wants the work any more. */
+/** Whether the signal is the gateway's shutdown, and not a cancellation. */
 export function isStopping(signal: AbortSignal): boolean {
   return signal.aborted && signal.reason instanceof GatewayError && signal.reason.code === "shutting_down";
 }
 
 export function cancelled(what: string): GatewayError {
-  return new GatewayError("cancelled", `The pull of ${what} was cancelled.`);
+  return new GatewayError("cancelled", `the pull of ${what} was cancelled`);
 }
 
-/** A file system that refused to write `what`. */
+/** A failed write of `what`. */
 export function cacheError(error: unknown, what: string): GatewayError {
   if (error instanceof GatewayError) return error;
   const code = systemCode(error);
   if (code === "ENOSPC" || code === "EDQUOT") {
-    return new GatewayError("disk_full", `There is no room left in the model cache for ${what} (${code}).`, {
+    return new GatewayError("disk_full", `no disk space left in the model cache for ${what} (${code})`, {
       cause: error,
     });
   }
   if (code === undefined) return toGatewayError(error);
-  return new GatewayError("cache_unwritable", `The model cache cannot take ${what} (${code}).`, { cause: error });
+  return new GatewayError("cache_unwritable", `the model cache cannot store ${what} (${code})`, { cause: error });
 }
 
 /** `"api";r=0;t=55` names the seconds until the window is over; older answers have Retry-After in seconds or as a date. */
@@ -120,7 +116,7 @@ function retryAfter(answer: RefusedAnswer): { retryAfterMs?: number } {
   return asked === undefined ? {} : { retryAfterMs: Math.min(asked, longestWaitMs) };
 }
 
-/** One date in the year 9999 held a pull until then. After an hour a hub may be asked how it is. */
+/** A date in the year 9999 held a pull until then. After an hour the hub is tried again. */
 const longestWaitMs = 3_600_000;
 
 function askedWait(answer: RefusedAnswer): number | undefined {
@@ -154,7 +150,7 @@ function bodyWords(body: string): string | undefined {
 }
 
 /**
- * Redacted before it is cut: a hub that echoes the token had all but its last character shown, as the cut went through it.
+ * Redacted before it is cut: the cut went through a token that a hub echoed, and all but its last character was shown.
  * The body may have been cut within it before, so its beginning is enough.
  */
 function clean(text: string, token: string | undefined): string {

@@ -1,12 +1,12 @@
 // GET requests to a hub: redirects by hand, the token for the hub's own origin only, errors in our own terms.
-// Knows nothing of repositories or files.
+// Independent of repositories and files.
 import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, EnvHttpProxyAgent, errors, request } from "undici";
 import { GatewayError } from "../core/errors.ts";
 import { readAtMost } from "../core/read-at-most.ts";
 import { answerError, transferError } from "./errors.ts";
 
-/** Whether the hub could be reached when it was last asked. `at` in milliseconds since the epoch, 0 where never. */
+/** Whether the last request reached the hub. `at` in milliseconds since the epoch, 0 for never. */
 export interface Reachability {
   readonly status: "unknown" | "reachable" | "unreachable";
   readonly message: string;
@@ -20,19 +20,19 @@ export interface HubHttpOptions {
   readonly now?: (() => number) | undefined;
   /** Where HTTPS_PROXY, HTTP_PROXY and NO_PROXY are read, in either case; without it there is no proxy. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Milliseconds without a byte after which a transfer counts as broken; an answer that is no file has twice as many. */
+  /** Milliseconds without a byte after which a transfer counts as broken; twice as many for other responses. */
   readonly stallMs?: number | undefined;
 }
 
 export interface HubAnswer {
   readonly status: number;
-  /** Where the answer came from in the end. */
+  /** The final address of the response. */
   readonly url: URL;
   header(name: string): string | undefined;
-  /** Headers of the hub's own answer, before it redirected to its storage. */
+  /** Headers of the hub's own response, before it redirected to its storage. */
   hubHeader(name: string): string | undefined;
   readonly body: Readable;
-  /** Where the same may be asked for again without the redirects, for a while. */
+  /** The address without redirects, valid for a while. */
   readonly place: HubPlace;
 }
 
@@ -49,11 +49,11 @@ export interface HubPlace {
 }
 
 export interface HubGet {
-  /** What is asked for, in words, for error messages. */
+  /** The subject of the request, for error messages. */
   readonly what: string;
   readonly signal?: AbortSignal | undefined;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Further statuses that are answers, and no errors. */
+  /** Further statuses that are not errors. */
   readonly accept?: readonly number[];
   /** Begin there instead. */
   readonly place?: HubPlace | undefined;
@@ -61,19 +61,19 @@ export interface HubGet {
 
 export interface HubHttp {
   /**
-   * Follows redirects; throws `hub_*` for any other answer than 2xx, `cancelled` when aborted. How long the body may take is
-   * the caller's matter; without a byte for `stallMs` it breaks off.
+   * Follows redirects; throws `hub_*` for any response but 2xx, `cancelled` when aborted. The caller limits the time of the
+   * body; it fails after `stallMs` without a byte.
    */
   get(url: string, options: HubGet): Promise<HubAnswer>;
-  /** The same with the whole body, which must be through in time too. Throws `tooLong()` where it has more bytes. */
+  /** The same with the whole body, within a time limit. Throws `tooLong()` if it has more bytes. */
   text(url: string, options: HubGet, limit: number, tooLong: () => GatewayError): Promise<HubText>;
   reachability(): Reachability;
   close(): Promise<void>;
 }
 
 /**
- * Undici looks at a signal only once it has a connection, and a proxy that never opens its tunnel never gives it one: neither
- * a cancelled pull nor the gateway's stop ended such a request.
+ * Undici checks a signal only once it has a connection, and a proxy that never opens its tunnel never provides one: neither
+ * a cancelled pull nor a shutdown ended such a request.
  */
 async function heeding(
   answer: Promise<Dispatcher.ResponseData>,
@@ -107,8 +107,8 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
   const stallMs = options.stallMs ?? 30_000;
   const answerMs = 2 * stallMs;
   const dispatcher = createConnections(options.environment ?? {});
-  const hubOrigin = originOf(options.endpoint);
-  let last: Reachability = { status: "unknown", message: "The hub was not asked yet.", at: 0 };
+  const hubOrigin = new URL(options.endpoint).origin;
+  let last: Reachability = { status: "unknown", message: "No request was sent to the hub yet.", at: 0 };
 
   function note(error: GatewayError | undefined): void {
     if (error?.code === "cancelled") return;
@@ -173,18 +173,18 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
         });
       }
       await response.body.dump();
-      // Only a relative redirect is surely the hub's own: an absolute one could be anybody's that leads back here.
+      // Only a relative redirect is surely the hub's own: an absolute one could come from elsewhere and lead back here.
       trusted &&= !URL.canParse(location) && !location.startsWith("//");
       url = redirectTarget(location, url, get.what);
     }
-    throw new GatewayError("hub_unreachable", `The hub redirects ${get.what} more than ${redirectLimit} times.`);
+    throw new GatewayError("hub_unreachable", `the hub redirects ${get.what} more than ${redirectLimit} times`);
   }
 
-  /** A drop now and then keeps every shorter limit from being reached, so there is one for the whole of it. */
+  /** A slow trickle of bytes never reaches the shorter limits, so there is one for the whole response. */
   async function inTime<T>(get: HubGet, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController();
     const late = (): GatewayError =>
-      new GatewayError("hub_unreachable", `The hub took too long over ${get.what}: more than ${answerMs / 1000} s.`);
+      new GatewayError("hub_unreachable", `the hub's response for ${get.what} took more than ${answerMs / 1000} s`);
     const timer = setTimeout(() => over.abort(late()), answerMs);
     try {
       const result = await work(get.signal ? AbortSignal.any([get.signal, over.signal]) : over.signal);
@@ -208,7 +208,7 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
       }),
     reachability: () => last,
     async close() {
-      // Not close(): that would wait for a transfer that nobody reads any more.
+      // Not close(): that would wait for a transfer without a reader.
       await dispatcher.destroy();
     },
   };
@@ -223,24 +223,18 @@ function createConnections(environment: Readonly<Record<string, string | undefin
   return new EnvHttpProxyAgent({ httpProxy, httpsProxy, noProxy: variable("NO_PROXY") });
 }
 
-/** The message leaves out the value: it may hold a password. */
+/** The message has no value: it may contain a password. */
 function proxyAddress(value: string, name: string): string {
   if (value === "") return "";
   const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
   if (URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)) return address;
-  throw new GatewayError("invalid_request", `${name} must be an http or https address.`);
-}
-
-function originOf(endpoint: string): string {
-  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
-  if (url?.protocol === "https:" || url?.protocol === "http:") return url.origin;
-  throw new GatewayError("invalid_request", "HF_ENDPOINT must be an http or https address.");
+  throw new GatewayError("invalid_request", `${name} must be an http or https address`);
 }
 
 function redirectTarget(location: string, from: URL, what: string): URL {
   const target = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
   if (target?.protocol === "https:" || target?.protocol === "http:") return target;
-  throw new GatewayError("hub_unreachable", `The hub redirects ${what} to an address that is none.`);
+  throw new GatewayError("hub_unreachable", `the hub redirects ${what} to an invalid address`);
 }
 
 function headerReader(headers: Dispatcher.ResponseData["headers"]): (name: string) => string | undefined {

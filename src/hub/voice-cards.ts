@@ -20,7 +20,7 @@ export async function keptLicenses(voicesDir: string): Promise<Map<string, strin
 }
 
 async function readCard(path: string): Promise<string | null> {
-  // A read of a pipe that nobody writes to would never end.
+  // A read of a pipe without a writer never ends.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null);
   if (!file) return null;
   try {

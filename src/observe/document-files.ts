@@ -1,21 +1,37 @@
-// Checks the files that the document names beside its models: whether the engine may get each. Changes nothing.
+// Observes the files that the document names: the sources of models, and what goes to the engine beside a model. Changes nothing.
 import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { resolveSource, sourceStamp } from "../cache/download/source-file.ts";
 import { hasGgufMagic } from "../cache/gguf/metadata.ts";
 import { systemCode } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
 import { namedFiles } from "../plan/model-files.ts";
-import type { DocumentFile } from "../plan/observed.ts";
+import type { DocumentFile, Observed } from "../plan/observed.ts";
 
-/** By the name that the document has for it. */
+/** By the names that the document has for them: the files that models are imported from, and those that go to the engine. */
 export async function readDocumentFiles(
   configPath: string,
-  document: Desired,
-): Promise<ReadonlyMap<string, DocumentFile>> {
-  const names = [...new Set(document.models.flatMap(namedFiles))];
-  return new Map(
-    await Promise.all(names.map(async (name) => [name, await readFile(dirname(configPath), name)] as const)),
-  );
+  { models }: Desired,
+): Promise<Pick<Observed, "sources" | "documentFiles">> {
+  const folder = dirname(configPath);
+  const [sources, documentFiles] = await Promise.all([
+    readEach(
+      models.flatMap(({ source }) => source ?? []),
+      async (source) => {
+        const path = resolveSource(configPath, source);
+        return { path, stamp: await sourceStamp(path) };
+      },
+    ),
+    readEach(models.flatMap(namedFiles), (name) => readFile(folder, name)),
+  ]);
+  return { sources, documentFiles };
+}
+
+async function readEach<Found>(
+  names: readonly string[],
+  read: (name: string) => Promise<Found>,
+): Promise<ReadonlyMap<string, Found>> {
+  return new Map(await Promise.all([...new Set(names)].map(async (name) => [name, await read(name)] as const)));
 }
 
 /** Whether the document names this file. */

@@ -1,6 +1,6 @@
 // Detects between two passes, which may be a minute apart, that the model cache's folder, files of the document's models or
-// their sources changed. Polls with stat, a few calls a second: an unplugged disk and a network share send no events, a watched
-// folder sends one for each write of our own pulls, and a watched file none after it was replaced. Reads no content.
+// their sources changed. Polls with stat, a few calls a second: unplugged disks and network shares send no events, a watched
+// folder sends one for each write of our own pulls, and a watched file none after it is replaced. Reads no content.
 import { stat } from "node:fs/promises";
 import { sourceStamp } from "../cache/download/source-file.ts";
 import type { DesiredState } from "../desired/document/document.ts";
@@ -63,7 +63,7 @@ export function watchFiles({ everyMs, last, onModel, onSource }: FileWatch): () 
   });
 }
 
-/** Always true of an incomplete model: its pull is under way. */
+/** Always true for an incomplete model: its pull is in progress. */
 async function isAsSeen({ complete, files, projector, bytes, modifiedAt }: CachedModel): Promise<boolean> {
   if (!complete) return true;
   const places = [...files, ...(projector === null ? [] : [projector])];

@@ -1,7 +1,6 @@
 // Takes the snapshot that the planner works on. Changes nothing; what cannot be read is unknown.
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { resolveSource, sourceStamp } from "../cache/download/source-file.ts";
 import { type CacheScanner, cacheNow } from "../cache/scan/scan.ts";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
@@ -11,6 +10,7 @@ import type { InventoryEntry, Knowable, Observed, SpeechObserved } from "../plan
 import { emptyPreset, type PresetFile, parsePreset } from "../plan/preset-file.ts";
 import type { Workers } from "../rpc/workers.ts";
 import { readIfPresent } from "../state/atomic-file.ts";
+import { readDocumentFiles } from "./document-files.ts";
 
 export interface Observer {
   observe(): Promise<Observed>;
@@ -26,22 +26,19 @@ export function createObserver(options: {
   readonly inventory: () => readonly InventoryEntry[];
   readonly engine: Pick<EngineSource, "state" | "look">;
   readonly speech: () => Promise<SpeechObserved>;
-  /** What the document names beside its models. */
-  readonly documentFiles: () => Promise<Observed["documentFiles"]>;
-  /** Null where nobody watches them. */
+  /** Null if they are not watched. */
   readonly workers: Pick<Workers, "snapshot"> | null;
-  /** The engine was replaced: what failed with the old one may work with this one. */
+  /** The engine was replaced: failed actions may succeed with this one. */
   readonly onNewEngine: () => void;
 }): Observer {
   return {
     observe: async () => {
-      const [cache, preset, freeBytes, speech, sources, documentFiles] = await Promise.all([
+      const [cache, preset, freeBytes, speech, files] = await Promise.all([
         options.scanner.scan(),
         readPreset(options.presetPath),
         readFreeBytes(options.cacheDir),
         options.speech(),
-        readSources(options.configPath, options.desired()),
-        options.documentFiles(),
+        readDocumentFiles(options.configPath, options.desired()),
         options.router.refresh(),
         options.engine.look().then((isNew) => isNew && options.onNewEngine()),
       ]);
@@ -50,26 +47,15 @@ export function createObserver(options: {
         preset,
         freeBytes,
         speech,
-        sources,
-        documentFiles,
+        ...files,
         workers: options.workers
           ? { state: "known", value: options.workers.snapshot() }
-          : { state: "unknown", why: "no gateway runs that would watch the workers" },
+          : { state: "unknown", why: "no gateway runs, so workers are not watched" },
         inventory: { state: "known", value: options.inventory() },
         router: { ...options.router.snapshot(), ...options.engine.state() },
       };
     },
   };
-}
-
-/** The document's local files as they are now. */
-export async function readSources(configPath: string, { models }: Desired): Promise<Observed["sources"]> {
-  const sources = [...new Set(models.flatMap(({ source }) => source ?? []))];
-  const found = sources.map(async (source) => {
-    const path = resolveSource(configPath, source);
-    return [source, { path, stamp: await sourceStamp(path) }] as const;
-  });
-  return new Map(await Promise.all(found));
 }
 
 /** What the router is about to read. Errors: `preset_unwritable`, `cache_unwritable` where it cannot be read. */

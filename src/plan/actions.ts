@@ -1,4 +1,4 @@
-// The actions that the planner may ask for. Pure.
+// The actions of a plan. Pure.
 import type { ErrorCode } from "../core/error-catalog.ts";
 import { followedBy } from "../core/sentences.ts";
 import type { SpeechKind } from "./observed.ts";
@@ -20,13 +20,13 @@ export const actionKinds = [
 
 export type ActionKind = (typeof actionKinds)[number];
 /**
- * `speech`: a router that reads its preset again does not wait for a transcription model that loads, nor the other way.
- * `speech-transfer`: who asks for a voice does not wait for a model of many gigabytes.
+ * `speech`: a reload of the router does not wait for a transcription model that loads, nor the other way.
+ * `speech-transfer`: a voice does not wait for a model of many gigabytes.
  */
 export type Lane = "control" | "transfer" | "speech" | "speech-transfer";
 
 interface ActionBase {
-  /** What it acts on; at most one action per key is planned or running. */
+  /** The target; at most one action per key is planned or running. */
   readonly key: string;
   /** CamelCase. */
   readonly reason: string;
@@ -45,20 +45,20 @@ export type Action = ActionBase &
         readonly verify?: boolean;
       }
     | { readonly kind: "model.import"; readonly model: string; readonly source: string; readonly verify?: boolean }
-    /** `requested`: by somebody, whoever put it there; else only what the inventory says is ours goes. */
+    /** `requested`: by a request, also files of other programs; else only what is in the inventory. */
     | { readonly kind: "model.remove"; readonly model: string; readonly requested: boolean }
-    /** Never planned: somebody asks for it. */
+    /** Never planned: only requested. */
     | { readonly kind: "cache.gc" }
     /** `replaces`: the text that it was made from. */
     | { readonly kind: "preset.write"; readonly text: string; readonly replaces: string }
     | { readonly kind: "router.start" }
     /**
      * `changes`: every model, loaded or not, whose settings or files are others now; none of them may be loaded meanwhile.
-     * `yields`: nobody has asked for it, so it is given up where an answer is under way.
+     * `yields`: not requested, so it is abandoned while a response is in flight.
      */
     | { readonly kind: "router.reload"; readonly changes: readonly string[]; readonly yields?: boolean }
     | { readonly kind: "router.restart" }
-    /** `requested`: by somebody, whatever the document names. */
+    /** `requested`: by a request, independent of the document. */
     | { readonly kind: "voice.pull"; readonly voice: string; readonly requested?: true }
     | { readonly kind: "transcription.pull"; readonly file: string }
     /** `choice`: the model's file or the voice. */
@@ -72,7 +72,7 @@ export function laneOf(kind: ActionKind): Lane {
   return /\.(?:pull|import)$/.test(kind) ? "transfer" : "control";
 }
 
-/** How far an action is; bytes where it moves bytes. */
+/** Progress of an action; in bytes if it moves bytes. */
 export interface Progress {
   readonly phase: string;
   readonly completed: number;
@@ -83,7 +83,7 @@ export interface Progress {
   readonly fileTotal?: number;
   /** Smoothed; 0 while nothing comes in. */
   readonly bytesPerSecond?: number;
-  /** For the rest of it; null: nobody can say yet. */
+  /** For the rest; null: unknown yet. */
   readonly secondsLeft?: number | null;
 }
 
@@ -100,7 +100,7 @@ export interface BackoffEntry {
   readonly failures: number;
   /** Not before this time, ms. */
   readonly until: number;
-  /** Not before somebody changes something. */
+  /** Not before the document or the engine changes, or a retry is requested. */
   readonly stalled: boolean;
   readonly code: ErrorCode;
   readonly reason: string;
@@ -111,8 +111,8 @@ export interface BackoffEntry {
 export interface HeldAction {
   readonly action: Action;
   /**
-   * `waiting`: something else comes first; `room`: the disk has too little; `settling`: the document has just changed; `prune`: a
-   * deletion comes last, and after the document's `pruneAfter`.
+   * `waiting`: another action comes first; `room`: too little disk space; `settling`: the document has just changed; `prune`:
+   * deletions come last, and after the document's `pruneAfter`.
    */
   readonly why: "suspended" | "backoff" | "stalled" | "waiting" | "room" | "settling" | "prune";
   /** For people. */
@@ -124,15 +124,15 @@ export interface Plan {
   /** To be started now. */
   readonly actions: readonly Action[];
   readonly held: readonly HeldAction[];
-  /** Cached models that the document does not name: left alone. */
+  /** Cached models that the document does not name. */
   readonly unmanaged: readonly string[];
   /** Would be pruned, but left the document when a list of models was emptied. */
   readonly spared: readonly string[];
-  /** Findings that no action mends, by model id. */
+  /** Findings that no action repairs, by model id. */
   readonly findings: ReadonlyMap<string, string>;
 }
 
-/** Why it failed, and when it is tried again. `now` in ms, by the clock of `until`. */
+/** Why it failed, and when it is retried. `now` in ms, by the clock of `until`. */
 export function withRetry({ message, until, stalled }: BackoffEntry, now: number): string {
   return stalled ? message : followedBy(message, `Will retry in ${Math.max(1, Math.ceil((until - now) / 1000))} s`);
 }
@@ -142,6 +142,6 @@ export function isAtRest({ actions, held }: Plan): boolean {
   return actions.length === 0 && held.every(({ why }) => why === "prune");
 }
 
-export function backoffKey(action: Action): string {
-  return `${action.kind} ${action.key}`;
+export function backoffKey({ kind, key }: Pick<Action, "kind" | "key">): string {
+  return `${kind} ${key}`;
 }

@@ -1,4 +1,4 @@
-// What the planner's parts hand it: an action with what may hold it back. Pure types.
+// An action with what may hold it back. Pure types.
 import type { Action, BackoffEntry } from "./actions.ts";
 import type { Needs } from "./room.ts";
 
@@ -6,11 +6,11 @@ export interface PlanContext {
   /** ms since the epoch. */
   readonly now: number;
   readonly backoff: ReadonlyMap<string, BackoffEntry>;
-  /** A running router that answers nothing for this long hangs. */
+  /** A running router without a response for this long hangs. */
   readonly silenceLimitMs: number;
   /** Before this (ms) the document is likely to change again: a running router does not reload yet. */
   readonly settledAt?: number;
-  /** Room that pulls need, as far as it is known; default: nothing is. */
+  /** Disk space that pulls need, as far as known; default: unknown. */
   readonly needs?: Needs;
 }
 
@@ -24,6 +24,6 @@ export interface Candidate {
   readonly settles?: boolean;
   /** A prune whose time has not come, and why. */
   readonly prune?: { readonly because: string; readonly until: number | null };
-  /** It applies nothing of the document, so that `suspend` does not hold it back. */
+  /** Applies nothing of the document, so `suspend` does not hold it. */
   readonly isUpkeep?: boolean;
 }

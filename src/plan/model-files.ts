@@ -10,11 +10,11 @@ export function namedFiles({ chatTemplate, lora = [], mmproj }: DesiredModel): s
 export interface FileValues {
   /** Options of the engine. */
   readonly values: ReadonlyMap<string, string>;
-  /** Those that yield to what a person set, and that not every engine knows. */
+  /** Those that yield to keys of the preset file's owner, and that not every engine has. */
   readonly defaults: ReadonlyMap<string, string>;
   /** Changes with the content of any of the files; empty where there is none. */
   readonly identity: string;
-  /** What is left out, and why. */
+  /** Fields that are left out, and why. */
   readonly problems: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// What was found to be true, as plain data: the planner's input. Pure types, and small readers of them.
+// The snapshot of the machine as plain data: the planner's input. Pure types, and small readers of them.
 import { plainestEndingIn } from "../core/ids.ts";
 import type { PresetFile } from "./preset-file.ts";
 import type { Verdict } from "./worker-verdict.ts";
@@ -82,7 +82,7 @@ export interface RouterSnapshot {
   readonly loadedCache: string | null;
   /** True when those were read at its start, not by a reload. */
   readonly freshlyStarted: boolean;
-  /** Times (ms) of exits nobody asked for. */
+  /** Times (ms) of unrequested exits. */
   readonly crashes: readonly number[];
   readonly lastWords: string;
   /** Unknown while it does not answer. */
@@ -147,12 +147,12 @@ export interface WorkerSnapshot {
   readonly version: string | null;
   /** As they were when nothing used it last. */
   readonly devices: readonly WorkerDevice[] | null;
-  /** It was down and is up again, and nobody has changed the roster since. */
+  /** It was down and is up again, and the roster has not been edited since. */
   readonly returned: boolean;
 }
 
 export interface WorkersSnapshot {
-  /** Answers are under way: a roster that changes by itself waits for their end. */
+  /** Responses are in flight: an automatic change of the roster waits for their end. */
   readonly answering: boolean;
   /** Changes with every verdict and every endpoint. */
   readonly epoch: number;
@@ -164,7 +164,7 @@ export type SpeechKind = (typeof speechKinds)[number];
 
 /** An engine of speech: whisper-server, or what speaks. */
 export interface SpeechState {
-  /** Why there is no engine, and what to do; null where there is one, and while nobody has asked for it. */
+  /** Why there is no engine, and the remedy; null if there is one, and before the first request. */
   readonly problem: string | null;
   readonly phase: RouterPhase;
   readonly pid: number | null;
@@ -172,19 +172,19 @@ export interface SpeechState {
   readonly choice: string | null;
   /** What the document names, where it is on disk; empty while it is off. */
   readonly cached: readonly string[];
-  /** What it ran with last and can run with again, where the document's is not on disk; else null. */
+  /** What it ran with last and can run with again, if the document's choice is not on disk; else null. */
   readonly fallback: string | null;
-  /** Times (ms) of exits nobody asked for. */
+  /** Times (ms) of unrequested exits. */
   readonly crashes: readonly number[];
   /** Why it ended by itself, in one line; empty where it was stopped. */
   readonly exitReason: string;
   /** Since when (ms) a ready one has not answered; null while it does. */
   readonly silentSince: number | null;
-  /** Requests wait for it or are answered by it. */
+  /** It has queued or running requests. */
   readonly wanted: boolean;
-  /** It was not used for as long as an engine stays without use. */
+  /** Idle for longer than the limit. */
   readonly idle: boolean;
-  /** Its process is to be replaced by a fresh one. */
+  /** Its process is due to be replaced. */
   readonly worn: boolean;
 }
 
@@ -206,7 +206,7 @@ export const restingSpeech: SpeechState = {
   worn: false,
 };
 
-/** A file that the document names beside a model, as it was found. */
+/** A file that the document names beside a model, as observed. */
 export type DocumentFile =
   | {
       readonly state: "fit";
@@ -226,7 +226,7 @@ export interface Observed {
   readonly freeBytes: Knowable<number>;
   readonly speech: SpeechObserved;
   readonly workers: Knowable<WorkersSnapshot>;
-  /** The document's local files, by the words of the document; `stamp` null: not there. */
+  /** The document's local files by their paths as written; `stamp` null: missing. */
   readonly sources: ReadonlyMap<string, { readonly path: string; readonly stamp: string | null }>;
   /** By their names in the document. */
   readonly documentFiles: ReadonlyMap<string, DocumentFile>;
@@ -249,7 +249,7 @@ interface ModelIndex {
   readonly byAlias: ReadonlyMap<string, CachedModel>;
 }
 
-/** A snapshot is asked for each model of a document, several times over. */
+/** Indexed: a snapshot is searched for each model of a document, several times. */
 const indexes = new WeakMap<readonly CachedModel[], ModelIndex>();
 
 function indexOf(models: readonly CachedModel[]): ModelIndex {

@@ -1,4 +1,4 @@
-// What a progress that was told a while ago says now. Pure.
+// The rate of a transfer, from its last report. Pure.
 import type { Progress } from "./actions.ts";
 
 /** Bytes come in many times a second; after so long nothing does. */

@@ -1,5 +1,5 @@
-// The planner: what to do next so that what is observed becomes what is desired. Pure: no clock, no I/O, no log.
-// State-gated: an action is planned only when the snapshot shows that its time has come, so there is nothing to remember.
+// The planner: the next actions on the way from observed to desired. Pure: no clock, no I/O, no log.
+// State-gated: an action is planned only when the snapshot shows its precondition, so there is nothing to remember.
 import { restartAfterCrash } from "../core/backoff.ts";
 import { isCommit } from "../core/ids.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
@@ -44,7 +44,7 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
       void held.push({ action, why, because, until: next });
     const isSuspended = desired.suspend && isUpkeep !== true;
     const missing = isSuspended || entry?.stalled ? null : lacking(action);
-    if (isSuspended) hold("suspended", "the document says suspend");
+    if (isSuspended) hold("suspended", "suspend is set in the document");
     else if (entry?.stalled) hold("stalled", `it failed: ${entry.message}`);
     else if (missing !== null)
       held.push({ action: withoutRoom(action, missing), why: "room", because: "the disk is too full", until: null });
@@ -58,7 +58,7 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   return { actions: ready, held, unmanaged: unmanagedModels(desired, observed), spared: going.spared, findings };
 }
 
-/** Not started: it would fail when the disk is full, and take the room from others until then. */
+/** Not started: it would fail when the disk is full, and take the disk space from others until then. */
 function withoutRoom(action: Action, missing: string): Action {
   return { ...action, reason: "DiskFull", message: `${action.message}: ${missing}` };
 }
@@ -84,20 +84,20 @@ function planModels(desired: Desired, observed: Observed, findings: Map<string, 
       if (!cached || !isPresent(models, model)) return now(fetchAction(model));
       const source = sourceState(model, observed);
       if (source === "changed") return now({ ...fetchAction(model), reason: "SourceChanged", disrupts });
-      if (source === "missing") note(findings, cached.id, `${model.id}: its source ${model.source} is not there`);
+      if (source === "missing") note(findings, cached.id, `its source ${model.source} does not exist`);
       return isOfAnotherRevision(model, observed) ? now({ ...revisionAction(model), disrupts }) : [];
     });
 }
 
 /**
- * The document names a revision, and what is here came from another one. Without a name whatever is here is good: a model
- * that was only given a context size is not fetched for it.
+ * The document names a revision, and the cached files are from another one. Without a revision any cached one is good: a
+ * context size alone fetches nothing.
  */
 function isOfAnotherRevision({ id, source, revision }: DesiredModel, { cache, inventory }: Observed): boolean {
   if (revision === undefined || source !== undefined || inventory.state === "unknown") return false;
   const entry = inventory.value.find((own) => own.id.toLowerCase() === id.toLowerCase());
   if (entry) return entry.revision !== revision;
-  // Of another program's file only a commit says whether it is the right one.
+  // For a file of another program only a commit decides.
   const cached = cache.state === "known" ? findCached(cache.value.models, id) : undefined;
   return isCommit(revision) && cached !== undefined && cached.commit !== revision;
 }
@@ -165,7 +165,7 @@ function planEngine(
     };
     // The router cannot start without a file.
     if (preset.value.text === "" && router.phase !== "ready") return [{ ...write, isUpkeep: true }];
-    // A disk that refuses the new file keeps nobody from the old one.
+    // If the new file cannot be written, the router runs with the old one.
     const refusal = context.backoff.get(backoffKey(action))?.code ?? "";
     const isRefused = ["disk_full", "state_unwritable"].includes(refusal);
     return desired.suspend || isRefused ? [write, ...planUpkeep(observed, context)] : [write];
@@ -186,7 +186,7 @@ function isAnswering({ binary, phase, silentSince }: RouterSnapshot): boolean {
   return binary === "present" && phase === "ready" && silentSince === null;
 }
 
-/** What keeps the router running with the preset file as it is. */
+/** Keeps the router running with the current preset file. */
 function planUpkeep(observed: Observed, context: PlanContext): Candidate[] {
   const { router } = observed;
   if (router.binary !== "present") return [];
@@ -239,7 +239,7 @@ function planReload(
   return [];
 }
 
-/** A reload unloads just the models whose effective settings changed or whose files went; the others go on. */
+/** A reload unloads only models whose effective settings or files changed; the others continue. */
 function reloadAction(observed: Observed, preset: PresetFile, cache: CacheSnapshot): Action {
   const { router } = observed;
   const before = parsePreset(router.loadedPreset ?? "");
@@ -257,7 +257,7 @@ function reloadAction(observed: Observed, preset: PresetFile, cache: CacheSnapsh
     key: "router",
     yields: onlyTakesBack(router.loadedPreset ?? "", preset.text, workers),
     reason: presetChanged ? "PresetChanged" : "CacheChanged",
-    message: `have the router read its ${presetChanged ? "preset" : "model cache"} again`,
+    message: `reload the router's ${presetChanged ? "preset" : "model cache"}`,
     changes,
     disrupts: loadedNow(observed).filter((id) => changes.includes(id)),
   };

@@ -1,4 +1,4 @@
-// router.preset.ini as lines, so that people's keys, sections and comments survive. Pure.
+// router.preset.ini as lines, so that keys, sections and comments of its owner survive. Pure.
 // The `ini` package would lose comments on writing, and splits section names at dots ("Qwen2.5" …): it reads single entries.
 import { parse } from "ini";
 import { registeredId } from "../core/ids.ts";
@@ -17,7 +17,7 @@ export interface PresetFile {
 
 const headerPattern = /^\[([^\]]+)\][ \t]*([;#].*)?$/s;
 const entryPattern = /^([A-Za-z][A-Za-z0-9_.-]*)[ \t]*=/;
-/** Names the keys of a section that are ours to change and to remove; a person who deletes it takes them over. */
+/** Names the keys of a section that the gateway may change and remove; without it they belong to the file's owner. */
 const markerPattern = /^; model-gateway sets:(.*)$/;
 
 export const emptyPreset: PresetFile = { text: "", sections: [{ name: null, lines: [] }] };

@@ -33,7 +33,7 @@ export function planPruned(
   const [underWay] = othersUnderWay(pruned, context);
   const first =
     planned?.action.message ??
-    (underWay === undefined ? null : `${underWay} is under way`) ??
+    (underWay === undefined ? null : `${underWay} is in progress`) ??
     notInSync(desired, observed, findings);
   return pruned.map((going) => {
     const candidate = { action: pruneAction(going), notBefore: 0 };

@@ -1,4 +1,4 @@
-// Which models go: those that somebody asked to remove, and those that the document no longer names where it says prune. Pure.
+// Which models are deleted: requested removals, and with `prune` those that the document no longer names. Pure.
 import { type Desired, type DesiredModel, isNotNamedBy, type Removal } from "../desired/document/document.ts";
 import type { Action } from "./actions.ts";
 import {
@@ -10,7 +10,7 @@ import {
   type Observed,
 } from "./observed.ts";
 
-/** A model that goes; `cached` is undefined where its files are gone already and only what is noted of it is left. */
+/** A model to delete; `cached` is undefined if its files are gone and only notes of it are left. */
 export interface Going {
   readonly id: string;
   readonly cached: CachedModel | undefined;
@@ -29,7 +29,7 @@ export interface Goings {
   readonly spared: readonly string[];
 }
 
-/** Whatever is unknown keeps everything. */
+/** Unknown keeps everything. */
 export function modelsToGo(desired: Desired, observed: Observed, now: number): Goings {
   if (observed.cache.state === "unknown") return { requested: [], pruned: [], spared: [] };
   const { models, unreadable } = observed.cache.value;
@@ -61,8 +61,8 @@ export function isMarked(removal: Removal, model: CachedModel): boolean {
 }
 
 /**
- * The removals that count where models are taken from an older look at the cache: those that stand, and those that stood then
- * and ended since, as what they deleted is still there in that look.
+ * The removals that apply to an older snapshot of the cache: current ones, and those that ended since, because that snapshot still
+ * has what they deleted.
  */
 export function removalsSince(now: Desired, then: Desired | null): readonly Removal[] {
   if (then === null || then.removals === now.removals) return now.removals;
@@ -101,7 +101,7 @@ export function namedEntries(desired: Desired, { cache, inventory }: Observed): 
   return new Set(inventory.value.flatMap(({ id }) => (named.has(idOf(id)) ? id : [])));
 }
 
-/** An emptied list is more often an accident than a wish: also where models that a call put in are named beside it. */
+/** An emptied list is more often an accident than intent, also if a request has added models beside it. */
 function sparing(
   { models: named, allowEmpty, spared }: Desired,
   models: readonly CachedModel[],
@@ -135,7 +135,7 @@ export function isPresent(models: readonly CachedModel[], model: DesiredModel): 
   return findCached(models, model.id)?.complete === true;
 }
 
-/** At once: nobody is offered the model any more, and what is left of it in the preset goes right after it. */
+/** At once: the model is no longer offered, and its preset section goes right after it. */
 export function planRequested(requested: readonly Going[], { preset }: Observed): Action[] {
   if (preset.state === "unknown") return [];
   return requested.map((going) => removeAction(going, true, "RemovalRequested", `delete ${going.id}`));

@@ -1,4 +1,4 @@
-// The text that router.preset.ini should have: our sections and keys in place, everything else as people wrote it. Pure.
+// The text that router.preset.ini should have: our sections and keys in place, everything else unchanged. Pure.
 import { parseModelId } from "../core/ids.ts";
 import {
   isMarker,
@@ -15,7 +15,7 @@ import {
 export interface WantedSection {
   readonly name: string;
   readonly values: ReadonlyMap<string, string>;
-  /** Those of them that yield to what a person wrote into the file. */
+  /** Those of them that yield to keys of the file's owner. */
   readonly defaults?: ReadonlySet<string>;
 }
 
@@ -37,7 +37,7 @@ export function renderPreset(
   current: PresetFile,
   wanted: readonly WantedSection[],
   knownKeys: ReadonlySet<string> | null,
-  /** Sections of models that could not be looked at: nobody knows what they should have. */
+  /** Sections of models that could not be observed: what they should have is unknown. */
   isUnknown: (name: string) => boolean = () => false,
 ): string {
   const effective = current.sections.filter(

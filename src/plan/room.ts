@@ -1,11 +1,11 @@
-// Whether the disk has room for the pulls that are due. Pure: sizes come in as far as anybody has seen them.
+// Whether the pulls that are due fit on the disk. Pure: sizes come in as far as they are known.
 import type { Action } from "./actions.ts";
 import type { Knowable } from "./observed.ts";
 
-/** Left free on the disk, for everything else that lives there. */
+/** Left free on the disk for everything else. */
 export const reserveBytes = 256 * 1024 * 1024;
 
-/** What is known of the room that transfers need. */
+/** Known needs of transfers for disk space. */
 export interface Needs {
   /** Bytes still to come of those that wait, by {@link sizeKey}. */
   readonly bytes: ReadonlyMap<string, number>;
@@ -22,8 +22,8 @@ export function sizeKey(action: Action): string {
 }
 
 /**
- * Says for one transfer after the other, in the order in which they are asked for, what is missing, in words; null where it
- * fits, or where its size or the room is unknown. What fits counts for those after it.
+ * For one transfer after the other, in the order of the calls: a message with what is missing; null if it fits, or if its size or
+ * the free disk space is unknown. What fits counts for those after it.
  */
 export function createRoomCheck(freeBytes: Knowable<number>, needs: Needs) {
   const free = freeBytes.state === "known" ? freeBytes.value : Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-// What to do next for speech: fetch what the document names, start an engine that is wanted, stop one that is not.
+// The next actions for speech: fetch what the document names, start and stop engines.
 // Pure, as the planner is.
 import { restartAfterCrash } from "../core/backoff.ts";
 import type { Desired } from "../desired/document/document.ts";
@@ -6,7 +6,7 @@ import type { Action } from "./actions.ts";
 import type { Candidate } from "./candidate.ts";
 import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "./observed.ts";
 
-/** Findings name what no action mends: an engine that is not installed. */
+/** Findings name what no action repairs: an engine that is not installed. */
 export function planSpeech(
   desired: Desired,
   observed: Observed,

@@ -69,7 +69,7 @@ function globalValues(
   const values = new Map<string, string>();
   const { default: size } = desired.context;
   if (size !== undefined) values.set("ctx-size", String(runnableContext(size, null)));
-  // Otherwise each load asks the hub, and a newer commit is pulled behind our back.
+  // Otherwise each load asks the hub, and the router pulls newer commits by itself.
   values.set("offline", "true");
   values.set("stop-timeout", String(stopTimeoutSeconds));
   if (desired.rpc.mode === "rpc" && desired.rpc.workers.length > 0) {
@@ -108,7 +108,7 @@ function modelSection(
   for (const key of overrides.keys()) source.delete(key);
   const problem = sectionProblem(model);
   if (problem !== null) {
-    // Of a model that nobody asked for it is no failing of ours.
+    // For a model that the document does not name it is no finding.
     if (desired) note(findings, model.id, problem);
     return [];
   }
@@ -116,7 +116,7 @@ function modelSection(
   return [{ name: model.upstreamId, values, defaults: new Set(defaults.keys()) }];
 }
 
-/** What the engine has to be told before a model answers embeddings or ranks; a person's own keys win. */
+/** Options without which a model refuses embeddings or ranking; keys of the file's owner win. */
 function embeddingValues(model: CachedModel, overrides: ReadonlyMap<string, string>): Map<string, string> {
   const own = new Map([...overrides].map(([key, value]) => [canonicalKey(key), value]));
   const values = new Map<string, string>();

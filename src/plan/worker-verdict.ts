@@ -1,5 +1,5 @@
-// Whether an RPC worker may be used, from what was seen of it: with hysteresis, so that a worker that comes and goes does
-// not have the models loaded anew each time. Pure: times come in as data.
+// Whether an RPC worker may be used, from its probes: with hysteresis, so that a flapping worker does not reload the models each
+// time. Pure: times come in as data.
 
 export interface VerdictRules {
   /** ms that a lost worker has to answer before it is taken back; doubles with each loss in {@link flapWindowMs}. */
@@ -13,7 +13,7 @@ export function verdictRules(stableMs: number): VerdictRules {
   return { stableMs, maxStableMs: Math.max(stableMs, 300_000), flapWindowMs: 600_000 };
 }
 
-/** So many failures in a row make a loss; one packet that goes astray does not. */
+/** So many failures in a row make a loss; one lost packet does not. */
 const failuresToLoss = 2;
 /** From so many losses within the window a worker counts as flapping. */
 const flappingFrom = 3;
@@ -48,7 +48,7 @@ export const unprobed: WorkerRecord = {
   verdict: "unprobed",
   failures: 0,
   reason: "NotProbed",
-  message: "it was not looked at yet",
+  message: "it was not probed yet",
   losses: [],
   answersSince: null,
 };
@@ -71,7 +71,7 @@ function answered(record: WorkerRecord, at: number, rules: VerdictRules): Worker
   return {
     ...record,
     answersSince,
-    reason: isFlapping ? "Flapping" : "Stabilising",
+    reason: isFlapping ? "Flapping" : "Stabilizing",
     message: isFlapping
       ? `it was lost ${record.losses.length} times in ten minutes; it is used again once it has answered for ${seconds} s`
       : `it answers again, and is used again once it has done so for ${seconds} s`,

@@ -1,17 +1,17 @@
-// The RPC workers as they were found, and which of them the preset should name. Pure.
+// The observed RPC workers, and which of them the preset should name. Pure.
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { RouterModel, WorkerSnapshot, WorkersSnapshot } from "./observed.ts";
 import { effectiveValues, parsePreset } from "./preset-file.ts";
 
 export interface WantedWorkers {
-  /** For the preset, in the document's order; those that nobody has looked at yet are among them. */
+  /** For the preset, in the document's order; with those that were not probed yet. */
   readonly endpoints: readonly string[];
-  /** How many of them are known to answer. */
+  /** How many of them responded. */
   readonly up: number;
-  /** How many were not looked at yet: what the preset should name is not known for certain. */
+  /** How many were not probed yet: the preset is not certain. */
   readonly unprobed: number;
-  /** Addresses of those that have come back and are left out until no answer is under way: taking them in would cut it. */
+  /** Addresses of workers that came back and are left out until no response is in flight: adding them would cut it. */
   readonly waiting: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export function workersByAddress(workers: readonly WorkerSnapshot[]): ReadonlyMa
   return new Map(workers.map((worker) => [foldWorker(worker.address), worker]));
 }
 
-/** Whether two presets differ in nothing but workers that have come back by themselves: that is worth nobody's answer. */
+/** Whether two presets differ only in workers that came back by themselves: that is no reason to cut a response. */
 export function onlyTakesBack(before: string, after: string, workers: readonly WorkerSnapshot[]): boolean {
   const [had, has] = [presetEndpoints(before), presetEndpoints(after)];
   const back = new Set(workers.filter(({ returned }) => returned).map(({ endpoint }) => endpoint));

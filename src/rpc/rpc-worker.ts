@@ -1,5 +1,4 @@
-// Runs a ggml-rpc-server in the foreground and starts it again when it dies, as it does (SIGPIPE) when a client that waited for
-// it is killed. Knows nothing of the gateway that uses it.
+// Runs a ggml-rpc-server in the foreground and restarts it when it dies, which it does (SIGPIPE) when a waiting client is killed.
 import { setTimeout as delay } from "node:timers/promises";
 import { restartAfterCrash } from "../core/backoff.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -21,7 +20,7 @@ export interface RpcWorkerOptions {
   readonly stopGraceMs: number;
   readonly onOutput: (text: string) => void;
   readonly onStart: (pid: number) => void;
-  /** It ended by itself; `againAt` (ms) is when it is started again. */
+  /** It ended by itself; `againAt` (ms) is the time of its restart. */
   readonly onExit: (exit: ProcessExit, againAt: number) => void;
 }
 

@@ -1,6 +1,6 @@
-// The door of a worker: takes the connections for a ggml-rpc-server that listens on loopback, and passes the bytes on.
-// Why: the server itself never notices a client whose machine or network is gone, and serves it for ever; and it dies (SIGPIPE)
-// of answering a client that has left. Here lost clients are noticed, and what is written to them goes nowhere instead.
+// A proxy before a ggml-rpc-server that listens on loopback.
+// Why: the server itself never detects a client whose machine or network is gone, and serves it for ever; and it dies (SIGPIPE)
+// of answering a client that has left. The proxy detects lost clients and drops what is written to them.
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { GatewayError, systemCode } from "../core/errors.ts";
 
@@ -8,7 +8,7 @@ export interface WorkerDoor {
   close(): Promise<void>;
 }
 
-/** After this and ten more seconds without a sign of the other side the system gives a client up. */
+/** The system drops a client after this and ten more seconds without a packet. */
 const keepAliveMs = 1_000;
 
 /** Errors: `invalid_request` where it cannot listen there. */
@@ -19,7 +19,7 @@ export async function openDoor(host: string, port: number, innerPort: () => numb
     for (const socket of [client, inner]) {
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
-      // What it means is said by its close.
+      // Its close event follows.
       socket.on("error", () => undefined);
     }
     client.setKeepAlive(true, keepAliveMs);

@@ -1,11 +1,11 @@
-// Finds the address that a worker's name means now, and refuses those that may not be used. Speaks to no worker.
+// Resolves a worker's name, and refuses addresses that may not be used. Connects to no worker.
 import { lookup } from "node:dns/promises";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { createLine } from "../core/line.ts";
 import { isDottedQuad, isNoMachine, isTrustedAddress, parseWorker, workerProblem } from "../core/worker-address.ts";
 import type { Target } from "./worker-wire.ts";
 
-/** Why a worker cannot be used whatever it answers. */
+/** Why a worker cannot be used, whatever it responds. */
 export class Unusable extends Error {
   /** CamelCase. */
   readonly reason: string;
@@ -24,19 +24,19 @@ export type Resolver = (
   options: { readonly held: Target | null; readonly allowPublic: boolean },
 ) => Promise<Target>;
 
-/** A worker that was never looked at holds up the router's start: a slow name service must not. */
+/** A worker that was never probed delays the router's start: a slow name service must not. */
 const patienceMs = 2_000;
-/** How long what a name means, or that it means nothing, is believed. */
+/** How long a resolved name, or a failure, is cached. */
 const freshMs = 10_000;
 
 /** One for all workers: names are asked for one after another. */
 export function createResolver(addressesOf: (host: string) => Promise<readonly string[]> = systemAddresses): Resolver {
-  // The system resolves two names at a time: a roster of names that nobody knows leaves one of these places to others.
+  // The system resolves two names at a time: a roster of unknown names leaves one of these slots to others.
   const line = createLine({
     width: 1,
     depth: Number.POSITIVE_INFINITY,
-    refusal: () => new GatewayError("internal", "the line before the resolver has no end"),
-    gone: () => new GatewayError("cancelled", "nobody leaves that line"),
+    refusal: () => new GatewayError("internal", "DNS queue limit exceeded"),
+    gone: () => new GatewayError("cancelled", "DNS request cancelled"),
   });
   const never = new AbortController().signal;
   const lookups = new Map<string, Promise<readonly string[]>>();
@@ -52,7 +52,7 @@ export function createResolver(addressesOf: (host: string) => Promise<readonly s
     }
   }
 
-  /** An answer that comes late is there for the next look. */
+  /** A late result serves the next probe. */
   async function soon(host: string): Promise<readonly string[]> {
     let found = lookups.get(host);
     if (!found) {
@@ -63,7 +63,7 @@ export function createResolver(addressesOf: (host: string) => Promise<readonly s
     }
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`${host} cannot be resolved: the names take long`)), patienceMs);
+      timer = setTimeout(() => reject(new Error(`${host} cannot be resolved: the name service is slow`)), patienceMs);
     });
     try {
       return await Promise.race([found, late]);

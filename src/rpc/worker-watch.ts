@@ -1,6 +1,6 @@
-// Watches one RPC worker. A worker serves one client at a time and keeps room for two more that wait, so while a model uses it
-// nothing may be asked of it, and each connection that is opened and closed would fill that room: one connection stays
-// open instead, silent, and its end tells. While nothing uses it, it is asked for its version and memory.
+// Watches one RPC worker. A worker serves one client at a time and queues two more, so while a model uses it no probe may be sent,
+// and each connection that is opened and closed would fill that queue: one silent connection stays open instead, and its end is
+// the signal. While nothing uses it, it is probed for its version and memory.
 import type { Socket } from "node:net";
 import type { WorkerSnapshot } from "../plan/observed.ts";
 import { type Sighting, sighted, unprobed, type VerdictRules, type WorkerRecord } from "../plan/worker-verdict.ts";
@@ -8,8 +8,8 @@ import { type Resolver, Unusable } from "./worker-target.ts";
 import { dial, holdSilent, type Spoken, speak, type Target, type WorkerFacts } from "./worker-wire.ts";
 
 /**
- * What goes on at a worker: `idle`: nothing of ours uses it; `loaded`: a model does; `closed`: hands off, as a model is being
- * loaded (it opens a dozen connections one after another, and would wait behind ours for ever), sleeps, or nobody knows.
+ * The use of a worker: `idle`: no model uses it; `loaded`: a model does; `closed`: no probes, because a model is being loaded (it
+ * opens a dozen connections one after another, and would wait behind ours for ever), sleeps, or its state is unknown.
  */
 export type Use = "idle" | "loaded" | "closed";
 
@@ -17,16 +17,14 @@ export interface WatchOptions {
   readonly resolve: Resolver;
   readonly allowPublic: () => boolean;
   readonly use: (endpoint: string) => Use;
-  /** Takes an endpoint for this address; says which other address of the document has it already, null: none. */
+  /** Claims an endpoint for this address; returns another address of the document that has it already, null: none. */
   readonly claim: (endpoint: string) => string | null;
-  /** Whether the engine takes a worker with this hello; null: nobody knows. */
-  readonly takes: (greeting: Uint8Array) => Promise<boolean | null>;
   readonly intervalMs: number;
   readonly rules: VerdictRules;
   readonly now: () => number;
-  /** Verdict, reason or endpoint are others now. */
+  /** Verdict, reason or endpoint have changed. */
   readonly onChange: () => void;
-  /** It went while a model used it: that model's process cannot answer any more. */
+  /** It was lost while a model used it: that model's instance cannot respond any more. */
   readonly onLost: (endpoint: string, message: string) => void;
 }
 
@@ -34,18 +32,18 @@ export interface WorkerWatch {
   snapshot(): WorkerSnapshot;
   /** What uses it may have changed. */
   review(): void;
-  /** Lets go of the silent connection; resolves when nothing is being asked any more. */
+  /** Closes the silent connection; resolves when no probe is in flight. */
   clear(): Promise<void>;
-  /** Somebody has changed the roster: a worker that has come back is used as if it had always been there. */
+  /** The roster was edited: a worker that has come back is used at once. */
   accept(): void;
-  /** Asks it now, whatever the interval; false where it does not answer, which then counts as certain. */
+  /** Probes it now; false if it does not respond, which then counts as certain. */
   check(): Promise<boolean>;
   stop(): void;
 }
 
-/** A worker in a network that one trusts answers in milliseconds. */
+/** A worker in a trusted network responds in milliseconds. */
 const answerMs = 2_000;
-/** After a first failure, the second look. */
+/** Delay of the second probe after a first failure. */
 const againMs = 250;
 
 export function watchWorker(address: string, options: WatchOptions): WorkerWatch {
@@ -55,7 +53,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   let facts: WorkerFacts | null = null;
   let latencyMs: number | null = null;
   let silent: Socket | null = null;
-  /** A question that it took and has not answered yet. */
+  /** A probe that it accepted and has not answered yet. */
   let open: Extract<Spoken, { kind: "silent" }> | null = null;
   /** Of the document's other spellings of this worker, the one that is used. */
   let double: string | null = null;
@@ -94,7 +92,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   }
 
   async function look(): Promise<void> {
-    // A connection that stands says more than any name service.
+    // An open connection outweighs any name service.
     if (silent && use() === "loaded") return note({ kind: "answered", at: now() });
     try {
       await resolve();
@@ -108,7 +106,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     if (stopping.signal.aborted || !target) return;
     const doing = use();
     if (doing !== "loaded") letGo();
-    // One that is lost already is left alone until the model that used it is gone.
+    // A lost worker is not probed until the model that used it is gone.
     if (doing === "loaded" && record.verdict !== "down") await during(stayConnected(target));
     else if (doing === "idle") await during(ask(target, false));
   }
@@ -141,16 +139,11 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     return false;
   }
 
-  /** One that answers may still break every load. */
-  async function judge({ host, port }: Target, told: WorkerFacts): Promise<boolean> {
+  /** A worker that responds may still break every load, as with another version of the protocol: the failed load names it. */
+  function judge({ host, port }: Target, told: WorkerFacts): boolean {
     facts = told;
     if (told.devices.length === 0) {
       noteFailure("NoDevices", `${host}:${port} offers no device to compute with`, true);
-      return false;
-    }
-    if ((await options.takes(told.greeting)) === false) {
-      const what = `${host}:${port} speaks version ${told.version} of the protocol, which the llama-server here refuses`;
-      noteFailure("OtherVersion", `${what}: use the same version of llama.cpp on both machines`, true);
       return false;
     }
     note({ kind: "answered", at: now() });
@@ -160,7 +153,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   async function stayConnected(where: Target): Promise<void> {
     const dialled = await dial(where, answerMs);
     if ("failure" in dialled) {
-      // Its waiting room may be full with others; of one that refuses the process is gone.
+      // Its queue may be full; a refused connection means that its process is gone.
       if (dialled.failure.reason === "Refused" && use() === "loaded")
         lost(`the RPC worker was lost while a model used it: ${dialled.failure.message}`);
       return;
@@ -188,7 +181,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     socket?.destroy();
   }
 
-  /** One look at a time; the next one follows by itself. */
+  /** One probe at a time; it schedules the next one. */
   function lookNow(): Promise<void> {
     looking ??= look().finally(() => {
       looking = null;
@@ -225,7 +218,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     },
     clear: async () => {
       letGo();
-      // The name service may take as long as it likes: afterwards nothing is asked, as a model is being loaded.
+      // The name service may be slow: afterwards a model may be loading, and no probe is sent.
       await speaking?.catch(() => undefined);
     },
     accept: () => {
@@ -245,5 +238,5 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
 }
 
 function notAnswering({ host, port }: Target): string {
-  return `${host}:${port} takes connections and does not answer: it hangs, or serves somebody else`;
+  return `${host}:${port} accepts connections and does not respond: it hangs, or serves another client`;
 }

@@ -1,4 +1,4 @@
-// The few words of ggml-rpc-server's protocol that tell how a worker is. Seen on version 8.0 of it:
+// The part of ggml-rpc-server's protocol that probes a worker. Seen on version 8.0 of it:
 // a request is a byte, the length of what follows (64 bits, little endian) and that; an answer is length and content.
 import { connect, type Socket } from "node:net";
 import { systemCode } from "../core/errors.ts";
@@ -7,8 +7,6 @@ import type { WorkerDevice } from "../plan/observed.ts";
 export interface WorkerFacts {
   /** Of the protocol: `8.0.0` */
   readonly version: string;
-  /** Its hello, as it came: the engine is asked with it whether it takes such a worker. */
-  readonly greeting: Uint8Array;
   readonly devices: readonly WorkerDevice[];
 }
 
@@ -16,15 +14,15 @@ export type Spoken =
   | { readonly kind: "answered"; readonly facts: WorkerFacts; readonly latencyMs: number }
   | { readonly kind: "failed"; readonly reason: string; readonly message: string }
   /**
-   * It took the connection and does not answer. The question stays open until it does: a worker dies (SIGPIPE) of
-   * answering somebody who has left.
+   * It accepted the connection and does not respond. The probe stays open until it does: a worker dies (SIGPIPE) of
+   * answering a client that has left.
    */
   | { readonly kind: "silent"; readonly latencyMs: number; readonly over: Promise<void>; leave(): void };
 
 const deviceMemory = 11;
 const hello = 14;
 const deviceCount = 15;
-/** What a client can do; nothing of it is needed here. */
+/** Capabilities of a client; none are needed here. */
 const capabilityBytes = 24;
 /** More devices than any machine has: what claims more is no worker. */
 const maxDevices = 64;
@@ -33,7 +31,7 @@ const maxAnswerBytes = 4096;
 const lengthBytes = 8;
 /** What a peer gets to end its side of the connection in. */
 const partingMs = 1_000;
-/** The system gives up a silent connection after this and ten more seconds without a sign of the other side. */
+/** The system closes a silent connection after this and ten more seconds without a packet. */
 const keepAliveMs = 1_000;
 
 export interface Target {
@@ -41,7 +39,7 @@ export interface Target {
   readonly port: number;
 }
 
-/** Opens a connection and says nothing. Resolves with the socket, or with why there is none. */
+/** Opens a connection and sends nothing. Resolves with the socket, or with the reason of the failure. */
 export function dial(
   { host, port }: Target,
   withinMs: number,
@@ -63,14 +61,14 @@ export function dial(
   });
 }
 
-/** Keeps a connection on which nothing is said, and tells of its end. */
+/** Keeps a silent connection, and reports its end. */
 export function holdSilent(socket: Socket, onEnd: (why: string) => void): void {
   let why = "it closed the connection";
   socket.setKeepAlive(true, keepAliveMs);
   socket.unref();
-  // A worker says nothing unasked.
+  // A worker sends nothing unasked.
   socket.on("data", () => {
-    why = "it says more than it was asked";
+    why = "it sent unexpected data";
     socket.destroy();
   });
   socket.on("error", (error) => (why = systemCode(error) ?? error.message));
@@ -84,7 +82,7 @@ interface Failure {
 
 function failureOf(code: string, where: string): Failure {
   if (code === "ECONNREFUSED") return { reason: "Refused", message: `nothing listens on ${where}` };
-  if (code === "ETIMEDOUT") return { reason: "Unreachable", message: `${where} does not take a connection` };
+  if (code === "ETIMEDOUT") return { reason: "Unreachable", message: `${where} does not accept a connection` };
   return { reason: "Unreachable", message: `${where} cannot be reached (${code})` };
 }
 
@@ -134,29 +132,29 @@ async function converse(socket: Socket): Promise<WorkerFacts> {
     const count = await ask(deviceCount, Buffer.alloc(0));
     const devices: WorkerDevice[] = [];
     const devicesThere = count.length === 4 ? count.readUInt32LE(0) : maxDevices + 1;
-    if (devicesThere > maxDevices) throw new Error("its number of devices makes no sense");
+    if (devicesThere > maxDevices) throw new Error("its number of devices is invalid");
     for (let index = 0; index < devicesThere; index++) {
       const which = Buffer.alloc(4);
       which.writeUInt32LE(index);
       const memory = await ask(deviceMemory, which);
-      if (memory.length !== 16) throw new Error("what it says of its memory makes no sense");
+      if (memory.length !== 16) throw new Error("its memory report is invalid");
       devices.push({
         freeBytes: Number(memory.readBigUInt64LE(0)),
         totalBytes: Number(memory.readBigUInt64LE(8)),
       });
     }
     answers.stop();
-    // Nothing is on its way any more, so the worker meets the end of its input and takes the next client.
+    // Nothing is in flight, so the worker reads the end of its input and takes the next client.
     part(socket);
-    return { version: [...greeting.subarray(0, 3)].join("."), greeting, devices };
+    return { version: [...greeting.subarray(0, 3)].join("."), devices };
   } catch (error) {
-    // A peer that answers nonsense may go on with it for ever.
+    // A peer that sends nonsense may do so for ever.
     socket.destroy();
     throw error;
   }
 }
 
-/** Ends our side; the other side gets a moment to end its own, and nothing more to say. */
+/** Ends our side; the other side gets a moment to end its own. */
 function part(socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), partingMs);
   timer.unref();
@@ -184,7 +182,7 @@ function listen(socket: Socket): Answers {
   const take = (chunk: Buffer): void => {
     if (buffered.length + chunk.length > lengthBytes + maxAnswerBytes) {
       socket.destroy();
-      return end("it says more than it was asked");
+      return end("it sent unexpected data");
     }
     buffered = Buffer.concat([buffered, chunk]);
     wake();

@@ -1,5 +1,5 @@
-// The RPC workers of the document: one watch for each, and the rule that nobody speaks to a worker while a model is being
-// loaded onto it. Decides nothing about the preset; the planner does.
+// The RPC workers of the document: one watch for each, and no probe of a worker while a model is loaded onto it. The planner
+// decides about the preset.
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { RouterModel, RouterSnapshot, WorkerSnapshot, WorkersSnapshot } from "../plan/observed.ts";
@@ -9,17 +9,17 @@ import { createResolver } from "./worker-target.ts";
 import { type Use, type WorkerWatch, watchWorker } from "./worker-watch.ts";
 
 export interface Workers {
-  /** As known now; workers that the document names anew begin to be watched, others no longer are. */
+  /** The current state; watches workers that are new in the document, and stops watching removed ones. */
   snapshot(): WorkersSnapshot;
   /** The model that uses a worker; null where none does. */
   usedBy(endpoint: string | null): string | null;
-  /** The router's list may be another now. */
+  /** The router's list may have changed. */
   review(): void;
-  /** The last answer in flight is through: workers that came back meanwhile may be used. */
+  /** The last response in flight has ended: workers that came back meanwhile may be used. */
   settled(): void;
   /**
-   * Before a model is loaded onto these endpoints: ends every question under way, keeps new ones back, and makes sure that
-   * each answers. True: go on, and call {@link leave} when the load is through. False: one of them is lost, look anew.
+   * Before a model is loaded onto these endpoints: waits for probes in flight, holds new ones, and probes each endpoint.
+   * True: load, and call {@link leave} afterwards. False: one of them is lost, observe again.
    */
   enter(endpoints: readonly string[]): Promise<boolean>;
   leave(): void;
@@ -35,8 +35,6 @@ export function createWorkers(options: {
   readonly detachedUsers: () => number;
   /** Whether any answer is in flight. */
   readonly isAnswering: () => boolean;
-  /** Whether the engine takes a worker with this hello; null: nobody knows. */
-  readonly takes: (greeting: Uint8Array) => Promise<boolean | null>;
   readonly intervalMs: number;
   readonly rules: VerdictRules;
   readonly now: () => number;
@@ -48,7 +46,7 @@ export function createWorkers(options: {
   /** Addresses by the endpoint that each of them means: two spellings of one worker are one. */
   const claims = new Map<string, string>();
   const resolve = createResolver();
-  /** The part of the document that was looked at last. */
+  /** The part of the document that was applied last. */
   let roster = "";
   let epoch = 0;
   let loads = 0;
@@ -111,7 +109,6 @@ export function createWorkers(options: {
           allowPublic: () => options.rpc().allowPublicWorkers,
           use: useOf,
           claim: (endpoint) => claim(endpoint, address),
-          takes: options.takes,
           intervalMs: options.intervalMs,
           rules: options.rules,
           now: options.now,

@@ -3,71 +3,30 @@ import { readFileSync } from "node:fs";
 import { basename, delimiter, dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import type { ChatContextMode } from "../commands/chat-context.ts";
 import { GatewayError } from "../core/errors.ts";
-import { parseKeepAlive } from "../core/keep-alive.ts";
 import { type OwnCommand, ownCommand } from "../core/own-command.ts";
-import { type PresetAllow, presetAllowProblem } from "../core/preset-keys.ts";
-import type { SpeechEngineChoice } from "../engines/speech/synthesis-engine.ts";
-import { type ChosenPrefixes, prefixProblem } from "../http/server/prefixes.ts";
-import { type LimitSettings, readLimits } from "./limits.ts";
-import { home, hubEndpoint, hubToken, modelCacheDir } from "./shared.ts";
-import { settingRows } from "./table.ts";
-import { type Environment, type Flag, fallbackOf, type SettingText, settingValues, spelt } from "./values.ts";
+import type { SettingRow } from "./kinds.ts";
+import { prefixProblem } from "./prefixes.ts";
+import { type Environment, home, hubEndpoint, hubToken, modelCacheDir } from "./shared.ts";
+import { settingTable } from "./table.ts";
 
-export interface Settings extends LimitSettings {
-  readonly host: string;
-  readonly port: number;
-  /** Whether somebody says where the gateway listens: commands ask there, else where the state folder's lock says. */
-  readonly isAddressGiven: boolean;
+type Table = typeof settingTable;
+type SettingName = keyof Table;
+
+/** The value of each setting, as its kind reads it. */
+type SettingValues = { readonly [Name in SettingName]: ReturnType<Table[Name]["kind"]> };
+
+/** The rows of the table as they were read, and what follows from them and from the environment. */
+export interface Settings extends Omit<SettingValues, "hubTokenFile"> {
   readonly stateDir: string;
   readonly configPath: string;
+  /** Whether the address is given: commands ask there, else at the address in the state folder's lock. */
+  readonly isAddressGiven: boolean;
   readonly cacheDir: string;
   readonly hubEndpoint: string;
   readonly hubToken: string | undefined;
-  /** Options of the engine that the document's `preset` may set, besides those on the list. */
-  readonly presetAllow: PresetAllow;
-  readonly llamaServer: string | undefined;
-  readonly installEngine: boolean;
-  readonly modelsMax: number;
-  /** Requests per model, waiting and under way. */
-  readonly queueLimit: number;
-  readonly transfers: number;
-  readonly resyncMs: number;
-  readonly drainMs: number;
-  readonly loadTimeoutMs: number;
-  readonly startTimeoutMs: number;
-  readonly stopGraceMs: number;
-  readonly silenceLimitMs: number;
-  readonly waitTimeoutMs: number;
-  readonly allowedHosts: readonly string[];
-  /** Origins whose pages may call the gateway, `https://HOST[:PORT]`. */
-  readonly corsOrigins: readonly string[];
   /** A single license key from the environment. */
   readonly licenseKey: string | undefined;
-  /** Where the family compatible with Ollama's API is served, without a trailing slash. */
-  readonly nativePrefix: string;
-  /** Where the family compatible with OpenAI's API is served, without a trailing slash. */
-  readonly compatPrefix: string;
-  /** What a chat that carries a context size may do. */
-  readonly chatContext: ChatContextMode;
-  /** ms that an idle model stays loaded where no request says; null: until its place is needed. */
-  readonly keepAliveMs: number | null;
-  readonly whisperServer: string | undefined;
-  readonly speechEngine: SpeechEngineChoice;
-  /** A Python, or a `piper` command. */
-  readonly piper: string | undefined;
-  readonly speechIdleMs: number;
-  readonly uploadStallMs: number;
-  readonly uploadTimeMs: number;
-  /** ms between two looks at an RPC worker. */
-  readonly workerIntervalMs: number;
-  /** ms that a lost RPC worker has to answer before it is used again. */
-  readonly workerStableMs: number;
-  /** ms that a model on RPC workers may compute without a sign of life. */
-  readonly workerStallMs: number;
-  readonly rpcServer: string | undefined;
-  readonly logLevel: string;
   /** For messages that name a command of ours. */
   readonly command: OwnCommand;
   /** For the engines' own environment, which takes from it what it needs. */
@@ -122,12 +81,6 @@ export function readSettings(args: readonly string[], environment: Environment =
     throw new GatewayError("invalid_request", `${why}; \`${help}\` lists what there is`, { cause: error });
   }
   const [command = parsed.values["version"] === true ? "version" : "", ...operands] = parsed.positionals;
-  const text = (flag: Flag): string | undefined => {
-    const given = parsed.values[flag];
-    if (typeof given === "string") return given;
-    const variable = settingRows.find((row) => row.flag === flag)?.variable ?? "";
-    return environment[variable] === "" ? undefined : environment[variable];
-  };
   const given = (flag: string): string | undefined => {
     const value = parsed.values[flag];
     return typeof value === "string" ? value : undefined;
@@ -136,7 +89,11 @@ export function readSettings(args: readonly string[], environment: Environment =
     command,
     operands,
     flags: Object.keys(parsed.values),
-    settings: build(text, environment),
+    settings: build((name) => {
+      const row = settingTable[name];
+      // An empty variable counts as none.
+      return given(row.flag) ?? (environment[variableOf(row)] || undefined);
+    }, environment),
     json: parsed.values["json"] === true,
     yes: parsed.values["yes"] === true,
     force: parsed.values["force"] === true,
@@ -155,64 +112,60 @@ function workerFlags(given: (flag: string) => string | undefined): CommandLine["
   return Object.fromEntries(entries) as CommandLine["worker"];
 }
 
-function build(text: SettingText, environment: Environment): Settings {
-  const values = settingValues(text);
-  const { whole, ms, oneOf } = values;
-  const stateDir = resolve(text("state") ?? defaultStateDir(environment));
-  const host = text("host") ?? fallbackOf("host");
-  const port = whole("port", 0);
-  if (port > 65_535) throw new GatewayError("invalid_request", `${spelt("port")} must be at most 65535, not ${port}`);
+function build(textOf: (name: SettingName) => string | undefined, environment: Environment): Settings {
+  const { hubTokenFile, ...values } = readTable(textOf);
+  const { host, port, nativePrefix, compatPrefix } = values;
+  const problem = prefixProblem({ nativePrefix, compatPrefix });
+  if (problem !== null)
+    throw new GatewayError(
+      "invalid_request",
+      `${spelled("nativePrefix")} ${nativePrefix} and ${spelled("compatPrefix")} ${compatPrefix} do not go together: ${problem}`,
+    );
+  const stateDir = resolve(values.stateDir ?? defaultStateDir(environment));
   return {
-    host,
-    port,
-    isAddressGiven: (text("host") ?? text("port")) !== undefined && port !== 0,
+    ...values,
     stateDir,
-    configPath: resolve(text("config") ?? join(stateDir, "gateway.yaml")),
+    configPath: resolve(values.configPath ?? join(stateDir, "gateway.yaml")),
+    isAddressGiven: (textOf("host") ?? textOf("port")) !== undefined && port !== 0,
     cacheDir: modelCacheDir(environment),
     hubEndpoint: hubEndpoint(environment),
-    hubToken: hubToken(text("hub-token-file"), environment),
-    presetAllow: presetAllowOf(text("preset-allow")),
-    llamaServer: text("llama-server"),
-    installEngine: oneOf("install-engine", ["true", "false"]) === "true",
-    modelsMax: whole("models-max", 1),
-    queueLimit: whole("queue-limit", 1),
-    transfers: whole("transfers", 1),
-    resyncMs: Math.max(100, ms("resync")),
-    drainMs: ms("drain-timeout"),
-    loadTimeoutMs: ms("load-timeout"),
-    startTimeoutMs: ms("start-timeout"),
-    stopGraceMs: ms("stop-grace"),
-    silenceLimitMs: ms("silence-limit"),
-    waitTimeoutMs: ms("wait-timeout"),
-    ...readLimits(values),
-    allowedHosts: listOf(text("allow-host")),
-    corsOrigins: listOf(text("cors-origin")).map((origin) => originOf(origin)),
+    hubToken: hubToken(hubTokenFile, environment),
     licenseKey: environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined,
-    ...prefixesOf(text),
-    chatContext: oneOf("chat-context", ["apply", "grow", "ignore"]) as ChatContextMode,
-    keepAliveMs: keepAliveOf(text("keep-alive")),
-    whisperServer: text("whisper-server"),
-    speechEngine: oneOf("speech-engine", ["auto", "piper", "embedded"]) as SpeechEngineChoice,
-    piper: text("piper"),
-    speechIdleMs: ms("speech-idle"),
-    uploadStallMs: Math.max(100, ms("upload-stall")),
-    uploadTimeMs: ms("upload-time"),
-    workerIntervalMs: Math.max(50, ms("worker-interval")),
-    workerStableMs: ms("worker-stable"),
-    workerStallMs: Math.max(100, ms("worker-stall")),
-    rpcServer: text("rpc-server"),
-    logLevel: oneOf("log-level", ["trace", "debug", "info", "warn", "error", "silent"]),
     command: startedAs({
       state: { dir: stateDir, isDefault: stateDir === defaultStateDir(environment) },
       // Port 0 is another one each time.
       where: [
-        ...(host === fallbackOf("host") ? [] : ["--host", host]),
-        ...(String(port) === fallbackOf("port") || port === 0 ? [] : ["--port", String(port)]),
+        ...(host === settingTable.host.default ? [] : ["--host", host]),
+        ...(String(port) === settingTable.port.default || port === 0 ? [] : ["--port", String(port)]),
       ],
       environment,
     }),
     environment,
   };
+}
+
+function readTable(textOf: (name: SettingName) => string | undefined): SettingValues {
+  const names = Object.keys(settingTable) as SettingName[];
+  const values = names.map((name) => {
+    const row = settingTable[name];
+    return [name, row.kind(textOf(name), { name: spelled(name), default: row.default })];
+  });
+  return Object.fromEntries(values) as SettingValues;
+}
+
+/** As a flag and as a variable: it is not known here which of them was used. */
+function spelled(name: SettingName): string {
+  return `--${settingTable[name].flag} (${variableOf(settingTable[name])})`;
+}
+
+/** As help and docs list them. */
+export const settingRows = Object.values(settingTable).map((row: SettingRow) => ({
+  ...row,
+  variable: variableOf(row),
+}));
+
+function variableOf({ flag, variable }: Pick<SettingRow, "flag" | "variable">): string {
+  return variable ?? `GATEWAY_${flag.toUpperCase().replaceAll("-", "_")}`;
 }
 
 /** A checkout is started by its file; a package manager's link has the program's name, and lies in PATH or not. */
@@ -230,64 +183,6 @@ function startedAs({
     isNpmStart: environment["npm_lifecycle_event"] === "start",
     workingDir: process.cwd(),
   });
-}
-
-function listOf(text: string | undefined): string[] {
-  return (text ?? "")
-    .split(",")
-    .map((entry) => entry.trim().toLowerCase())
-    .filter((entry) => entry !== "");
-}
-
-function presetAllowOf(text: string | undefined): PresetAllow {
-  const keys = listOf(text);
-  for (const key of keys) {
-    const problem = presetAllowProblem(key);
-    if (problem !== null)
-      throw new GatewayError("invalid_request", `${spelt("preset-allow")} cannot allow ${key}: ${problem}`);
-  }
-  return new Set(keys);
-}
-
-function originOf(text: string): string {
-  const bare = text.replace(/\/$/, "");
-  const url = URL.canParse(bare) ? new URL(bare) : null;
-  // URL knows no origin of a browser extension's scheme; browsers send one.
-  if (url && (url.origin === bare || (url.origin === "null" && /^[a-z][a-z0-9+.-]*:\/\/[\w.-]+$/.test(bare))))
-    return bare;
-  throw new GatewayError("invalid_request", `${spelt("cors-origin")} must list origins such as https://chat.example`);
-}
-
-function prefixesOf(text: SettingText): ChosenPrefixes {
-  const nativePrefix = prefixOf("native-prefix", text("native-prefix"));
-  const compatPrefix = prefixOf("compat-prefix", text("compat-prefix"));
-  const problem = prefixProblem({ nativePrefix, compatPrefix });
-  if (problem === null) return { nativePrefix, compatPrefix };
-  throw new GatewayError(
-    "invalid_request",
-    `${spelt("native-prefix")} ${nativePrefix} and ${spelt("compat-prefix")} ${compatPrefix} do not go together: ${problem}`,
-  );
-}
-
-function prefixOf(flag: "native-prefix" | "compat-prefix", given: string | undefined): string {
-  const text = (given ?? fallbackOf(flag)).replace(/\/+$/, "");
-  // Clients take dots for folders and leave them out.
-  if (/^(?:\/(?!\.{1,2}(?:\/|$))[\w.-]+)+$/.test(text)) return text;
-  throw new GatewayError(
-    "invalid_request",
-    `${spelt(flag)} must be a path such as ${fallbackOf(flag)}, not ${JSON.stringify(given)}`,
-  );
-}
-
-function keepAliveOf(given: string | undefined): number | null {
-  const text = given ?? fallbackOf("keep-alive");
-  const keepAlive = parseKeepAlive(/^-?[\d.]+$/.test(text) ? Number(text) : text);
-  if (keepAlive === null || keepAlive.kind === "default")
-    throw new GatewayError(
-      "invalid_request",
-      `${spelt("keep-alive")} must be seconds, a duration such as 5m, 0, or -1 for ever, not ${JSON.stringify(text)}`,
-    );
-  return keepAlive.kind === "forever" ? null : keepAlive.seconds * 1000;
 }
 
 /** The folder that holds package.json: above dist/src/settings/settings.js. */

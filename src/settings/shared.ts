@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { GatewayError } from "../core/errors.ts";
-import type { Environment } from "./values.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** They have no flags. */
 export const sharedVariables = [

@@ -1,285 +1,296 @@
-// Every setting as data: for the help text, the README and the reader in settings.ts.
+// Every setting as data: the help text, the tables of the docs and the type of what is read come from these rows.
+import {
+  bytes,
+  count,
+  duration,
+  list,
+  oneOf,
+  optional,
+  origins,
+  prefix,
+  presetKeys,
+  type SettingRow,
+  seconds,
+  text,
+  yesOrNo,
+} from "./kinds.ts";
 
-interface SettingRow {
-  /** Without dashes. */
-  readonly flag: string;
-  readonly variable: string;
-  /** As the README shows it. */
-  readonly fallback: string;
-  readonly meaning: string;
-}
-
-export const settingRows = [
-  {
+/** By the name under which the program reads them, in the order of the docs. */
+export const settingTable = {
+  host: {
     flag: "host",
-    variable: "GATEWAY_HOST",
-    fallback: "127.0.0.1",
-    meaning: "Address to listen on; one that other machines reach only with a license key.",
+    kind: text,
+    default: "127.0.0.1",
+    help: "Address to listen on; one that other machines reach only with a license key.",
   },
-  { flag: "port", variable: "GATEWAY_PORT", fallback: "8484", meaning: "Port to listen on; 0 takes a free one." },
-  {
+  port: {
+    flag: "port",
+    kind: count(0, 65_535),
+    default: "8484",
+    help: "Port to listen on; 0 takes a free one.",
+  },
+  stateDir: {
     flag: "state",
-    variable: "GATEWAY_STATE",
-    fallback: "./state",
-    meaning:
-      "Folder for the desired document, the preset file and the engines. A global install uses the platform's state folder.",
+    kind: optional,
+    default: "./state",
+    help: "Folder for the desired document, the preset file and the engines. A global install uses the platform's state folder.",
   },
-  { flag: "config", variable: "GATEWAY_CONFIG", fallback: "STATE/gateway.yaml", meaning: "The watched document." },
-  {
+  configPath: {
+    flag: "config",
+    kind: optional,
+    default: "STATE/gateway.yaml",
+    help: "The watched document.",
+  },
+  llamaServer: {
     flag: "llama-server",
     variable: "LLAMA_SERVER",
-    fallback: "PATH, then STATE/engines",
-    meaning: "The engine's executable.",
+    kind: optional,
+    default: "PATH, then STATE/engines",
+    help: "The engine's executable.",
   },
-  {
+  installEngine: {
     flag: "install-engine",
-    variable: "GATEWAY_INSTALL_ENGINE",
-    fallback: "true",
-    meaning: "Install the engine at the start when there is none.",
+    kind: yesOrNo,
+    default: "true",
+    help: "Install the engine at the start when there is none.",
   },
-  {
+  presetAllow: {
     flag: "preset-allow",
-    variable: "GATEWAY_PRESET_ALLOW",
-    fallback: "",
-    meaning:
-      "Further llama-server options that a model's `preset` may set, separated by commas. Every client that may change the document can then set them.",
+    kind: presetKeys,
+    default: "",
+    help: "Further llama-server options that a model's `preset` may set, separated by commas. Every client that may change the document can then set them.",
   },
-  {
+  modelsMax: {
     flag: "models-max",
-    variable: "GATEWAY_MODELS_MAX",
-    fallback: "4",
-    meaning: "Models loaded at once; the least recently used idle one makes room, unless the document pins it.",
+    kind: count(1),
+    default: "4",
+    help: "Models loaded at once; the least recently used idle one makes room, unless the document pins it.",
   },
-  {
+  queueLimit: {
     flag: "queue-limit",
-    variable: "GATEWAY_QUEUE_LIMIT",
-    fallback: "256",
-    meaning: "Requests per model, waiting and under way together; a further one is answered 503 `busy`.",
+    kind: count(1),
+    default: "256",
+    help: "Requests per model, waiting and under way together; a further one is answered 503 `busy`.",
   },
-  {
+  transfers: {
     flag: "transfers",
-    variable: "GATEWAY_TRANSFERS",
-    fallback: "1",
-    meaning: "Models pulled at once; what speech needs is pulled beside them.",
+    kind: count(1),
+    default: "1",
+    help: "Models pulled at once; what speech needs is pulled beside them.",
   },
-  {
+  resyncMs: {
     flag: "resync",
-    variable: "GATEWAY_RESYNC",
-    fallback: "60",
-    meaning: "Seconds between two looks at the world without an occasion.",
+    kind: seconds(0.1),
+    default: "60",
+    help: "Seconds between two looks at the world without an occasion.",
   },
-  {
+  drainMs: {
     flag: "drain-timeout",
-    variable: "GATEWAY_DRAIN_TIMEOUT",
-    fallback: "30",
-    meaning: "Seconds to wait for answers in flight before a model is unloaded.",
+    kind: seconds(),
+    default: "30",
+    help: "Seconds to wait for answers in flight before a model is unloaded.",
   },
-  {
+  loadTimeoutMs: {
     flag: "load-timeout",
-    variable: "GATEWAY_LOAD_TIMEOUT",
-    fallback: "600",
-    meaning: "Seconds that a model may take to load, and that a request waits for a place for it.",
+    kind: seconds(),
+    default: "600",
+    help: "Seconds that a model may take to load, and that a request waits for a place for it.",
   },
-  {
+  startTimeoutMs: {
     flag: "start-timeout",
-    variable: "GATEWAY_START_TIMEOUT",
-    fallback: "60",
-    meaning: "Seconds that the router may take to start, and a request waits for it.",
+    kind: seconds(),
+    default: "60",
+    help: "Seconds that the router may take to start, and a request waits for it.",
   },
-  {
+  stopGraceMs: {
     flag: "stop-grace",
-    variable: "GATEWAY_STOP_GRACE",
-    fallback: "10",
-    meaning:
-      "Seconds from asking a process to end to ending it; as long do answers under way go on when the gateway stops.",
+    kind: seconds(),
+    default: "10",
+    help: "Seconds from asking a process to end to ending it; as long do answers under way go on when the gateway stops.",
   },
-  {
+  silenceLimitMs: {
     flag: "silence-limit",
-    variable: "GATEWAY_SILENCE_LIMIT",
-    fallback: "20",
-    meaning: "Seconds without an answer after which a running router counts as hanging and is restarted.",
+    kind: seconds(),
+    default: "20",
+    help: "Seconds without an answer after which a running router counts as hanging and is restarted.",
   },
-  {
+  waitTimeoutMs: {
     flag: "wait-timeout",
-    variable: "GATEWAY_WAIT_TIMEOUT",
-    fallback: "60",
-    meaning: "Seconds that a call with ?wait=true waits.",
+    kind: seconds(),
+    default: "60",
+    help: "Seconds that a call with ?wait=true waits.",
   },
-  {
+  bodyLimit: {
     flag: "body-limit",
-    variable: "GATEWAY_BODY_LIMIT",
-    fallback: "67108864",
-    meaning: "Bytes that a chat's body may have. Other routes take 256 KiB.",
+    kind: bytes,
+    default: "67108864",
+    help: "Bytes that a chat's body may have. Other routes take 256 KiB.",
   },
-  {
+  headerLimit: {
     flag: "header-limit",
-    variable: "GATEWAY_HEADER_LIMIT",
-    fallback: "16384",
-    meaning: "Bytes that a request's address and headers may have together.",
+    kind: bytes,
+    default: "16384",
+    help: "Bytes that a request's address and headers may have together.",
   },
-  {
+  headerTimeoutMs: {
     flag: "header-timeout",
-    variable: "GATEWAY_HEADER_TIMEOUT",
-    fallback: "60",
-    meaning: "Seconds in which a request's headers must have come.",
+    kind: seconds(0.1),
+    default: "60",
+    help: "Seconds in which a request's headers must have come.",
   },
-  {
+  requestTimeoutMs: {
     flag: "request-timeout",
-    variable: "GATEWAY_REQUEST_TIMEOUT",
-    fallback: "300",
-    meaning: "Seconds in which a request, with its body, must have come. An answer may take as long as it does.",
+    kind: seconds(0.1),
+    default: "300",
+    help: "Seconds in which a request, with its body, must have come. An answer may take as long as it does.",
   },
-  {
+  idleTimeoutMs: {
     flag: "idle-timeout",
-    variable: "GATEWAY_IDLE_TIMEOUT",
-    fallback: "72",
-    meaning: "Seconds that a connection stays open between two requests.",
+    kind: seconds(0.1),
+    default: "72",
+    help: "Seconds that a connection stays open between two requests.",
   },
-  {
+  writeStallMs: {
     flag: "write-stall",
-    variable: "GATEWAY_WRITE_STALL",
-    fallback: "600",
-    meaning:
-      "Seconds that a client may leave unread what it is sent; then its answer is cut. 3 s while others wait for the model.",
+    kind: seconds(0.1),
+    default: "600",
+    help: "Seconds that a client may leave unread what it is sent; then its answer is cut. 3 s while others wait for the model.",
   },
-  {
+  maxConnections: {
     flag: "max-connections",
-    variable: "GATEWAY_MAX_CONNECTIONS",
-    fallback: "2048",
-    meaning:
-      "Connections open at once. For a new one the longest idle one is closed; where all are being answered, further requests get 503 `busy`, except /livez and /readyz.",
+    kind: count(1),
+    default: "2048",
+    help: "Connections open at once. For a new one the longest idle one is closed; where all are being answered, further requests get 503 `busy`, except /livez and /readyz.",
   },
-  {
+  eventListeners: {
     flag: "event-listeners",
-    variable: "GATEWAY_EVENT_LISTENERS",
-    fallback: "256",
-    meaning: "Readers of /api/events at once; a further one is answered 503 `busy`.",
+    kind: count(0),
+    default: "256",
+    help: "Readers of /api/events at once; a further one is answered 503 `busy`.",
   },
-  {
+  hubTokenFile: {
     flag: "hub-token-file",
-    variable: "GATEWAY_HUB_TOKEN_FILE",
-    fallback: "",
-    meaning: "File with the access token of the hub; wins over HF_TOKEN and HF_TOKEN_PATH.",
+    kind: optional,
+    default: "",
+    help: "File with the access token of the hub; wins over HF_TOKEN and HF_TOKEN_PATH.",
   },
-  {
+  allowedHosts: {
     flag: "allow-host",
     variable: "GATEWAY_ALLOWED_HOSTS",
-    fallback: "",
-    meaning: "Further Host names to answer to, separated by commas.",
+    kind: list,
+    default: "",
+    help: "Further Host names to answer to, separated by commas.",
   },
-  {
+  corsOrigins: {
     flag: "cors-origin",
     variable: "GATEWAY_CORS_ORIGINS",
-    fallback: "",
-    meaning: "Origins (https://HOST) whose web pages may call the gateway, separated by commas.",
+    kind: origins,
+    default: "",
+    help: "Origins (https://HOST) whose web pages may call the gateway, separated by commas.",
   },
-  {
+  nativePrefix: {
     flag: "native-prefix",
-    variable: "GATEWAY_NATIVE_PREFIX",
-    fallback: "/alpha/api",
-    meaning: "Path of the family that speaks Ollama's API; it is at /api too.",
+    kind: prefix,
+    default: "/alpha/api",
+    help: "Path of the family that speaks Ollama's API; it is at /api too.",
   },
-  {
+  compatPrefix: {
     flag: "compat-prefix",
-    variable: "GATEWAY_COMPAT_PREFIX",
-    fallback: "/beta/v1",
-    meaning: "Path of the family that speaks OpenAI's API; it is at /v1 too.",
+    kind: prefix,
+    default: "/beta/v1",
+    help: "Path of the family that speaks OpenAI's API; it is at /v1 too.",
   },
-  {
+  chatContext: {
     flag: "chat-context",
-    variable: "GATEWAY_CHAT_CONTEXT",
-    fallback: "apply",
-    meaning: "What a chat's own context size does: apply it, grow only, or ignore.",
+    kind: oneOf("apply", "grow", "ignore"),
+    default: "apply",
+    help: "What a chat's own context size does: apply it, grow only, or ignore.",
   },
-  {
+  keepAliveMs: {
     flag: "keep-alive",
-    variable: "GATEWAY_KEEP_ALIVE",
-    fallback: "-1",
-    meaning:
-      "How long an idle model stays loaded where no request says: 5m, 1h30m, seconds; -1 is until its place is needed.",
+    kind: duration,
+    default: "-1",
+    help: "How long an idle model stays loaded where no request says: 5m, 1h30m, seconds; -1 is until its place is needed.",
   },
-  {
+  whisperServer: {
     flag: "whisper-server",
     variable: "WHISPER_SERVER",
-    fallback: "PATH, then STATE/engines",
-    meaning: "The transcription engine's executable.",
+    kind: optional,
+    default: "PATH, then STATE/engines",
+    help: "The transcription engine's executable.",
   },
-  {
+  speechEngine: {
     flag: "speech-engine",
-    variable: "GATEWAY_SPEECH_ENGINE",
-    fallback: "auto",
-    meaning:
-      "What speaks: piper, embedded (sherpa-onnx), or auto: a Python that has Piper where there is one, else embedded.",
+    kind: oneOf("auto", "piper", "embedded"),
+    default: "auto",
+    help: "What speaks: piper, embedded (sherpa-onnx), or auto: a Python that has Piper where there is one, else embedded.",
   },
-  {
+  piper: {
     flag: "piper",
     variable: "PIPER",
-    fallback: "python3, python or piper in PATH",
-    meaning: "A Python that has Piper, or a `piper` command.",
+    kind: optional,
+    default: "python3, python or piper in PATH",
+    help: "A Python that has Piper, or a `piper` command.",
   },
-  {
+  speechIdleMs: {
     flag: "speech-idle",
-    variable: "GATEWAY_SPEECH_IDLE",
-    fallback: "600",
-    meaning: "Seconds after which a speech engine that nobody uses is ended.",
+    kind: seconds(),
+    default: "600",
+    help: "Seconds after which a speech engine that nobody uses is ended.",
   },
-  {
+  uploadLimit: {
     flag: "upload-limit",
-    variable: "GATEWAY_UPLOAD_LIMIT",
-    fallback: "536870912",
-    meaning: "Bytes that an upload to be transcribed may have.",
+    kind: bytes,
+    default: "536870912",
+    help: "Bytes that an upload to be transcribed may have.",
   },
-  {
+  uploadStallMs: {
     flag: "upload-stall",
-    variable: "GATEWAY_UPLOAD_STALL",
-    fallback: "15",
-    meaning:
-      "Seconds in which an upload whose turn has begun must bring 16 KiB more; else it is ended, as others wait behind it.",
+    kind: seconds(0.1),
+    default: "15",
+    help: "Seconds in which an upload whose turn has begun must bring 16 KiB more; else it is ended, as others wait behind it.",
   },
-  {
+  uploadTimeMs: {
     flag: "upload-time",
-    variable: "GATEWAY_UPLOAD_TIME",
-    fallback: "300",
-    meaning:
-      "Seconds in which an upload whose turn has begun must be whole while others wait behind it; else it is ended.",
+    kind: seconds(),
+    default: "300",
+    help: "Seconds in which an upload whose turn has begun must be whole while others wait behind it; else it is ended.",
   },
-  {
+  transcriptionMemory: {
     flag: "transcription-memory",
-    variable: "GATEWAY_TRANSCRIPTION_MEMORY",
-    fallback: "4294967296",
-    meaning:
-      "Bytes by which the transcription engine may grow over one upload, and at most half of the machine's memory; then it is ended, and the upload told so.",
+    kind: bytes,
+    default: "4294967296",
+    help: "Bytes by which the transcription engine may grow over one upload, and at most half of the machine's memory; then it is ended, and the upload told so.",
   },
-  {
+  workerIntervalMs: {
     flag: "worker-interval",
-    variable: "GATEWAY_WORKER_INTERVAL",
-    fallback: "5",
-    meaning: "Seconds between two looks at an RPC worker.",
+    kind: seconds(0.05),
+    default: "5",
+    help: "Seconds between two looks at an RPC worker.",
   },
-  {
+  workerStableMs: {
     flag: "worker-stable",
-    variable: "GATEWAY_WORKER_STABLE",
-    fallback: "10",
-    meaning:
-      "Seconds that a lost RPC worker has to answer before it is used again; doubles with each loss within ten minutes.",
+    kind: seconds(),
+    default: "10",
+    help: "Seconds that a lost RPC worker has to answer before it is used again; doubles with each loss within ten minutes.",
   },
-  {
+  workerStallMs: {
     flag: "worker-stall",
-    variable: "GATEWAY_WORKER_STALL",
-    fallback: "60",
-    meaning:
-      "Seconds that a model on RPC workers may compute without a sign of life before one of them counts as hanging.",
+    kind: seconds(0.1),
+    default: "60",
+    help: "Seconds that a model on RPC workers may compute without a sign of life before one of them counts as hanging.",
   },
-  {
+  rpcServer: {
     flag: "rpc-server",
     variable: "GGML_RPC_SERVER",
-    fallback: "PATH, then STATE/engines",
-    meaning: "The executable that `model-gateway worker` runs.",
+    kind: optional,
+    default: "PATH, then STATE/engines",
+    help: "The executable that `model-gateway worker` runs.",
   },
-  {
+  logLevel: {
     flag: "log-level",
-    variable: "GATEWAY_LOG_LEVEL",
-    fallback: "info",
-    meaning: "trace, debug, info, warn, error or silent.",
+    kind: oneOf("trace", "debug", "info", "warn", "error", "silent"),
+    default: "info",
+    help: "trace, debug, info, warn, error or silent.",
   },
-] as const satisfies readonly SettingRow[];
+} as const satisfies Readonly<Record<string, SettingRow>>;

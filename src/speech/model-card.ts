@@ -1,9 +1,9 @@
-// What a voice's model card says of its licence. The cards are written by hand, each by whoever trained the voice. Pure.
+// The license in a voice's model card. Cards are written by hand by the authors of the voices. Pure.
 
 const lineLimit = 300;
 
 /**
- * One line, as the card has it (`CC BY 4.0`, an address); null where it says nothing. Seen: a `* License:` line, which may only
+ * One line, as the card has it (`CC BY 4.0`, an address); null if there is none. Seen: a `* License:` line, which may only
  * be `See URL`, of the line above it; a `## License` heading with a sentence below.
  */
 export function licenseOf(card: string): string | null {
@@ -19,7 +19,7 @@ function headed(card: string): string | undefined {
   return /^#+[ \t]*licen[cs]e[ \t]*\r?\n\s*([^\s#].*)$/im.exec(card)?.[1];
 }
 
-/** It goes to terminals: without anything that is no text. */
+/** For terminals: control characters are removed. */
 function oneLine(text: string): string {
   return text
     .replace(/[\p{C}\s]+/gu, " ")

@@ -1,5 +1,5 @@
-// A Piper voice as sherpa-onnx wants it: facts about it inside the model file, and its sounds as a table of their own.
-// Pure: bytes to append and a text to write. Without them sherpa-onnx ends its process, without a word to the caller.
+// A Piper voice as sherpa-onnx needs it: facts about it inside the model file, and its sounds as a table of their own.
+// Pure: bytes to append and a text to write. Without them sherpa-onnx ends its process without an error.
 import { GatewayError } from "../core/errors.ts";
 import type { VoiceConfig } from "./voice-config.ts";
 

@@ -1,5 +1,5 @@
-// About how many sounds a text has, before any engine has looked at it.
-// Pure. What an engine cannot read as a word it spells: three letters of `www` have as many sounds as twenty of a sentence.
+// Estimates how many sounds a text has, before an engine gets it.
+// Pure. An engine spells what it cannot read as a word: three letters of `www` have as many sounds as twenty of a sentence.
 
 /** In letters of an ordinary word, two phoneme ids each. Measured with espeak-ng, voices of the wrong language included. */
 const weights = {
@@ -14,7 +14,7 @@ const weights = {
 const readByAll = scripts("Armenian Bengali Devanagari Georgian Gujarati Gurmukhi Kannada Malayalam Sinhala Tamil");
 const readByFew = scripts("Arabic Cyrillic Greek Hangul Hebrew Syriac Telugu");
 
-/** Runs are short: a text of one run is looked at again for each piece of it. */
+/** Runs are short: a text of one run is scanned again for each piece of it. */
 const run = new RegExp(
   [
     String.raw`(?<latin>[A-Za-zÀ-ÖØ-öø-ɏ]{1,40})`,

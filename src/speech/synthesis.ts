@@ -1,11 +1,11 @@
-// A text of any length spoken piece by piece, with pauses between the pieces. Knows no server: what speaks comes in. Pure.
+// A text of any length spoken piece by piece, with pauses between the pieces. The speaking function is an argument. Pure.
 import type { Piece } from "./text.ts";
 import { type Pcm, requireSameFormat, silence } from "./wav.ts";
 
 /** Milliseconds of silence after a piece. Between words of a sentence that had to be cut there is none. */
 const pauseMs: Readonly<Record<Piece["ends"], number>> = { sentence: 250, clause: 100, word: 0 };
 
-/** A piece is asked for once the sound before it is taken, so a client that leaves stops the work after at most one. */
+/** A piece is requested once the sound before it is consumed, so after a disconnect at most one more is made. */
 export async function* spokenParts(
   pieces: readonly Piece[],
   speak: (text: string) => Promise<Pcm>,

@@ -11,7 +11,7 @@ export interface ModelFile {
   readonly size: number;
 }
 
-/** `ggml-NAME.bin`: what may stand in the document and is listed from the cache, one's own models included. */
+/** `ggml-NAME.bin`: valid in the document and listed from the cache, also models of one's own. */
 export function isModelFileName(name: string): boolean {
   // The detectors of speech have the same form of name and end the server when given as a model.
   return /^ggml-[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\.bin$/.test(name) && !name.startsWith("ggml-silero");
@@ -36,7 +36,7 @@ export function modelFileName(name: string): string | null {
   return isModelFileName(file) ? file : null;
 }
 
-/** English-only models say so by name; the others recognise the language unless they are told one. */
+/** English-only models end in `.en`; the others detect the language unless one is given. */
 export function isEnglishOnly(fileName: string): boolean {
   return /\.en(?:[.-]|$)/.test(fileName);
 }

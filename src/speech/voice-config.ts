@@ -1,7 +1,8 @@
-// What a voice says about itself in its `.onnx.json`: the rate of its sound, its speakers, what its sounds are called.
-// Pure. Piper's server answers an unknown speaker with the wrong voice instead of an error, so we look here first.
+// A voice's description in its `.onnx.json`: sample rate, speakers, phonemes.
+// Pure. Piper's server answers an unknown speaker with the wrong voice instead of an error, so speakers are checked here.
 import { GatewayError } from "../core/errors.ts";
-import { count, isRecord, speakerMap } from "./voices.ts";
+import { isJsonObject } from "../core/merge-patch.ts";
+import { count, speakerMap } from "./voices.ts";
 
 export interface VoiceConfig {
   /** Samples per second. */
@@ -13,7 +14,7 @@ export interface VoiceConfig {
   /** `espeak` where the text goes through espeak-ng; other ways need programs of their own. */
   readonly phonemeType: string;
   readonly phonemeIds: ReadonlyMap<string, readonly number[]>;
-  /** How it speaks where nobody says otherwise. */
+  /** Defaults of the voice. */
   readonly noiseScale: number;
   readonly lengthScale: number;
   readonly noiseW: number;
@@ -22,17 +23,17 @@ export interface VoiceConfig {
 /** Pause, beginning and end. Engines put them around every text: without a number for them Piper fails, sherpa-onnx never ends. */
 const framing = ["_", "^", "$"] as const;
 
-/** What a voice's own description and the manifest both say. */
+/** Fields that a voice's description and the manifest share. */
 export type Speakers = Pick<VoiceConfig, "numSpeakers" | "speakers">;
 
 /** Throws `engine_failed` that names what is missing: Piper would end over it. */
 export function parseVoiceConfig(value: unknown, voice: string): VoiceConfig {
-  const config = isRecord(value) ? value : {};
-  const audio = isRecord(config["audio"]) ? config["audio"] : {};
-  const espeak = isRecord(config["espeak"]) ? config["espeak"] : {};
+  const config = isJsonObject(value) ? value : {};
+  const audio = isJsonObject(config["audio"]) ? config["audio"] : {};
+  const espeak = isJsonObject(config["espeak"]) ? config["espeak"] : {};
   const sampleRate = count(audio["sample_rate"]);
   const numSpeakers = count(config["num_speakers"]);
-  const inference = isRecord(config["inference"]) ? config["inference"] : {};
+  const inference = isJsonObject(config["inference"]) ? config["inference"] : {};
   const espeakVoice = espeak["voice"];
   const phonemeIds = phonemeMap(config["phoneme_id_map"]);
   const lacking = framing.filter((symbol) => !phonemeIds.has(symbol));
@@ -87,7 +88,7 @@ export function speakerNumber(config: Speakers, speaker: string | null, voice: s
 
 function phonemeMap(value: unknown): ReadonlyMap<string, readonly number[]> {
   const map = new Map<string, readonly number[]>();
-  if (!isRecord(value)) return map;
+  if (!isJsonObject(value)) return map;
   for (const [phoneme, ids] of Object.entries(value)) {
     const numbers = Array.isArray(ids) ? ids.map(count).filter((id) => id !== null) : [];
     if (numbers.length > 0) map.set(phoneme, numbers);

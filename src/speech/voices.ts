@@ -1,7 +1,8 @@
 // The official voice manifest: read defensively, searched, and what a voice is made of.
-// Pure. What is downloaded is checked against the hub's own digests of it (`hub/pull-files.ts`): the manifest's are md5, and may be
+// Pure. What is downloaded is checked against the hub's own digests of it (`src/cache/download/pull-files.ts`): the manifest's are md5, and may be
 // older than the files.
 import { GatewayError } from "../core/errors.ts";
+import { isJsonObject } from "../core/merge-patch.ts";
 
 /** As the voice search answers: these fields and no others. */
 export interface VoiceEntry {
@@ -49,12 +50,12 @@ export function isVoiceId(text: string): boolean {
 
 /** By id, in its order. Null for what is no manifest, or has not one voice; an entry that is damaged is left out. */
 export function parseManifest(value: unknown): readonly Voice[] | null {
-  const entries = isRecord(value) ? Object.entries(value) : [];
+  const entries = isJsonObject(value) ? Object.entries(value) : [];
   const voices = entries.flatMap(([key, entry]) => readVoice(key.normalize("NFC"), entry) ?? []);
   return voices.length === 0 ? null : voices.toSorted((a, b) => compare(a.key, b.key));
 }
 
-/** At most 50 voices whose id, speaker or language contains the text, ignoring case; all count for none. */
+/** At most 50 voices whose id, speaker or language contains the text, ignoring case; an empty text matches all. */
 export function searchVoices(voices: readonly Voice[], query: string): VoiceEntry[] {
   const wanted = fold(query.trim());
   return voices
@@ -108,7 +109,7 @@ export function nearestVoices(voices: readonly Voice[], name: string): string[] 
  * the description.
  */
 export function localVoice(id: string, config: unknown, sizes: readonly [number, number]): Voice | null {
-  if (!isRecord(config)) return null;
+  if (!isJsonObject(config)) return null;
   const [code = "", name = "", quality = ""] = id.split("-");
   const [model, description] = sizes;
   return readVoice(id, {
@@ -126,7 +127,8 @@ function entryOf(voice: Voice): VoiceEntry {
 }
 
 function readVoice(key: string, entry: unknown): Voice | null {
-  if (!isVoiceId(key) || !isRecord(entry) || !isRecord(entry["language"]) || !isRecord(entry["files"])) return null;
+  if (!isVoiceId(key) || !isJsonObject(entry) || !isJsonObject(entry["language"]) || !isJsonObject(entry["files"]))
+    return null;
   const language = entry["language"];
   const files = Object.entries(entry["files"]).map(([path, facts]) => readFile(path, facts));
   const whole = files.filter((file) => file !== null);
@@ -150,7 +152,7 @@ function readVoice(key: string, entry: unknown): Voice | null {
 }
 
 function readFile(path: string, facts: unknown): VoiceFile | null {
-  if (!isRecord(facts) || !isSafePath(path)) return null;
+  if (!isJsonObject(facts) || !isSafePath(path)) return null;
   const sizeBytes = count(facts["size_bytes"]);
   return sizeBytes === null ? null : { path, sizeBytes };
 }
@@ -163,16 +165,12 @@ function isSafePath(path: string): boolean {
 /** Speaker names with their numbers, from a manifest's or a voice's own `speaker_id_map`. */
 export function speakerMap(value: unknown): ReadonlyMap<string, number> {
   const speakers = new Map<string, number>();
-  if (!isRecord(value)) return speakers;
+  if (!isJsonObject(value)) return speakers;
   for (const [name, id] of Object.entries(value)) {
     const number = count(id);
     if (number !== null) speakers.set(name, number);
   }
   return speakers;
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function text(value: unknown): string {

@@ -7,7 +7,7 @@ const searchBudget = 200_000;
 const longestPiece = 400;
 
 /**
- * Texts cut into pieces, each piece unused so far; a later text that repeats a word gets it joined with its neighbour
+ * Texts cut into pieces, each piece unused so far; a later text that repeats a word gets it joined with the next
  * or cut elsewhere. Concatenated, the pieces are the text.
  * @param taken texts that may not be used again; the pieces found are added to it.
  * @throws RangeError where no such cut is found.

@@ -1,5 +1,7 @@
 // The starter model: what a first start without a network chats with. It says one sentence and says so. Pure.
-import { scriptedModel } from "./scripted-model.ts";
+import { chatTemplate, toolsHead } from "./chat-template.ts";
+import { computedModel } from "./computed-model.ts";
+import { wholeImage } from "./gguf-writer.ts";
 
 export interface StarterModel {
   readonly fileName: string;
@@ -14,12 +16,16 @@ export const starterSentence =
   "I am the starter model of Model Gateway: computed, not trained, and this sentence is all I can say. " +
   "For a real model, add one under `models:` in gateway.yaml, for example ggml-org/gemma-3-270m-it-GGUF:Q8_0.";
 
-/** Computed anew at each call (a few milliseconds), always the same bytes. */
+/** Takes a few milliseconds; always the same bytes. */
 export function starterModel(): StarterModel {
-  const bytes = scriptedModel({
+  const start = "<|script-0|>";
+  const image = computedModel({
     name: "Model Gateway starter",
     contextLength: 2048,
-    scripts: [{ when: "default", says: starterSentence }],
+    chains: [{ start, says: starterSentence }],
+    fallback: 0,
+    template: chatTemplate(toolsHead, start),
   });
+  const bytes = wholeImage(image);
   return { fileName: starterFileName, id: starterId, bytes };
 }

@@ -37,7 +37,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Removes what a writer that was killed left behind. Only for a folder that nobody else writes to. */
+/** Removes what a killed writer left behind. Only for a folder without other writers. */
 export async function removeTemporaries(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true }))
     if (entry.isFile() && /\.[0-9a-f]{8}\.tmp$/.test(entry.name)) await rm(join(folder, entry.name), { force: true });
@@ -112,7 +112,7 @@ export function isFull(error: unknown): boolean {
   return ["ENOSPC", "EDQUOT", "EFBIG"].includes(systemCode(error) ?? "");
 }
 
-/** Whether the disk takes no writes at all, whoever asks: it is full or read-only. */
+/** Whether the disk takes no writes at all: it is full or read-only. */
 export function isDiskRefusal(error: unknown): boolean {
   return isFull(error) || systemCode(error) === "EROFS";
 }

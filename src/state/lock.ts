@@ -55,7 +55,7 @@ export async function lockState(stateDir: string): Promise<StateLock> {
   let isHeld = true;
   const isMine = (found: string | null): boolean => found !== null && holderOf(found)?.id === entry.id;
   const take = async (): Promise<void> => {
-    const holder = await takeFile(path, text);
+    const holder = await takeFile(path, text, (seen) => livingHolder(seen, stateDir));
     if (holder) throw isTaken(stateDir, holder);
     isWritten = true;
   };
@@ -128,14 +128,18 @@ export async function withLock<T>(stateDir: string, name: string, work: () => Pr
 async function takeOnce(stateDir: string, path: string): Promise<LockHolder | null> {
   try {
     await makeFolder(stateDir);
-    return await takeFile(path, JSON.stringify(await ownEntry(stateDir)));
+    return await takeFile(path, JSON.stringify(await ownEntry(stateDir)), (seen) => livingHolder(seen, stateDir));
   } catch (error) {
     throw error instanceof GatewayError ? error : unusable(stateDir, error);
   }
 }
 
-/** Puts a lock's file in its place; answers with the living process that has it already, else null. */
-async function takeFile(path: string, text: string): Promise<LockHolder | null> {
+/** Creates a lock file; returns null, or the living holder of the one that exists. `living` decides from its text. */
+export async function takeFile<T>(
+  path: string,
+  text: string,
+  living: (seen: string | null) => Promise<T | null>,
+): Promise<T | null> {
   const mine = `${path}.${randomBytes(6).toString("hex")}`;
   try {
     await writeFile(mine, text);
@@ -148,7 +152,7 @@ async function takeFile(path: string, text: string): Promise<LockHolder | null> 
         if (systemCode(error) !== "EEXIST") throw error;
       }
       const seen = await readLock(path);
-      const holder = await livingHolder(seen, join(path, ".."));
+      const holder = await living(seen);
       if (holder) return holder;
       await removeDead(path, seen, `${mine}.dead`);
     }
@@ -192,8 +196,13 @@ async function folderKey(path: string): Promise<string> {
   return `${dev}-${ino}`;
 }
 
+/** Start time of this process by the kernel's clock; empty where the kernel does not tell. */
+export async function ownStart(): Promise<string> {
+  return (await look(process.pid))?.started ?? "";
+}
+
 async function ownEntry(stateDir: string): Promise<LockHolder> {
-  const started = (await look(process.pid))?.started ?? "";
+  const started = await ownStart();
   const id = randomBytes(8).toString("hex");
   return { pid: process.pid, started, id, url: null, folder: await folderKey(stateDir) };
 }
@@ -246,12 +255,13 @@ function unusable(stateDir: string, error: unknown): GatewayError {
   );
 }
 
-async function isAlive({ pid, started }: LockHolder): Promise<boolean> {
+/** Whether the process still runs; a process id alone may have been reused. */
+export async function isAlive({ pid, started }: Pick<LockHolder, "pid" | "started">): Promise<boolean> {
   if (pid <= 0) return false;
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it is there and belongs to somebody else.
+    // EPERM: it exists and belongs to another user.
     if (systemCode(error) !== "EPERM") return false;
   }
   const now = await look(pid);

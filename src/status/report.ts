@@ -3,7 +3,7 @@ import type { Desired, DesiredState, Removal } from "../desired/document/documen
 import type { SourceStatus } from "../desired/document/parse.ts";
 import { type Action, type HeldAction, isAtRest, type Plan, type RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot, WorkerDevice } from "../plan/observed.ts";
-import { type Condition, shuttingDown } from "./finding.ts";
+import { type Condition, finding } from "./finding.ts";
 import type { WaitingReport } from "./requests.ts";
 import type { SpeechReport } from "./speech.ts";
 import { rpcWarning } from "./worker-conditions.ts";
@@ -151,8 +151,7 @@ function whileStopping(condition: Condition, since: number | null): Condition {
   const { status, lastTransitionTime } = condition;
   return {
     ...condition,
-    ...shuttingDown,
-    status: "False",
+    ...finding("Ready", "ShuttingDown"),
     lastTransitionTime: status === "False" ? lastTransitionTime : new Date(since).toISOString(),
   };
 }

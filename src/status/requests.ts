@@ -36,26 +36,14 @@ export function loadFailing(upstreamId: string | undefined, { failing }: Request
   const entry = failing.get(upstreamId ?? "");
   if (!entry) return null;
   const { failures, until, message } = entry;
-  const times = failures === 1 ? "its last load" : `each of its last ${failures} loads`;
-  return finding(
-    "Loaded",
-    "False",
-    "LoadFailing",
-    `${times} failed: ${message.replace(/\.$/, "")}. It is not tried before ${new Date(until).toISOString()}, unless its file or settings change, or somebody asks with POST /v1/models/load or POST /api/reconcile`,
-  );
+  const loads = failures === 1 ? "Its last load" : `Each of its last ${failures} loads`;
+  return finding("Loaded", "LoadFailing", loads, message.replace(/\.$/, ""), new Date(until).toISOString());
 }
 
 /** Of a model that was drained for a change. */
 export function drained(upstreamId: string | undefined, { cuts, drainMs }: RequestFacts): Finding[] {
   const last = cuts.get(upstreamId ?? "");
   if (!last) return [];
-  if (last.count === 0) return [finding("Drained", "True", "AnswersThrough", "its last change cut no answer")];
-  return [
-    finding(
-      "Drained",
-      "False",
-      "DrainTimedOut",
-      `its last change, at ${new Date(last.at).toISOString()}, cut ${last.count} answer(s) that took longer than the ${drainMs / 1000} s of --drain-timeout; their clients were told`,
-    ),
-  ];
+  if (last.count === 0) return [finding("Drained", "Drained")];
+  return [finding("Drained", "DrainTimedOut", new Date(last.at).toISOString(), last.count, drainMs / 1000)];
 }

@@ -3,7 +3,7 @@ import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
 import { loadedModels, type Observed, type WorkerSnapshot } from "../plan/observed.ts";
 import { presetEndpoints, wantedWorkers, workersByAddress } from "../plan/workers.ts";
-import { type Finding, finding } from "./finding.ts";
+import { type Finding, finding, reported } from "./finding.ts";
 
 /** Reachable and InUse of one worker; `usedBy` is the model whose process is connected to it. */
 export function workerFindings(
@@ -12,14 +12,11 @@ export function workerFindings(
   isWaiting: boolean,
 ): Finding[] {
   const inUse =
-    usedBy !== null
-      ? finding("InUse", "True", "ServesModel", `${usedBy} uses it`)
-      : isWaiting
-        ? finding("InUse", "False", "AnswersFirst", "it has come back, and is used once no answer is under way")
-        : finding("InUse", "False", "Idle", "no model uses it");
-  if (!worker || worker.verdict === "unprobed")
-    return [finding("Reachable", "Unknown", "NotProbed", "it was not looked at yet"), inUse];
-  return [finding("Reachable", worker.verdict === "up" ? "True" : "False", worker.reason, worker.message), inUse];
+    usedBy === null
+      ? finding("InUse", isWaiting ? "WaitingForDrain" : "Idle")
+      : finding("InUse", "ServesModel", usedBy);
+  if (!worker || worker.verdict === "unprobed") return [finding("Reachable", "NotProbed"), inUse];
+  return [reported("Reachable", worker.verdict === "up" ? "True" : "False", worker.reason, worker.message), inUse];
 }
 
 type Seen = Pick<Observed, "workers"> & { readonly router: Pick<Observed["router"], "models" | "loadedPreset"> };
@@ -32,33 +29,31 @@ export function waitingWorkers(desired: Pick<Desired, "rpc">, { workers, router 
 
 /** Whether RPC mode has the workers that it needs. */
 export function workersReady(desired: Pick<Desired, "rpc">, observed: Seen): Finding {
-  const type = "WorkersReady";
   const { mode, workers: named, minWorkers } = desired.rpc;
   const { workers, router } = observed;
-  if (mode === "single") return finding(type, "True", "NotUsed", "models run on this machine alone");
-  if (workers.state === "unknown") return finding(type, "Unknown", "NotObserved", workers.why);
+  if (mode === "single") return finding("WorkersReady", "NotUsed");
+  if (workers.state === "unknown") return finding("WorkersReady", "NotObserved", workers.why);
   const { up, unprobed, waiting } = wantedWorkers(desired, workers.value, presetEndpoints(router.loadedPreset ?? ""));
   const byAddress = workersByAddress(workers.value.workers);
   const away = named.filter((address) => byAddress.get(foldWorker(address))?.verdict === "down");
   if (up + unprobed < minWorkers) {
     const loaded = router.models.state === "known" ? loadedModels(router.models.value) : [];
-    const effect = loaded.length === 0 ? "no model is loaded" : `none is loaded anew; ${loaded.join(", ")} goes on`;
-    const remedy =
+    const effect = loaded.length === 0 ? "no model is loaded" : `no other model than ${loaded.join(", ")} is loaded`;
+    const lacking =
       named.length < minWorkers ? `the document names only ${named.length}` : `missing: ${away.join(", ") || "none"}`;
     return finding(
-      type,
-      "False",
+      "WorkersReady",
       "TooFewWorkers",
-      `${up} of ${named.length} workers can be used and the document asks for ${minWorkers}: ${effect}; ${remedy}`,
+      `${up} of ${named.length} workers can be used and the document asks for ${minWorkers}: ${effect}; ${lacking}.`,
     );
   }
-  if (unprobed > 0) return finding(type, "Unknown", "NotProbed", "the workers are being looked at");
+  if (unprobed > 0) return finding("WorkersReady", "NotProbed");
   if (away.length === 0) {
-    const later = waiting.length > 0 ? `; ${waiting.join(", ")} once no answer is under way` : "";
-    return finding(type, "True", "AllReachable", `${up} workers can be used${later}`);
+    const later = waiting.length > 0 ? `; ${waiting.join(", ")} once no request is under way` : "";
+    return finding("WorkersReady", "AllReachable", `${up} workers can be used${later}.`);
   }
   const rest = up === 0 ? "models run on this machine alone" : `models run with the other ${up}`;
-  return finding(type, "False", "WorkersMissing", `${away.join(", ")} cannot be used; ${rest}`);
+  return finding("WorkersReady", "WorkersMissing", `${away.join(", ")} cannot be used; ${rest}.`);
 }
 
 /** What everybody who turns RPC mode on should know. */

@@ -74,6 +74,7 @@ const ours: Way = {
       await pullModel({
         client,
         cacheDir,
+        gateway: "bench",
         id,
         freeBytes: () => Promise.resolve(undefined),
         signal: new AbortController().signal,

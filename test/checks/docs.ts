@@ -1,16 +1,17 @@
-// `npm run docs`: writes the tables of README.md anew; with `--check` it only says whether they are current.
-import { readFileSync, writeFileSync } from "node:fs";
+// `npm run docs`: writes the generated tables of README.md and docs/; with `--check` it only reports stale ones.
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/settings/settings.ts";
-import { withTables } from "./readme-tables.ts";
+import { docPages } from "../support/doc-pages.ts";
+import { withTables } from "./doc-tables.ts";
 
-const path = join(packageRoot, "README.md");
-const before = readFileSync(path, "utf8");
-const after = withTables(before);
-
-if (!process.argv.includes("--check")) {
-  writeFileSync(path, after);
-} else if (after !== before) {
-  console.error("the tables of README.md are not current: run `npm run docs`");
-  process.exitCode = 1;
+const before = docPages();
+for (const [path, text] of withTables(before)) {
+  if (text === before.get(path)) continue;
+  if (process.argv.includes("--check")) {
+    console.error(`the tables of ${path} are stale: run \`npm run docs\``);
+    process.exitCode = 1;
+  } else {
+    writeFileSync(join(packageRoot, path), text);
+  }
 }

@@ -5,7 +5,7 @@ import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
 import { type ChatResponse, Ollama } from "ollama";
 import { GatewayError } from "../../src/core/errors.ts";
-import { nativeRoutes } from "../../src/http/ollama/routes.ts";
+import { installNative } from "../../src/http/ollama/routes.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { bearer, call, contractTest, finished, type Json, nativeBases } from "../support/contract.ts";
 import { type LoadingModel, loadingModel } from "../support/loading-model.ts";
@@ -87,7 +87,7 @@ async function startSlow(t: TestContext): Promise<{ readonly host: string } & Pi
   const app = Fastify();
   void app.register(
     (inner, _options, done) => {
-      nativeRoutes(inner, deps, false);
+      installNative(inner, { ...deps, zeroEjects: false });
       done();
     },
     { prefix: "/api" },

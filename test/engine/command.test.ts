@@ -74,6 +74,11 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   assert.deepEqual([before.code, before.stderr], [2, ""]);
   assert.match(before.stdout, /preset\.write/);
   await assert.rejects(access(join(folders.stateDir, "router.preset.ini")), "a plan changes nothing");
+  const named = await runCommand(t, folders, ["plan", "--config", folders.configPath]);
+  assert.deepEqual([named.code, named.stdout], [2, before.stdout]);
+  const missing = await runCommand(t, folders, ["plan", "--config", join(folders.stateDir, "none.yaml"), "--json"]);
+  assert.deepEqual([missing.code, missing.stdout], [1, ""]);
+  assert.match((JSON.parse(missing.stderr) as { msg: string }).msg, /none\.yaml is not there; .* writes a first one/);
 
   await folders.writeConfig(`version: 1\nmodels: []\nspeech: { transcription: { model: base.en } }\n`);
   const without = await runCommand(t, folders, ["plan", "--port", "1"], { WHISPER_SERVER: "/nowhere" });
@@ -130,7 +135,7 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   await folders.writeConfig(`version: 1\nsuspend: true\nmodels: [{ id: "${model}", ctxSize: 512 }]\n`);
   const held = await runCommand(t, folders, ["plan", "--port", port]);
   assert.equal(held.code, 2);
-  assert.match(held.stdout, /^- preset\.write: .* \(held: the document says suspend\)$/m);
+  assert.match(held.stdout, /^- preset\.write: .* \(held: suspend is set in the document\)$/m);
 
   const second = await runCommand(t, folders, ["serve"]);
   assert.equal(second.code, 1);

@@ -59,8 +59,8 @@ test("interface 2, Preset file: a default and a model's own size are in it, and 
   await gateway.until(
     "loaded",
     () =>
-      loadedContext(gateway, beta) === "with 1024 tokens of context" &&
-      loadedContext(gateway, alpha) === "with 2048 tokens of context",
+      loadedContext(gateway, beta) === "It is loaded with 1024 tokens of context." &&
+      loadedContext(gateway, alpha) === "It is loaded with 2048 tokens of context.",
   );
 
   await gateway.json("/api/desired?wait=true", patchWith({ context: null, models: { [beta]: null } }));
@@ -98,7 +98,10 @@ test("interface 4, Context size on no command line: neither there nor in its env
     [beta, 512],
   ] as const) {
     await gateway.ask(model);
-    await gateway.until("loaded", () => loadedContext(gateway, model) === `with ${size} tokens of context`);
+    await gateway.until(
+      "loaded",
+      () => loadedContext(gateway, model) === `It is loaded with ${size} tokens of context.`,
+    );
   }
 });
 
@@ -147,7 +150,7 @@ test("a change to a model waits for its own stream, and a request that comes mea
     if (pieces === 100) {
       second = gateway.ask("acme/talker:Q8_0", "hi").then((text) => {
         assert.equal(text, answersOf("talker").hello);
-        assert.equal(loadedContext(gateway, "acme/talker:Q8_0"), "with 768 tokens of context");
+        assert.equal(loadedContext(gateway, "acme/talker:Q8_0"), "It is loaded with 768 tokens of context.");
         order.push("answered");
       });
     }

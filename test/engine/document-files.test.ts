@@ -133,7 +133,10 @@ test("a template that is edited is in force by itself, other models stay loaded,
 
   await rm(path);
   await gateway.until("told", () => applied(gateway, id)?.reason === "CannotApply");
-  assert.equal(applied(gateway, id)?.message, "chatTemplate is left out: ./a.jinja does not exist");
+  assert.equal(
+    applied(gateway, id)?.message,
+    "chatTemplate is left out: ./a.jinja does not exist. Correct the setting.",
+  );
   assert.equal(await gateway.ask(id), answersOf("acme/a").hello);
   await writeFile(path, "third");
   await until("it is back", async () => (await promptOf(gateway, id)) === "third");

@@ -106,6 +106,6 @@ test("a gateway that starts suspended serves what is cached, and pulls nothing",
       const { kind, held, because } = action as { kind: string; held: string; because: string };
       return [kind, held, because];
     }),
-    [["model.pull", "suspended", "the document says suspend"]],
+    [["model.pull", "suspended", "suspend is set in the document"]],
   );
 });

@@ -59,7 +59,7 @@ test("a truncated file: one load for many requests, and a second try, then a fas
     /^acme\/broken:Q8_0 is not tried for another [1-5] s, as loading it failed: .*(fail|error|corrupt)/i,
   );
   await gateway.until("told", () => loadedCondition(gateway, broken)?.reason === "LoadFailing");
-  assert.match(loadedCondition(gateway, broken)?.message ?? "", /^its last load failed: /);
+  assert.match(loadedCondition(gateway, broken)?.message ?? "", /^Its last load failed: /);
 
   assert.equal(await gateway.ask(other), answersOf("acme/other").hello);
   for (let count = 0; count < 5; count++) await gateway.json("/v1/chat/completions", chatWith(broken));

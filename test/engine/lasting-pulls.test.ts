@@ -79,7 +79,7 @@ test("interface 4, Pull: a hub that goes away in the middle ends the pull, and i
   cleanUp(t, unfollow);
   const records = await streamPull(gateway, "acme/half:Q8_0");
   assert.equal(tries, 5);
-  assert.match(records.at(-1)?.error ?? "", /The hub asks to wait 3600 s/);
+  assert.match(records.at(-1)?.error ?? "", /the hub asks to wait 3600 s/);
   const said = records.filter(({ status }) => /asks to wait.*\. Will retry in 3600 s$/.test(status ?? ""));
   assert.ok(said.length > 10, JSON.stringify(records));
   assert.deepEqual(await documentModels(gateway), []);

@@ -144,7 +144,10 @@ test("interface 4, Pull: a failure for good is answered, and takes out what the 
   assert.equal(missing.status, 404);
   hub.addRepo("acme/page", { files: { "page-Q8_0.gguf": Buffer.alloc(100_000, "<html> ") } });
   const noModel = await pull(gateway, "acme/page:Q8_0");
-  assert.deepEqual([noModel.status, noModel.body], [400, { error: "page-Q8_0.gguf of acme/page is no GGUF file" }]);
+  assert.deepEqual(
+    [noModel.status, noModel.body],
+    [400, { error: "page-Q8_0.gguf of acme/page is not a whole GGUF file" }],
+  );
   const requests = hub.requests.length;
   assert.equal((await pull(gateway, `acme/${"a".repeat(250)}:Q8_0`)).status, 400);
   assert.equal(hub.requests.length, requests);

@@ -161,11 +161,12 @@ test("a gateway killed in the middle of a pull carries on at its next start, and
   await folders.writeConfig("version: 1\nmodels: [acme/big:Q8_0]\n");
   const first = await startCommand(t, folders, ["serve"], { HF_ENDPOINT: hub.endpoint });
   await held.reached;
-  while ((await partials(folders.cacheDir)).length === 0) await new Promise(setImmediate);
+  const isPartial = (name: string): boolean => /[0-9a-f]{64}\.gw\.incomplete$/.test(name);
+  while (!(await partials(folders.cacheDir)).some(isPartial)) await new Promise(setImmediate);
   first.process.kill("SIGKILL");
   await first.exited;
-  // The partial and its journal.
-  assert.equal((await partials(folders.cacheDir)).length, 2);
+  // The partial, its sidecar and the lock.
+  assert.equal((await partials(folders.cacheDir)).length, 3);
   held.release();
   const second = await startTestGateway(t, { folders, environment: { HF_ENDPOINT: hub.endpoint } });
   await second.converged();

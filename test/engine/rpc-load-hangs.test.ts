@@ -16,7 +16,7 @@ test("a worker that hangs before a load costs it seconds, and it loads without i
   assert.deepEqual(reachable(gateway.gateway.status()), ["True Answering", "False NotAnswering"]);
   // It was never left with a question unanswered, so it lives on, and is used again.
   workers[1]?.resume();
-  await gateway.until("answering", (status) => /Stabilising/.test(reachable(status)[1] ?? ""));
+  await gateway.until("answering", (status) => /Stabilizing/.test(reachable(status)[1] ?? ""));
 });
 
 test("a worker that hangs while a model is being loaded onto it is found out, and it loads without it", async (t) => {

@@ -54,7 +54,7 @@ async function startStream(t: TestContext, { url, model }: RpcGateway): Promise<
 }
 
 function waits({ rpc }: StatusReport): boolean {
-  return rpc.workers.some(({ conditions }) => conditions.some(({ reason }) => reason === "AnswersFirst"));
+  return rpc.workers.some(({ conditions }) => conditions.some(({ reason }) => reason === "WaitingForDrain"));
 }
 
 /** A gateway whose second worker has come back while an answer runs on the first alone. */

@@ -15,7 +15,7 @@ test("a worker that comes and goes costs few reloads, and is told of as flapping
     await workers[1]?.kill();
     await gateway.until("away", (status) => /Refused|Lost/.test(reachable(status)[1] ?? ""));
     await workers[1]?.start();
-    await gateway.until("answering again", (status) => /Stabilising|Flapping/.test(reachable(status)[1] ?? ""));
+    await gateway.until("answering again", (status) => /Stabilizing|Flapping/.test(reachable(status)[1] ?? ""));
   }
   assert.equal(reachable(gateway.gateway.status())[1], "False Flapping");
   assert.ok(reloads(gateway) - before <= 2, `${reloads(gateway) - before} reloads`);

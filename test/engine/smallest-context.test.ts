@@ -49,7 +49,7 @@ test("in the file: of a model, and of all", async (t) => {
   const applied = status.models[0]?.conditions.find(({ type }) => type === "Applied");
   assert.deepEqual(
     [applied?.status, applied?.message],
-    ["True", "a context of 256 tokens is in force; 1 is less than the engine can run"],
+    ["True", "It runs with a context of 256 tokens; 1 is less than the engine can run."],
   );
   await gateway.json("/api/desired?wait=true", patchWith({ context: { default: 1 }, models: { [alpha]: null } }));
   await isInForce(gateway, smallestContext);

@@ -123,7 +123,7 @@ test("while it stops: not ready but alive, nothing new, and streams end in their
     const answer = await fetch(`${url}/readyz`);
     return answer.status === 503 && ((await answer.json()) as object);
   });
-  assert.deepEqual(readiness, { status: "unready", reason: "ShuttingDown", message: "the gateway is stopping" });
+  assert.deepEqual(readiness, { status: "unready", reason: "ShuttingDown", message: "The gateway is stopping." });
   assert.equal((await fetch(`${url}/livez`)).status, 200);
   const { conditions } = (await (await fetch(`${url}/status`)).json()) as StatusReport;
   const ready = conditions.find(({ type }) => type === "Ready");

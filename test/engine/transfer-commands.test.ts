@@ -58,7 +58,7 @@ test("pull shows bytes, rate and time left, and is done when the router lists th
   });
   assert.ok(rates.every((rate) => typeof rate === "number" && rate >= 0));
   const { code, stdout, stderr } = await pulling.exited;
-  assert.deepEqual([code, stdout], [0, `${model} is here.\n`]);
+  assert.deepEqual([code, stdout], [0, `${model} is present.\n`]);
   const lines = stderr.split("\n").filter((line) => line.startsWith(`${model}: `));
   assert.ok(
     lines.some((line) => /: \d+% [\d.]+ kB of [\d.]+ kB [\d.]+ kB\/s \d+s left$/.test(line)),
@@ -81,7 +81,7 @@ test("pull shows bytes, rate and time left, and is done when the router lists th
   assert.match(nothing.stderr, /^model-gateway: model 'nope' not found/);
   const unasked = await run("rm", model);
   assert.equal(unasked.code, 2);
-  assert.match(unasked.stderr, /Nobody can be asked here: .*--yes/);
+  assert.match(unasked.stderr, /No terminal to confirm on: .*--yes/);
   const removed = await run("rm", model, "--yes");
   assert.deepEqual([removed.code, removed.stderr], [0, ""]);
   assert.match(removed.stdout, /^Removed acme\/new-GGUF:Q8_0: 1 file, [\d.]+ kB freed\.\n$/);
@@ -114,10 +114,7 @@ test("Ctrl+C leaves: the pull goes on, and rm gives it up", async (t) => {
   pulling.process.kill("SIGINT");
   const { code, stderr } = await pulling.exited;
   assert.equal(code, 130);
-  assert.match(
-    stderr,
-    /Left\. The gateway goes on pulling; `node \S+ rm acme\/new-GGUF:Q8_0 [^`]*--port \d+` gives it up\./,
-  );
+  assert.match(stderr, /Left\. The pull continues; `node \S+ rm acme\/new-GGUF:Q8_0 [^`]*--port \d+` cancels it\./);
   assert.deepEqual((await document()).models, [model]);
   const table = await run("status");
   assert.match(table.stdout, /^\* pull acme\/new-GGUF:Q8_0: [\d.]+ kB of [\d.]+ kB/m);

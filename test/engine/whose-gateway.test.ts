@@ -57,7 +57,7 @@ test("a command finds the gateway of its state folder, and changes another one o
     ]) {
       const { code, stdout, stderr } = await own.run(...args, "--port", other.port);
       assert.deepEqual([code, stdout], [1, ""], args.join(" "));
-      assert.match(stderr, /is not the one of the state folder .*: --force changes it all the same$/m);
+      assert.match(stderr, /is not the one of the state folder .*: use --force to change it$/m);
     }
     await access(other.file);
     assert.match((await own.run("status", "--force")).stderr, /status does not take --force/);

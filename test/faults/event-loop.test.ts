@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import fc from "fast-check";
-import { operations } from "../../schemas/operations.ts";
 import { startCommand } from "../support/command.ts";
 import { type FuzzWorld, fuzzPrefixes, fuzzRequest } from "../support/fuzz-requests.ts";
 import { createWire, type WireRequest } from "../support/fuzz-wire.ts";
 import { cacheTalker, makeFolders } from "../support/gateway.ts";
 import { type LoopReport, loopMonitor } from "../support/loop-monitor.ts";
+import { operations } from "../support/operations.ts";
 import { until } from "../support/scratch.ts";
 
 const mostMs = 50;

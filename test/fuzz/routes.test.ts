@@ -6,13 +6,13 @@ import { type TestContext, test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
-import { operations } from "../../schemas/operations.ts";
 import { judge } from "../support/fuzz-judge.ts";
 import { type FuzzRequest, type FuzzWorld, fuzzPrefixes, fuzzRequest } from "../support/fuzz-requests.ts";
 import { createWire, type Wire } from "../support/fuzz-wire.ts";
 import { cacheModel, cacheTalker, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, embeddingModel, modelBytes, talkingModel } from "../support/models.ts";
+import { operations } from "../support/operations.ts";
 import { childrenOf } from "../support/processes.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? 20_260_131);

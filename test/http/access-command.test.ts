@@ -24,13 +24,10 @@ test("interface 5, Authentication: commands beside a gateway that needs a key, a
     ]);
     assert.deepEqual([withKey.code, without.code, wrong.code], [0, 0, 0]);
     assert.match(withKey.stdout, /RouterReady +True/);
-    assert.match(
-      without.stdout,
-      /^Model Gateway \S+: ready\nIt tells more with a license key: set GATEWAY_LICENSE_KEY\.\n$/,
-    );
+    assert.match(without.stdout, /^Model Gateway \S+: ready\nFor more, set GATEWAY_LICENSE_KEY to a license key\.\n$/);
     assert.match(
       wrong.stdout,
-      /: ready\nIt tells no more, as it does not know the license key in GATEWAY_LICENSE_KEY\.\n$/,
+      /: ready\nNo more is shown: the license key in GATEWAY_LICENSE_KEY is unknown or expired\.\n$/,
     );
   });
 

@@ -4,7 +4,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
-import { addKey, keyFileName, removeKey } from "../../src/http/auth/key-file.ts";
+import { addKey, keyFileName, removeKey } from "../../src/keys/key-file.ts";
 import { makeFolders, startTestGateway } from "../support/gateway.ts";
 import { refusal } from "../support/scratch.ts";
 

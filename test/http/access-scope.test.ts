@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { addKey, keyFileName } from "../../src/http/auth/key-file.ts";
+import { addKey, keyFileName } from "../../src/keys/key-file.ts";
 import { cacheTalker, chatWith, makeFolders, startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { codeOf, messageOf, postWith } from "../support/own-calls.ts";

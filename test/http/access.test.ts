@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { addKey, keyFileName, removeKey } from "../../src/http/auth/key-file.ts";
+import { addKey, keyFileName, removeKey } from "../../src/keys/key-file.ts";
 import {
   cacheTalker,
   chatWith,

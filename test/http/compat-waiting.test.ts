@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
 import { GatewayError } from "../../src/core/errors.ts";
 import { streamedAnswer } from "../../src/http/ollama/answers.ts";
-import { compatRoutes } from "../../src/http/openai/routes.ts";
+import { installCompat } from "../../src/http/openai/routes.ts";
 import { runGeneration } from "../../src/http/proxy/exchange.ts";
 import type { CachedModel } from "../../src/plan/observed.ts";
 import { cleanUp } from "../support/clean-up.ts";
@@ -19,7 +19,7 @@ interface Setting extends Omit<LoadingModel, "deps"> {
 async function start(t: TestContext, tickMs?: number | null): Promise<Setting> {
   const { deps, ...model } = loadingModel((stream) => (stream ? chunk : '{"choices":[]}'), tickMs);
   const app = Fastify();
-  compatRoutes(app, deps);
+  installCompat(app, deps);
   app.post("/native", (_request, reply) => {
     const asIs = { read: (chunk: unknown) => chunk, write: (record: object) => record };
     return runGeneration(deps, reply, {

@@ -29,7 +29,11 @@ test("plan, reconcile and dry run beside a file and a cache that change", async 
         const text = await readFile(join(folders.stateDir, "router.preset.ini"), "utf8");
         assert.match(text, new RegExp(`^ctx-size = ${ctxSize}$`, "m"));
         await gateway.writeConfig("version: 2\n");
-        await gateway.json("/api/reconcile", { method: "POST" });
+        const broken = await gateway.json("/api/reconcile?wait=true", { method: "POST" });
+        assert.deepEqual(
+          [broken.body["converged"], (broken.body["source"] as { valid: boolean }).valid],
+          [false, false],
+        );
       }
       stop();
       assert.deepEqual(contradictions, []);

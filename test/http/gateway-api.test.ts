@@ -207,12 +207,13 @@ test("status, plan, health, events, and what is refused", async (t) => {
   });
 
   await t.test("unknown paths and wrong methods, in each family's shape", async () => {
-    const own = await gateway.json("/api/nothing/here");
-    assert.equal(own.status, 404);
+    const own = await gateway.json("/nothing/here");
+    assert.deepEqual([own.status, errorOf(own).code], [404, "not_found"]);
+    assert.equal((await gateway.json("/api/desired/here")).status, 404);
     const compat = await gateway.json("/beta/v1/nothing");
     assert.deepEqual([compat.status, errorOf(compat).code], [404, "not_found"]);
     const native = await gateway.json("/alpha/api/nothing");
-    assert.deepEqual([native.status, typeof native.body["error"]], [404, "string"]);
+    assert.deepEqual([native.status, typeof native.body["error"]], [501, "string"]);
     const wrong = await gateway.json("/status", { method: "DELETE" });
     assert.deepEqual(
       [wrong.status, wrong.headers.get("allow"), errorOf(wrong).code],

@@ -2,12 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import type { Operation, Schema } from "../../schemas/operations/operation.ts";
-import { operations } from "../../schemas/operations.ts";
-import { anonymous } from "../../src/http/server/route-scopes.ts";
 import { startTestGateway } from "../support/gateway.ts";
+import { type Operation, operations, type Schema } from "../support/operations.ts";
 import { assertFits, partsOf } from "../support/schemas.ts";
-import { watchRoutes } from "../support/served-routes.ts";
+import { anonymous, watchRoutes } from "../support/served-routes.ts";
 
 interface DescribedOperation {
   readonly operationId: string;
@@ -36,9 +34,9 @@ function describedOperations({ paths }: OpenApi): Described[] {
 
 function schemasOf({ request, responses, query, parameters }: Operation): Schema[] {
   return [
-    ...(request?.content ?? []).map(({ schema }) => schema),
+    ...request.map(({ schema }) => schema),
     ...responses.flatMap(({ content }) => content.map(({ schema }) => schema)),
-    ...Object.values(parameters ?? {}),
+    ...Object.values(parameters),
     ...(query ? [query] : []),
   ];
 }
@@ -121,7 +119,7 @@ test("every example fits its schema", () => {
 
 test("every request body and every JSON answer has an example", () => {
   const without = operations.flatMap(({ id, request, responses }) =>
-    [...(request?.content ?? []), ...responses.flatMap(({ content }) => content)]
+    [...request, ...responses.flatMap(({ content }) => content)]
       .filter(({ mediaType, schema }) => mediaType === "application/json" && !hasExample(schema))
       .map(() => id),
   );

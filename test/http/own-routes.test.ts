@@ -165,7 +165,7 @@ test("the hub, for clients that have no access of their own", async (t) => {
       ["/api/hf/search?q=a&q=b", "q must be a string"],
       ["/api/hf/repo-files", "repo is missing"],
       ["/api/hf/repo-files?repo=talk", /OWNER\/NAME/],
-      ["/api/hf/repo-files?repo=../secrets", /is no repository/],
+      ["/api/hf/repo-files?repo=../secrets", /is not a repository/],
       ["/api/hf/repo-files?repo=a/b/c", /OWNER\/NAME/],
     ] as const) {
       const answer = await gateway.json(path);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import pino from "pino";
 import { startGateway } from "../../src/app/gateway.ts";
-import { llamaWords, ownWords } from "../../src/http/server/prefixes.ts";
+import { llamaWords, ownWords } from "../../src/settings/prefixes.ts";
 import { readSettings } from "../../src/settings/settings.ts";
 import { llamaServer } from "../support/engine.ts";
 import { makeFolders, startTestGateway } from "../support/gateway.ts";

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
-import { statusRoutes } from "../../src/http/admin/status.ts";
+import { createReports, statusRoutes } from "../../src/http/admin/status.ts";
 import { installAccess } from "../../src/http/auth/access.ts";
-import { createJournal } from "../../src/status/journal.ts";
+import { installRoutes } from "../../src/http/server/route.ts";
 import type { StatusReport } from "../../src/status/report.ts";
 import { cleanUp } from "../support/clean-up.ts";
 
@@ -24,7 +24,6 @@ function appWith(t: TestContext, keys: Keys, loopback: boolean): FastifyInstance
       areRequired: () => keys.required,
       scopeOf: (key) => (keys.valid.has(key) ? "all" : null),
     },
-    scopeOfRoute: () => "all",
     loopback,
     allowedHosts: [],
     corsOrigins: [],
@@ -112,16 +111,17 @@ test("strangers share a report on the state; somebody with a key has a new one",
   const app = appWith(t, { required: true, valid: new Set(["one"]) }, true);
   let now = 0;
   let made = 0;
-  statusRoutes(app, {
-    status: () => {
+  const reportFor = createReports(
+    () => {
       made++;
       return { conditions: made > 1 ? [{ type: "RouterReady", status: "True" }] : [] } as unknown as StatusReport;
     },
-    journal: createJournal(Date.now, "run"),
+    () => now,
+  );
+  installRoutes(app, "own", statusRoutes, {
+    reportFor,
     stopping: new AbortController().signal,
-    cutOff: new AbortController().signal,
-    eventListeners: 1,
-    now: () => now,
+    streamEvents: () => assert.fail("no events are asked for"),
   });
   const readiness = async (headers: Record<string, string> = {}): Promise<number> =>
     (await app.inject({ url: "/readyz", headers })).statusCode;

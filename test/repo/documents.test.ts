@@ -6,6 +6,7 @@ import { toDesired } from "../../src/desired/document/document.ts";
 import { parseSource } from "../../src/desired/document/parse.ts";
 import { firstDocument } from "../../src/starter/first-document.ts";
 import { starterFileName, starterId } from "../../src/starter/starter-model.ts";
+import { codeBlocks } from "../support/doc-pages.ts";
 import { readProjectFile } from "../support/project-files.ts";
 
 const command = (...words: readonly string[]): string => ["model-gateway", ...words].join(" ");
@@ -32,9 +33,13 @@ test("the first document is still valid with its suggestions taken up", () => {
   assert.ok(desired.prune && desired.suspend);
 });
 
-test("the example in the README is valid and shows every key", () => {
-  const [, example = ""] = /```yaml\n([\s\S]*?)```/.exec(readProjectFile("README.md")) ?? [];
-  const parsed = parseSource(example);
-  assert.ok(parsed.ok, JSON.stringify(parsed));
-  assert.deepEqual(Object.keys(parsed.tree).toSorted(), Object.keys(documentSchema.properties).toSorted());
+test("the examples in the docs are valid, and docs/document.md shows every key", () => {
+  const examples = codeBlocks("yaml");
+  assert.ok(examples.length >= 4);
+  for (const { page, code } of examples) {
+    const parsed = parseSource(code.includes("version:") ? code : `version: 1\n${code}`);
+    assert.ok(parsed.ok, `${page}: ${JSON.stringify(parsed)}`);
+    if (page === "docs/document.md")
+      assert.deepEqual(Object.keys(parsed.tree).toSorted(), Object.keys(documentSchema.properties).toSorted());
+  }
 });

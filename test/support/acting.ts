@@ -73,6 +73,7 @@ export async function acting(t: TestContext): Promise<Acting> {
   const outcomes: Outcome[] = [];
   const handlers = modelHandlers({
     cacheDir,
+    gateway: "mine",
     configPath: join(root, "gateway.yaml"),
     hub: client,
     inventory,

@@ -2,10 +2,10 @@
 // and the addresses under which a client may be pointed at it. Knows nothing of any client.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { ScriptedModel } from "../../src/starter/scripted-model.ts";
 import { cacheModel, eventsOf, makeFolders, startTestGateway, type TestGateway } from "./gateway.ts";
 import { startLoopbackHub } from "./loopback-hub.ts";
 import { type Answers, answersOf, embeddingModel, modelBytes, talkingModel } from "./models.ts";
+import type { ScriptedModel } from "./scripted/scripted-model.ts";
 
 /** A client's setting: where the gateway is, and what it sends as its API key; null: it sends none. */
 export interface Address {

@@ -1,10 +1,9 @@
 // Says what is wrong with an answer to a request of the fuzz test, by the table of operations and the catalogue of errors.
 import { compatErrorSchema, gatewayErrorSchema, messagesErrorSchema, nativeErrorSchema } from "../../schemas/errors.ts";
-import { errorCodesOf } from "../../schemas/operations/errors.ts";
-import type { Content, Operation } from "../../schemas/operations/operation.ts";
 import { type ErrorCode, errorCatalog } from "../../src/core/error-catalog.ts";
 import type { FuzzRequest } from "./fuzz-requests.ts";
 import type { WireAnswer } from "./fuzz-wire.ts";
+import type { Content, Operation } from "./operations.ts";
 import { problemsOf } from "./schemas.ts";
 
 const errorSchemas = {
@@ -34,7 +33,7 @@ export function judge(request: FuzzRequest, answer: WireAnswer): string | null {
   if (described) return described.content.length === 0 ? null : problemOfBody(described.content, answer, operation);
   if (status < 400) return `status ${status} is not described`;
   // A router that ends at the root or at a longer path has the answer of another family.
-  const codes = new Set([...errorCodesOf(operation), ...generalCodes]);
+  const codes = new Set([...operation.errors, ...generalCodes]);
   if (text === "" && status >= 500) return `status ${status} without a word`;
   return problemOfError(answer, [errorSchemas[operation.dialect ?? operation.family]], codes);
 }

@@ -1,7 +1,7 @@
 // Requests made from the table of operations: as described, nearly so, and not at all. Only data; nothing is sent here.
 import fc from "fast-check";
-import type { Operation } from "../../schemas/operations/operation.ts";
 import type { WireRequest } from "./fuzz-wire.ts";
+import type { Operation } from "./operations.ts";
 
 export interface FuzzRequest extends WireRequest {
   readonly operation: Operation;
@@ -124,7 +124,7 @@ const otherTypes = [
 ];
 
 function bodyOf({ id, request }: Operation, world: FuzzWorld): fc.Arbitrary<{ type: string; body: Buffer | null }> {
-  const content = request?.content[0];
+  const [content] = request;
   if (!content) {
     const sent = oddBody.map((body) => ({ type: "application/json", body }));
     return fc.oneof({ weight: 5, arbitrary: fc.constant({ type: "", body: null }) }, { weight: 1, arbitrary: sent });

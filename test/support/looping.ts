@@ -109,7 +109,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
         return seen;
       },
     },
-    executor: () => executing.executor,
+    executor: executing.executor,
     resyncMs: options.resyncMs ?? 600_000,
     silenceLimitMs: 20_000,
     now: () => world.clock,

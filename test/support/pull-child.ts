@@ -11,6 +11,7 @@ export interface PullOrder {
   readonly endpoint: string;
   readonly token: string;
   readonly cacheDir: string;
+  readonly gateway: string;
   readonly id: string;
   readonly tuning: DownloadTuning;
 }
@@ -25,6 +26,7 @@ try {
   await pullModel({
     client,
     cacheDir: order.cacheDir,
+    gateway: order.gateway,
     id,
     keepPartial: true,
     tuning: order.tuning,

@@ -43,6 +43,7 @@ export async function startPulling(
     return pullModel({
       client,
       cacheDir,
+      gateway: "mine",
       id,
       freeBytes: () => Promise.resolve(undefined),
       signal: new AbortController().signal,

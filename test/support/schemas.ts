@@ -1,7 +1,7 @@
 // Checks values against the schemas of the table of operations.
 import assert from "node:assert/strict";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import type { Schema } from "../../schemas/operations/operation.ts";
+import type { Schema } from "../../schemas/route.ts";
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
 const compiled = new Map<string, ValidateFunction>();

@@ -1,7 +1,6 @@
 // The routes that a gateway really serves, as Fastify learns of them.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { FastifyInstance } from "fastify";
-import { templateOf } from "../../src/http/server/route-scopes.ts";
 import { cleanUp } from "./clean-up.ts";
 
 export interface ServedRoute {
@@ -25,4 +24,14 @@ export function watchRoutes(t: { after(fn: () => Promise<void>): void }): Served
   subscribe("fastify.initialization", onCreated);
   cleanUp(t, () => unsubscribe("fastify.initialization", onCreated));
   return routes;
+}
+
+/** A route's address as a template: `/v1/models/:id` and `/v1/models/*` are `/v1/models/{}`. */
+function templateOf(url: string): string {
+  return anonymous(url.replace(/(?<=\/)(?:\*|:[^/]+)/g, "{}").replace(/(?<=.)\/$/, ""));
+}
+
+/** A template without the names of its parameters, so that two can be compared. */
+export function anonymous(template: string): string {
+  return template.replace(/\{[^}]*\}/g, "{}");
 }

@@ -90,10 +90,10 @@ export async function fakePiper(t: TestContext, generation: PiperGeneration): Pr
 }
 
 /** The voices and the models, and many more voices by name. */
-function addSpeechRepos(hub: LoopbackHub): void {
+export function addSpeechRepos(hub: LoopbackHub, voiceRates: Readonly<Record<string, number>> = rates): void {
   const files: Record<string, Buffer> = {};
   const manifest: Record<string, object> = {};
-  for (const [voice, rate] of Object.entries(rates)) {
+  for (const [voice, rate] of Object.entries(voiceRates)) {
     const entry = manifestEntry(voice);
     const own: Record<string, Buffer> = {};
     for (const path of Object.keys(entry["files"] as object)) {

@@ -10,6 +10,8 @@ export interface BlobDownload extends Omit<BlobOrder, "fill" | "recordBytes" | "
   readonly tuning?: DownloadTuning | undefined;
   /** `received`: new bytes from the network; `completed`: how many of this file are there. */
   onBytes(received: number, completed: number): void;
+  /** Of the whole pull; 0 while nothing can be said. */
+  bytesPerSecond(): number;
 }
 
 /** What tests and measurements set; the defaults are for the world. */

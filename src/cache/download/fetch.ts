@@ -6,15 +6,14 @@ import { steadyNow } from "../../core/steady.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { cacheError, cancelled } from "../../hub/errors.ts";
 import { makeFolder } from "../../state/folder.ts";
-import { isGguf } from "../gguf/metadata.ts";
+import { isWholeGguf } from "../gguf/metadata.ts";
 import { blobPath, type CachedFile, partialPath, snapshotsFolder } from "../layout/layout.ts";
 import { blobName, type HubFile } from "../layout/select.ts";
 import { createRoom, type Room } from "./disk-space.ts";
 import { type DownloadTuning, downloadBlob } from "./download.ts";
 import { type Origin, type OriginOptions, originOf } from "./origin.ts";
 import { createPace, type Pace, secondsLeft } from "./pace.ts";
-import { type Owner, thisOwner } from "./partial-owner.ts";
-import { partialBytes } from "./partial-takeover.ts";
+import { resumableBytes } from "./partial-file.ts";
 import { bytesOf, type PullProgress, progressOf } from "./progress.ts";
 import { type KeepRules, keeps } from "./store-blob.ts";
 import { discardBlobs, removeEmptyFolders } from "./tidy.ts";
@@ -38,8 +37,7 @@ export async function fetchFiles(
   commit: string,
   files: readonly HubFile[],
 ): Promise<{ readonly files: readonly CachedFile[]; readonly downloadedBytes: number; readonly resumedBytes: number }> {
-  const { cacheDir, signal } = options;
-  const self = thisOwner(options.gateway);
+  const { cacheDir, signal, gateway } = options;
   const totalBytes = bytesOf(files);
   const origins = new Map<HubFile, Origin>();
   let resumedBytes = 0;
@@ -51,9 +49,9 @@ export async function fetchFiles(
     );
     if (origin) origins.set(file, origin);
     else {
-      const left = await partialBytes(partialPath(cacheDir, repo, blobName(file)), file.size, self);
-      resumedBytes += left.there;
-      needed += file.size - left.inPlace;
+      const left = await resumableBytes(partialPath(cacheDir, repo, blobName(file)), file.size);
+      resumedBytes += left;
+      needed += file.size - left;
     }
   }
   const missing = files.filter((file) => !origins.has(file));
@@ -67,7 +65,7 @@ export async function fetchFiles(
     });
   }
 
-  const turn = { repo, commit, self, totalBytes, room, pace: createPace(steadyNow()) };
+  const turn = { repo, commit, totalBytes, room, pace: createPace(steadyNow(), options.tuning?.lookMs) };
   const fresh: HubFile[] = [];
   let done = bytesOf([...origins.keys()]);
   let downloadedBytes = 0;
@@ -87,8 +85,8 @@ export async function fetchFiles(
   } catch (error) {
     // Whole shards stay for the next try, if there is one. A file that is no model fails every try.
     const isWorthless = toGatewayError(error).code === "not_a_model";
-    if (isWorthless) await discardBlobs(cacheDir, repo, files.map(blobName), self);
-    else if (!keeps(options, signal)) await discardBlobs(cacheDir, repo, fresh.map(blobName), self);
+    if (isWorthless) await discardBlobs(cacheDir, repo, files.map(blobName), gateway);
+    else if (!keeps(options, signal)) await discardBlobs(cacheDir, repo, fresh.map(blobName), gateway);
     await removeEmptyFolders(cacheDir, repo);
     throw error;
   }
@@ -102,14 +100,13 @@ export async function fetchFiles(
 
 /** The checksum only proves that the bytes are the hub's: a web page named `.gguf` was pulled with `success`. */
 async function requireGguf(cacheDir: string, repo: string, file: HubFile): Promise<void> {
-  if (!/\.gguf$/i.test(file.path) || (await isGguf(blobPath(cacheDir, repo, blobName(file))))) return;
-  throw new GatewayError("not_a_model", `${file.path} of ${repo} is no GGUF file`);
+  if (!/\.gguf$/i.test(file.path) || (await isWholeGguf(blobPath(cacheDir, repo, blobName(file))))) return;
+  throw new GatewayError("not_a_model", `${file.path} of ${repo} is not a whole GGUF file`);
 }
 
 interface FileTurn {
   readonly repo: string;
   readonly commit: string;
-  readonly self: Owner;
   readonly file: HubFile;
   /** Bytes of the model that were there before this file. */
   readonly done: number;
@@ -129,12 +126,13 @@ async function fetchFile(options: FetchOptions, { file, done, totalBytes, pace, 
     options.onProgress({ ...progress, phase, bytesPerSecond, secondsLeft: rest });
   };
   const partial = partialPath(options.cacheDir, turn.repo, blobName(file));
-  tell((await partialBytes(partial, file.size, turn.self)).there, steadyNow());
+  tell(await resumableBytes(partial, file.size), steadyNow());
   await downloadBlob({
     ...options,
     ...turn,
     file,
     model: modelName(options),
+    bytesPerSecond: () => pace.bytesPerSecond(steadyNow()),
     onBytes(received, completed) {
       const now = steadyNow();
       pace.add(received, now);
@@ -150,7 +148,7 @@ async function fetchFile(options: FetchOptions, { file, done, totalBytes, pace, 
   return total;
 }
 
-/** By which journals say whose a partial is. */
+/** By which sidecars name the model of a partial. */
 export function modelName({ id }: Pick<FetchOptions, "id">): string {
   return `${repoOf(id)}:${id.tag}`;
 }

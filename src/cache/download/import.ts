@@ -7,7 +7,7 @@ import { GatewayError, systemCode } from "../../core/errors.ts";
 import { inferTag, type ModelId, repoOf } from "../../core/ids.ts";
 import { cacheError, cancelled } from "../../hub/errors.ts";
 import { makeFolder } from "../../state/folder.ts";
-import { isGguf } from "../gguf/metadata.ts";
+import { isWholeGguf } from "../gguf/metadata.ts";
 import { type CachedFile, isSafePath, partialPath, snapshotsFolder } from "../layout/layout.ts";
 import type { HubFile } from "../layout/select.ts";
 import { createRoom } from "./disk-space.ts";
@@ -18,7 +18,6 @@ import { holdPath } from "./in-use.ts";
 import { linkSnapshot, readRef, writeRef } from "./link.ts";
 import { readPieces } from "./local-pieces.ts";
 import { type OriginOptions, originOf } from "./origin.ts";
-import { thisOwner } from "./partial-owner.ts";
 import { settleModel } from "./partials.ts";
 import { bytesOf } from "./progress.ts";
 import type { PulledModel } from "./pull.ts";
@@ -42,14 +41,13 @@ export interface ImportOptions extends OriginOptions {
  * its shards.
  */
 export async function importModel(options: ImportOptions): Promise<PulledModel> {
-  const { cacheDir, id, signal } = options;
+  const { cacheDir, gateway, id, signal } = options;
   const repo = repoOf(id);
-  const self = thisOwner(options.gateway);
   const sources = shardPaths(options.source);
   const sizes = await Promise.all(sources.map(sizeOf));
   const total = sizes.reduce((sum, size) => sum + size, 0);
   for (const source of sources) {
-    if (!(await isGguf(source))) throw new GatewayError("not_a_model", `${source} is no GGUF file`);
+    if (!(await isWholeGguf(source))) throw new GatewayError("not_a_model", `${source} is not a whole GGUF file`);
   }
   const releases: (() => void)[] = [];
   const files: CachedFile[] = [];
@@ -74,11 +72,11 @@ export async function importModel(options: ImportOptions): Promise<PulledModel> 
     // Nobody wants it any more: it is not shown then.
     if (signal.aborted) throw cancelled(basename(options.source));
     const model = await show(options, files);
-    await settleModel({ cacheDir, repo, model: modelName(options), blobs: files.map(({ blob }) => blob), self });
+    await settleModel({ cacheDir, repo, model: modelName(options), blobs: files.map(({ blob }) => blob), gateway });
     options.onProgress(total, total);
     return model;
   } catch (error) {
-    if (!keeps({ keepPartial: true }, signal)) await discardBlobs(cacheDir, repo, fresh, self);
+    if (!keeps({ keepPartial: true }, signal)) await discardBlobs(cacheDir, repo, fresh, gateway);
     await removeEmptyFolders(cacheDir, repo);
     throw error;
   } finally {
@@ -128,7 +126,7 @@ async function storeCopy(
     repo,
     file: hubFile(file),
     model: modelName(options),
-    self: thisOwner(options.gateway),
+    gateway: options.gateway,
     signal,
     room,
     // The gateway's stop is no reason to begin anew; after any other end it lies beside its source for nothing.

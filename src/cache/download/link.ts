@@ -1,5 +1,6 @@
 // Snapshot links and refs of the hub's cache layout: what makes verified blobs visible to the router and to other tools.
 // Downloads nothing. A ref is written last and at once, as a reader takes it for "all of this is there".
+import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, link, open, readFile, readlink, realpath, rename, rm, stat, symlink } from "node:fs/promises";
 import { basename, dirname } from "node:path";
@@ -21,8 +22,7 @@ import {
 import { blobName, type HubFile } from "../layout/select.ts";
 import { digestsMatch, hashFile } from "./hash.ts";
 import { holdPath } from "./in-use.ts";
-import { fileAt } from "./partial-entries.ts";
-import { writerName } from "./partial-owner.ts";
+import { fileAt } from "./partial-sidecar.ts";
 
 /** How a snapshot's file may be made, the first that works: not every file system has links. */
 export type LinkWay = "symlink" | "hardlink" | "copy";
@@ -198,7 +198,7 @@ async function replace(
   repo: string,
   make: (temporary: string) => Promise<void>,
 ): Promise<void> {
-  const temporary = temporaryPath(cacheDir, repo, writerName());
+  const temporary = temporaryPath(cacheDir, repo, `${process.pid}-${randomBytes(4).toString("hex")}`);
   const release = holdPath(temporary);
   try {
     await makeFolder(dirname(place));

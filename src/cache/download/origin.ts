@@ -3,8 +3,8 @@
 import { blobPath } from "../layout/layout.ts";
 import { blobName, type HubFile } from "../layout/select.ts";
 import { digestsMatch, hashFile } from "./hash.ts";
-import { fileAt, hasStored } from "./partial-entries.ts";
-import { thisOwner } from "./partial-owner.ts";
+import { hasStored } from "./partial-entries.ts";
+import { fileAt } from "./partial-sidecar.ts";
 
 /** Of a blob that has been checked: this gateway stored it, or found it there, stored by another program. */
 export type Origin = "stored" | "found";
@@ -12,7 +12,7 @@ export type Origin = "stored" | "found";
 export interface OriginOptions {
   readonly cacheDir: string;
   /** Id of this gateway: by it unfinished files are known to be its own after a restart. */
-  readonly gateway?: string;
+  readonly gateway: string;
   /** What an earlier check of a blob of this name found, as far as it is remembered; others are hashed. */
   readonly vouched?: (blob: string) => Origin | undefined;
   /** Hash those too that somebody vouches for. */
@@ -30,12 +30,11 @@ export async function originOf(
   file: HubFile,
   onHash: () => void,
 ): Promise<Origin | undefined> {
-  const { cacheDir, signal } = options;
+  const { cacheDir, signal, gateway } = options;
   const blob = blobName(file);
   const path = blobPath(cacheDir, repo, blob);
   if ((await fileAt(path))?.size !== file.size) return undefined;
-  const self = thisOwner(options.gateway);
-  const known = options.vouched?.(blob) ?? ((await hasStored(cacheDir, repo, blob, self)) ? "stored" : undefined);
+  const known = options.vouched?.(blob) ?? ((await hasStored(cacheDir, repo, blob, gateway)) ? "stored" : undefined);
   if (known && options.verify !== true) return known;
   onHash();
   return digestsMatch(file, await hashFile(path, signal)) ? (known ?? "found") : undefined;

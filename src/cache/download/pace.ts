@@ -7,21 +7,20 @@ export interface Pace {
   bytesPerSecond(now: number): number;
 }
 
-/** A rate of so many milliseconds ago counts for about a third. */
-const memoryMs = 4_000;
-/** Shorter looks would measure how bytes are bundled. */
-const lookMs = 200;
+/** Over so many samples an old rate fades to a third. */
+const memory = 20;
 
-export function createPace(start: number): Pace {
+/** `sampleMs`: shorter samples would measure how bytes are bundled. */
+export function createPace(start: number, sampleMs = 200): Pace {
   let rate: number | null = null;
   let since = start;
   let waiting = 0;
 
-  function look(now: number): void {
+  function sample(now: number): void {
     const elapsed = now - since;
-    if (elapsed < lookMs) return;
+    if (elapsed < sampleMs) return;
     const seen = (waiting * 1000) / elapsed;
-    rate = rate === null ? seen : rate + (seen - rate) * (1 - Math.exp(-elapsed / memoryMs));
+    rate = rate === null ? seen : rate + (seen - rate) * (1 - Math.exp(-elapsed / (memory * sampleMs)));
     since = now;
     waiting = 0;
   }
@@ -29,10 +28,10 @@ export function createPace(start: number): Pace {
   return {
     add(bytes, now) {
       waiting += bytes;
-      look(now);
+      sample(now);
     },
     bytesPerSecond(now) {
-      look(now);
+      sample(now);
       return Math.round(rate ?? 0);
     },
   };

@@ -1,105 +1,93 @@
-// What lies in a repository's folder of unfinished files, each with the journal that says whose it is; and the removal of one.
-// Chooses nothing. Links and pipes under such a name are none of ours: they are not followed, and not removed.
+// What lies in a repository's folder of blobs of unfinished files, by blob: the partial, its sidecar and lock. Chooses nothing.
+// Links under such a name are none of ours: they are not followed, and not removed.
 import type { Stats } from "node:fs";
-import { lstat, readdir, readlink, rm } from "node:fs/promises";
+import { readdir, readlink, rm } from "node:fs/promises";
 import { basename } from "node:path";
 import { systemCode } from "../../core/errors.ts";
 import { cacheError } from "../../hub/errors.ts";
 import { entriesBelow } from "../../state/folder.ts";
-import { blobPath, blobsFolder, readPartialName, snapshotsFolder } from "../layout/layout.ts";
-import { type FileMark, type JournalRecord, readJournal } from "./partial-journal.ts";
-import { type Owner, type Standing, standingOf, standingOfWriter } from "./partial-owner.ts";
+import { blobPath, blobsFolder, digestOfPartial, partialPath, snapshotsFolder } from "../layout/layout.ts";
+import { partialHolder } from "./partial-lock.ts";
+import { fileAt, markOf, readSidecar, type Sidecar } from "./partial-sidecar.ts";
 
-/** One writer's partial of a blob, its journal, or both. */
 export interface PartialEntry {
   readonly digest: string;
-  /** Absolute, as is `journal`; null where there is none. */
-  readonly data: string | null;
-  readonly journal: string | null;
-  /** Bytes of the partial. */
-  readonly size: number;
-  /** Names that its file has; one of two may be somebody else's. */
-  readonly names: number;
-  /** Of its names; empty where they have none. */
-  readonly writer: string;
-  /** What the journal says; null where there is none that can be read. */
-  readonly record: JournalRecord | null;
-  /** When either was written last, ms. */
+  /** Absolute: the partial, its sidecar and lock, and what a kill left of writing these; the sidecar last. */
+  readonly paths: readonly string[];
+  /** Of the partial itself; null where there is none. */
+  readonly data: Stats | null;
+  /** Null where there is none, or one that is damaged. */
+  readonly sidecar: Sidecar | null;
+  /** Id of the gateway that downloads it; null where nothing says. */
+  readonly gateway: string | null;
+  /** Another process may be writing it. */
+  readonly isLocked: boolean;
+  /** When any of it was written last, ms. */
   readonly modifiedAt: number;
 }
 
-/** Those of a `blobs/` folder, of one blob where it is named. Throws `cache_unwritable`. */
-export async function partialEntries(folder: string, digest?: string): Promise<PartialEntry[]> {
-  const entries = new Map<string, PartialEntry>();
-  for (const name of await namesIn(folder)) {
-    const parsed = readPartialName(name);
-    if (!parsed || (digest !== undefined && parsed.digest !== digest)) continue;
-    const path = `${folder}/${name}`;
-    const found = await fileAt(path);
-    if (!found) continue;
-    const key = `${parsed.digest} ${parsed.writer}`;
-    const known = entries.get(key) ?? { ...none, digest: parsed.digest, writer: parsed.writer };
-    const modifiedAt = Math.max(known.modifiedAt, found.mtimeMs);
-    if (parsed.isJournal) entries.set(key, { ...known, modifiedAt, journal: path, record: await recordOf(path) });
-    else entries.set(key, { ...known, modifiedAt, data: path, size: found.size, names: found.nlink });
+/** Those of a repository, of one blob where it is named. `gateway`: id of this one. Throws `cache_unwritable`. */
+export async function partialEntries(
+  cacheDir: string,
+  repo: string,
+  gateway: string,
+  only?: string,
+): Promise<PartialEntry[]> {
+  const folder = blobsFolder(cacheDir, repo);
+  const names = (await namesIn(folder)).filter((name) => digestOfPartial(name) !== null);
+  const digests = new Set(names.flatMap((name) => digestOfPartial(name) ?? []));
+  const entries: PartialEntry[] = [];
+  for (const digest of only === undefined ? digests : [only]) {
+    const own = names.filter((name) => digestOfPartial(name) === digest).map((name) => `${folder}/${name}`);
+    const found: [string, Stats][] = [];
+    for (const path of own) {
+      const file = await fileAt(path);
+      if (file) found.push([path, file]);
+    }
+    if (found.length === 0) continue;
+    const partial = partialPath(cacheDir, repo, digest);
+    try {
+      const [sidecar, holder] = [await readSidecar(partial), await partialHolder(partial, gateway)];
+      entries.push({
+        digest,
+        paths: found
+          .map(([path]) => path)
+          .sort((a, b) => Number(a.includes(".sidecar.")) - Number(b.includes(".sidecar."))),
+        data: found.find(([path]) => path === partial)?.[1] ?? null,
+        sidecar,
+        gateway: holder?.gateway ?? sidecar?.gateway ?? null,
+        isLocked: holder?.isLive ?? false,
+        modifiedAt: Math.max(...found.map(([, { mtimeMs }]) => mtimeMs)),
+      });
+    } catch (error) {
+      throw cacheError(error, basename(partial));
+    }
   }
-  return [...entries.values()];
+  return entries;
 }
 
-const none = { data: null, journal: null, size: 0, names: 0, record: null, modifiedAt: 0 };
-
-async function recordOf(journal: string): Promise<JournalRecord | null> {
-  try {
-    return await readJournal(journal);
-  } catch (error) {
-    throw cacheError(error, basename(journal));
-  }
-}
-
-/** A plain file there; undefined for anything else: what a link leads to is never ours. */
-export async function fileAt(path: string): Promise<Stats | undefined> {
-  const found = await lstat(path).catch(() => undefined);
-  return found?.isFile() ? found : undefined;
-}
-
-export function markOf({ ino, mtimeMs }: Stats): FileMark {
-  return { inode: ino, modifiedAt: mtimeMs };
-}
-
-/** How its writer stands to us. */
-export function standingOfEntry({ record, writer }: PartialEntry, self: Owner): Standing {
-  return record ? standingOf(record.owner, self) : standingOfWriter(writer);
-}
-
-/** Whether the journal is all that is left of a download whose file became this blob, checked, and is it still. */
-export function isOfBlob({ data, record }: PartialEntry, blob: Stats | undefined): boolean {
-  if (data !== null || !record?.checked || !blob) return false;
+/** Whether the sidecar is all that is left of a download whose file became this blob, checked, and is it still. */
+export function isOfBlob({ data, sidecar }: PartialEntry, blob: Stats | undefined): boolean {
+  if (data !== null || !sidecar?.stored || !blob) return false;
   const { inode, modifiedAt } = markOf(blob);
-  return record.checked.inode === inode && record.checked.modifiedAt === modifiedAt;
+  return sidecar.stored.inode === inode && sidecar.stored.modifiedAt === modifiedAt;
 }
 
-/** Whether this gateway stored the blob that lies there, and has checked it, as far as journals say. */
-export async function hasStored(cacheDir: string, repo: string, digest: string, self: Owner): Promise<boolean> {
+/** Whether this gateway stored the blob that lies there, and has checked it, as far as sidecars say. */
+export async function hasStored(cacheDir: string, repo: string, digest: string, gateway: string): Promise<boolean> {
   const blob = await fileAt(blobPath(cacheDir, repo, digest));
-  const entries = await partialEntries(blobsFolder(cacheDir, repo), digest);
-  return entries.some((entry) => standingOfEntry(entry, self) === "ours" && isOfBlob(entry, blob));
+  const [entry] = await partialEntries(cacheDir, repo, gateway, digest);
+  return entry !== undefined && entry.gateway === gateway && isOfBlob(entry, blob);
 }
 
 /**
- * Removes an entry, and the blob too where only the entry's journal knows whose it is: one that no snapshot shows. Answers
+ * Removes an entry, and the blob too where only the entry's sidecar names its owner: one that no snapshot shows. Answers
  * with the paths. Throws `cache_unwritable`.
  */
-export async function removeEntry(cacheDir: string, repo: string, entry: PartialEntry): Promise<string[]> {
+export async function removeEntry(cacheDir: string, repo: string, entry: PartialEntry): Promise<readonly string[]> {
   const blob = blobPath(cacheDir, repo, entry.digest);
   const isLost = isOfBlob(entry, await fileAt(blob)) && !(await isShown(cacheDir, repo, entry.digest));
-  if (isLost) await remove(blob);
-  return [...(isLost ? [blob] : []), ...(await removeTraces(entry))];
-}
-
-/** The same without the blob. */
-export async function removeTraces({ data, journal }: PartialEntry): Promise<string[]> {
-  // The journal last: it is what tells whose the others were.
-  const gone = [data, journal].filter((path) => path !== null);
+  const gone = [...(isLost ? [blob] : []), ...entry.paths];
   for (const path of gone) await remove(path);
   return gone;
 }

@@ -1,18 +1,19 @@
-// A blob on its way: its bytes under a name that nobody lists, and beside it the journal of which bytes are there.
-// Written at any position; a kill loses what came in since the last record, a power cut what came in since the last sync.
-import { lstat, open, rename, rm } from "node:fs/promises";
+// A blob on its way: the partial has its bytes, the sidecar says which of them are there, the lock keeps other writers out.
+// Written at any position. A kill or a power cut loses what came in since the last record.
+import { constants } from "node:fs";
+import { chmod, copyFile, type FileHandle, lstat, open, rename, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { GatewayError } from "../../core/errors.ts";
+import { GatewayError, systemCode } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { cacheError } from "../../hub/errors.ts";
 import { syncFolder } from "../../state/atomic-file.ts";
-import { clipped, type Extents, frontOf, withExtent } from "./extents.ts";
-import { markOf } from "./partial-entries.ts";
-import type { FileMark } from "./partial-journal.ts";
-import { type BeginOptions, beginPartial } from "./partial-takeover.ts";
+import { makeFolder } from "../../state/folder.ts";
+import { besidePartial } from "../layout/layout.ts";
+import { clipped, coveredBytes, type Extents, frontOf, withExtent } from "./extents.ts";
+import { lockPartial } from "./partial-lock.ts";
+import { fileAt, markOf, readSidecar, type Sidecar, writeSidecar } from "./partial-sidecar.ts";
 
 export interface PartialFile {
-  /** Of this writer alone. */
   readonly path: string;
   extents(): Extents;
   /** Writes at a position. Throws `disk_full`, `cache_unwritable`. */
@@ -21,87 +22,91 @@ export interface PartialFile {
   forgetIslands(): void;
   /** All bytes are wrong: starts over. */
   reset(): Promise<void>;
-  /** All bytes are right: flushes them and gives the file its name. The journal stays until the file is linked. */
+  /** All bytes are right: flushes them and gives the file its name. The sidecar stays until the file is linked. */
   finish(blob: string): Promise<void>;
-  /** Stops writing; what is there can be gone on with. */
+  /** Stops writing; a later writer resumes. */
   keep(): Promise<void>;
   /** Stops writing and removes it. */
   discard(): Promise<void>;
 }
 
-export interface PartialOptions extends BeginOptions {
+export interface PartialOptions {
+  /** `partialPath` of the blob. */
+  readonly path: string;
+  /** `owner/name:tag` of the model that it is for. */
+  readonly model: string;
+  /** Bytes of the whole file. */
+  readonly size: number;
+  /** Id of this gateway. */
+  readonly gateway: string;
+  /** A file to begin as a clone of, where the file system has clones that take no space. */
+  readonly cloneOf?: string | undefined;
   /** A record after so many bytes. */
   readonly recordBytes?: number | undefined;
 }
 
-/** What a kill may cost, besides what the connections had not written yet. */
-const recordBytes = 2 * 1024 * 1024;
-/** What a power cut may cost, in milliseconds of downloading. */
-const syncMs = 2_000;
+/** What a kill or a power cut may cost, the less of the two. */
+const recordBytes = 64 * 1024 * 1024;
+const recordMs = 2_000;
 
 /**
- * Opens a partial, or goes on with what an earlier one left, as far as its journal vouches for it. Throws `cache_unwritable`,
- * `disk_full`, `cancelled`.
+ * Opens a partial, or resumes one as far as its sidecar vouches for it. Throws `cache_unwritable`, also while another process
+ * writes it, and `disk_full`.
  */
 export async function openPartial(options: PartialOptions): Promise<PartialFile> {
-  const { model, size, self } = options;
+  const { path, model, size, gateway } = options;
   const recordEvery = options.recordBytes ?? recordBytes;
-  const begun = await beginPartial(options);
-  const { path, journalPath, journal } = begun;
-  let { handle, written, synced } = begun;
-  let { ino } = await handle.stat();
+  const failed = (error: unknown): GatewayError => cacheError(error, basename(path));
+  const lock = await lockOf(options).catch((error: unknown) => Promise.reject(failed(error)));
+  const begun = await begin(options, !lock.isBroken).catch(async (error: unknown) => {
+    await lock.release().catch(() => undefined);
+    throw failed(error);
+  });
+  let { handle, written } = begun;
   let unrecorded = 0;
-  let syncedAt = steadyNow();
+  let recordedAt = steadyNow();
   let failure: GatewayError | undefined;
-  /** Records and syncs one after the other. */
-  let chores = Promise.resolve();
+  /** Records one after the other. */
+  let records = Promise.resolve();
   let queued = 0;
 
-  async function record(checked?: FileMark): Promise<void> {
-    await requireOwn();
-    await journal.write({ model, size, written, synced, owner: self, ...(checked ? { checked } : {}) });
-  }
-
-  /** Somebody may have removed it, or taken it for a dead one's: what comes in would be written for nothing. */
-  async function requireOwn(): Promise<void> {
-    const there = await lstat(path).catch(() => undefined);
-    if (there?.ino !== ino)
-      throw new GatewayError("cache_unwritable", `${basename(path)} was taken away by another program.`);
-  }
-
-  async function syncNow(): Promise<void> {
+  /** The bytes first: the sidecar names none that a power cut could take. */
+  async function record(more: Partial<Sidecar> = {}): Promise<void> {
     const reached = written;
-    await handle.datasync();
-    synced = reached;
-    await record();
-    await journal.sync();
+    await handle.sync();
+    await requireOwn();
+    await writeSidecar(path, { model, size, gateway, written: reached, ...more });
   }
 
-  function chore(work: () => Promise<void>): void {
+  /** A person may have deleted it, or another gateway replaced it after it broke the lock. */
+  async function requireOwn(): Promise<void> {
+    const [there, own] = [await fileAt(path), await handle.stat()];
+    if (there?.ino !== own.ino)
+      throw new GatewayError("cache_unwritable", `${basename(path)} was taken away by another program`);
+  }
+
+  function queueRecord(): void {
     queued++;
-    chores = chores.then(work).then(
-      () => void queued--,
-      (error: unknown) => {
-        queued--;
-        failure ??= cacheError(error, basename(path));
-      },
-    );
+    unrecorded = 0;
+    recordedAt = steadyNow();
+    records = records
+      .then(() => record())
+      .catch((error: unknown) => {
+        failure ??= failed(error);
+      })
+      .finally(() => void queued--);
   }
 
-  /** The journal last: it is what tells whose the partial was. */
+  /** The sidecar last: it names the owner of the partial. */
   async function removeOwn(): Promise<void> {
-    try {
-      await rm(path, { force: true });
-      await rm(journalPath, { force: true });
-    } catch (error) {
-      throw cacheError(error, basename(path));
-    }
+    if (!(await lock.isHeld())) return;
+    await rm(path, { force: true });
+    await rm(besidePartial(path, "sidecar"), { force: true });
   }
 
   async function close(): Promise<void> {
-    await chores;
+    await records;
     await handle.close().catch(() => undefined);
-    await journal.close().catch(() => undefined);
   }
 
   return {
@@ -119,61 +124,121 @@ export async function openPartial(options: PartialOptions): Promise<PartialFile>
         written = withExtent(written, position, at);
         unrecorded += at - position;
       } catch (error) {
-        throw cacheError(error, basename(path));
+        throw failed(error);
       }
-      if (unrecorded < recordEvery || queued > 0) return;
-      unrecorded = 0;
-      const due = steadyNow() - syncedAt >= syncMs;
-      if (due) syncedAt = steadyNow();
-      chore(due ? syncNow : () => record());
+      const isDue = unrecorded >= recordEvery || steadyNow() - recordedAt >= recordMs;
+      if (isDue && queued === 0) queueRecord();
     },
     forgetIslands() {
       written = clipped(written, frontOf(written));
-      synced = clipped(synced, frontOf(written));
     },
     async reset() {
-      await chores;
+      await records;
       try {
         written = [];
-        synced = [];
         await record();
         await handle.close();
-        // A new file, as whoever else has the old one open must not find it changed.
+        // A new file: a process that has the old one open must not find it changed.
         await rm(path, { force: true });
         handle = await open(path, "wx");
-        ino = (await handle.stat()).ino;
       } catch (error) {
-        throw cacheError(error, basename(path));
+        throw failed(error);
       }
     },
     async finish(blob) {
       try {
-        await chores;
+        await records;
         if (failure) throw failure;
-        await handle.sync();
-        synced = written;
-        await record(markOf(await handle.stat()));
-        await journal.sync();
+        await record({ stored: markOf(await handle.stat()) });
+        await requireOwn();
         await close();
         await rename(path, blob);
         await syncFolder(dirname(blob));
+        await lock.release();
       } catch (error) {
-        throw cacheError(error, basename(path));
+        throw failed(error);
       }
     },
     async keep() {
-      // On a full disk these fail too: then the last record stands, and a few bytes more are fetched again.
-      chore(() => record());
-      chore(syncNow);
+      // On a full disk this fails too: then the last record stands, and a few bytes more are fetched again.
+      queueRecord();
       await close();
-      // What is not there any more needs no journal.
-      if (failure && !(await lstat(path).catch(() => undefined))) await removeOwn();
+      if (failure && !(await lstat(path).catch(() => undefined))) await removeOwn().catch(() => undefined);
+      await lock.release().catch(() => undefined);
     },
     async discard() {
-      await close();
-      await removeOwn();
+      try {
+        await close();
+        await removeOwn();
+        await lock.release();
+      } catch (error) {
+        throw failed(error);
+      }
     },
   };
+}
+
+/** Bytes of an earlier try that a writer can resume. */
+export async function resumableBytes(path: string, size: number): Promise<number> {
+  return coveredBytes(await resumable(path, size));
+}
+
+async function lockOf({ path, gateway }: PartialOptions): ReturnType<typeof lockPartial> {
+  await makeFolder(dirname(path));
+  return lockPartial(path, gateway);
+}
+
+interface Begun {
+  readonly handle: FileHandle;
+  readonly written: Extents;
+}
+
+async function begin(options: PartialOptions, mayResume: boolean): Promise<Begun> {
+  const { path, model, size, gateway, cloneOf } = options;
+  const left = mayResume ? await resumable(path, size) : [];
+  const resumed = left.length > 0 ? await openOwn(path) : undefined;
+  try {
+    // Another gateway, whose lock was broken, keeps a file without a name: its late bytes reach no file of ours.
+    if (!resumed) await rm(path, { force: true });
+    await writeSidecar(path, { model, size, gateway, written: resumed ? left : [] });
+    if (resumed) return { handle: resumed, written: left };
+    const isWhole = cloneOf !== undefined && (await isCloned(cloneOf, path));
+    return { handle: await open(path, isWhole ? "r+" : "wx"), written: isWhole ? [[0, size]] : [] };
+  } catch (error) {
+    await resumed?.close();
+    if (!resumed) for (const left of [path, besidePartial(path, "sidecar")]) await rm(left, { force: true });
+    throw error;
+  }
+}
+
+async function resumable(path: string, size: number): Promise<Extents> {
+  const [file, sidecar] = [await fileAt(path), await readSidecar(path)];
+  // A second name of the file may belong to a program that does not expect it to change.
+  if (!file || file.nlink > 1 || sidecar?.size !== size) return [];
+  return clipped(sidecar.written, Math.min(size, file.size));
+}
+
+/** Undefined for a file of another user, who does not let us write it. */
+async function openOwn(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
+  } catch (error) {
+    if (["EACCES", "EPERM"].includes(systemCode(error) ?? "")) return undefined;
+    throw error;
+  }
+}
+
+/** Answers at once: a clone shares its bytes with the original until one of them changes. */
+async function isCloned(from: string, to: string): Promise<boolean> {
+  try {
+    await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE_FORCE);
+    // It comes with the original's mode, which may forbid to write it.
+    await chmod(to, 0o644);
+    return true;
+  } catch {
+    await rm(to, { force: true });
+    return false;
+  }
 }
 
 function without(buffers: readonly Buffer[], bytes: number): readonly Buffer[] {

@@ -1,7 +1,7 @@
 // Unfinished files in the cache: which nobody wants any more, and their removal.
 // Only our own: other tools share the cache, and their partials and locks may belong to a download that is under way.
-import { lstat } from "node:fs/promises";
 import { cacheError } from "../../hub/errors.ts";
+import { isAlive } from "../../state/lock.ts";
 import {
   blobPath,
   blobsFolder,
@@ -14,7 +14,6 @@ import {
 import { removeIfEmpty } from "./emptied.ts";
 import { isHeld } from "./in-use.ts";
 import {
-  fileAt,
   isOfBlob,
   isShown,
   namesIn,
@@ -22,14 +21,12 @@ import {
   partialEntries,
   remove,
   removeEntry,
-  removeTraces,
-  standingOfEntry,
 } from "./partial-entries.ts";
-import { type Owner, standingOfWriter, thisOwner } from "./partial-owner.ts";
+import { fileAt } from "./partial-sidecar.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** Another gateway that was stopped in a download goes on with it when it is started again. */
+/** Another gateway that was stopped in a download resumes it when it is started again. */
 const anothersMs = 7 * dayMs;
 
 /**
@@ -39,10 +36,9 @@ const anothersMs = 7 * dayMs;
  */
 export async function cleanPartials(
   cacheDir: string,
-  wanted: () => Iterable<string> = () => [],
-  gateway?: string,
+  wanted: () => Iterable<string>,
+  gateway: string,
 ): Promise<readonly string[]> {
-  const self = thisOwner(gateway);
   const removed: string[] = [];
   for (const folder of await namesIn(cacheDir)) {
     const repo = repoOfFolder(folder);
@@ -54,10 +50,11 @@ export async function cleanPartials(
       await remove(path);
       gone.push(path);
     }
-    for (const entry of await partialEntries(blobsFolder(cacheDir, repo))) {
-      const model = entry.record?.model.toLowerCase();
+    for (const entry of await partialEntries(cacheDir, repo, gateway)) {
+      const model = entry.sidecar?.model.toLowerCase();
       const isWanted = [...wanted()].some((id) => id.toLowerCase() === model);
-      if (await isLeft(cacheDir, repo, entry, isWanted, self)) gone.push(...(await removeEntry(cacheDir, repo, entry)));
+      if (await isLeft(cacheDir, repo, entry, isWanted, gateway))
+        gone.push(...(await removeEntry(cacheDir, repo, entry)));
     }
     if (gone.length > 0) await removeEmptied(cacheDir, repo);
     removed.push(...gone.map((path) => path.slice(cacheDir.length + 1)));
@@ -70,14 +67,12 @@ async function isLeft(
   repo: string,
   entry: PartialEntry,
   isWanted: boolean,
-  self: Owner,
+  gateway: string,
 ): Promise<boolean> {
-  if (isHeld(partialPath(cacheDir, repo, entry.digest))) return false;
-  const standing = standingOfEntry(entry, self);
-  if (standing === "alive") return false;
-  if (standing !== "ours") return !isWanted && Date.now() - entry.modifiedAt >= anothersMs;
+  if (entry.isLocked || isHeld(partialPath(cacheDir, repo, entry.digest))) return false;
+  if (entry.gateway !== gateway) return !isWanted && Date.now() - entry.modifiedAt >= anothersMs;
   if (!isWanted) return true;
-  // A kill came between the linking and the removal of the journal, which says nothing any more.
+  // A kill came between the linking and the removal of the sidecar.
   const blob = await fileAt(blobPath(cacheDir, repo, entry.digest));
   return isOfBlob(entry, blob) && isShown(cacheDir, repo, entry.digest);
 }
@@ -85,14 +80,14 @@ async function isLeft(
 /** Whether a link, ref or copy that was on its way was left there. */
 async function isLeftTemporary(path: string, name: string): Promise<boolean> {
   if (isHeld(path)) return false;
-  const standing = standingOfWriter(name.slice(1, -partialSuffix.length));
-  if (standing !== "unknown") return standing !== "alive";
-  const age = Date.now() - ((await lstat(path).catch(() => undefined))?.mtimeMs ?? Number.NaN);
-  return age >= dayMs;
+  const pid = Number(/^\.(\d+)-/.exec(name)?.[1] ?? 0);
+  // An earlier process may have had our own id, as in a container.
+  if (pid !== 0 && (pid === process.pid || !(await isAlive({ pid, started: "" })))) return true;
+  return Date.now() - ((await fileAt(path))?.mtimeMs ?? Number.NaN) >= dayMs;
 }
 
 /**
- * After a model was linked: its files need no journal any more, and what a pull of an older commit left for it serves
+ * After a model was linked: its files need no sidecar any more, and what a pull of an older commit left for it serves
  * nobody. What another gateway writes stays, be it for a model of the same name.
  */
 export async function settleModel(options: {
@@ -100,18 +95,19 @@ export async function settleModel(options: {
   readonly repo: string;
   readonly model: string;
   readonly blobs: readonly string[];
-  readonly self: Owner;
+  readonly gateway: string;
 }): Promise<void> {
-  const { cacheDir, repo, model, blobs, self } = options;
-  for (const entry of await partialEntries(blobsFolder(cacheDir, repo))) {
-    const { digest, record, modifiedAt } = entry;
-    const standing = standingOfEntry(entry, self);
-    const isOlder = !isHeld(partialPath(cacheDir, repo, digest)) && record?.model.toLowerCase() === model.toLowerCase();
+  const { cacheDir, repo, model, blobs, gateway } = options;
+  for (const entry of await partialEntries(cacheDir, repo, gateway)) {
+    const { digest, sidecar, isLocked, modifiedAt } = entry;
+    const isOurs = entry.gateway === gateway;
+    if (isLocked) continue;
     if (blobs.includes(digest)) {
       // Where links are copies nothing leads to the blob, and it stays nevertheless.
-      const isSilent = standing === "unknown" && Date.now() - modifiedAt >= hourMs;
-      if (standing === "ours" || standing === "dead" || isSilent) await removeTraces(entry);
-    } else if (standing === "ours" && isOlder) await removeEntry(cacheDir, repo, entry);
+      if (isOurs || Date.now() - modifiedAt >= hourMs) for (const path of entry.paths) await remove(path);
+    } else if (isOurs && sidecar?.model.toLowerCase() === model.toLowerCase()) {
+      if (!isHeld(partialPath(cacheDir, repo, digest))) await removeEntry(cacheDir, repo, entry);
+    }
   }
 }
 

@@ -7,7 +7,6 @@ import { blobName, type HubFile } from "../layout/select.ts";
 import { type FetchOptions, fetchFiles, modelName } from "./fetch.ts";
 import { holdPaths } from "./in-use.ts";
 import { carryOver, linkSnapshot, readRef, writeRef } from "./link.ts";
-import { thisOwner } from "./partial-owner.ts";
 import { settleModel } from "./partials.ts";
 import { resolving } from "./progress.ts";
 
@@ -35,7 +34,7 @@ export interface PulledFiles {
 /** Throws `hub_*`, `checksum_mismatch`, `disk_full`, `cache_unwritable`, `cancelled`. */
 export async function pullFiles({ repo, name, revision = "main", paths, ...rest }: FilesPull): Promise<PulledFiles> {
   const options: FetchOptions = { ...rest, id: idOf(repo, name) };
-  const { client, cacheDir, signal, onProgress } = options;
+  const { client, cacheDir, gateway, signal, onProgress } = options;
   onProgress(resolving);
   const commit = await client.resolveRevision(repo, revision, signal);
   const tree = await client.listTree(repo, commit, signal);
@@ -53,8 +52,7 @@ export async function pullFiles({ repo, name, revision = "main", paths, ...rest 
         await carryOver({ cacheDir, repo, from: before, to: commit, tree, signal });
       if (before !== commit) await writeRef(cacheDir, repo, revision, commit);
     }
-    const self = thisOwner(options.gateway);
-    await settleModel({ cacheDir, repo, model: modelName(options), blobs: cached.map(({ blob }) => blob), self });
+    await settleModel({ cacheDir, repo, model: modelName(options), blobs: cached.map(({ blob }) => blob), gateway });
     return { commit, files: cached.map((file, index) => ({ ...file, place: places[index] ?? "" })), downloadedBytes };
   } finally {
     release();

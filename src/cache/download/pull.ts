@@ -8,7 +8,6 @@ import { type FetchOptions, fetchFiles, modelName } from "./fetch.ts";
 import { holdPaths } from "./in-use.ts";
 import { carryOver, isLinked, linkSnapshot, readRef, writeRef } from "./link.ts";
 import { type Origin, originOf } from "./origin.ts";
-import { thisOwner } from "./partial-owner.ts";
 import { settleModel } from "./partials.ts";
 import { bytesOf, progressOf, resolving } from "./progress.ts";
 
@@ -98,7 +97,7 @@ async function relinkKnown(options: PullOptions, repo: string, revision: string)
 
 /** Links a model whose blobs are all there, keeps what the ref showed before, and moves the ref. */
 async function show(options: PullOptions, model: PulledModel, tree: readonly HubFile[]): Promise<readonly string[]> {
-  const { cacheDir, signal } = options;
+  const { cacheDir, gateway, signal } = options;
   const { repo, commit, revision, files } = model;
   const totalBytes = bytesOf(files);
   await options.beforeShown?.(model);
@@ -107,8 +106,7 @@ async function show(options: PullOptions, model: PulledModel, tree: readonly Hub
     options.onProgress({ ...progressOf(hubFile(first), first.size, totalBytes, totalBytes), phase: "linking" });
   await linkSnapshot({ cacheDir, repo, commit, files });
   const leftBehind = isCommit(revision) ? [] : await moveRef(model, cacheDir, tree, signal);
-  const self = thisOwner(options.gateway);
-  await settleModel({ cacheDir, repo, model: modelName(options), blobs: files.map((file) => file.blob), self });
+  await settleModel({ cacheDir, repo, model: modelName(options), blobs: files.map((file) => file.blob), gateway });
   return leftBehind;
 }
 

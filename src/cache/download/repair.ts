@@ -2,7 +2,7 @@
 // away, so that they are missing and are fetched again. Looks only when somebody has a reason to.
 import { realpath, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { systemCode } from "../../core/errors.ts";
+import { ignoreDangling } from "../../core/errors.ts";
 import { cacheError } from "../../hub/errors.ts";
 import { isDigest } from "../layout/layout.ts";
 import { hashFile } from "./hash.ts";
@@ -14,7 +14,7 @@ import { hashFile } from "./hash.ts";
 export async function dropDamaged(links: readonly string[], signal?: AbortSignal): Promise<string[]> {
   const dropped: string[] = [];
   for (const link of links) {
-    const blob = await realpath(link).catch(ignoreAbsent);
+    const blob = await realpath(link).catch(ignoreDangling);
     if (blob === null || basename(dirname(blob)) !== "blobs" || !isDigest(basename(blob))) continue;
     const { sha256, gitSha1 } = await hashFile(blob, signal);
     if ([sha256, gitSha1].includes(basename(blob))) continue;
@@ -27,9 +27,4 @@ export async function dropDamaged(links: readonly string[], signal?: AbortSignal
     dropped.push(link);
   }
   return dropped;
-}
-
-function ignoreAbsent(error: unknown): null {
-  if (["ENOENT", "ENOTDIR", "ELOOP"].includes(systemCode(error) ?? "")) return null;
-  throw error;
 }

@@ -7,9 +7,7 @@ import type { Room } from "./disk-space.ts";
 import { coveredBytes, frontOf } from "./extents.ts";
 import { digestsMatch, followFile } from "./hash.ts";
 import { isHeldTwice } from "./in-use.ts";
-import { openPartial, type PartialFile } from "./partial-file.ts";
-import type { Owner } from "./partial-owner.ts";
-import { partialBytes } from "./partial-takeover.ts";
+import { openPartial, type PartialFile, resumableBytes } from "./partial-file.ts";
 import { mismatch } from "./transfer.ts";
 
 /** What outlives a download that ended early. */
@@ -29,7 +27,8 @@ export interface BlobOrder extends KeepRules {
   readonly file: HubFile;
   /** The model that it is for, `owner/name:tag`. */
   readonly model: string;
-  readonly self: Owner;
+  /** Id of this gateway. */
+  readonly gateway: string;
   readonly signal: AbortSignal;
   readonly room: Room;
   /** A record of what is there after so many bytes. */
@@ -78,8 +77,7 @@ export async function storeBlob(order: BlobOrder): Promise<void> {
 async function store(order: BlobOrder, path: string): Promise<void> {
   const { file, signal, room } = order;
   const partial = await openPartial({ ...order, path, size: file.size }).catch(async (error: unknown) => {
-    const { there } = await partialBytes(path, file.size, order.self);
-    throw await room.explain(cacheError(error, file.path), file.size - there);
+    throw await room.explain(cacheError(error, file.path), file.size - (await resumableBytes(path, file.size)));
   });
   let isWrong = false;
   try {

@@ -3,8 +3,7 @@
 import { blobsFolder, partialPath, repoFolder, snapshotsFolder } from "../layout/layout.ts";
 import { removeIfEmpty } from "./emptied.ts";
 import { isHeldTwice } from "./in-use.ts";
-import { partialEntries, removeEntry, standingOfEntry } from "./partial-entries.ts";
-import type { Owner } from "./partial-owner.ts";
+import { partialEntries, removeEntry } from "./partial-entries.ts";
 
 /**
  * Removes blobs that were made whole in vain: unlinked they would lie there unseen. Not those that a snapshot shows by now, or
@@ -14,12 +13,12 @@ export async function discardBlobs(
   cacheDir: string,
   repo: string,
   digests: readonly string[],
-  self: Owner,
+  gateway: string,
 ): Promise<void> {
   for (const digest of digests) {
     if (isHeldTwice(partialPath(cacheDir, repo, digest))) continue;
-    for (const entry of await partialEntries(blobsFolder(cacheDir, repo), digest))
-      if (standingOfEntry(entry, self) === "ours") await removeEntry(cacheDir, repo, entry);
+    for (const entry of await partialEntries(cacheDir, repo, gateway, digest))
+      if (!entry.isLocked && entry.gateway === gateway) await removeEntry(cacheDir, repo, entry);
   }
 }
 

@@ -5,7 +5,6 @@ import type { HubClient, OpenedFile } from "../../hub/client.ts";
 import { cancelled, transferError } from "../../hub/errors.ts";
 import type { HubPlace } from "../../hub/http.ts";
 import type { HubFile } from "../layout/select.ts";
-import { createCrawlWatch } from "./crawl.ts";
 import { coveredBytes, frontOf, gapsOf } from "./extents.ts";
 import type { PartialFile } from "./partial-file.ts";
 import { receive } from "./receive.ts";
@@ -25,8 +24,6 @@ export interface TransferTuning extends TryOptions {
   readonly enoughPerSecond: number;
   /** Milliseconds between two looks at the rate. */
   readonly lookMs: number;
-  /** Milliseconds between two looks for connections that crawl. */
-  readonly crawlMs: number;
 }
 
 export const defaultTuning: TransferTuning = {
@@ -36,14 +33,10 @@ export const defaultTuning: TransferTuning = {
   leastBytes: 1024 * 1024,
   // Well above a full gigabit line: there more connections cost more work than they bring.
   enoughPerSecond: 300_000_000,
-  lookMs: 100,
-  crawlMs: 5_000,
+  lookMs: 200,
   tries: 6,
   retryMs: 500,
-  patienceMs: 5 * 60_000,
 };
-
-const firstLookMs = 20;
 
 export interface Transfer {
   readonly client: HubClient;
@@ -56,6 +49,8 @@ export interface Transfer {
   /** Ask for no ranges at all. */
   readonly plain: boolean;
   write(position: number, buffers: readonly Buffer[]): Promise<void>;
+  /** Of the whole pull; 0 while nothing can be said. */
+  bytesPerSecond(): number;
   /** Bytes that came in, and how many of the file are there now, those on their way to the disk included. */
   onBytes(received: number, completed: number): void;
 }
@@ -76,7 +71,6 @@ async function byRanges(options: Transfer): Promise<boolean> {
   let gained = 0;
   let place: HubPlace | undefined;
   let fit: boolean | undefined;
-  let rate = 0;
 
   async function open(piece: Piece, to: number): Promise<OpenedFile> {
     const range = { from: piece.at, to, signal };
@@ -104,18 +98,8 @@ async function byRanges(options: Transfer): Promise<boolean> {
       throw cancelled(file.path);
     }
     place = opened.place;
-    const { body } = opened;
-    const unwatch = crawlers.watch({
-      at: () => piece.at,
-      left: () => piece.to - piece.at,
-      end() {
-        // Another node of the hub's storage may be well.
-        place = undefined;
-        body.destroy(new Error("it came far more slowly than the others"));
-      },
-    });
     await receive({
-      body,
+      body: opened.body,
       skip: 0,
       at: () => piece.at,
       until: () => piece.to,
@@ -128,14 +112,14 @@ async function byRanges(options: Transfer): Promise<boolean> {
       },
       write: options.write,
       gatherBytes: options.tuning.gatherBytes,
-    }).finally(unwatch);
+    });
     if (piece.at < piece.to) throw endedEarly(file, piece.at);
   }
 
   async function lane(): Promise<void> {
     const tries = createTries(tuning);
     for (let piece = work.claim(); piece; piece = work.claim()) {
-      if (lanes > 1 && rate > tuning.enoughPerSecond) {
+      if (lanes > 1 && options.bytesPerSecond() > tuning.enoughPerSecond) {
         work.release(piece);
         return;
       }
@@ -151,7 +135,6 @@ async function byRanges(options: Transfer): Promise<boolean> {
     }
   }
 
-  const crawlers = createCrawlWatch(tuning.crawlMs);
   let lanes = 0;
   let failure: GatewayError | undefined;
   let allDone: () => void = () => undefined;
@@ -183,28 +166,13 @@ async function byRanges(options: Transfer): Promise<boolean> {
     while (lanes < Math.min(tuning.connections, worth)) startLane();
   }
 
-  let seen = 0;
-  let seenAt: number | undefined;
-  const look = setInterval(
-    () => {
-      if (!fit) return;
-      const now = performance.now();
-      const elapsed = now - (seenAt ?? now);
-      // The first look comes early: what is slow then gets company at once.
-      if (seenAt !== undefined && elapsed < (seen === 0 ? firstLookMs : tuning.lookMs)) return;
-      if (seenAt !== undefined) {
-        rate = ((gained - seen) * 1000) / elapsed;
-        seen = gained;
-        if (rate < tuning.enoughPerSecond / 3) startMore();
-      }
-      seenAt = now;
-    },
-    Math.min(firstLookMs, tuning.lookMs),
-  );
+  const look = setInterval(() => {
+    const rate = options.bytesPerSecond();
+    if (fit && rate > 0 && rate < tuning.enoughPerSecond / 3) startMore();
+  }, tuning.lookMs);
   startLane();
   await done;
   clearInterval(look);
-  crawlers.close();
   if (failure !== undefined && options.signal.aborted) throw cancelled(file.path);
   if (failure !== undefined) throw failure;
   return fit !== false;

@@ -1,15 +1,14 @@
-// How often, and after how long, something is asked for again that broke off. Counts only what brought nothing.
+// Retries of a request that broke off. Counts only failures in a row, with nothing gained in between.
 import { setTimeout as delay } from "node:timers/promises";
+import { backoffDelay } from "../../core/backoff.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { cancelled } from "../../hub/errors.ts";
 
 export interface TryOptions {
-  /** Failures in a row, with nothing gained in between, after which it is given up. */
+  /** Failures in a row after which the transfer fails. */
   readonly tries: number;
   /** Milliseconds before the second try; doubled for each further one. */
   readonly retryMs: number;
-  /** The longest that a hub's own wish to wait is heeded, in milliseconds; for a longer one the pull fails. */
-  readonly patienceMs: number;
 }
 
 /** One connection's tries. */
@@ -22,10 +21,12 @@ export interface Tries {
 }
 
 const longestWaitMs = 15_000;
+/** For a hub that asks for a longer wait the pull fails. */
+const longestAskedMs = 5 * 60_000;
 /** Less than this between two failures is no progress. */
 const leastGain = 64 * 1024;
 
-export function createTries({ tries, retryMs, patienceMs }: TryOptions): Tries {
+export function createTries({ tries, retryMs }: TryOptions): Tries {
   let failures = 0;
   let gainedBefore = 0;
   return {
@@ -34,8 +35,9 @@ export function createTries({ tries, retryMs, patienceMs }: TryOptions): Tries {
       if (gained - gainedBefore >= leastGain) failures = 0;
       gainedBefore = gained;
       failures++;
-      const wait = Math.max(error.retryAfterMs ?? 0, Math.min(retryMs * 2 ** (failures - 1), longestWaitMs));
-      if (failures >= tries || wait > Math.max(patienceMs, longestWaitMs)) throw error;
+      const asked = error.retryAfterMs ?? 0;
+      if (failures >= tries || asked > longestAskedMs) throw error;
+      const wait = Math.max(asked, backoffDelay(failures, { firstMs: retryMs, maxMs: longestWaitMs }));
       await delay(wait, undefined, { signal }).catch(() => {
         throw cancelled("a file");
       });

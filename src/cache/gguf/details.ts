@@ -3,6 +3,7 @@
 
 import type { GgufDetails } from "../../core/gguf-facts.ts";
 import { type Cursor, type GgufHead, readGguf } from "./cursor.ts";
+import { readTensors } from "./tensors.ts";
 import {
   arrayType,
   type GgufArray,
@@ -99,7 +100,7 @@ async function readHead({ cursor, tensors, pairs }: GgufHead): Promise<Head | nu
     if (used === null) return cursor.isSpent() ? head : null;
     room -= used;
   }
-  head.weights = await countWeights(cursor, tensors);
+  head.weights = (await readTensors(cursor, tensors))?.weights ?? null;
   return head;
 }
 
@@ -129,24 +130,4 @@ async function readPair(cursor: Cursor, head: Head, room: number): Promise<numbe
   if (template) head.templates.set(template[1] ?? "", text);
   else head.values.set(key, text);
   return key.length + text.length;
-}
-
-const mostDimensions = 4;
-
-/** Null where the list of tensors is damaged or cut. */
-async function countWeights(cursor: Cursor, tensors: number): Promise<number | null> {
-  let weights = 0;
-  for (let tensor = 0; tensor < tensors; tensor += 1) {
-    if (!cursor.has(8) && !(await cursor.ensure(8))) return null;
-    if (!cursor.skip(cursor.uint64())) return null;
-    if (!cursor.has(4) && !(await cursor.ensure(4))) return null;
-    const dimensions = cursor.uint32();
-    const rest = dimensions * 8 + 12; // the sizes, the type and where the data lies
-    if (dimensions > mostDimensions || (!cursor.has(rest) && !(await cursor.ensure(rest)))) return null;
-    let product = 1;
-    for (let dimension = 0; dimension < dimensions; dimension += 1) product *= cursor.uint64();
-    weights += product;
-    cursor.skip(12);
-  }
-  return weights;
 }

@@ -1,6 +1,7 @@
 // Reads the few facts that each scan of the cache wants from the head of a GGUF file, and no byte more than they need.
 // Files come from anywhere; see gguf-cursor.ts for what is believed of them.
 import { type Cursor, type GgufHead, readGguf } from "./cursor.ts";
+import { readTensors } from "./tensors.ts";
 import { countOf, isScalar, readScalar, readText, skipValue, stringType, tooLong } from "./values.ts";
 
 export interface GgufMetadata {
@@ -27,9 +28,12 @@ export function readGgufMetadata(path: string): Promise<GgufMetadata | null> {
   return readGguf(path, readFacts);
 }
 
-/** Whether a file has the head of a GGUF, with all the pairs that it promises. A later shard has next to none. */
-export async function isGguf(path: string): Promise<boolean> {
-  return (await readGguf(path, hasAllPairs)) === true;
+/**
+ * Whether a file is a GGUF with all the pairs and tensors of its head. A source that was still being copied replaced the
+ * model that answered: the head of half a file is whole.
+ */
+export async function isWholeGguf(path: string): Promise<boolean> {
+  return (await readGguf(path, hasAllParts)) === true;
 }
 
 /** The first four bytes alone: cheap enough for each pass of the loop. */
@@ -37,13 +41,14 @@ export async function hasGgufMagic(path: string): Promise<boolean> {
   return (await readGguf(path, async () => true)) === true;
 }
 
-async function hasAllPairs({ cursor, pairs }: GgufHead): Promise<boolean> {
+async function hasAllParts({ cursor, tensors, pairs }: GgufHead): Promise<boolean> {
   for (let pair = 0; pair < pairs; pair += 1) {
     const key = await readText(cursor, longestKey);
     const isThere = typeof key === "string" && (await cursor.ensure(4)) && (await skipValue(cursor, cursor.uint32()));
     if (!isThere) return cursor.isSpent();
   }
-  return true;
+  const read = await readTensors(cursor, tensors);
+  return read === null ? cursor.isSpent() : cursor.skip(read.leastBytes);
 }
 
 interface Facts {

@@ -1,11 +1,17 @@
-// inventory.json: what this gateway pulled or imported, and so may delete.
+// inventory.json: what this gateway pulled or imported, models and files of speech, and so may delete.
 import { join } from "node:path";
 import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/merge-patch.ts";
-import type { FormerRevision, InventoryEntry } from "../../plan/observed.ts";
+import { type FormerRevision, type InventoryEntry, type SpeechKind, speechKinds } from "../../plan/observed.ts";
 import { leftAtOf } from "../../plan/removals.ts";
 import { readJsonState } from "../../state/atomic-file.ts";
 import { plainStateFiles, type StateFiles } from "../../state/state-folder.ts";
 import type { Origin } from "../download/origin.ts";
+
+/** A voice by its id, or a transcription model by its file's name. */
+export interface SpeechEntry {
+  readonly kind: SpeechKind;
+  readonly name: string;
+}
 
 export interface Inventory {
   entries(): readonly InventoryEntry[];
@@ -21,6 +27,9 @@ export interface Inventory {
   noteKept(ids: ReadonlySet<string>, unkept: ReadonlySet<string>): Promise<void>;
   /** Remembers since when (ms) the document has not named entries: all but these. */
   noteLeft(named: ReadonlySet<string>, at: number): Promise<void>;
+  hasSpeech(entry: SpeechEntry): boolean;
+  addSpeech(entry: SpeechEntry): Promise<void>;
+  removeSpeech(entry: SpeechEntry): Promise<void>;
   /** Where the model cache was when it had models; null: never noted. */
   place(): string | null;
   notePlace(place: string): Promise<void>;
@@ -32,40 +41,44 @@ export async function openInventory(
   files: StateFiles = plainStateFiles,
 ): Promise<Inventory> {
   const path = join(stateDir, "inventory.json");
-  let { entries, place } = (await readJsonState(path, readContent, (aside) => {
+  let content = (await readJsonState(path, readContent, (aside) => {
     warn("the inventory was unreadable and was set aside", { path: aside });
     files.noteAside(aside);
-  })) ?? { entries: [], place: null };
+  })) ?? { entries: [], speech: [], place: null };
   let queue: Promise<unknown> = Promise.resolve();
 
-  function save(change: (entries: readonly InventoryEntry[]) => readonly InventoryEntry[]): Promise<void> {
+  function save(change: (content: Content) => Content): Promise<void> {
     const result = queue.then(async () => {
-      const next = change(entries);
-      if (next === entries) return;
-      await files.write(path, textOf({ entries: next, place }));
-      entries = next;
+      const next = change(content);
+      if (equalJson(toJson(next), toJson(content))) return;
+      await files.write(path, textOf(next));
+      content = next;
     });
     queue = result.catch(() => undefined);
     return result;
   }
 
-  function savePlace(next: string): Promise<void> {
-    const result = queue.then(async () => {
-      if (next === place) return;
-      await files.write(path, textOf({ entries, place: next }));
-      place = next;
+  function saveEntries(change: (entries: readonly InventoryEntry[]) => readonly InventoryEntry[]): Promise<void> {
+    return save((before) => ({ ...before, entries: change(before.entries) }));
+  }
+
+  function saveSpeech({ kind, name }: SpeechEntry, more: readonly SpeechEntry[]): Promise<void> {
+    return save((before) => {
+      const others = before.speech.filter((other) => other.kind !== kind || other.name !== name);
+      return { ...before, speech: [...others, ...more] };
     });
-    queue = result.catch(() => undefined);
-    return result;
   }
 
   return {
-    place: () => place,
-    notePlace: savePlace,
-    entries: () => entries,
-    get: (id) => entries.find((entry) => entry.id === id),
+    place: () => content.place,
+    notePlace: (place) => save((before) => ({ ...before, place })),
+    hasSpeech: ({ kind, name }) => content.speech.some((other) => other.kind === kind && other.name === name),
+    addSpeech: (entry) => saveSpeech(entry, [entry]),
+    removeSpeech: (entry) => saveSpeech(entry, []),
+    entries: () => content.entries,
+    get: (id) => content.entries.find((entry) => entry.id === id),
     originIn: (repo) => {
-      const files = entries
+      const files = content.entries
         .filter((entry) => entry.repo === repo)
         .flatMap((entry) => [...entry.files, ...(entry.former ?? []).flatMap((revision) => revision.files)]);
       const all = new Set(files.map(({ blob }) => blob));
@@ -73,29 +86,18 @@ export async function openInventory(
       return (blob) => (stored.has(blob) ? "stored" : all.has(blob) ? "found" : undefined);
     },
     put: (entry) =>
-      save((all) => {
+      saveEntries((all) => {
         const before = all.find((other) => other.id === entry.id);
         return [...all.filter((other) => other !== before), before ? withFormer(entry, before) : entry];
       }),
-    remove: (id) => save((all) => all.filter((entry) => entry.id !== id)),
+    remove: (id) => saveEntries((all) => all.filter((entry) => entry.id !== id)),
     review: (repo, remember) =>
-      save((all) => {
-        const next = all.flatMap((entry) => (entry.repo === repo ? (remember(entry) ?? []) : entry));
-        return equalJson(toJson(next), toJson(all)) ? all : next;
-      }),
+      saveEntries((all) => all.flatMap((entry) => (entry.repo === repo ? (remember(entry) ?? []) : entry))),
     noteKept: (ids, unkept) =>
-      save((all) => {
-        const next = all.map((entry) => {
-          const keep = ids.has(entry.id) || (entry.keep && !unkept.has(entry.id));
-          return keep === entry.keep ? entry : { ...entry, keep };
-        });
-        return next.every((entry, index) => entry === all[index]) ? all : next;
-      }),
-    noteLeft: (named, at) =>
-      save((all) => {
-        const next = all.map((entry) => withLeft(entry, !named.has(entry.id), at));
-        return next.every((entry, index) => entry === all[index]) ? all : next;
-      }),
+      saveEntries((all) =>
+        all.map((entry) => ({ ...entry, keep: ids.has(entry.id) || (entry.keep && !unkept.has(entry.id)) })),
+      ),
+    noteLeft: (named, at) => saveEntries((all) => all.map((entry) => withLeft(entry, !named.has(entry.id), at))),
   };
 }
 
@@ -119,17 +121,25 @@ function withFormer(entry: InventoryEntry, { commit, files, former = [] }: Inven
 
 interface Content {
   readonly entries: readonly InventoryEntry[];
+  readonly speech: readonly SpeechEntry[];
   readonly place: string | null;
 }
 
-function textOf({ entries, place }: Content): string {
-  return `${JSON.stringify({ models: entries, ...(place === null ? {} : { cache: place }) }, null, 2)}\n`;
+function textOf({ entries, speech, place }: Content): string {
+  const content = { models: entries, speech, ...(place === null ? {} : { cache: place }) };
+  return `${JSON.stringify(content, null, 2)}\n`;
 }
 
 function readContent(value: unknown): Content | null {
   const entries = readEntries(value);
-  const place = isJsonObject(value) && typeof value["cache"] === "string" ? value["cache"] : null;
-  return entries && { entries, place };
+  if (!entries || !isJsonObject(value)) return null;
+  const { speech = [], cache } = value;
+  if (!Array.isArray(speech) || !speech.every(isSpeechEntry)) return null;
+  return { entries, speech, place: typeof cache === "string" ? cache : null };
+}
+
+function isSpeechEntry(value: unknown): value is SpeechEntry {
+  return isJsonObject(value) && speechKinds.some((kind) => kind === value["kind"]) && typeof value["name"] === "string";
 }
 
 function toJson(value: object): Json {

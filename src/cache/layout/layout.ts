@@ -6,9 +6,6 @@ import { isCommit, isRepo } from "../../core/ids.ts";
 /** The ending of files that this gateway is still writing. Other tools list `.incomplete` as unfinished and leave it be. */
 export const partialSuffix = ".gw.incomplete";
 
-/** The ending of their journals. */
-const journalSuffix = `.journal${partialSuffix}`;
-
 /** sha256 of a large file, or git's sha1 of a small one: both are what the hub's own tools name blobs by. */
 const digestPattern = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const repoFolderPattern = /^models--(.+?)--(.+)$/;
@@ -66,7 +63,7 @@ function checkCommit(commit: string): string {
 /** `cache/models--owner--name` */
 export function repoFolder(cacheDir: string, repo: string): string {
   if (!isRepo(repo))
-    throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is no repository (owner/name).`);
+    throw new GatewayError("invalid_request", `${JSON.stringify(repo)} is not a repository (owner/name)`);
   return `${cacheDir}/models--${repo.replace("/", "--")}`;
 }
 
@@ -85,33 +82,21 @@ export function blobPath(cacheDir: string, repo: string, digest: string): string
   return `${blobsFolder(cacheDir, repo)}/${checkDigest(digest)}`;
 }
 
-/** What stands for all partials of a blob where one is held; each writer has a file of its own beside it. */
+/** A blob on its way. */
 export function partialPath(cacheDir: string, repo: string, digest: string): string {
   return `${blobPath(cacheDir, repo, digest)}${partialSuffix}`;
 }
 
-export interface PartialName {
-  readonly digest: string;
-  /** Of the one that writes it; empty in a name without. */
-  readonly writer: string;
-  readonly isJournal: boolean;
+/** The sidecar or the lock of a partial. The name ends as partials do, so that other tools leave the file alone. */
+export function besidePartial(partial: string, kind: "sidecar" | "lock"): string {
+  return `${partial.slice(0, -partialSuffix.length)}.${kind}${partialSuffix}`;
 }
 
-const partialPattern = /^([0-9a-f]{40}|[0-9a-f]{64})(?:\.([0-9a-f]{8}-\d+-[0-9a-f]{8}))?(\.journal)?\.gw\.incomplete$/;
+const partialPattern = /^([0-9a-f]{40}|[0-9a-f]{64})\.(?:.+\.)?gw\.incomplete(?:\.[^/]+)?$/;
 
-/** What a name in `blobs/` says of a partial; null for any other. */
-export function readPartialName(name: string): PartialName | null {
-  const [, digest, writer = "", journal] = partialPattern.exec(name) ?? [];
-  return digest === undefined ? null : { digest, writer, isJournal: journal !== undefined };
-}
-
-/**
- * The names of one writer's partial and of its journal, which says which bytes are there. Both end as partials do, so that
- * other tools leave them alone.
- */
-export function partialNames(digest: string, writer: string): { readonly data: string; readonly journal: string } {
-  const stem = `${checkDigest(digest)}.${writer}`;
-  return { data: `${stem}${partialSuffix}`, journal: `${stem}${journalSuffix}` };
+/** The digest in a name in `blobs/` of a partial, its sidecar or lock, or a temporary of these; null for any other. */
+export function digestOfPartial(name: string): string | null {
+  return partialPattern.exec(name)?.[1] ?? null;
 }
 
 /** A place for a link or ref before it is renamed to its final name; not in `refs/` or `snapshots/`, which others list. */

@@ -2,7 +2,7 @@
 // Changes nothing.
 import { readdir, readlink } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { systemCode } from "../../core/errors.ts";
+import { isAbsent, systemCode } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
 import { cacheError } from "../../hub/errors.ts";
 import { isDigest, repoFolder } from "../layout/layout.ts";
@@ -43,8 +43,4 @@ async function targetOf(path: string): Promise<string | null> {
     if (isAbsent(error)) return null;
     throw error;
   }
-}
-
-function isAbsent(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "");
 }

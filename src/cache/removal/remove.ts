@@ -1,41 +1,27 @@
-// Deletes a model's files from the cache: links first, then the blobs that nothing links any more.
-// A person may have moved the repository's folder, its snapshots or its blobs to another disk and left a link: what is there is
-// deleted, and the link stays, for the next pull. Any other link that leads out of the cache goes, and not what it leads to.
+// Deletes files from a repository's folder of the cache: links first, then the blobs that nothing links any more, then what
+// is empty. Links to folders are not followed: a revision behind one stays, and so do blobs that it may show.
 // A crash in between leaves unlinked blobs and empty folders, which the next try finds by the names it is given.
-import { lstat, readdir, readlink, realpath, rm, stat, unlink } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { lstat, readdir, readlink, realpath, rm } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { systemCode } from "../../core/errors.ts";
+import { ignoreAbsent, ignoreDangling } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
 import { cacheError } from "../../hub/errors.ts";
-import {
-  blobsShownIn,
-  type InSnapshot,
-  ignoreNotThere,
-  removeEmptiedAbove,
-  removeEmptiedRepo,
-} from "../download/emptied.ts";
+import { blobsShownIn, removeEmptiedAbove, removeEmptiedRepo } from "../download/emptied.ts";
 import { isHeld } from "../download/in-use.ts";
-import {
-  blobPath,
-  type CachedFile,
-  isDigest,
-  partialPath,
-  repoFolder,
-  snapshotFolder,
-  snapshotPath,
-} from "../layout/layout.ts";
+import { blobPath, type CachedFile, isDigest, isSafePath, partialPath, repoFolder } from "../layout/layout.ts";
 
 export interface RemovedModel {
   readonly deletedFiles: number;
   readonly freedBytes: number;
 }
 
-/** Deletes a model wherever the repository shows it, whoever put it there: for who asked for it. */
+/** Deletes a model wherever the repository shows it, whoever put it there: for a person who asked for it. */
 export async function removeModel(options: {
   readonly cacheDir: string;
   /** `owner/name` */
   readonly repo: string;
-  /** Absolute paths in snapshots; the same paths go in every revision. */
+  /** Absolute paths in snapshots; the same paths go in every revision: else an older one would come back. */
   readonly links: readonly string[];
   /** Further blobs that belonged to the model. */
   readonly blobs: readonly string[];
@@ -44,14 +30,11 @@ export async function removeModel(options: {
 }): Promise<RemovedModel> {
   const { cacheDir, repo, links, blobs, commits = [] } = options;
   const snapshots = join(repoFolder(cacheDir, repo), "snapshots");
-  const own = [...commits, ...links.map((path) => relative(snapshots, path).split(sep)[0] ?? "")].filter(isCommit);
-  return sweep({ cacheDir, repo, blobs, commits: own }, async (take, emptied) => {
-    for (const place of await inEverySnapshot(snapshots, links)) {
-      const path = await ownPart(place);
-      if (path !== null) await take(path, place);
-      else await emptied(place);
-    }
-  });
+  const named = links.map((path) => relative(snapshots, path).split(sep));
+  const all = await inPlace(repo, readdir(snapshots).catch(ignoreAbsent));
+  const places = named.flatMap(([, ...inside]) => (all ?? []).map((commit) => ({ commit, path: inside.join("/") })));
+  const touched = [...commits, ...named.map(([commit = ""]) => commit)];
+  return (await sweep({ cacheDir, repo, places, blobs, commits: touched })).removed;
 }
 
 /** A file that this gateway stored, and the revision that it linked it into. */
@@ -68,130 +51,150 @@ export async function removeStored(options: {
 }): Promise<RemovedModel> {
   const { cacheDir, repo, links } = options;
   const stored = new Set(links.flatMap(({ blob, found }) => (found ? [] : [blob])));
-  // Found here when it was pulled: the link to it is ours, and it is not.
-  const spared = links.flatMap(({ blob }) => (stored.has(blob) ? [] : [blob]));
-  const commits = links.map(({ commit }) => commit);
-  return sweep({ cacheDir, repo, blobs: [...stored], commits, spared }, async (take, emptied) => {
-    for (const { commit, path, blob, size } of links) {
-      const place = { commit: snapshotFolder(cacheDir, repo, commit), inside: path.split("/").join(sep) };
-      const link = snapshotPath(cacheDir, repo, commit, path);
-      // By a folder that is a link: somebody else shows it there.
-      if (resolve((await ownPart(place)) ?? link) !== resolve(link)) continue;
-      const isStored = async (target: Target): Promise<boolean> => {
-        if (typeof target === "object") return target.blob === blob;
-        return target === "plain" && (await stat(link).catch(ignoreNotThere))?.size === size;
-      };
-      await take(link, place, isStored);
-      await emptied(place);
-    }
+  const { removed } = await sweep({
+    cacheDir,
+    repo,
+    places: links.map(({ commit, path, blob, size }) => ({ commit, path, only: { blob, size } })),
+    blobs: [...stored],
+    // Found here when it was pulled: the link to it is ours, and it is not.
+    spared: links.flatMap(({ blob }) => (stored.has(blob) ? [] : [blob])),
+    commits: links.map(({ commit }) => commit),
   });
+  return removed;
 }
 
-type Take = (path: string, place: InSnapshot, isMeant?: (target: Target) => Promise<boolean>) => Promise<void>;
+/** Deletes what was found to serve nobody. Also answers with the blobs that went. Errors: `cache_unwritable`. */
+export async function collectRepo(options: {
+  readonly cacheDir: string;
+  /** `owner/name` */
+  readonly repo: string;
+  /** Relative to the repository's folder, as are `partials`. */
+  readonly links: readonly string[];
+  /** Names of blobs; one that is linked by now stays. */
+  readonly blobs: readonly string[];
+  readonly partials: readonly string[];
+}): Promise<RemovedModel & { readonly blobs: readonly string[] }> {
+  const { cacheDir, repo, links, blobs, partials } = options;
+  const places = links.filter(isSafePath).map((path) => {
+    const [, commit = "", ...inside] = path.split("/");
+    return { commit, path: inside.join("/") };
+  });
+  const root = repoFolder(cacheDir, repo);
+  // Chosen with their blobs: of a link alone the blob is not known to be ours.
+  const files = partials.filter(isSafePath).map((path) => join(root, path));
+  const commits = places.map(({ commit }) => commit);
+  const swept = await sweep({ cacheDir, repo, places, blobs, files, onlyThese: true, commits });
+  return { ...swept.removed, blobs: swept.blobs };
+}
 
-/** The links that `unlinkAll` takes, then the blobs, then what is empty. */
-async function sweep(
-  what: {
-    readonly cacheDir: string;
-    readonly repo: string;
-    readonly blobs: readonly string[];
-    readonly commits: readonly string[];
-    /** Blobs that stay though nothing shows them any more. */
-    readonly spared?: readonly string[];
-  },
-  unlinkAll: (take: Take, emptied: (place: InSnapshot) => Promise<void>) => Promise<void>,
-): Promise<RemovedModel> {
+interface Place {
+  /** Name of a folder in `snapshots/`. */
+  readonly commit: string;
+  /** In the repository, with `/`. */
+  readonly path: string;
+  /** Goes only where it shows this. */
+  readonly only?: Pick<CachedFile, "blob" | "size">;
+}
+
+interface Sweep {
+  readonly cacheDir: string;
+  readonly repo: string;
+  readonly places: readonly Place[];
+  readonly blobs: readonly string[];
+  /** The blobs behind the links stay, unless they are among `blobs`. */
+  readonly onlyThese?: boolean;
+  /** Blobs that stay though nothing shows them any more. */
+  readonly spared?: readonly string[];
+  /** Absolute paths of other files. */
+  readonly files?: readonly string[];
+  readonly commits: readonly string[];
+}
+
+async function sweep(what: Sweep): Promise<{ readonly removed: RemovedModel; readonly blobs: readonly string[] }> {
   const { cacheDir, repo } = what;
   const root = repoFolder(cacheDir, repo);
   const blobs = new Set(what.blobs);
-  const commits = new Set(what.commits);
+  const commits = new Set(what.commits.filter(isCommit));
+  const gone: string[] = [];
   let deletedFiles = 0;
   let freedBytes = 0;
-  const count = async (path: string): Promise<void> => {
-    const { size, nlink } = await lstat(path);
+
+  async function remove(path: string, bytesOf = ({ size }: Stats) => size): Promise<boolean> {
+    const found = await lstat(path).catch(ignoreAbsent);
+    if (!found) return false;
+    await rm(path);
     deletedFiles++;
-    if (nlink === 1) freedBytes += size;
-  };
-  try {
-    const blobsFolder = await realpath(join(root, "blobs")).catch(ignoreAbsent);
-    const take: Take = async (path, place, isMeant = async () => true) => {
-      const target = await targetOf(path, blobsFolder);
-      if (target === "absent" || !(await isMeant(target))) return;
-      if (target === "plain") await count(path);
-      else deletedFiles++;
-      if (typeof target === "object") blobs.add(target.blob);
-      await unlink(path);
-      // At once: what a kill leaves here looks like a folder that another program has just made.
-      commits.add(basename(place.commit));
-      await removeEmptiedAbove(place);
-    };
-    await unlinkAll(take, async (place) => {
-      if (commits.has(basename(place.commit))) await removeEmptiedAbove(place);
-    });
-    const shown = await blobsShownIn(join(root, "snapshots"));
-    for (const blob of blobs) {
-      const path = blobPath(cacheDir, repo, blob);
-      // A pull under way has found it here, and links it when its other files have come.
-      if (shown.has(blob) || what.spared?.includes(blob) || isHeld(partialPath(cacheDir, repo, blob))) continue;
-      const entry = await lstat(path).catch(() => undefined);
-      if (entry === undefined) continue;
-      if (entry.isSymbolicLink()) deletedFiles++;
-      else await count(path);
-      await rm(path);
+    if (!found.isSymbolicLink() && found.nlink === 1) freedBytes += bytesOf(found);
+    return true;
+  }
+
+  async function unlink({ commit, path, only }: Place): Promise<void> {
+    const place = { commit: join(root, "snapshots", commit), inside: join(...path.split("/")) };
+    const link = join(place.commit, place.inside);
+    if (await isReached(place.commit, link)) {
+      const blob = await blobOf(link, root);
+      const isMeant = !only || blob === only.blob || (blob === null && (await isPlain(link, only.size)));
+      if (isMeant && (await remove(link))) {
+        if (blob !== null && !what.onlyThese) blobs.add(blob);
+        if (isCommit(commit)) commits.add(commit);
+      }
     }
-    await removeEmptiedRepo(root, commits);
+    // At once: what a kill leaves here looks like a folder that another program has just made.
+    if (commits.has(commit)) await removeEmptiedAbove(place);
+  }
+
+  return inPlace(
+    repo,
+    (async () => {
+      for (const place of what.places) await unlink(place);
+      const shown = blobs.size > 0 ? await blobsShownIn(join(root, "snapshots")) : new Set<string>();
+      for (const blob of blobs) {
+        const path = blobPath(cacheDir, repo, blob);
+        // A pull under way has found it here, and links it when its other files have come.
+        if (shown === null || shown.has(blob) || isHeld(partialPath(cacheDir, repo, blob))) continue;
+        if (!what.spared?.includes(blob) && (await remove(path))) gone.push(blob);
+      }
+      // Last: without its sidecar nobody could tell the owner of a whole blob that was never linked.
+      for (const path of what.files ?? []) await remove(path, onDisk);
+      await removeEmptiedRepo(root, commits);
+      return { removed: { deletedFiles, freedBytes }, blobs: gone };
+    })(),
+  );
+}
+
+async function inPlace<T>(repo: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
   } catch (error) {
     throw cacheError(error, repo);
   }
-  return { deletedFiles, freedBytes };
 }
 
-/**
- * The same files in the repository's other revisions: deleting one revision alone would bring an older one back. Folders
- * before links to folders, so that a link to another revision shows them no more when its turn comes.
- */
-async function inEverySnapshot(snapshots: string, links: readonly string[]): Promise<InSnapshot[]> {
-  const entries = (await readdir(snapshots, { withFileTypes: true }).catch(ignoreAbsent)) ?? [];
-  const commits = entries.toSorted((a, b) => Number(a.isSymbolicLink()) - Number(b.isSymbolicLink()));
-  return links
-    .map((path) => insideOf(snapshots, path))
-    .flatMap((inside) => commits.map(({ name }) => ({ commit: join(snapshots, name), inside })));
+/** Whether the folders from the revision's down to the file are folders, and no links. */
+async function isReached(commit: string, link: string): Promise<boolean> {
+  for (let folder = dirname(link); folder.length >= commit.length; folder = dirname(folder))
+    if ((await lstat(folder).catch(ignoreDangling))?.isDirectory() !== true) return false;
+  return true;
 }
 
-function insideOf(snapshots: string, path: string): string {
-  return relative(snapshots, path).split(sep).slice(1).join(sep);
+/** The blob that a link leads to; null for a plain file, and for a link to elsewhere, which goes alone. */
+async function blobOf(link: string, root: string): Promise<string | null> {
+  const found = await lstat(link).catch(ignoreDangling);
+  if (found?.isSymbolicLink() !== true) return null;
+  // By real paths: a person may have moved the snapshots or the blobs to another disk.
+  const target = resolve(await realpath(dirname(link)), await readlink(link));
+  const [folder, blobs] = await Promise.all(
+    [dirname(target), join(root, "blobs")].map((path) => realpath(path).catch(ignoreDangling)),
+  );
+  return folder !== null && folder === blobs && isDigest(basename(target)) ? basename(target) : null;
 }
 
-/** What to delete so that the file is shown no more: itself, or a link on the way to it. Null where it is not there. */
-async function ownPart({ commit, inside }: InSnapshot): Promise<string | null> {
-  const path = join(commit, inside);
-  const isThere = await lstat(path).catch(ignoreNotThere);
-  if (!isThere) return null;
-  let folder = commit;
-  for (const part of inside.split(sep)) {
-    if ((await lstat(folder)).isSymbolicLink()) return folder;
-    folder = join(folder, part);
-  }
-  return path;
+async function isPlain(path: string, size: number): Promise<boolean> {
+  const found = await lstat(path).catch(ignoreDangling);
+  return found?.isFile() === true && found.size === size;
 }
 
-type Target = "absent" | "plain" | "foreign" | { readonly blob: string };
-
-/** A link that somebody made to a file outside the cache is ours to remove, and the file is not. */
-async function targetOf(path: string, blobsFolder: string | null): Promise<Target> {
-  try {
-    // By real paths, as the system follows it: the folder that it lies in may itself be reached by a link.
-    const target = resolve(await realpath(dirname(path)), await readlink(path));
-    const folder = await realpath(dirname(target)).catch(ignoreNotThere);
-    const blob = basename(target);
-    return folder !== null && folder === blobsFolder && isDigest(blob) ? { blob } : "foreign";
-  } catch (error) {
-    if (systemCode(error) === "EINVAL") return "plain";
-    return ignoreNotThere(error) ?? "absent";
-  }
-}
-
-function ignoreAbsent(error: unknown): null {
-  if (systemCode(error) === "ENOENT") return null;
-  throw error;
+/** What a file takes on the disk: one that is written at several places has holes. */
+export function onDisk({ size, blocks }: Stats): number {
+  return Number.isFinite(blocks) ? Math.min(size, blocks * 512) : size;
 }

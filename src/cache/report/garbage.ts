@@ -9,7 +9,7 @@ import { storedFiles } from "./stored.ts";
 
 export interface GarbageItem {
   readonly repo: string;
-  readonly kind: "revision" | "blob" | "partial" | "folder" | "speech";
+  readonly kind: "revision" | "blob" | "partial" | "speech";
   /** Relative to the model cache. */
   readonly path: string;
   /** Links and blobs that go. */
@@ -36,7 +36,6 @@ export interface RepoGarbage {
   /** Names of blobs, which go only if nothing links them then. */
   readonly blobs: readonly string[];
   readonly partials: readonly string[];
-  readonly folders: readonly string[];
 }
 
 export interface Garbage {
@@ -93,12 +92,17 @@ export function previewOf({ repos, skipped }: Garbage): Collected {
 
 type Obstacle = Omit<SkippedRepo, "repo">;
 
-function obstacleTo({ repo, othersAt }: RepoFiles, { loaded, busy, now }: GarbageInput): Obstacle | null {
+function obstacleTo(
+  { repo, othersAt, hasFolderLink }: RepoFiles,
+  { loaded, busy, now }: GarbageInput,
+): Obstacle | null {
   const isOf = (name: string): boolean => name.toLowerCase().startsWith(`${repo.toLowerCase()}:`);
   if (busy.some((other) => other.toLowerCase() === repo.toLowerCase()))
     return { reason: "BeingPulled", message: "a pull or import of it is under way" };
   if (othersAt !== null && now - othersAt < hourMs)
     return { reason: "AnotherProgram", message: "another program was at it within the last hour: its locks are fresh" };
+  if (hasFolderLink)
+    return { reason: "FolderLink", message: "a folder in its snapshots is a link, which is not followed" };
   if (loaded.state === "unknown")
     return { reason: "Unknown", message: `which models are loaded is not known: ${loaded.why}` };
   const inUse = loaded.value.find(isOf);
@@ -108,18 +112,12 @@ function obstacleTo({ repo, othersAt }: RepoFiles, { loaded, busy, now }: Garbag
 function garbageOf(files: RepoFiles, input: GarbageInput): { garbage: RepoGarbage; left: readonly Obstacle[] } {
   const { repo } = files;
   const entries = input.inventory.filter((entry) => entry.repo === repo);
-  const { stale, shared } = staleRevisions(files, entries, input);
+  const stale = staleRevisions(files, entries, input);
   const links = stale.flatMap((revision) => revision.links);
   const { blobs, items: orphans } = loseBlobs(files, entries, links, input);
   const partials = files.partials.filter((partial) => isUnwanted(partial, input));
-  const [old, young] = byAge(
-    partials,
-    ({ modifiedAt, isAnothers }) => ageOf(modifiedAt) >= (isAnothers ? anothersMs : hourMs),
-  );
-  // Elsewhere a folder may have been made for a file that is about to come, by whoever made it.
-  const [oldFolders, youngFolders] = byAge(
-    entries.length > 0 ? files.emptyFolders : [],
-    ({ modifiedAt }) => ageOf(modifiedAt) >= hourMs,
+  const old = partials.filter(
+    ({ modifiedAt, isAnothers }) => input.now - modifiedAt >= (isAnothers ? anothersMs : hourMs),
   );
   const unfinished = old.flatMap(({ paths }) => paths);
   const whole = new Set(files.blobs.map(({ name }) => `blobs/${name}`));
@@ -128,46 +126,24 @@ function garbageOf(files: RepoFiles, input: GarbageInput): { garbage: RepoGarbag
     links: links.map(({ commit, path }) => `snapshots/${commit}/${path}`),
     blobs: [...blobs, ...unfinished.filter((path) => whole.has(path)).map((path) => path.slice("blobs/".length))],
     partials: unfinished.filter((path) => !whole.has(path)),
-    folders: oldFolders.map(({ path }) => path),
     items: [
       ...stale.map((revision) => revisionItem(repo, revision)),
       ...orphans.map((item) => ({ ...item, path: inCache(repo, item.path) })),
       ...old.map((partial) => partialItem(repo, partial)),
-      ...oldFolders.map(({ path }) => folderItem(repo, path)),
     ],
   };
-  return {
-    garbage,
-    left: [...shared.map(sharedRevision), ...young.map(youngPartial), ...youngFolders.slice(0, 1).map(youngFolder)],
-  };
-
-  function ageOf(modifiedAt: number): number {
-    return input.now - modifiedAt;
-  }
-}
-
-function byAge<T>(things: readonly T[], isOld: (thing: T) => boolean): [old: readonly T[], young: readonly T[]] {
-  return [things.filter(isOld), things.filter((thing) => !isOld(thing))];
-}
-
-function sharedRevision(commit: string): Obstacle {
-  const message = `revision ${commit.slice(0, 12)}, which nothing names any more, has files of another program too`;
-  return { reason: "SharedRevision", message };
+  return { garbage, left: partials.filter((partial) => !old.includes(partial)).map(youngPartial) };
 }
 
 function youngPartial({ bytes, model, isAnothers }: RepoPartial): Obstacle {
   const what = `an unfinished download${model === null ? "" : ` of ${model}`} (${inMiB(bytes)})`;
-  const when = isAnothers ? "another gateway runs that began it: it goes a day" : "it goes an hour";
+  const when = isAnothers ? "another gateway began it: it goes seven days" : "it goes an hour";
   return { reason: "TooYoung", message: `${what} stays for now: ${when} after it was last written` };
-}
-
-function youngFolder(): Obstacle {
-  return { reason: "TooYoung", message: "empty folders stay for now: they go an hour after they were last changed" };
 }
 
 /** Blobs of ours that nothing links once those links are gone. */
 function loseBlobs(
-  { repo, snapshots, blobs, partials, shownElsewhere }: RepoFiles,
+  { repo, snapshots, blobs, partials }: RepoFiles,
   entries: readonly InventoryEntry[],
   stale: readonly StaleLink[],
   { desired }: GarbageInput,
@@ -176,11 +152,8 @@ function loseBlobs(
   const all = snapshots.flatMap(({ commit, files }) =>
     files.map((file) => ({ place: `${commit}/${file.path}`, file })),
   );
-  const linked = linkedBlobs({ snapshots, shownElsewhere });
-  const staying = new Set([
-    ...all.flatMap(({ place, file }) => (going.has(place) ? [] : (file.blob ?? []))),
-    ...shownElsewhere,
-  ]);
+  const linked = linkedBlobs({ snapshots });
+  const staying = new Set(all.flatMap(({ place, file }) => (going.has(place) ? [] : (file.blob ?? []))));
   const ours = new Set(
     entries.flatMap((entry) => storedFiles(entry).flatMap(({ blob, found }) => (found ? [] : [blob]))),
   );
@@ -232,17 +205,12 @@ function partialItem(repo: string, { paths, bytes, model }: RepoPartial): Garbag
   return {
     repo,
     kind: "partial",
-    path: inCache(repo, paths.find((path) => !path.includes(".journal.")) ?? paths[0] ?? ""),
+    path: inCache(repo, paths.find((path) => /[0-9a-f]{40}\.gw\.incomplete$/.test(path)) ?? paths[0] ?? ""),
     files: paths.length,
     bytes,
     reason: "AbandonedPartial",
     message: `${what}, which nobody goes on with`,
   };
-}
-
-function folderItem(repo: string, path: string): GarbageItem {
-  const message = "an empty folder";
-  return { repo, kind: "folder", path: inCache(repo, path), files: 0, bytes: 0, reason: "EmptyFolder", message };
 }
 
 function inCache(repo: string, path: string): string {

@@ -53,11 +53,9 @@ export interface RepoFiles {
   readonly refs: readonly { readonly name: string; readonly commit: string }[];
   readonly snapshots: readonly RepoSnapshot[];
   readonly blobs: readonly RepoBlob[];
-  /** Names of blobs that are shown by way of a link to a folder: somebody else's. */
-  readonly shownElsewhere: readonly string[];
+  /** A revision or a folder in one is a link: which blobs it shows is not known. */
+  readonly hasFolderLink: boolean;
   readonly partials: readonly RepoPartial[];
-  /** Folders without any file below them, relative to the repository's folder; `` is that itself. Topmost only. */
-  readonly emptyFolders: readonly { readonly path: string; readonly modifiedAt: number }[];
   /** When another program last touched a lock or an unfinished file of its own, ms; null: there is none. */
   readonly othersAt: number | null;
 }
@@ -68,9 +66,6 @@ export interface CacheSurvey {
 }
 
 /** Names of blobs that a snapshot shows. */
-export function linkedBlobs({
-  snapshots,
-  shownElsewhere,
-}: Pick<RepoFiles, "snapshots" | "shownElsewhere">): Set<string> {
-  return new Set([...snapshots.flatMap(({ files }) => files.flatMap(({ blob }) => blob ?? [])), ...shownElsewhere]);
+export function linkedBlobs({ snapshots }: Pick<RepoFiles, "snapshots">): Set<string> {
+  return new Set(snapshots.flatMap(({ files }) => files.flatMap(({ blob }) => blob ?? [])));
 }

@@ -44,8 +44,8 @@ export interface SpeechFacts {
   readonly desired: Pick<Desired, "speech">;
   /** What each engine runs with. */
   readonly running: Readonly<Record<SpeechKind, string | null>>;
-  /** Names that this gateway fetched. */
-  readonly ours: Readonly<Record<SpeechKind, ReadonlySet<string>>>;
+  /** Whether this gateway fetched it. */
+  readonly ours: (files: Pick<SpeechFiles, "kind" | "name">) => boolean;
   /** Voices that lie in the folder of voices as files, with their bytes. */
   readonly plainVoices: ReadonlyMap<string, number>;
   /** By voice. */
@@ -144,8 +144,8 @@ export function bytesOf(links: readonly Pick<Link, "inode" | "size">[]): number 
 }
 
 /** Another program's files are theirs, also where they are of the same repository. */
-function isOurs({ kind, name, repo }: SpeechFiles, { ours }: SpeechFacts): boolean {
-  return repo === officialRepo(kind) && ours[kind].has(name);
+function isOurs(files: SpeechFiles, { ours }: SpeechFacts): boolean {
+  return files.repo === officialRepo(files.kind) && ours(files);
 }
 
 /** What this gateway fetched and nobody asks for any more: the document names another, and no engine runs with it. */
@@ -172,7 +172,6 @@ export function speechGarbage(going: readonly SpeechFiles[], files: RepoFiles): 
     links: [...gone].map((place) => `snapshots/${place}`),
     blobs: [...new Set(links.filter(loose).flatMap(({ blob }) => blob ?? []))],
     partials: [],
-    folders: [],
     items: going.map((each): GarbageItem => {
       const own = each.links.filter(loose);
       const main = each.links.find(({ path }) => /\.(?:onnx|bin)$/.test(path)) ?? each.links[0];

@@ -22,14 +22,14 @@ export interface StaleRevision {
 
 /**
  * Revisions that we linked and that no ref names now, nor an entry of the inventory whose model is wanted. What is listed as a
- * model from one of them stays: `rm` and `prune` are for that. One that another program put a file into may be its own by now, down to the last file:
- * those are `shared`, by commit.
+ * model from one of them stays: `rm` and `prune` are for that. A revision that another program put a file into may be its
+ * own by now, down to the last file.
  */
 export function staleRevisions(
   { repo, refs, snapshots, blobs }: RepoFiles,
   entries: readonly InventoryEntry[],
   input: { readonly models: readonly CachedModel[]; readonly desired: Pick<Desired, "models"> },
-): { readonly stale: readonly StaleRevision[]; readonly shared: readonly string[] } {
+): readonly StaleRevision[] {
   const wanted = new Set(input.desired.models.map(({ id }) => id.toLowerCase()));
   // Of the others what is listed stays. Where another program has moved the branch, nothing else takes what is ours.
   const kept = entries.filter(({ id, keep }) => keep || wanted.has(id.toLowerCase()));
@@ -42,17 +42,12 @@ export function staleRevisions(
   for (const { blob } of snapshots.flatMap(({ files }) => files))
     if (blob !== null) left.set(blob, (left.get(blob) ?? 0) + 1);
   const stale: StaleRevision[] = [];
-  const shared: string[] = [];
   for (const { commit, files } of snapshots) {
     if (named.has(commit) || !linkedByUs.has(commit)) continue;
     const links = files.flatMap(({ path, blob }) =>
       blob !== null && isStored(stored, path, blob) && !shown.has(`${commit}/${path}`) ? [{ commit, path, blob }] : [],
     );
-    if (links.length === 0) continue;
-    if (!files.every(({ path, blob }) => isStored(stored, path, blob))) {
-      shared.push(commit);
-      continue;
-    }
+    if (links.length === 0 || !files.every(({ path, blob }) => isStored(stored, path, blob))) continue;
     const freed = links.flatMap(({ blob }) => {
       const rest = (left.get(blob) ?? 1) - 1;
       left.set(blob, rest);
@@ -65,7 +60,7 @@ export function staleRevisions(
       bytes: freed.reduce((sum, bytes) => sum + bytes, 0),
     });
   }
-  return { stale, shared };
+  return stale;
 }
 
 /** `commit/path` of the files of models that are whole, or wanted. */

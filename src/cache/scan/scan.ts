@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { GatewayError, ignoreDangling, isAbsent, systemCode } from "../../core/errors.ts";
 import {
   type CachedModel,
   type CacheSnapshot,
@@ -22,7 +22,7 @@ import {
 import type { Damage } from "./damage.ts";
 import { faultsIn } from "./faults.ts";
 import { type CachePresence, createCachePresence } from "./presence.ts";
-import { ignoreDangling, isAbsent, readSnapshot } from "./snapshot-files.ts";
+import { readSnapshot } from "./snapshot-files.ts";
 
 export interface CacheScanner {
   scan(): Promise<Knowable<CacheSnapshot>>;
@@ -56,9 +56,9 @@ export function createCacheScanner(
       const { dev, ino } = await stat(cacheDir);
       place = `${dev}:${ino}`;
     } catch (error) {
-      const isAbsent = systemCode(error) === "ENOENT";
-      const doubt = isAbsent ? presence.doubt(null, 0) : null;
-      if (isAbsent && doubt === null)
+      const isGone = systemCode(error) === "ENOENT";
+      const doubt = isGone ? presence.doubt(null, 0) : null;
+      if (isGone && doubt === null)
         return { state: "known", value: { models: [], signature: "empty", unreadable: [], faults: [], whole: [] } };
       const why = `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})`;
       return { state: "unknown", why: doubt ?? why };

@@ -1,15 +1,10 @@
 // The `.gguf` files of a revision in the model cache. Writes nothing.
 import { lstat, readdir, readlink, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { systemCode } from "../../core/errors.ts";
+import { ignoreDangling, isAbsent } from "../../core/errors.ts";
 import type { Snapshot, SnapshotFile } from "../layout/models.ts";
 
 const deepestFolder = 6;
-
-/** Gone between two looks, or never there, or a file where a folder should be: other tools tidy up meanwhile. */
-export function isAbsent(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "");
-}
 
 export async function readSnapshot(root: string, commit: string): Promise<Snapshot> {
   const files: SnapshotFile[] = [];
@@ -46,9 +41,4 @@ export async function readFileEntry(path: string, relative: string, isLink?: boo
     if (isAbsent(error)) return null;
     throw error;
   }
-}
-
-export function ignoreDangling(error: unknown): null {
-  if (isAbsent(error) || systemCode(error) === "ELOOP") return null;
-  throw error;
 }

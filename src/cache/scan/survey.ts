@@ -3,13 +3,12 @@
 import type { Dirent, Stats } from "node:fs";
 import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { systemCode } from "../../core/errors.ts";
+import { ignoreDangling, systemCode } from "../../core/errors.ts";
 import { entriesBelow } from "../../state/folder.ts";
-import { blobsShownIn } from "../download/emptied.ts";
 import { isHeld } from "../download/in-use.ts";
-import { readJournal } from "../download/partial-journal.ts";
-import { standingOf, thisOwner } from "../download/partial-owner.ts";
-import { isDigest, partialPath, partialSuffix, readPartialName, repoFolder, repoOfFolder } from "../layout/layout.ts";
+import { partialEntries } from "../download/partial-entries.ts";
+import { isDigest, partialPath, partialSuffix, repoFolder, repoOfFolder } from "../layout/layout.ts";
+import { onDisk } from "../removal/remove.ts";
 import {
   type CacheSurvey,
   linkedBlobs,
@@ -23,7 +22,7 @@ import {
  * `gateway`: the id of this one, by which unfinished files are known to be its own. Errors: what the system says where the
  * cache's own folder cannot be read. One that is absent is empty.
  */
-export async function surveyCache(cacheDir: string, gateway?: string): Promise<CacheSurvey> {
+export async function surveyCache(cacheDir: string, gateway = ""): Promise<CacheSurvey> {
   const repos: RepoFiles[] = [];
   const unreadable: { repo: string; why: string }[] = [];
   for (const folder of (await namesIn(cacheDir)).sort()) {
@@ -42,7 +41,7 @@ export async function surveyCache(cacheDir: string, gateway?: string): Promise<C
 }
 
 /** One repository; null where it has no folder. Errors: what the system says. */
-export async function surveyRepo(cacheDir: string, repo: string, gateway?: string): Promise<RepoFiles | null> {
+export async function surveyRepo(cacheDir: string, repo: string, gateway = ""): Promise<RepoFiles | null> {
   const root = repoFolder(cacheDir, repo);
   const entries = await ifPresent(entriesBelow(root));
   if (entries === null) return null;
@@ -59,24 +58,21 @@ export async function surveyRepo(cacheDir: string, repo: string, gateway?: strin
     if (link) snapshots.set(commit, [...(snapshots.get(commit) ?? []), link]);
   }
   const listed = [...snapshots].map(([commit, links]) => ({ commit, files: links }));
-  const shownElsewhere = await shownByFolders(
-    root,
-    files.filter((entry) => /^snapshots(?:\/|$)/.test(placeOf(root, entry))),
-  );
-  const linked = linkedBlobs({ snapshots: listed, shownElsewhere });
+  const linked = linkedBlobs({ snapshots: listed });
   return {
     repo,
     refs: await refsOf(root, inFolder("refs")),
     snapshots: listed,
     blobs,
-    shownElsewhere,
+    hasFolderLink: await hasFolderLink(root, files),
     partials: await partialsOf(
-      { cacheDir, repo, gateway },
+      cacheDir,
+      repo,
+      gateway,
       files.map((entry) => placeOf(root, entry)),
       blobs,
       linked,
     ),
-    emptyFolders: await emptyFolders(root, entries),
     othersAt: await othersAt(cacheDir, root, files),
   };
 }
@@ -115,14 +111,13 @@ async function linkOf(
 }
 
 /** All revisions, one, or a folder in one may be links. */
-async function shownByFolders(root: string, entries: readonly Dirent[]): Promise<string[]> {
-  const shown: string[] = [];
+async function hasFolderLink(root: string, entries: readonly Dirent[]): Promise<boolean> {
   for (const entry of entries) {
-    const place = join(root, placeOf(root, entry));
-    if (entry.isSymbolicLink() && (await ifPresent(stat(place)))?.isDirectory())
-      shown.push(...(await blobsShownIn(place)));
+    const place = placeOf(root, entry);
+    const isLink = entry.isSymbolicLink() && /^snapshots(?:\/|$)/.test(place);
+    if (isLink && (await ifPresent(stat(join(root, place))))?.isDirectory()) return true;
   }
-  return shown.filter(isDigest);
+  return false;
 }
 
 async function refsOf(root: string, entries: readonly Dirent[]): Promise<{ name: string; commit: string }[]> {
@@ -135,77 +130,53 @@ async function refsOf(root: string, entries: readonly Dirent[]): Promise<{ name:
   return refs;
 }
 
-interface PartialGroup {
-  readonly paths: readonly string[];
-  readonly journal: string | null;
-  /** The blob's; null for what stands beside `blobs/`: links and refs on their way. */
-  readonly digest: string | null;
-}
-
-/** By writer: each has a file and a journal of its own. */
-function partialGroups(places: readonly string[]): PartialGroup[] {
-  const groups = new Map<string, PartialGroup>();
-  for (const place of places) {
-    if (!place.endsWith(partialSuffix) || !/^(?:blobs\/)?[^/]+$/.test(place)) continue;
-    const name = place.startsWith("blobs/") ? readPartialName(place.slice("blobs/".length)) : null;
-    const key = name ? `blobs/${name.digest}.${name.writer}` : place;
-    const { paths, journal } = groups.get(key) ?? { paths: [], journal: null };
-    const digest = name?.digest ?? null;
-    groups.set(key, { paths: [...paths, place], journal: name?.isJournal ? place : journal, digest });
-  }
-  return [...groups.values()];
-}
-
 async function partialsOf(
-  { cacheDir, repo, gateway }: { cacheDir: string; repo: string; gateway: string | undefined },
+  cacheDir: string,
+  repo: string,
+  gateway: string,
   places: readonly string[],
   blobs: readonly RepoBlob[],
   linked: ReadonlySet<string>,
 ): Promise<RepoPartial[]> {
   const root = repoFolder(cacheDir, repo);
-  const self = thisOwner(gateway);
   const partials: RepoPartial[] = [];
-  for (const { paths: own, journal, digest } of partialGroups(places)) {
-    const record = journal === null ? null : await readJournal(join(root, journal));
-    const isShown = digest !== null && linked.has(digest);
-    // A journal alone is of a file that is whole; where its partial is there the blob is another's.
-    const isWhole = own.length === 1 && journal !== null && blobs.some(({ name }) => name === digest);
-    const paths = [...own, ...(isWhole && !isShown ? [`blobs/${digest}`] : [])].sort();
-    const found = (await Promise.all(paths.map((place) => ifPresent(lstat(join(root, place)))))).filter(isThere);
-    const standing = standingOf(record?.owner, self);
-    const isForeign = gateway !== undefined && record !== null && record.owner.gateway !== "" && standing !== "ours";
+  for (const { digest, paths, data, sidecar, ...entry } of await partialEntries(cacheDir, repo, gateway)) {
+    const isShown = linked.has(digest);
+    const blob = blobs.find(({ name }) => name === digest);
+    // A sidecar alone is of a file that is whole; where its partial is there the blob is another's.
+    const isWhole = data === null && sidecar !== null && blob !== undefined && !isShown;
+    const found = (await Promise.all(paths.map((path) => ifPresent(lstat(path))))).filter(isThere);
     partials.push({
-      paths,
-      bytes: found.reduce((sum, each) => sum + onDisk(each), 0),
-      total: record?.size ?? null,
-      model: record?.model ?? null,
-      modifiedAt: Math.max(0, ...found.map(({ mtimeMs }) => mtimeMs)),
-      isHeld: isHeld(digest === null ? join(root, own[0] ?? "") : partialPath(cacheDir, repo, digest)),
-      isAnothers: standing === "alive" || isForeign,
+      paths: [...(isWhole ? [`blobs/${digest}`] : []), ...paths.map((path) => relative(root, path))].sort(),
+      bytes: found.reduce((sum, each) => sum + onDisk(each), isWhole ? blob.size : 0),
+      total: sidecar?.size ?? null,
+      model: sidecar?.model ?? null,
+      modifiedAt: entry.modifiedAt,
+      isHeld: isHeld(partialPath(cacheDir, repo, digest)),
+      isAnothers: entry.isLocked || (entry.gateway !== null && entry.gateway !== gateway),
       isShown,
     });
   }
-  return partials;
+  return [...partials, ...(await temporariesOf(root, places))];
 }
 
-async function emptyFolders(root: string, entries: readonly Dirent[]): Promise<{ path: string; modifiedAt: number }[]> {
-  const full = new Set<string>();
-  const folders = [""];
-  for (const entry of entries) {
-    const place = placeOf(root, entry);
-    if (entry.isDirectory()) folders.push(place);
-    else for (let up = parentOf(place); !full.has(up); up = parentOf(up)) full.add(up);
+/** Links and refs on their way. */
+async function temporariesOf(root: string, places: readonly string[]): Promise<RepoPartial[]> {
+  const temporaries: RepoPartial[] = [];
+  for (const place of places.filter((name) => name.endsWith(partialSuffix) && !name.includes("/"))) {
+    const found = await ifPresent(lstat(join(root, place)));
+    if (!found) continue;
+    const unknown = { total: null, model: null, isAnothers: false, isShown: false };
+    const { mtimeMs: modifiedAt } = found;
+    temporaries.push({
+      paths: [place],
+      bytes: onDisk(found),
+      modifiedAt,
+      isHeld: isHeld(join(root, place)),
+      ...unknown,
+    });
   }
-  const empty = folders.filter((place) => !full.has(place) && (place === "" || full.has(parentOf(place))));
-  const found = await Promise.all(
-    empty.map(async (path) => ({ path, modifiedAt: (await ifPresent(stat(join(root, path))))?.mtimeMs })),
-  );
-  return found.flatMap(({ path, modifiedAt }) => (modifiedAt === undefined ? [] : [{ path, modifiedAt }]));
-}
-
-/** `` for what lies at the top, and of that too. */
-function parentOf(place: string): string {
-  return place.slice(0, Math.max(0, place.lastIndexOf("/")));
+  return temporaries;
 }
 
 /** What the hub's own tools and llama.cpp write while they download; their locks may stay for ever, so only the time tells. */
@@ -213,7 +184,7 @@ const othersWork = /\.(?:incomplete|lock|downloadInProgress|tmp|part)$/;
 
 async function othersAt(cacheDir: string, root: string, files: readonly Dirent[]): Promise<number | null> {
   const own = files
-    .filter(({ name }) => othersWork.test(name) && !name.endsWith(partialSuffix))
+    .filter(({ name }) => othersWork.test(name) && !name.includes(partialSuffix))
     .map((entry) => join(entry.parentPath, entry.name));
   const locks = join(cacheDir, ".locks", basename(root));
   const places = [...own, ...(await namesIn(locks)).map((name) => join(locks, name))];
@@ -230,25 +201,11 @@ function inodeOf({ dev, ino }: Stats): string {
   return `${dev}:${ino}`;
 }
 
-/** A file that is written at several places has holes, which take no room. */
-function onDisk({ size, blocks }: Stats): number {
-  return Number.isFinite(blocks) ? Math.min(size, blocks * 512) : size;
-}
-
 function isThere<T>(value: T | null): value is T {
   return value !== null;
 }
 
 /** Null for what is not there, or went between two looks. */
-async function ifPresent<T>(look: Promise<T>): Promise<T | null> {
-  try {
-    return await look;
-  } catch (error) {
-    if (isAbsent(error)) return null;
-    throw error;
-  }
-}
-
-function isAbsent(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR", "ELOOP"].includes(systemCode(error) ?? "");
+function ifPresent<T>(look: Promise<T>): Promise<T | null> {
+  return look.catch(ignoreDangling);
 }

@@ -4,14 +4,14 @@ import { applyMergePatch, equalJson, isJsonObject, type Json, type JsonObject } 
 import { modelFileName } from "../../speech/transcription-models.ts";
 
 /**
- * Somebody asked for a model to be deleted. Kept beside the document until its files are gone, so that a gateway that ends
- * in between carries on.
+ * A requested deletion of a model. Kept beside the document until its files are gone, so that an interrupted removal
+ * continues after a restart.
  */
 export interface Removal {
   readonly id: string;
   /** `owner/name` */
   readonly repo: string;
-  /** Every name of the model, the id too: a document that names one of them wants it back. */
+  /** Every name of the model, the id too: a document that names one of them cancels the removal. */
   readonly names: readonly string[];
   /** Of the snapshot that held it. */
   readonly commit: string;
@@ -21,7 +21,7 @@ export interface Removal {
   readonly projector: string | null;
   /** Whether router.preset.ini gave it a context size of its own. */
   readonly presetSection: boolean;
-  /** What those linked, noted before the first link goes: without links nobody could tell. */
+  /** The blobs that they linked, noted before the first link goes: without links they are unknown. */
   readonly blobs: readonly string[];
   /** Revisions that have files of it, noted with the blobs: what a kill leaves of them is empty folders. */
   readonly commits?: readonly string[];
@@ -35,7 +35,7 @@ export type PresetValue = string | number | boolean;
 export interface DesiredModel {
   readonly id: string;
   readonly ctxSize?: number;
-  /** Further names by which clients may ask for it. */
+  /** Further names for clients. */
   readonly aliases?: readonly string[];
   readonly preset?: Readonly<Record<string, PresetValue>>;
   /** Files by their paths as written: relative to the document's folder, and in it. */
@@ -45,7 +45,7 @@ export interface DesiredModel {
   /** The id of another model of the document. */
   readonly draft?: string;
   readonly keep?: boolean;
-  /** Once loaded it stays so. */
+  /** Never unloaded for another model, nor when idle. */
   readonly pinned?: boolean;
   readonly source?: string;
   readonly revision?: string;
@@ -57,11 +57,11 @@ export interface DesiredSpeech {
   readonly transcription: string | null;
   /** A voice's id, composed (NFC). */
   readonly synthesis: string | null;
-  /** Whether engines run without being asked. */
+  /** `now`: engines run without requests. */
   readonly start: "lazy" | "now";
 }
 
-/** What should be true. Defaults are filled in; models are in the order of the document. */
+/** The desired state. Defaults are filled in; models are in the order of the document. */
 export interface Desired {
   readonly version: 1;
   readonly context: { readonly default?: number };
@@ -85,7 +85,7 @@ export interface Desired {
   readonly spared: readonly string[];
 }
 
-/** The document as it stands. */
+/** The current document. */
 export interface DesiredState {
   /** Counts documents: a change that changes nothing makes none. */
   readonly generation: number;
@@ -183,9 +183,9 @@ export interface TreeChange {
 }
 
 /**
- * The models that prune has to leave after an edit: those that it had to leave before, and those that an edit takes out which
- * empties the document's list of models, or the file's: that is more often an accident than a wish. A model that is named again
- * may be pruned when it leaves the next time, and `allowEmpty` spares none.
+ * The models that prune keeps after an edit: those that it kept before, and those removed by an edit that empties the document's
+ * list of models, or the file's: that is more often an accident than intent. A model that is named again may be pruned when it
+ * leaves the next time, and with `allowEmpty` none is kept.
  */
 export function sparedAfter(spared: readonly string[], { before, after, file }: TreeChange): readonly string[] {
   if (after["allowEmpty"] === true) return [];

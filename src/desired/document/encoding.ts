@@ -1,4 +1,4 @@
-// gateway.yaml's bytes as text. A reader that takes them for UTF-8 whatever they are puts U+FFFD into ids and paths, silently.
+// gateway.yaml's bytes as text. Decoding other encodings as UTF-8 puts U+FFFD into ids and paths, silently.
 import { noneAllowed, type PresetAllow } from "../../core/preset-keys.ts";
 import { type Parsed, parseSource, type SourceProblem } from "./parse.ts";
 

@@ -14,7 +14,7 @@ export interface SourceProblem {
   readonly message: string;
 }
 
-/** How gateway.yaml stands. */
+/** The state of gateway.yaml. */
 export interface SourceStatus {
   readonly path: string;
   readonly valid: boolean;
@@ -67,7 +67,7 @@ export function parseSource(text: string, presetAllow: PresetAllow = noneAllowed
       return { ok: false, problems: told, more: errors.length - told.length };
     }
     const value: unknown = document.toJS({ maxAliasCount: 100 });
-    // A file that is being written starts empty: no document, rather than one that wants nothing.
+    // A file that is being written starts empty: no document, not an empty one.
     if (value === null || value === undefined) return failed("the file is empty");
     const validation = validateDocument(value, presetAllow);
     if (validation.ok) return validation;
@@ -93,7 +93,7 @@ function isDeeper(token: CST.Token, most: number): boolean {
   return false;
 }
 
-/** Where the first alias stands that has no anchor before it; null where each has one. */
+/** The offset of the first alias without an anchor before it; null if there is none. */
 function undefinedAlias(document: Document): number | null {
   let offset: number | null = null;
   // Not by the alias's own `resolve`, which reads the document from its start for each.

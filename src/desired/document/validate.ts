@@ -1,8 +1,9 @@
-// Says whether a value is a desired document, with every problem at once and the path of each.
+// Validates a desired document: every problem at once, with its path.
 import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../../schemas/document.ts";
 import { presetKeyPattern } from "../../../schemas/preset-options.ts";
 import { idForm, normaliseName, parseModelId } from "../../core/ids.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
 import { noneAllowed, type PresetAllow, presetKeyProblem, presetValueProblem } from "../../core/preset-keys.ts";
 import { isPublicLiteral, workerProblem } from "../../core/worker-address.ts";
 import { modelFileName } from "../../speech/transcription-models.ts";
@@ -53,7 +54,7 @@ export function validateDocument(value: unknown, presetAllow: PresetAllow = none
   if (bound) return { ok: false, problems: [bound], more: 0, isTooLarge: true };
   const fits = matchesSchema(value);
   const errors = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape);
-  // Also beside a broken key: a person wants to hear of everything at once.
+  // Also beside a broken key: all problems are reported at once.
   const problems = [
     ...errors.slice(0, mostRead).map(toProblem),
     ...modelProblems(value, presetAllow),
@@ -72,13 +73,13 @@ export function validateDocument(value: unknown, presetAllow: PresetAllow = none
   };
 }
 
-/** A model is a string or an object: of a failed `anyOf` only the branch that the value resembles is worth telling. */
+/** A model is a string or an object: of a failed `anyOf` only the branch that the value resembles is reported. */
 function isForThisShape(error: ErrorObject): boolean {
   if (error.keyword === "anyOf" || error.keyword === "propertyNames") return false;
   const branch = /\/items\/anyOf\/([01])\/(type$)?/.exec(error.schemaPath);
   if (!branch) return true;
   // Its values have types of their own; this is the model's.
-  if (branch[2] !== undefined) return branch[1] === "0" && !isObject(error.data) && typeof error.data !== "string";
+  if (branch[2] !== undefined) return branch[1] === "0" && !isJsonObject(error.data) && typeof error.data !== "string";
   return branch[1] === "1" || typeof error.data === "string";
 }
 
@@ -141,17 +142,17 @@ function withoutRepeats(problems: readonly Problem[]): Problem[] {
   });
 }
 
-/** What the schema cannot say of the models, for a value of any shape. */
+/** Rules for models beyond the schema, for a value of any shape. */
 function modelProblems(value: unknown, presetAllow: PresetAllow): Problem[] {
   const models = modelsOf(value);
   const first = new Map<string, number>();
   return models.flatMap((entry, index): Problem[] => {
-    const id = isObject(entry) ? entry["id"] : entry;
+    const id = isJsonObject(entry) ? entry["id"] : entry;
     if (typeof id !== "string") return presetProblems(entry, index, presetAllow);
     const folded = id.toLowerCase();
     const earlier = first.get(folded);
     if (earlier === undefined) first.set(folded, index);
-    const path = ["models", index, ...(isObject(entry) ? ["id"] : [])];
+    const path = ["models", index, ...(isJsonObject(entry) ? ["id"] : [])];
     const repeated =
       earlier === undefined
         ? []
@@ -164,16 +165,16 @@ function modelProblems(value: unknown, presetAllow: PresetAllow): Problem[] {
 }
 
 function modelsOf(value: unknown): readonly unknown[] {
-  return isObject(value) && Array.isArray(value["models"]) ? (value["models"] as unknown[]) : [];
+  return isJsonObject(value) && Array.isArray(value["models"]) ? (value["models"] as unknown[]) : [];
 }
 
 /** A name means one model: no two may have it, and no model may have another's id. */
 function aliasProblems(value: unknown): Problem[] {
   const models = modelsOf(value);
-  const ids = new Map(models.map((entry, index) => [foldName(isObject(entry) ? entry["id"] : entry), index]));
+  const ids = new Map(models.map((entry, index) => [foldName(isJsonObject(entry) ? entry["id"] : entry), index]));
   const first = new Map<string, number>();
   return models.flatMap((entry, index): Problem[] => {
-    const aliases = isObject(entry) && Array.isArray(entry["aliases"]) ? (entry["aliases"] as unknown[]) : [];
+    const aliases = isJsonObject(entry) && Array.isArray(entry["aliases"]) ? (entry["aliases"] as unknown[]) : [];
     return aliases.flatMap((alias, at): Problem[] => {
       const folded = foldName(alias);
       if (folded === null) return [];
@@ -196,7 +197,7 @@ function foldName(name: unknown): string | null {
 }
 
 function presetProblems(entry: unknown, index: number, presetAllow: PresetAllow): Problem[] {
-  if (!isObject(entry) || !isObject(entry["preset"])) return [];
+  if (!isJsonObject(entry) || !isJsonObject(entry["preset"])) return [];
   return Object.entries(entry["preset"]).flatMap(([key, value]): Problem[] => {
     const path = ["models", index, "preset", key];
     // The schema's own check says why such a key is none.
@@ -210,9 +211,9 @@ function presetProblems(entry: unknown, index: number, presetAllow: PresetAllow)
 }
 
 function workerProblems(value: unknown): Problem[] {
-  const rpc = isObject(value) ? value["rpc"] : undefined;
-  const workers = isObject(rpc) && Array.isArray(rpc["workers"]) ? (rpc["workers"] as unknown[]) : [];
-  const allowsPublic = isObject(rpc) && rpc["allowPublicWorkers"] === true;
+  const rpc = isJsonObject(value) ? value["rpc"] : undefined;
+  const workers = isJsonObject(rpc) && Array.isArray(rpc["workers"]) ? (rpc["workers"] as unknown[]) : [];
+  const allowsPublic = isJsonObject(rpc) && rpc["allowPublicWorkers"] === true;
   return workers.flatMap((worker, index): Problem[] => {
     if (typeof worker !== "string") return [];
     const path = ["rpc", "workers", index];
@@ -230,9 +231,9 @@ function workerProblems(value: unknown): Problem[] {
 
 /** Both become names of files. */
 function speechProblems(value: unknown): Problem[] {
-  const speech = isObject(value) && isObject(value["speech"]) ? value["speech"] : {};
-  const model = isObject(speech["transcription"]) ? speech["transcription"]["model"] : undefined;
-  const voice = isObject(speech["synthesis"]) ? speech["synthesis"]["voice"] : undefined;
+  const speech = isJsonObject(value) && isJsonObject(value["speech"]) ? value["speech"] : {};
+  const model = isJsonObject(speech["transcription"]) ? speech["transcription"]["model"] : undefined;
+  const voice = isJsonObject(speech["synthesis"]) ? speech["synthesis"]["voice"] : undefined;
   const { transcription, synthesis } = speechSchema.properties;
   const fits = ({ pattern }: { readonly pattern: string }, text: string): boolean =>
     new RegExp(pattern, "u").test(text);
@@ -245,8 +246,4 @@ function speechProblems(value: unknown): Problem[] {
   if (typeof voice === "string" && fits(synthesis.properties.voice, voice) && !isVoiceId(voice))
     problems.push({ path: ["speech", "synthesis", "voice"], message: `${JSON.stringify(voice)} is no voice's id` });
   return problems;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

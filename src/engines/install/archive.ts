@@ -26,7 +26,7 @@ export async function fetchAsset(asset: ReleaseAsset, file: string, options: Fet
   let done = 0;
   try {
     const response = await fetch(asset.url, { dispatcher: options.dispatcher, signal: options.signal });
-    if (!response.ok || response.body === null) throw new Error(`the server answered ${response.status}`);
+    if (!response.ok || response.body === null) throw new Error(`the server responded ${response.status}`);
     const meter = new Transform({
       transform(chunk: Buffer, _encoding, next) {
         hash.update(chunk);
@@ -39,7 +39,7 @@ export async function fetchAsset(asset: ReleaseAsset, file: string, options: Fet
   } catch (error) {
     throwIfCancelled(options.signal);
     if (systemCode(error) === "ENOSPC") {
-      throw new GatewayError("disk_full", `no room for ${asset.name} (${asset.size} bytes)`, { cause: error });
+      throw new GatewayError("disk_full", `no disk space for ${asset.name} (${asset.size} bytes)`, { cause: error });
     }
     throw new GatewayError("engine_failed", `${asset.name} could not be fetched: ${reasonOf(error)}`, { cause: error });
   }
@@ -82,5 +82,5 @@ export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause;
   if (cause instanceof Error) return systemCode(cause) ?? cause.message;
-  return error.name === "TimeoutError" ? "no answer in time" : error.message;
+  return error.name === "TimeoutError" ? "no response in time" : error.message;
 }

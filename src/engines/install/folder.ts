@@ -35,7 +35,7 @@ export interface Staging {
 
 const manifestName = "engine.json";
 const stagingPrefix = ".installing-";
-/** Others that install the same are through by then, or what lies there cannot be moved. */
+/** Other installations of the same build have ended by then, or what is there cannot be moved. */
 const placeAttempts = 5;
 /** Stagings of this process: a restarted container has the same pid as the one that was killed in it. */
 const own = new Set<string>();
@@ -82,7 +82,7 @@ async function readManifest(dir: string): Promise<EngineManifest | null> {
     if (typeof manifest.installedAt !== "string" || typeof manifest.binaries !== "object") return null;
     return manifest;
   } catch {
-    // No manifest, or not one of ours: no installation, which is what an interrupted one looks like.
+    // No manifest, or not ours: an interrupted installation.
     return null;
   }
 }

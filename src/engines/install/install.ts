@@ -57,7 +57,7 @@ export async function installEngine(name: EngineName, options: InstallOptions): 
       return await installOneWay(name, way, enginesDir, options);
     } catch (error) {
       const failure = toGatewayError(error);
-      // What one way cannot do is left to the next; a wrong digest, a full disk or a cancelling person are not.
+      // A way that is impossible is left to the next; a wrong digest, a full disk or a cancellation are final.
       if (failure.code !== "engine_missing" && failure.code !== "engine_failed") throw failure;
       reasons.push(failure);
       if (way !== ways.at(-1)) options.onProgress({ phase: "resolve", done: 0, total: 0, detail: failure.message });
@@ -133,8 +133,8 @@ async function isComplete(dir: string, name: EngineName): Promise<boolean> {
 }
 
 /**
- * Starts the engine from its final place; what does not run there (a folder mounted noexec) does not stay. What merely was not
- * asked to the end does: it is whole, and somebody else may have begun to use it.
+ * Starts the engine from its final place; what does not run there (a folder mounted noexec) is removed. After a cancelled check it
+ * stays: it is complete, and another process may use it already.
  */
 async function prove(engine: InstalledEngine, name: EngineName, run: RunOptions, staging: Staging): Promise<void> {
   const { main, proof } = engineFacts[name];

@@ -17,7 +17,7 @@ export interface LocatedEngine {
 }
 
 interface LocateOptions {
-  /** What the person set; it is used, or it is an error. Relative paths are relative to the working folder. */
+  /** The setting; it is used, or it is an error. Relative paths are relative to the working folder. */
   readonly explicit: string | undefined;
   /** The value of PATH. */
   readonly pathVariable: string;
@@ -57,12 +57,12 @@ export async function findOnPath(program: string, pathVariable: string): Promise
   return null;
 }
 
-/** What to say where there is none. */
+/** The message if there is none. */
 export async function whyNone(binary: EngineBinary, enginesDir: string): Promise<string> {
   const strays = await readStrays(enginesDir);
   const stray = strays.find(({ manifest }) => manifest.binaries[binary] !== undefined);
   if (!stray) return `no ${binary} was found`;
-  return `no ${binary} was found but that in ${stray.dir}, which was installed for ${stray.manifest.home} and runs only there`;
+  return `no ${binary} was found except that in ${stray.dir}, which was installed for ${stray.manifest.home} and runs only there`;
 }
 
 async function findInstalled(binary: EngineBinary, enginesDir: string): Promise<string | null> {
@@ -87,7 +87,7 @@ async function executableAt(file: string): Promise<string | null> {
     await access(real, constants.X_OK);
     return real;
   } catch {
-    // Not there, not ours to read, a loop of links: for a search they are all "not here".
+    // Missing, unreadable, a loop of links: for a search they are all absent.
     return null;
   }
 }

@@ -1,5 +1,6 @@
 // Owns choosing an archive from a listing of releases: by pattern, as the names changed over time.
 // Pure: the listing's JSON in, a choice or the reason for none out.
+import { isJsonObject } from "../../core/merge-patch.ts";
 
 export interface ReleaseAsset {
   readonly tag: string;
@@ -29,20 +30,21 @@ const archiveEnding = /\.(zip|tar\.gz|tgz|tar\.xz)$/;
  * plain one), or why there is none. A release without it is passed over: archives appear some time after their release.
  */
 export function chooseAsset(listing: unknown, platform: string, arch: string): ReleaseAsset | string {
-  const releases = (Array.isArray(listing) ? listing : [listing]).filter(isRecord);
+  const releases = (Array.isArray(listing) ? listing : [listing]).filter(isJsonObject);
   let withoutDigest: string | undefined;
   for (const release of releases) {
     const tag = release["tag_name"];
     const assets = release["assets"];
     if (typeof tag !== "string" || !Array.isArray(assets) || release["draft"] === true) continue;
     for (const asset of assets
-      .filter(isRecord)
+      .filter(isJsonObject)
       .filter((entry) => fits(entry["name"], platform, arch))
       .sort(simplerFirst)) {
       const { name, browser_download_url: url, size, digest } = asset;
+      if (typeof name !== "string") continue;
       const sha256 = typeof digest === "string" ? /^sha256:([0-9a-f]{64})$/i.exec(digest)?.[1] : undefined;
-      if (sha256 === undefined) withoutDigest ??= String(name);
-      else if (typeof url === "string" && typeof name === "string") {
+      if (sha256 === undefined) withoutDigest ??= name;
+      else if (typeof url === "string") {
         return { tag, name, url, size: typeof size === "number" ? size : 0, sha256: sha256.toLowerCase() };
       }
     }
@@ -73,8 +75,4 @@ function wordsOf(name: string): string[] {
 
 function simplerFirst(a: Record<string, unknown>, b: Record<string, unknown>): number {
   return wordsOf(String(a["name"])).length - wordsOf(String(b["name"])).length;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

@@ -15,7 +15,7 @@ interface ReleaseOptions extends BuildContext {
   readonly url: string | undefined;
 }
 
-/** Machines without a way out should learn it at once: the other ways are waiting. */
+/** A machine without internet access should fail fast and try the other way. */
 const connectMs = 4000;
 const listingMs = 10_000;
 
@@ -80,7 +80,7 @@ async function fetchListing(url: string, dispatcher: EnvHttpProxyAgent, signal: 
       headers: { accept: "application/vnd.github+json", "user-agent": "model-gateway" },
       signal: AbortSignal.any([signal, AbortSignal.timeout(listingMs)]),
     });
-    if (!response.ok) throw new Error(`it answered ${response.status}`);
+    if (!response.ok) throw new Error(`it responded ${response.status}`);
     return await response.json();
   } catch (error) {
     throwIfCancelled(signal);

@@ -99,7 +99,7 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
     if (process.platform === "win32") child.kill(signal);
     else process.kill(-child.pid, signal);
   } catch {
-    // ESRCH: the group ended by itself in the meantime, which is what was wanted.
+    // ESRCH: the group ended by itself in the meantime.
   }
 }
 

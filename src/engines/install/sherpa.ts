@@ -27,7 +27,7 @@ const systemPrefixes = ["/usr", "/usr/local", "/opt/homebrew", "/opt/local"];
 
 const loading = `try { require("${packageName}") } catch (error) { console.error(error.message); process.exit(1) }`;
 
-/** What is installed in the engines folder, or null. Never throws. */
+/** The installation in the engines folder, or null. Never throws. */
 export async function locateSherpa(enginesDir: string): Promise<SherpaInstallation | null> {
   const names = (await readdir(enginesDir).catch(() => [])).filter((name) => /^sherpa-\d/.test(name)).toSorted();
   for (const name of names.toReversed()) {
@@ -45,8 +45,8 @@ async function installationIn(packageDir: string): Promise<SherpaInstallation | 
 }
 
 /**
- * Installs it, or finds that this version is installed already. Throws `engine_missing` where npm or the language data cannot
- * be had here, `engine_failed` with a tool's last words, `cancelled`.
+ * Installs it, or finds that this version is installed already. Throws `engine_missing` if npm or the language data is not
+ * available, `engine_failed` with a tool's last output, `cancelled`.
  */
 export async function installSherpa(options: {
   readonly enginesDir: string;
@@ -79,7 +79,7 @@ export async function installSherpa(options: {
       throw new GatewayError("engine_failed", `npm has not installed ${packageName} ${wantedVersion}`);
     await provideData(path.join(filled, dataName), staging.dir, options.prefixes ?? systemPrefixes, run, say);
     say("check", "loading it");
-    // The platform's own part is an optional dependency: where there is none npm is content without it.
+    // The platform's own part is an optional dependency: npm succeeds without it.
     await runTool(process.execPath, ["-e", loading], { ...run, timeoutMs: 30_000 });
     await putInPlace(staging, filled, home, async (dir) => (await installationIn(dir))?.version === wantedVersion);
   } finally {

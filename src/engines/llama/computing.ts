@@ -1,5 +1,5 @@
-// How far a model's process has come with computing: what it says of its slots, and how long its main thread has run. Seen:
-// while one of its RPC workers hangs, it still answers for its health and its slots, and nothing of this moves.
+// The compute progress of an instance: its slots, and the run time of its main thread. Seen: while one of its RPC workers hangs,
+// it still answers health checks and slots, and neither of the two changes.
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Agent } from "undici";
@@ -11,8 +11,8 @@ const answerMs = 5_000;
 const maxSlotsBytes = 16 << 20;
 
 /**
- * A text that is another one with every step; null: that cannot be known. The slots alone are too coarse: a prompt moves them
- * once per batch of 2048 tokens, the thread with every message to a worker.
+ * A text that changes with every step; null: unknown. The slots alone are too coarse: a prompt changes them once per batch of
+ * 2048 tokens, the thread with every message to a worker.
  */
 export async function readProgress(agent: Agent, instance: Instance): Promise<string | null> {
   const [slots, ran] = await Promise.all([readSlots(agent, instance), readRunTime(instance.pid)]);
@@ -36,10 +36,10 @@ async function readSlots(agent: Agent, { origin, key }: Instance): Promise<strin
   }
 }
 
-/** Linux: time on a processor, time in the line for one, and turns; the main thread is the one that computes. */
+/** Linux: time on a processor, time in its run queue, and time slices; the main thread computes. */
 async function readRunTime(pid: number | null): Promise<string | null> {
   if (pid === null) return null;
   const line = await readFile(`/proc/${pid}/task/${pid}/schedstat`, "utf8").catch(() => "0");
-  // A kernel that does not count says 0 of everybody.
+  // A kernel without these counters has 0 for every process.
   return line.startsWith("0") ? null : line.trim();
 }

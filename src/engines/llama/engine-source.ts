@@ -1,4 +1,4 @@
-// Which llama-server there is, and the installing of one where there is none.
+// Locates llama-server, and installs it if there is none.
 import { stat } from "node:fs/promises";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { BinaryState } from "../../plan/observed.ts";
@@ -12,11 +12,13 @@ import { readKnownOptions } from "./known-options.ts";
 export interface EngineSource {
   state(): { readonly binary: BinaryState; readonly knownOptions: ReadonlySet<string> | null };
   path(): string | null;
-  /** Why there is none, once it was looked for. */
+  /** Why there is none, after a search. */
   problem(): { readonly reason: string; readonly message: string } | null;
-  /** Finds the engine, or installs it where that is allowed; never throws, {@link EngineSource.problem} tells. */
+  /** Finds the engine, or installs it where that is allowed; never throws, see {@link EngineSource.problem}. */
   prepare(signal: AbortSignal): Promise<void>;
-  /** Notices an engine that came, went or was replaced since; true where another one is worth a new try. */
+  /** Resolves once the current preparation, if any, has ended. */
+  settled(): Promise<void>;
+  /** Detects an engine that was added, removed or replaced; true if another one is worth a new try. */
   look(): Promise<boolean>;
 }
 
@@ -27,7 +29,7 @@ export function createEngineSource(options: {
   readonly installCommand: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly install: boolean;
-  /** Whether engines that were moved with their folder are made to run where they lie. */
+  /** Whether engines that were moved with their folder are repaired. */
   readonly rehome: boolean;
   readonly onProgress: (progress: InstallProgress) => void;
   readonly onChange: () => void;
@@ -47,6 +49,7 @@ export function createEngineSource(options: {
   let strays: readonly string[] = [];
   let stamp: string | null = null;
   let prepared = false;
+  let preparation: Promise<void> = Promise.resolve();
 
   async function find(signal?: AbortSignal): Promise<boolean> {
     const located = await locateEngine("llama-server", where);
@@ -69,6 +72,31 @@ export function createEngineSource(options: {
     return located?.path === path;
   }
 
+  async function prepare(signal: AbortSignal): Promise<void> {
+    failure = null;
+    try {
+      const { enginesDir, environment } = options;
+      if (options.rehome) strays = await rehomeEngines(enginesDir, { environment, signal });
+      if (!(await find(signal)) && options.install) {
+        binary = "installing";
+        options.onChange();
+        await installEngine("llama", {
+          enginesDir,
+          environment,
+          signal,
+          onProgress: options.onProgress,
+        });
+        binary = "missing";
+        await find(signal);
+      }
+    } catch (error) {
+      binary = "missing";
+      failure = toGatewayError(error);
+    }
+    prepared = true;
+    options.onChange();
+  }
+
   return {
     state: () => ({ binary, knownOptions }),
     path: () => path,
@@ -78,30 +106,8 @@ export function createEngineSource(options: {
       const hint = error.code === "engine_missing" ? byCommand : error.hint;
       return { reason: error.reason, message: `${error.message}. ${hint}` };
     },
-    prepare: async (signal) => {
-      failure = null;
-      try {
-        const { enginesDir, environment } = options;
-        if (options.rehome) strays = await rehomeEngines(enginesDir, { environment, signal });
-        if (!(await find(signal)) && options.install) {
-          binary = "installing";
-          options.onChange();
-          await installEngine("llama", {
-            enginesDir,
-            environment,
-            signal,
-            onProgress: options.onProgress,
-          });
-          binary = "missing";
-          await find(signal);
-        }
-      } catch (error) {
-        binary = "missing";
-        failure = toGatewayError(error);
-      }
-      prepared = true;
-      options.onChange();
-    },
+    prepare: (signal) => (preparation = prepare(signal)),
+    settled: () => preparation,
     look: async () => {
       if (!prepared || binary === "installing") return false;
       if (path !== null && stamp === (await stampOf(path)) && (await isStillChosen())) return false;

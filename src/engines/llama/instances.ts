@@ -1,6 +1,6 @@
-// The router's loaded models as upstreams: where each one listens, and who is using it.
-// A model's process ends when its standard input closes, so the router's crash would take every answer in flight along:
-// while an answer runs we hold that pipe open too (Linux), and let go when the last one is through.
+// The router's loaded models as upstreams: the address of each, and its responses in flight.
+// An instance ends when its standard input closes, so a crash of the router would cut every response in flight: during a
+// response we hold that pipe open too (Linux), and close it after the last one.
 import { close, constants, open } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
@@ -17,15 +17,15 @@ export interface Instance {
   readonly key: string;
   /** The context size that its process was started with, in tokens; null: none was given. */
   readonly ctxSize: number | null;
-  /** The context that the process says it has; null where it does not. */
+  /** The context that the process reports; null if it does not. */
   readonly nCtx: number | null;
-  /** Of its process, where it is known (Linux). */
+  /** Of its process, if known (Linux). */
   readonly pid: number | null;
-  /** The RPC workers that it computes with; a hang of one of them is its own. */
+  /** The RPC workers that it uses; if one hangs, the instance hangs. */
   readonly workers: readonly string[];
   /** Requests that its process computes at once. */
   readonly slots: number;
-  /** Counts an answer in flight; call the result when it is through. */
+  /** Counts a response in flight; call the result when it has ended. */
   retain(): () => void;
 }
 
@@ -33,7 +33,7 @@ interface Entry {
   readonly instance: Instance;
   readonly routerPid: number;
   users: number;
-  /** No longer on the router's list: nobody new may use it. */
+  /** No longer on the router's list: takes no new requests. */
   detached: boolean;
   /** The held end of its standard input. */
   pipe: number | null;
@@ -42,13 +42,13 @@ interface Entry {
 export interface Instances {
   /** Brings the table up to date with the router's list. */
   update(routerPid: number, key: string, models: readonly RouterModel[]): Promise<void>;
-  /** The router is gone: those in use live on until their answers are through. */
+  /** The router is dead: instances in use live until their responses have ended. */
   detachAll(): void;
   get(id: string): Instance | null;
   list(): readonly Instance[];
-  /** Answers in flight on instances that outlived their router. */
+  /** Responses in flight on instances that outlived their router. */
   detachedUsers(): number;
-  /** Processes that answers are in flight on. */
+  /** Processes with responses in flight. */
   usedPids(): ReadonlySet<number>;
 }
 
@@ -62,7 +62,7 @@ export function createInstances(
 ): Instances {
   const current = new Map<string, Entry>();
   const detached = new Set<Entry>();
-  /** Counts routers gone. */
+  /** Counts dead routers. */
   let epoch = 0;
 
   function create(model: RouterModel, port: string, key: string, routerPid: number, input: Input | null): Entry {
@@ -138,14 +138,14 @@ export function createInstances(
         added.map(([, { port }]) => port),
       );
       if (epoch !== asked) {
-        // The router went meanwhile: what is entered now would never be taken out.
+        // The router died meanwhile: an entry made now would never be removed.
         for (const { pipe } of inputs.values()) closeInput(pipe);
         return;
       }
       for (const [id, { model, port }] of added) {
         const input = inputs.get(port) ?? null;
         const double = current.get(id);
-        // Two looks at once enter the same process once: whoever compares instances must not see two of it.
+        // Concurrent updates enter a process once: callers compare instances by identity.
         if (double?.routerPid === routerPid && double.instance.origin === originOf(port)) {
           if (input) closeInput(input.pipe);
           continue;
@@ -205,7 +205,7 @@ async function openInputs(routerPid: number, ports: readonly string[]): Promise<
       const pipe = await openFile(`/proc/${pid}/fd/0`, constants.O_WRONLY | constants.O_NONBLOCK);
       inputs.set(port, { pid: Number(pid), pipe });
     } catch (error) {
-      // It ended meanwhile, or its input is no pipe: then there is nothing to hold.
+      // It ended meanwhile, or its input is not a pipe: nothing to hold.
       if (systemCode(error) === undefined) throw error;
     }
   }

@@ -1,4 +1,4 @@
-// Asks an engine which options it knows, so that the preset file never holds one that would end the router.
+// Reads which options an engine has, so that the preset file never holds one that would end the router.
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 

@@ -7,13 +7,13 @@ export interface RouterClient {
   readonly origin: string;
   healthy(): Promise<boolean>;
   models(): Promise<readonly RouterModel[]>;
-  /** Has it read its preset and cache again. Errors: `preset_foreign` with the router's words, `router_unavailable`. */
+  /** Reloads its preset and cache. Errors: `preset_foreign` with the router's message, `router_unavailable`. */
   reload(timeoutMs: number): Promise<void>;
   load(id: string): Promise<void>;
   unload(id: string): Promise<void>;
-  /** Calls back at every event until the signal aborts or the router ends; `onOpen`: what came before it was not heard. */
+  /** Calls back at every event until the signal aborts or the router ends; `onOpen`: earlier events were not received. */
   watch(onEvent: (event: RouterEvent) => void, signal: AbortSignal, onOpen: () => void): Promise<void>;
-  /** Makes it notice that a watcher has left, which it does only when it has an event to tell, or once a second. */
+  /** Makes it detect that a subscriber has left, which it does only when it sends an event, or once a second. */
   wake(): Promise<void>;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export interface RouterEvent {
 }
 
 const answerMs = 5_000;
-/** Its list comes in milliseconds, also while it loads and unloads; the loop waits for it. */
+/** Its list responds in milliseconds, also during loads; the loop waits for it. */
 const listMs = 2_000;
 const wakeMs = 250;
 
@@ -36,7 +36,7 @@ interface ListedModel {
 }
 
 export function createRouterClient(origin: string, key: string): RouterClient {
-  // The router closes its connections after many answers: one connection per call cannot meet a dead one.
+  // The router closes its connections after many responses: one connection per call never meets a dead one.
   const pool = new Pool(origin, {
     connections: 8,
     pipelining: 1,
@@ -66,7 +66,7 @@ export function createRouterClient(origin: string, key: string): RouterClient {
       const message = error instanceof Error ? error.message : String(error);
       throw new GatewayError(
         "router_unavailable",
-        `the router does not answer ${method} ${path.split("?")[0] ?? ""}: ${message}`,
+        `the router does not respond to ${method} ${path.split("?")[0] ?? ""}: ${message}`,
         { cause: error },
       );
     }
@@ -74,7 +74,7 @@ export function createRouterClient(origin: string, key: string): RouterClient {
 
   async function management(path: string, id: string, done: string): Promise<void> {
     const { status, text } = await call("POST", path, { model: id }, answerMs);
-    // Already there counts as there.
+    // Already in that state is a success.
     if (status === 200 || (status === 400 && text.includes(done))) return;
     throw new GatewayError("router_unavailable", `the router answered ${path} with ${status}: ${messageOf(text)}`);
   }
@@ -119,7 +119,7 @@ export function createRouterClient(origin: string, key: string): RouterClient {
       }
     },
     wake: async () => {
-      // Of the questions that change nothing the only one that makes an event. What it answers does not matter.
+      // The only read-only request that makes an event. Its response does not matter.
       await call("GET", "/models?reload=1", undefined, wakeMs).catch(() => undefined);
     },
     close: () => pool.destroy(),

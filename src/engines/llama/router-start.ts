@@ -1,11 +1,11 @@
-// How a router is started: its arguments, how it shows that it is ready, and what it says where it cannot be.
+// The start of a router: arguments, readiness, errors.
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { ManagedProcess } from "../process/managed-process.ts";
 import type { RouterClient } from "./router-client.ts";
 
 /**
- * No context size here: it would override every preset. The gateway counts loaded models itself, as it knows which are
- * in use: the router takes a model whose answers go past it for idle and would evict it in mid-answer.
+ * No context size here: it would override every preset. The gateway counts loaded models itself: the router takes a model
+ * whose responses bypass it for idle and would evict it during a response.
  */
 export function routerArguments(port: number, presetPath: string): string[] {
   return [
@@ -22,7 +22,7 @@ export function routerArguments(port: number, presetPath: string): string[] {
   ];
 }
 
-/** Resolves when it answers. Errors: `engine_failed` with its last words, `shutting_down`. */
+/** Resolves when it responds. Errors: `engine_failed` with its last output, `shutting_down`. */
 export async function untilHealthy(
   { process, client }: { readonly process: ManagedProcess; readonly client: RouterClient },
   options: { readonly startTimeoutMs: number; readonly now: () => number; readonly signal: AbortSignal },
@@ -30,7 +30,7 @@ export async function untilHealthy(
   const { startTimeoutMs, now, signal } = options;
   const deadline = now() + startTimeoutMs;
   for (;;) {
-    // Whoever says that it is well may be another program on a port that ours did not get: our key is good for ours alone.
+    // A healthy response may come from another program on the port: only our router takes our key.
     const answers = (await client.healthy()) && (await client.models().catch(() => null)) !== null;
     if (process.hasExited())
       throw new GatewayError("engine_failed", `the router ended while starting: ${process.lastWords()}`);
@@ -49,7 +49,7 @@ export function isPortTaken(error: unknown): boolean {
   return toGatewayError(error).code === "engine_failed" && /couldn't bind|address already in use/i.test(String(error));
 }
 
-/** The router's last complaints, without what its models' processes wrote through it. */
+/** The router's last errors, without output of its instances. */
 export function ownWords(process: ManagedProcess): string {
   const lines = process
     .lastWords()

@@ -1,5 +1,4 @@
-// The llama-server router as a supervised child: starts it, stops it, has it reload, and knows its state.
-// Decides nothing: when to do which is the planner's business.
+// The llama-server router as a supervised child: start, stop, reload, state. The planner decides when.
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -30,18 +29,17 @@ export interface Router {
   reload(inputs: RouterInputs): Promise<void>;
   stop(): Promise<void>;
   /**
-   * Ends a router that hangs, at once and alone: a TERM would have it end its models' processes first, if it ever came to
-   * that, and those answer without it.
+   * Kills a hanging router, at once and alone: a TERM would make it end its instances first, which respond without it.
    */
   kill(): Promise<void>;
   /** Stops it, and ends what is left of those before it. */
   close(): Promise<void>;
-  /** Asks for its list of models; keeps the tables up to date. */
+  /** Requests its list of models and updates the tables. */
   refresh(): Promise<void>;
   /** Errors: `router_unavailable` while it is not ready. */
   client(): RouterClient;
   isReady(): boolean;
-  /** What the running engine said last about a failure. */
+  /** The last output of the running engine about a failure. */
   complaints(): string;
 }
 
@@ -65,10 +63,10 @@ export function createRouter(options: {
   readonly startTimeoutMs: number;
   readonly stopGraceMs: number;
   readonly reloadTimeoutMs: number;
-  /** How often a running router is asked for its health. */
+  /** Interval of health checks. */
   readonly pingMs: number;
   readonly now: () => number;
-  /** Whichever; a test's own may be taken by the time it is used. */
+  /** Chooses a port; a test overrides it. */
   readonly choosePort?: () => Promise<number>;
   readonly onOutput: (text: string) => void;
   /** Called at every change of state, and at every event of the router. */
@@ -120,7 +118,7 @@ export function createRouter(options: {
       args: routerArguments(port, options.presetPath),
       environment: engineEnvironment(options.environment, {
         LLAMA_API_KEY: key,
-        // Relative to its working folder, which is still there after the state folder was moved away: models load on.
+        // Relative to its working folder, which remains after the state folder is moved away: models still load.
         HF_HUB_CACHE: viewName,
         // A model whose worker is lost aborts, and would have a debugger print its stack before it ends.
         GGML_NO_BACKTRACE: "1",
@@ -143,7 +141,7 @@ export function createRouter(options: {
     try {
       await untilHealthy(current, { ...options, signal });
     } catch (error) {
-      // It may have ended by itself, and is cleared away already.
+      // It may have ended by itself already.
       if (running === current) phase = "stopping";
       await started.stop(options.stopGraceMs);
       throw error;
@@ -152,7 +150,7 @@ export function createRouter(options: {
     freshlyStarted = true;
     silentSince = null;
     await refresh();
-    // It may have ended in the meantime: then there is nothing that could be ready.
+    // It may have ended in the meantime.
     if (running !== current)
       throw new GatewayError("engine_failed", `the router ended while starting: ${started.lastWords()}`);
     void watch(current);
@@ -244,7 +242,7 @@ export function createRouter(options: {
     }
   }
 
-  /** A router that hangs says nothing about it; its events just stay away. */
+  /** A hanging router sends no events, and nothing else shows it. */
   function startPinging(current: Running): void {
     const timer = setInterval(() => {
       if (phase === "ready") void current.client.healthy().then((healthy) => (healthy ? undefined : refresh()));
@@ -272,7 +270,7 @@ export function createRouter(options: {
     reload: async (inputs) => {
       if (!running) throw new GatewayError("router_unavailable", "the router is not running");
       await showRepos(view, options.cacheDir, inputs.repos);
-      // One that ends in the middle of it may leave the call without an answer.
+      // If it ends in the middle, the call may get no response.
       await Promise.race([running.client.reload(options.reloadTimeoutMs), endOf(running)]);
       loaded = inputs;
       freshlyStarted = false;
@@ -306,7 +304,7 @@ export function createRouter(options: {
   };
 }
 
-/** How far a load is, as opposed to a change of state. */
+/** Progress of a load, not a change of state. */
 export function isProgress({ data }: RouterEvent): boolean {
   return typeof data === "object" && data !== null && "progress" in data;
 }

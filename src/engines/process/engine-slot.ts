@@ -1,5 +1,5 @@
-// The place of an engine's process: with which choice (a voice, a model) one runs there, how it ended, and its replacement by
-// another after the answer under way. Knows no engine.
+// The process of a speech engine: its choice (a voice, a model), how it ended, and its replacement after the response in flight.
+// Independent of the engine.
 import { setTimeout as delay } from "node:timers/promises";
 import { unlessLeft } from "../../core/unless-left.ts";
 import type { SpeechState } from "../../plan/observed.ts";
@@ -8,7 +8,7 @@ import type { ServerProcess } from "./server-process.ts";
 /** One process of an engine. */
 export interface EngineRun {
   readonly process: ServerProcess;
-  /** It is to be replaced by a fresh one. */
+  /** It is due to be replaced. */
   isWorn?(): boolean;
   /** Resolves when the next request can be sent to it, or it has ended. */
   free?(): Promise<void>;
@@ -29,9 +29,9 @@ export interface EngineSlot<R extends EngineRun> {
 
 export interface EngineSlotOptions<R extends EngineRun> {
   launch(choice: string, signal: AbortSignal): Promise<R>;
-  /** The next process starts beside the one that answers: a choice with which none starts costs nobody the one before. */
+  /** The next process starts beside the current one: a choice that does not start leaves the current one. */
   readonly overlaps: boolean;
-  /** ms for the answer under way to come to its end. */
+  /** ms for the response in flight to end. */
   readonly drainMs: number;
   readonly now: () => number;
   readonly onChange: () => void;
@@ -47,7 +47,7 @@ export function createEngineSlot<R extends EngineRun>(options: EngineSlotOptions
   let last: string | null = null;
   let launching = 0;
   let isEnding = false;
-  /** Settles when the answer under way is through. */
+  /** Settles when the response in flight has ended. */
   let inUse: Promise<void> | null = null;
   let crashes: readonly number[] = [];
   let exitReason = "";

@@ -1,12 +1,12 @@
-// Ports of this machine: one that nobody has, and whether one is free.
+// Free ports of this machine.
 import { type AddressInfo, createServer } from "node:net";
 
-/** A loopback port that nobody has. */
+/** A free loopback port. */
 export function freePort(): Promise<number> {
   return tryPort("127.0.0.1", 0);
 }
 
-/** Listens there for a moment; answers with the port. Errors: what the system says. */
+/** Listens there for a moment; resolves with the port. Errors: those of the system. */
 export function tryPort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

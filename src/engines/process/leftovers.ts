@@ -23,7 +23,7 @@ export async function findLeftovers(stateDir: string): Promise<number[]> {
 /** Ends what {@link findLeftovers} finds and resolves when it is gone. Call it only under the state folder's lock. */
 export async function endLeftovers(stateDir: string): Promise<number[]> {
   const ended = new Set<number>();
-  // Children of a router that is killed may appear between two looks.
+  // Children of a killed router may appear between two scans.
   for (let round = 0; round < 50; round++) {
     const pids = await findLeftovers(stateDir);
     if (pids.length === 0) break;
@@ -46,7 +46,7 @@ async function environmentOf(pid: number): Promise<readonly string[]> {
   }
 }
 
-/** One that is gone is no error. */
+/** A process that has ended is no error. */
 export function killProcess(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");

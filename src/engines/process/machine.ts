@@ -1,5 +1,5 @@
-// Whether a program is one for this kind of machine. The system's own answer misleads: what it cannot run it takes for a
-// shell script, which then ends with a line of its own about a command that was not found.
+// Whether a program is built for this kind of machine. The system's own error misleads: it runs an unknown program as a shell
+// script, which fails with a line about a command that was not found.
 import { open } from "node:fs/promises";
 
 /** Class, byte order and machine of a Linux program; null where it is none, or cannot be read. */
@@ -18,7 +18,7 @@ async function kindOf(path: string): Promise<string | null> {
   }
 }
 
-/** False also for scripts, and wherever it cannot be told: then starting it tells. */
+/** False also for scripts and unknown files: then the start decides. */
 export async function isForAnotherMachine(path: string): Promise<boolean> {
   const kind = await kindOf(path);
   const own = await kindOf(process.execPath);

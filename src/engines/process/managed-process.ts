@@ -1,5 +1,4 @@
-// One child process in a process group of its own: started, its output kept in part, ended for certain.
-// Knows nothing of what the process does.
+// One child process in a process group of its own: started, the tail of its output kept, ended for certain.
 import { type ChildProcess, spawn } from "node:child_process";
 import { GatewayError, systemCode } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
@@ -20,17 +19,17 @@ export interface ManagedProcess {
   lastWords(): string;
   /** TERM to the process, after the grace KILL to its group; resolves when it has ended. */
   stop(graceMs: number): Promise<ProcessExit>;
-  /** KILL to the process alone, at once: its children may be at work, and find out by themselves. */
+  /** KILL to the process alone, at once: its children may have work, and detect it themselves. */
   kill(): Promise<ProcessExit>;
 }
 
 /** A router whose child cannot be started wrote 2.5 GB of log in six minutes: only the tail is kept. */
 const tailBytes = 4096;
 
-/** How long to wait for what an ended process wrote last. */
+/** How long to wait for the last output of an ended process. */
 const lastOutputMs = 200;
 
-/** How long a process number is surely not given away again. */
+/** How long a process number is surely not reused. */
 const groupIsOursMs = 10_000;
 
 export async function startProcess(options: {
@@ -67,13 +66,13 @@ export async function startProcess(options: {
   }
 
   async function end(graceMs: number): Promise<ProcessExit> {
-    // Long after its end the number of its group may be somebody else's.
+    // Long after its end the number of its group may be reused.
     if (endedAt !== null && steadyNow() - endedAt > groupIsOursMs) return exited;
     if (endedAt === null) signalTo(pid, "SIGTERM");
     const timer = setTimeout(() => killGroup(pid), graceMs);
     const exit = await exited;
     clearTimeout(timer);
-    // What the leader left behind in its group goes too.
+    // The rest of its group ends too.
     killGroup(pid);
     return exit;
   }
@@ -84,7 +83,7 @@ export async function startProcess(options: {
     exited,
     hasExited: () => endedAt !== null,
     lastWords: () => tail.trim().split("\n").slice(-12).join("\n"),
-    // Once: llama-server takes a second TERM for impatience and drops everything.
+    // Once: at a second TERM llama-server drops everything.
     stop: (graceMs) => (stopping ??= end(graceMs)),
     kill: () => {
       if (endedAt === null) signalTo(pid, "SIGKILL");
@@ -95,7 +94,7 @@ export async function startProcess(options: {
 
 /**
  * The end of the process itself, with its last output. Not of everything that inherited its output: a child that
- * outlives it keeps the pipes open, and the crash would go unnoticed.
+ * outlives it keeps the pipes open, and the crash would go undetected.
  */
 function exitOf(child: ChildProcess): Promise<ProcessExit> {
   return new Promise((resolve) => {
@@ -114,7 +113,7 @@ function started(child: ChildProcess, path: string): Promise<void> {
     child.once("spawn", resolve);
     child.once("error", (error) => {
       const code = systemCode(error);
-      // Of these the machine is to blame and not the file: they pass.
+      // These are faults of the machine, not of the file: they pass.
       const passing = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY"].includes(code ?? "");
       reject(
         new GatewayError(
@@ -136,7 +135,7 @@ function signalTo(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** How a process ended, in words. */
+/** How a process ended, as text. */
 export function exitText({ code, signal }: ProcessExit): string {
   return signal === null ? `it exited with code ${code ?? "unknown"}` : `it was ended by ${signal}`;
 }

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 /** A process fills about 2 GB in a second. */
 const lookAgainMs = 100;
 
-/** Bytes, those in the swap too; null where that cannot be told. */
+/** Bytes, those in the swap too; null if unknown. */
 export async function memoryOf(pid: number): Promise<number | null> {
   const text =
     process.platform === "linux"
@@ -21,8 +21,7 @@ export async function memoryOf(pid: number): Promise<number | null> {
 }
 
 /**
- * Calls `onOver`, once, where the process has more than `limit` bytes together with what `elsewhere` says; call the result to
- * look no more.
+ * Calls `onOver`, once, when the process has more than `limit` bytes together with `elsewhere`; call the result to stop.
  */
 export function watchMemory(
   pid: number,

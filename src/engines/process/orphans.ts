@@ -1,22 +1,22 @@
-// The processes that a router which is gone has left: watched until the last one has ended, and ended where nobody uses them.
-// A process is one of its by its group, and ours by the marker in its environment.
+// Reaps processes left behind by a dead router: watched until the last one has ended, and ended if unused.
+// A process belongs to the router by its group, and to us by the marker in its environment.
 import { readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { findLeftovers, killProcess } from "./leftovers.ts";
 
 export interface Orphans {
-  /** `group`: the number of the router that is gone, which is that of its process group. */
+  /** `group`: the pid of the dead router, which is that of its process group. */
   lookAfter(group: number): void;
   /** Ends them all, used or not. */
   close(): Promise<void>;
 }
 
-/** How often they are looked at. */
+/** Interval of the scans. */
 const lookMs = 1_500;
 
 export function createOrphans(options: {
   readonly stateDir: string;
-  /** Processes that answers are in flight on. */
+  /** Processes with responses in flight. */
   readonly inUse: () => ReadonlySet<number>;
   readonly warn: (message: string, fields: object) => void;
 }): Orphans {
@@ -27,9 +27,9 @@ export function createOrphans(options: {
     lookAfter: (group) => {
       const work = endOrphans({ stateDir, group, inUse, everyMs: lookMs, signal: closing.signal })
         .then((pids) => {
-          if (pids.length > 0) warn("ended processes of a router that is gone", { pids });
+          if (pids.length > 0) warn("processes of a dead router ended", { pids });
         })
-        .catch((error: unknown) => warn("processes of a router that is gone may be left", { error: String(error) }))
+        .catch((error: unknown) => warn("processes of a dead router may be left", { error: String(error) }))
         .finally(() => works.delete(work));
       works.add(work);
     },
@@ -41,13 +41,12 @@ export function createOrphans(options: {
 }
 
 /**
- * Looks after the processes of a router that is gone, until none is left: those that nobody uses are ended at the second look.
- * Most end by themselves, as their input does; one that hangs, or is still loading, does not notice. Aborting the signal
- * ends what is left. Linux only.
+ * Watches the processes of a dead router until none is left: unused ones are ended at the second scan. Most end by themselves when
+ * their input closes; one that hangs, or still loads, does not. Aborting the signal ends the rest. Linux only.
  */
 async function endOrphans(options: {
   readonly stateDir: string;
-  /** The router's number: that of its process group, which is not given away while anybody is in it. */
+  /** The router's pid: that of its process group, which is not reused while a process is in it. */
   readonly group: number;
   readonly inUse: () => ReadonlySet<number>;
   readonly everyMs: number;

@@ -1,4 +1,4 @@
-// A start that fails over a file which is not what was downloaded any more: the file is thrown away, to be fetched again.
+// A start that fails because a file is damaged: the file is deleted, to be fetched again.
 import { stat } from "node:fs/promises";
 import { dropDamaged } from "../../cache/download/repair.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";

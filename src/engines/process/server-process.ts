@@ -1,5 +1,5 @@
-// One process of a speech engine that serves HTTP on a loopback port of ours: started, watched, ended.
-// Knows no engine: what to start and how it shows that it is ready comes in. Decides nothing.
+// One process of a speech engine that serves HTTP on a loopback port: started, probed, ended. The command and the readiness
+// probe are arguments.
 import { setTimeout as delay } from "node:timers/promises";
 import { errorLine } from "../../core/error-line.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
@@ -16,7 +16,7 @@ export interface ServerCommand {
   readonly workingDir: string;
   /** Beside what every engine gets. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Whether the server at `http://127.0.0.1:PORT` can be used; an error: it does not answer. Probed as long as it runs. */
+  /** Whether the server at `http://127.0.0.1:PORT` can be used; an error: no response. Probed as long as it runs. */
   isReady(origin: string, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -25,11 +25,11 @@ export interface ServerOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly startTimeoutMs: number;
   readonly stopGraceMs: number;
-  /** ms without an answer after which a ready one counts as hanging and is ended. */
+  /** ms without a response after which a ready process counts as hanging and is ended. */
   readonly silenceLimitMs: number;
   readonly now: () => number;
   readonly onOutput: (text: string) => void;
-  /** It answers, or does not answer any more. */
+  /** It responds, or no longer responds. */
   readonly onChange: () => void;
   readonly warn: (message: string, fields: object) => void;
 }
@@ -46,13 +46,13 @@ export interface ServerProcess {
   stop(graceMs?: number): Promise<void>;
   /** KILL to one that hangs, with the reason of its end. */
   kill(why: string): Promise<void>;
-  /** After a connection broke off: resolves when the end of the process is noticed, or it goes on. */
+  /** After a broken connection: resolves when the end of the process is detected, or it continues. */
   settle(): Promise<void>;
 }
 
 const probeAgainMs = 20;
 const shortestPingMs = 100;
-/** A connection breaks off a moment before the end of the process is noticed. */
+/** A connection breaks a moment before the end of the process is detected. */
 const settleMs = 500;
 
 /**
@@ -99,7 +99,7 @@ export async function startServer(
     return reason ?? `${exitText(exit)}: ${errorLine(process.lastWords())}`;
   });
 
-  /** One that hangs takes connections and answers none. */
+  /** A hanging process accepts connections and answers none. */
   async function ping(timeoutMs: number): Promise<void> {
     const askedAt = options.now();
     const answers = await command.isReady(origin, AbortSignal.timeout(timeoutMs)).then(
@@ -151,8 +151,8 @@ async function untilReady(
   const deadline = options.now() + options.startTimeoutMs;
   for (;;) {
     const ready = await command.isReady(origin, signal).catch(() => false);
-    // What answers on the port of a process that has ended is another program. Its exit code tells nothing: whisper-server
-    // ends with 0 where ffmpeg is missing.
+    // A response on the port of a process that has ended is from another program. Its exit code is no help: whisper-server
+    // ends with 0 if ffmpeg is missing.
     if (process.hasExited())
       throw new GatewayError("engine_failed", `${what} ended while starting: ${errorLine(process.lastWords())}`);
     if (signal.aborted) throw new GatewayError("shutting_down", `stopped while ${what} was starting`);

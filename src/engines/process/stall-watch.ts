@@ -1,26 +1,25 @@
-// Finds out that a process hangs which still answers for its health: nothing comes from it, and it computes nothing either.
-// Of a whole process, not of one answer: an answer that is sent at its end, a long prompt and a request in the queue are
-// silent for as long as they take. What stands for a process is its users' own.
+// Detects a process that hangs but still answers health checks: it sends nothing and computes nothing. Judged per process, not per
+// response: unstreamed responses, long prompts and queued requests are silent for as long as they take. The key of a process is
+// the caller's.
 
 export interface StallWatch<P extends object> {
-  /** An answer is awaited from it; call the result when it is over. */
+  /** A response is awaited; call the result when it has ended. */
   begin(process: P): () => void;
-  /** Something came from it. */
+  /** It sent bytes. */
   sign(process: P): void;
 }
 
-/** Into so many parts its patience is cut; after the first two it is looked at, in each. */
+/** The timeout has so many parts; from the third on the process is sampled in each. */
 const parts = 8;
 const partsBeforeLooking = 2;
 
 interface Watched {
   awaited: number;
   /**
-   * Parts without a sign of life. Counted, and not read from a clock: the time in which this process itself stood still is
-   * nobody's silence.
+   * Silent parts. Counted, not read from a clock: the time in which this process itself was suspended is no silence.
    */
   silentParts: number;
-  /** How far it had computed when it was looked at last. */
+  /** Its compute progress at the last sample. */
   mark: string | null;
   isLooking: boolean;
   hangs: boolean;
@@ -29,11 +28,11 @@ interface Watched {
 
 export function createStallWatch<P extends object>(options: {
   readonly stallMs: number;
-  /** Of others nothing is counted. */
+  /** Other processes are not watched. */
   readonly isWatched: (process: P) => boolean;
-  /** How far a process has computed, as a text that is another one with every step; null: that cannot be known. */
+  /** The compute progress of a process, as a text that changes with every step; null: unknown. */
   readonly look: (process: P) => Promise<string | null>;
-  /** Told once of each process. */
+  /** Called once per process. */
   readonly onStall: (process: P) => void;
 }): StallWatch<P> {
   const watched = new WeakMap<P, Watched>();
@@ -59,7 +58,7 @@ export function createStallWatch<P extends object>(options: {
     const before = state.mark;
     state.mark = await options.look(process).catch(() => null);
     state.isLooking = false;
-    // Of what cannot be looked into, silence says nothing.
+    // Without compute progress, silence proves nothing.
     if (state.mark === null || (before !== null && state.mark !== before)) state.silentParts = 0;
   }
 
@@ -71,7 +70,7 @@ export function createStallWatch<P extends object>(options: {
       if (!options.isWatched(process)) return () => undefined;
       const state = of(process);
       state.awaited++;
-      // Its silence so far stays: whoever gives up and asks again would keep a hang from ever being seen.
+      // Its silence so far stays: a client that aborts and retries would hide a hang for ever.
       state.timer ??= setInterval(() => tick(process, state), options.stallMs / parts).unref();
       let isOver = false;
       return () => {

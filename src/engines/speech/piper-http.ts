@@ -1,9 +1,9 @@
-// Speaks with a Piper server of any generation: detects which one it is, sends a piece of text, takes nothing but sound.
-// Cuts no text and joins no sound: that is synthesis.ts. Starts no server: that is the engines'.
+// The client of a Piper server of any generation: detects which one it is, sends a piece of text, accepts only sound.
+// synthesis.ts cuts the text and joins the sound.
 import { request } from "undici";
 import { GatewayError, systemCode } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
-import { isRecord } from "../../speech/voices.ts";
 import { type Pcm, parseWav } from "../../speech/wav.ts";
 
 /**
@@ -34,8 +34,8 @@ export async function detectPiper(origin: string, signal: AbortSignal): Promise<
 }
 
 /**
- * Has one piece spoken by the voice that the server was started with: asked for one that it does not know it would take
- * another. Throws `invalid_request` for what this generation cannot do, `upstream_failed`, with a cause where the server broke off.
+ * Speaks one piece with the voice that the server was started with: for an unknown voice it would use another one. Throws
+ * `invalid_request` for what this generation cannot do, `upstream_failed`, with a cause if the connection broke.
  */
 export async function speakPiece(
   { origin, generation }: { readonly origin: string; readonly generation: PiperGeneration },
@@ -59,7 +59,7 @@ export async function speakPiece(
       },
     );
     const bytes = await readAtMost(body, soundLimit, () => endless(soundLimit));
-    // Sound is called text/html by Piper as well, and any failure is a web page; the embedded engine's server says why.
+    // Piper calls sound text/html too, and any failure is a web page; the embedded engine's server sends the reason.
     const why = String(headers["content-type"]).startsWith("text/plain") ? `: ${bytes.toString("utf8", 0, 300)}` : "";
     const start = JSON.stringify(piece.text.slice(0, 60));
     if (statusCode !== 200) throw failed(`answered ${statusCode} to ${start}${why}`);
@@ -92,7 +92,7 @@ async function answersJson(url: string, signal: AbortSignal): Promise<boolean> {
   try {
     const answer = await request(url, { reset: true, signal: AbortSignal.any([signal, AbortSignal.timeout(probeMs)]) });
     const body = await readAtMost(answer.body, descriptionLimit, () => endless(descriptionLimit));
-    return answer.statusCode === 200 && isRecord(parsed(body.toString("utf8")));
+    return answer.statusCode === 200 && isJsonObject(parsed(body.toString("utf8")));
   } catch (error) {
     throw error instanceof GatewayError ? error : failed(`does not answer (${reasonOf(error)})`, error);
   }

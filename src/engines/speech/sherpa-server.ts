@@ -1,10 +1,10 @@
 // A process of its own that speaks Piper voices with sherpa-onnx, behind the HTTP interface of Piper's own server.
-// Never imported by the gateway: sherpa-onnx ends its whole process over a voice that it does not like.
+// Never imported by the gateway: sherpa-onnx ends its whole process on an invalid voice.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
-import { isRecord } from "../../speech/voices.ts";
 import { normalizedSamples, type Pcm, wavFile } from "../../speech/wav.ts";
 import { basePathVariable, type SherpaServerSettings } from "./sherpa.ts";
 
@@ -57,7 +57,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 
 async function synthesize(body: Buffer): Promise<Uint8Array> {
   const wanted: unknown = JSON.parse(body.toString("utf8"));
-  const { text, speaker_id: speaker = 0, length_scale: lengthScale = 1 } = isRecord(wanted) ? wanted : {};
+  const { text, speaker_id: speaker = 0, length_scale: lengthScale = 1 } = isJsonObject(wanted) ? wanted : {};
   if (typeof text !== "string" || typeof speaker !== "number" || typeof lengthScale !== "number" || lengthScale <= 0)
     throw new GatewayError("invalid_request", "text, speaker_id and length_scale are text, number and number");
   const parts: Pcm[] = [];

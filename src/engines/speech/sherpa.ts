@@ -65,7 +65,7 @@ export function sherpaCommand(
 
 /**
  * The voice in `model` (absolute path of the `.onnx` file, its description beside it), copied below `preparedDir` in the form
- * that sherpa-onnx takes; no work where that was done before and nobody has touched it. The file itself stays as it was downloaded and verified;
+ * that sherpa-onnx takes; no work if that was done before and is unchanged. The file itself stays as it was downloaded and verified;
  * of other voices no copy is kept, as one engine speaks with one voice. Throws `invalid_request`, `engine_failed`, `not_supported`, `source_missing`, `disk_full`, `state_unwritable`.
  */
 export async function prepareVoice(voice: string, model: string, preparedDir: string): Promise<PreparedVoice> {

@@ -2,6 +2,7 @@
 // whether it is idle. Decides nothing, and knows no engine.
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { createLine } from "../../core/line.ts";
+import { longestTimerMs } from "../../core/steady.ts";
 import { restingSpeech, type SpeechState } from "../../plan/observed.ts";
 import { createEngineSlot, type EngineRun, type EngineSlot, type EngineSlotOptions } from "../process/engine-slot.ts";
 
@@ -40,8 +41,6 @@ export interface SpeechEngineOptions extends Pick<EngineSlotOptions<EngineRun>, 
   /** There is an engine where there was none. */
   readonly onFound: () => void;
 }
-
-const longestTimerMs = 2 ** 31 - 1;
 
 export function createSpeechEngine<R extends EngineRun>(
   parts: EngineParts<R>,

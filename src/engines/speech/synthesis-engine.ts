@@ -1,4 +1,4 @@
-// Text to speech: which engine there is, Piper or the embedded one, and the voices that it may be started with.
+// Text to speech: the engine that is available, Piper or sherpa-onnx, and its voices.
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { cachedVoices } from "../../cache/download/speech-files.ts";
@@ -10,7 +10,7 @@ import { discardPrepared, prepareVoice, sherpaCommand } from "./sherpa.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
 import { startVoice, type VoiceOptions, type VoiceRun } from "./voice-process.ts";
 
-/** `piper`: a Python package of the person's own; `embedded`: sherpa-onnx; `auto`: the first of them that is there. */
+/** `piper`: an installed Python package; `embedded`: sherpa-onnx; `auto`: the first of them that is available. */
 export type SpeechEngineChoice = "auto" | "piper" | "embedded";
 
 const queueDepth = 31;
@@ -78,7 +78,7 @@ export function createSynthesisEngine(
 
   return createSpeechEngine(
     {
-      // A look starts no Python where the embedded engine is there.
+      // A check starts no Python if the embedded engine is available.
       find: async () => (mayEmbed && (await locateSherpa(enginesDir)) ? undefined : find()),
       has: async (voice) => (await cachedVoices(voicesDir)).includes(voice),
       launch,

@@ -1,4 +1,4 @@
-// Speech to text: which whisper-server there is, and which models lie in the cache.
+// Speech to text: the whisper-server that is available, and the models in the cache.
 import { join } from "node:path";
 import { cachedTranscriptionModel } from "../../cache/download/speech-files.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -48,7 +48,7 @@ export function createTranscriptionEngine(
 
   async function launch(name: string, signal: AbortSignal): Promise<WhisperRun> {
     const model = await cachedTranscriptionModel(cacheDir, name);
-    // It was a moment ago: with the next look it is fetched again.
+    // It was a moment ago: the next pass fetches it again.
     if (!model) throw new GatewayError("cancelled", `${name} is not in the model cache any more`);
     const links = model.repo === transcriptionRepo ? [model.path] : [];
     return startOrMend({ what: name, links, signal, warn: options.warn }, async () =>

@@ -1,5 +1,4 @@
-// What is said to a whisper-server and what it answers: its command line, an upload, questions about itself.
-// Starts nothing and keeps nothing.
+// The wire of whisper-server: command line, uploads, probes. Starts nothing and keeps no state.
 import { basename } from "node:path";
 import { Readable } from "node:stream";
 import { request } from "undici";
@@ -28,8 +27,8 @@ export interface EngineAnswer {
 }
 
 /**
- * `prefix`: a path below which alone it answers. It asks for no key, lets every web page ask, and takes another model from
- * any client that knows where to ask. `convertIn`: a folder; null where there is no ffmpeg.
+ * `prefix`: the only path that it serves. It has no keys, allows every origin, and loads another model for any client that
+ * knows the path. `convertIn`: a folder; null where there is no ffmpeg.
  */
 export function whisperArguments({
   port,
@@ -53,7 +52,7 @@ export function whisperArguments({
     prefix,
     "--inference-path",
     transcriptionPath,
-    // It takes everything for English otherwise; a request may still name its language.
+    // Its default is English; a request may still name its language.
     ...(isEnglishOnly(basename(model)) ? [] : ["--language", "auto"]),
     ...(convertIn === null ? [] : ["--convert", "--tmp-dir", convertIn]),
   ];
@@ -75,7 +74,7 @@ export async function requireAnswer(base: string, signal: AbortSignal): Promise<
   );
   if (cause === null) return;
   if (signal.aborted) throw new GatewayError("cancelled", "the client left", { cause });
-  throw new GatewayError("upstream_failed", "the transcription engine does not answer", { cause });
+  throw new GatewayError("upstream_failed", "the transcription engine does not respond", { cause });
 }
 
 /** Throws `cancelled`, `upstream_failed` where the engine broke off, and what the upload's own bytes throw. */
@@ -124,7 +123,7 @@ export async function sendUpload(
 const emptyBoundary = "is-it-free";
 const emptyForm = `--${emptyBoundary}\r\nContent-Disposition: form-data; name="model"\r\n\r\n\r\n--${emptyBoundary}--\r\n`;
 
-/** A form without sound is refused at once, but queues behind the upload that the engine works on. Throws where it breaks off. */
+/** A form without sound is refused at once, but queues behind the current upload. Throws if the connection breaks. */
 export async function untilRefused(base: string, signal: AbortSignal): Promise<void> {
   const answer = await request(`${base}${transcriptionPath}`, {
     method: "POST",
@@ -136,7 +135,7 @@ export async function untilRefused(base: string, signal: AbortSignal): Promise<v
   await answer.body.dump();
 }
 
-/** What Node says of a request whose client went away in the middle of it. */
+/** Node's errors for a request whose client has disconnected. */
 function isCutUpload(error: unknown): boolean {
   const code = systemCode(error);
   const message = error instanceof Error ? error.message : "";

@@ -29,7 +29,7 @@ export interface WhisperRun extends EngineRun {
    * off, `cancelled`, and what the upload's own bytes throw.
    */
   transcribe(upload: Upload, signal: AbortSignal): Promise<EngineAnswer>;
-  /** A process that goes on with an upload that nobody waits for is ended. */
+  /** A process that continues an abandoned upload is ended. */
   free(): Promise<void>;
 }
 

@@ -1,9 +1,8 @@
 // What the models take on the disk, and having deleted what of it serves nobody.
-import type { FastifyInstance } from "fastify";
-import { type CollectQuery, collectQuerySchema } from "../../../schemas/disk.ts";
+import { ownSchemas } from "../../../schemas/routes/own.ts";
 import type { Inventory } from "../../cache/inventory/inventory.ts";
 import { diskReport } from "../../cache/report/disk-report.ts";
-import { type CollectDeps, createCollect } from "../../commands/collect.ts";
+import type { Collect } from "../../commands/collect.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
 import type { DesiredStore } from "../../desired/store.ts";
@@ -12,9 +11,10 @@ import type { SpeechStore } from "../../execute/speech-files.ts";
 import type { Loop } from "../../reconcile/loop.ts";
 import type { LastUsed } from "../../state/last-used.ts";
 import { callOf } from "../server/call.ts";
-import { queryCheck } from "../server/validate.ts";
+import { type Route, route } from "../server/route.ts";
 
-export interface DiskRoutesDeps extends CollectDeps {
+export interface DiskRoutesDeps {
+  readonly collect: Collect;
   readonly store: DesiredStore;
   readonly loop: Pick<Loop, "last" | "sizes">;
   readonly collector: Collector;
@@ -22,8 +22,6 @@ export interface DiskRoutesDeps extends CollectDeps {
   readonly inventory: Pick<Inventory, "entries">;
   readonly lastUsed: Pick<LastUsed, "entries">;
 }
-
-const query = queryCheck<CollectQuery>(collectQuerySchema);
 
 /** Whoever says there that it is no dry run would be told of one. An empty object says nothing. */
 function refuseBody(body: unknown): void {
@@ -38,32 +36,42 @@ function modelOf(key: string): string {
   return key.slice(key.indexOf("/") + 1).toLowerCase();
 }
 
-export function diskRoutes(app: FastifyInstance, deps: DiskRoutesDeps): void {
-  const collect = createCollect(deps);
+export const diskRoutes: readonly Route<DiskRoutesDeps>[] = [
+  route({
+    method: "GET",
+    url: "/api/models/disk",
+    config: { errors: ["cache_unwritable", "router_unavailable"] },
+    schema: ownSchemas.disk,
+    handler: report,
+  }),
+  route({
+    method: "POST",
+    url: "/api/models/gc",
+    config: { errors: ["cache_unwritable", "suspended", "shutting_down", "wait_timeout", "state_unwritable"] },
+    schema: ownSchemas.collect,
+    handler: async ({ collect }: DiskRoutesDeps, request, reply) => {
+      refuseBody(request.body);
+      if (request.query.dryRun !== "false") return { dryRun: true, ...(await collect.preview()) };
+      return { dryRun: false, ...(await collect.run(callOf(request, reply))) };
+    },
+  }),
+];
 
-  app.get("/api/models/disk", async () => {
-    const look = await deps.collector.look();
-    const pass = deps.loop.last();
-    if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
-    const { router, freeBytes } = pass.observed;
-    const listed = router.models.state === "known" ? router.models.value : [];
-    const { speech, bytes: speechBytes } = await deps.speechFiles.report(look.survey);
-    const report = diskReport({
-      ...look,
-      inventory: deps.inventory.entries(),
-      desired: deps.store.current().document,
-      loaded: listed.filter(({ value }) => value !== "unloaded").map(({ id }) => id),
-      lastUsed: deps.lastUsed.entries(),
-      totals: new Map([...deps.loop.sizes.totals()].map(([key, total]) => [modelOf(key), total])),
-      freeBytes,
-    });
-    return { ...report, speech, totals: { ...report.totals, speechBytes } };
+async function report(deps: DiskRoutesDeps): Promise<object> {
+  const look = await deps.collector.look();
+  const pass = deps.loop.last();
+  if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
+  const { router, freeBytes } = pass.observed;
+  const listed = router.models.state === "known" ? router.models.value : [];
+  const { speech, bytes: speechBytes } = await deps.speechFiles.report(look.survey);
+  const { totals, ...rest } = diskReport({
+    ...look,
+    inventory: deps.inventory.entries(),
+    desired: deps.store.current().document,
+    loaded: listed.filter(({ value }) => value !== "unloaded").map(({ id }) => id),
+    lastUsed: deps.lastUsed.entries(),
+    totals: new Map([...deps.loop.sizes.totals()].map(([key, total]) => [modelOf(key), total])),
+    freeBytes,
   });
-
-  app.post("/api/models/gc", { config: { query: ["dryRun"] } }, async (request, reply) => {
-    const { dryRun } = query(request.query);
-    refuseBody(request.body);
-    if (dryRun !== "false") return { dryRun: true, ...(await collect.preview()) };
-    return { dryRun: false, ...(await collect.run(callOf(request, reply))) };
-  });
+  return { ...rest, speech, totals: { ...totals, speechBytes } };
 }

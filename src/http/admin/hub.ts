@@ -1,59 +1,79 @@
 // The hub for companion apps, with the gateway's own access to it: search, and a repository's model files.
-import type { FastifyInstance } from "fastify";
-import {
-  type HubFilesQuery,
-  type HubSearchQuery,
-  hubFilesQuerySchema,
-  hubSearchQuerySchema,
-} from "../../../schemas/admin.ts";
+import { ownSchemas } from "../../../schemas/routes/own.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { rememberAnswers } from "../proxy/remembered.ts";
 import { clientLeft } from "../server/client-left.ts";
+import { type Route, route } from "../server/route.ts";
+import { hubErrors } from "../server/route-errors.ts";
 import { createTurns } from "../server/turns.ts";
-import { queryCheck } from "../server/validate.ts";
 
 /** A person who types asks the same again and again; what is new on the hub is seen soon enough. */
 const rememberedMs = 30_000;
 const mostRemembered = 200;
 
-/** Nobody needs a key for these: without a limit a stranger could use up what the hub allows our token. */
+/** No license key is needed for these: without a limit a stranger could use up what the hub allows our token. */
 const atOnce = 8;
 const waiting = 32;
 const askAgainMs = 5_000;
 
-const searchQuery = queryCheck<HubSearchQuery>(hubSearchQuerySchema);
-const filesQuery = queryCheck<HubFilesQuery>(hubFilesQuerySchema);
+type Answer = Promise<readonly object[]>;
 
-export function hubRoutes(
-  app: FastifyInstance,
-  hub: Pick<HubClient, "searchModels" | "listTree">,
-  now: () => number,
-): void {
+export interface HubQuestions {
+  search(query: string, limit: number, left: AbortSignal): Answer;
+  repoFiles(repo: string, left: AbortSignal): Answer;
+}
+
+export function createHubQuestions(hub: Pick<HubClient, "searchModels" | "listTree">, now: () => number): HubQuestions {
   const remembered = rememberAnswers<readonly object[]>({ forMs: rememberedMs, atMost: mostRemembered, now });
   const turns = createTurns({
     atOnce,
     waiting,
     refusal: () =>
-      new GatewayError("hub_rate_limited", `${atOnce + waiting} other questions are before the hub already`, {
+      new GatewayError("hub_rate_limited", `${atOnce + waiting} other hub requests are queued`, {
         retryAfterMs: askAgainMs,
       }),
   });
-  app.get("/api/hf/search", { config: { licenseKey: "none" } }, (request, reply) => {
-    const { q, limit } = searchQuery(request.query);
-    const query = q.trim();
-    const ask = async (signal: AbortSignal): Promise<readonly object[]> => {
-      const found = await turns(() => hub.searchModels(query, limit, signal), signal);
-      return found.map(({ id, downloads, likes }) => ({ id, downloads, likes }));
-    };
-    return remembered(JSON.stringify(["search", query, limit]), ask, clientLeft(reply));
-  });
-  app.get("/api/hf/repo-files", { config: { licenseKey: "none" } }, (request, reply) => {
-    const { repo } = filesQuery(request.query);
-    const ask = async (signal: AbortSignal): Promise<readonly object[]> => {
-      const files = await turns(() => hub.listTree(repo, "main", signal), signal);
-      return files.filter(({ path }) => /\.gguf$/i.test(path)).map(({ path, size }) => ({ path, size }));
-    };
-    return remembered(JSON.stringify(["files", repo]), ask, clientLeft(reply));
-  });
+  return {
+    search: (text, limit, left) => {
+      const query = text.trim();
+      const ask = async (signal: AbortSignal): Answer => {
+        const found = await turns(() => hub.searchModels(query, limit, signal), signal);
+        return found.map(({ id, downloads, likes }) => ({ id, downloads, likes }));
+      };
+      return remembered(JSON.stringify(["search", query, limit]), ask, left);
+    },
+    repoFiles: (repo, left) => {
+      const ask = async (signal: AbortSignal): Answer => {
+        const files = await turns(() => hub.listTree(repo, "main", signal), signal);
+        return files.filter(({ path }) => /\.gguf$/i.test(path)).map(({ path, size }) => ({ path, size }));
+      };
+      return remembered(JSON.stringify(["files", repo]), ask, left);
+    },
+  };
 }
+
+export interface HubRoutesDeps {
+  readonly hubQuestions: HubQuestions;
+}
+
+const config = { licenseKey: "none", errors: hubErrors } as const;
+
+export const hubRoutes: readonly Route<HubRoutesDeps>[] = [
+  route({
+    method: "GET",
+    url: "/api/hf/search",
+    config,
+    schema: ownSchemas.searchHub,
+    handler: ({ hubQuestions }: HubRoutesDeps, { query: { q, limit } }, reply) =>
+      hubQuestions.search(q, limit, clientLeft(reply)),
+  }),
+  route({
+    method: "GET",
+    url: "/api/hf/repo-files",
+    config,
+    schema: ownSchemas.repoFiles,
+    handler: ({ hubQuestions }: HubRoutesDeps, { query: { repo } }, reply) =>
+      hubQuestions.repoFiles(repo, clientLeft(reply)),
+  }),
+];

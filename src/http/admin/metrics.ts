@@ -1,14 +1,21 @@
 // How busy the gateway is, in the text form that Prometheus reads.
-import type { FastifyInstance } from "fastify";
+import { ownSchemas } from "../../../schemas/routes/own.ts";
 import type { StatusReport } from "../../status/report.ts";
+import { type Route, route } from "../server/route.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-export function metricsRoute(app: FastifyInstance, status: () => StatusReport): void {
-  app.get("/metrics", (_request, reply) =>
-    reply.type("text/plain; version=0.0.4; charset=utf-8").send(metricsText(status())),
-  );
+interface MetricsDeps {
+  readonly status: () => StatusReport;
 }
+
+export const metricsRoute: Route<MetricsDeps> = route({
+  method: "GET",
+  url: "/metrics",
+  schema: ownSchemas.metrics,
+  handler: ({ status }: MetricsDeps, _request, reply) =>
+    reply.type("text/plain; version=0.0.4; charset=utf-8").send(metricsText(status())),
+});
 
 export function metricsText({ gateway, router, inFlight, waiting, speech }: StatusReport): string {
   return [

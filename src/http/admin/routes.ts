@@ -1,35 +1,75 @@
 // The gateway's own routes, one file per topic.
 import type { FastifyInstance } from "fastify";
-import type { Edits } from "../../commands/edits.ts";
+import { ownSchemas } from "../../../schemas/routes/own.ts";
+import { type CollectDeps, createCollect } from "../../commands/collect.ts";
 import { steadyNow } from "../../core/steady.ts";
-import type { DesiredStore } from "../../desired/store.ts";
 import type { HubClient } from "../../hub/client.ts";
-import type { Loop } from "../../reconcile/loop.ts";
+import type { Journal } from "../../status/journal.ts";
 import { installFamily } from "../server/family.ts";
+import { installRoutes, type Route, route } from "../server/route.ts";
 import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
 import { type DiskRoutesDeps, diskRoutes } from "./disk.ts";
-import { hubRoutes } from "./hub.ts";
+import { createEventStreams } from "./events.ts";
+import { createHubQuestions, type HubRoutesDeps, hubRoutes } from "./hub.ts";
 import { metricsRoute } from "./metrics.ts";
-import { modelRoutes } from "./models.ts";
-import { refuseUnknownQueries } from "./query.ts";
-import { rpcRoutes } from "./rpc.ts";
-import { type StatusRoutesDeps, statusRoutes } from "./status.ts";
+import { type ModelRoutesDeps, modelRoutes } from "./models.ts";
+import { type RpcRoutesDeps, rpcRoutes } from "./rpc.ts";
+import { createReports, eventsRoute, type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
-export interface GatewayRoutesDeps extends DesiredRoutesDeps, DiskRoutesDeps, StatusRoutesDeps {
-  readonly loop: Loop;
-  readonly store: DesiredStore;
-  readonly edits: Edits;
-  readonly hub: HubClient;
+interface OpenApiDeps {
+  readonly openApi: () => object;
 }
+
+const openApiRoute: Route<OpenApiDeps> = route({
+  method: "GET",
+  url: "/openapi.json",
+  schema: ownSchemas.openapi,
+  handler: ({ openApi }: OpenApiDeps) => openApi(),
+});
+
+type OwnRoutesDeps = StatusRoutesDeps &
+  DesiredRoutesDeps &
+  ModelRoutesDeps &
+  RpcRoutesDeps &
+  HubRoutesDeps &
+  DiskRoutesDeps &
+  OpenApiDeps;
+
+export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
+  ...statusRoutes,
+  metricsRoute,
+  ...desiredRoutes,
+  eventsRoute,
+  openApiRoute,
+  ...modelRoutes,
+  ...rpcRoutes,
+  ...hubRoutes,
+  ...diskRoutes,
+];
+
+export type GatewayRoutesDeps = DesiredRoutesDeps &
+  ModelRoutesDeps &
+  RpcRoutesDeps &
+  Omit<DiskRoutesDeps, "collect"> &
+  CollectDeps & {
+    readonly hub: HubClient;
+    readonly journal: Journal;
+    /** The gateway stops. */
+    readonly stopping: AbortSignal;
+    /** Event streams end. */
+    readonly cutOff: AbortSignal;
+    /** Event streams at once. */
+    readonly eventListeners: number;
+  };
 
 export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): void {
   installFamily(app, "gateway");
-  refuseUnknownQueries(app);
-  statusRoutes(app, deps);
-  metricsRoute(app, deps.status);
-  desiredRoutes(app, deps);
-  modelRoutes(app, deps.edits);
-  diskRoutes(app, deps);
-  rpcRoutes(app, deps.edits);
-  hubRoutes(app, deps.hub, steadyNow);
+  installRoutes(app, "own", ownRoutes, {
+    ...deps,
+    openApi: () => app.swagger(),
+    reportFor: createReports(deps.status, steadyNow),
+    streamEvents: createEventStreams({ journal: deps.journal, most: deps.eventListeners, cutOff: deps.cutOff }),
+    hubQuestions: createHubQuestions(deps.hub, steadyNow),
+    collect: createCollect(deps),
+  });
 }

@@ -1,38 +1,48 @@
 // The RPC mode and the roster of workers.
-import type { FastifyInstance } from "fastify";
-import {
-  type RpcModeRequest,
-  type RpcWorkersRequest,
-  rpcModeRequestSchema,
-  rpcWorkersRequestSchema,
-} from "../../../schemas/admin.ts";
+import { type RpcWorkersRequest } from "../../../schemas/admin.ts";
+import { ownSchemas } from "../../../schemas/routes/own.ts";
 import type { Edits, RpcRoster } from "../../commands/edits.ts";
 import { callOf } from "../server/call.ts";
-import { bodyCheck } from "../server/validate.ts";
+import { type Route, route } from "../server/route.ts";
+import { changeErrors } from "../server/route-errors.ts";
 
-const modeRequest = bodyCheck<RpcModeRequest>(rpcModeRequestSchema);
-const workersRequest = bodyCheck<RpcWorkersRequest>(rpcWorkersRequestSchema);
-
-export function rpcRoutes(
-  app: FastifyInstance,
-  edits: Pick<Edits, "setRpcMode" | "addWorkers" | "removeWorkers">,
-): void {
-  app.post("/api/rpc/mode", async (request, reply) =>
-    body(await edits.setRpcMode(modeRequest(request.body).mode, callOf(request, reply))),
-  );
-  app.post("/api/rpc/workers", async (request, reply) =>
-    body(await edits.addWorkers(workersOf(request.body), callOf(request, reply))),
-  );
-  app.post("/api/rpc/workers/remove", async (request, reply) =>
-    body(await edits.removeWorkers(workersOf(request.body), callOf(request, reply))),
-  );
+export interface RpcRoutesDeps {
+  readonly edits: Pick<Edits, "setRpcMode" | "addWorkers" | "removeWorkers">;
 }
 
-function workersOf(value: unknown): readonly string[] {
-  const { workers, worker } = workersRequest(value);
+const config = { errors: changeErrors } as const;
+
+export const rpcRoutes: readonly Route<RpcRoutesDeps>[] = [
+  route({
+    method: "POST",
+    url: "/api/rpc/mode",
+    config,
+    schema: ownSchemas.setRpcMode,
+    handler: async ({ edits }: RpcRoutesDeps, request, reply) =>
+      answer(await edits.setRpcMode(request.body.mode, callOf(request, reply))),
+  }),
+  route({
+    method: "POST",
+    url: "/api/rpc/workers",
+    config,
+    schema: ownSchemas.addWorkers,
+    handler: async ({ edits }: RpcRoutesDeps, request, reply) =>
+      answer(await edits.addWorkers(workersOf(request.body), callOf(request, reply))),
+  }),
+  route({
+    method: "POST",
+    url: "/api/rpc/workers/remove",
+    config,
+    schema: ownSchemas.removeWorkers,
+    handler: async ({ edits }: RpcRoutesDeps, request, reply) =>
+      answer(await edits.removeWorkers(workersOf(request.body), callOf(request, reply))),
+  }),
+];
+
+function workersOf({ workers, worker }: RpcWorkersRequest): readonly string[] {
   return workers ?? (worker === undefined ? [] : [worker]);
 }
 
-function body({ mode, workers, notInUse }: RpcRoster): object {
+function answer({ mode, workers, notInUse }: RpcRoster): object {
   return { ok: true, mode, workers, notInUse };
 }

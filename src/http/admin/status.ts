@@ -1,55 +1,77 @@
 // How everything is: the report, the two questions that supervisors ask, and the journal as it grows.
-import type { FastifyInstance, FastifyRequest } from "fastify";
-import { steadyNow } from "../../core/steady.ts";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { ownSchemas } from "../../../schemas/routes/own.ts";
 import { notServing } from "../../status/conditions.ts";
-import { shuttingDown } from "../../status/finding.ts";
-import type { Journal } from "../../status/journal.ts";
+import { finding } from "../../status/finding.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
-import { createEventStreams } from "./events.ts";
+import { type Route, route } from "../server/route.ts";
 
 const firstLook = { reason: "Starting", message: "the first look at the world is under way" } as const;
 
-/** ms. A report on 2000 models takes 10 ms to make, and a stranger may ask for it without end. */
+/** ms. A report on 2000 models takes 10 ms to make, and anybody may ask for it without end. */
 const strangersReportAge = 500;
 
 export interface StatusRoutesDeps {
-  readonly status: () => StatusReport;
-  readonly journal: Journal;
+  readonly reportFor: (request: FastifyRequest) => StatusReport;
   /** The gateway stops. */
   readonly stopping: AbortSignal;
-  /** Event streams end. */
-  readonly cutOff: AbortSignal;
-  /** Event streams at once. */
-  readonly eventListeners: number;
-  readonly now?: () => number;
+  readonly streamEvents: (request: FastifyRequest, reply: FastifyReply) => void;
 }
 
-export function statusRoutes(app: FastifyInstance, deps: StatusRoutesDeps): void {
+/** The report for a request; without a license key it may be half a second old. */
+export function createReports(status: () => StatusReport, now: () => number): StatusRoutesDeps["reportFor"] {
   let last: { readonly report: StatusReport; readonly at: number } | undefined;
-  const reportFor = ({ keyScope }: FastifyRequest): StatusReport => {
-    const now = (deps.now ?? steadyNow)();
-    if (keyScope !== null || !last || Math.abs(now - last.at) >= strangersReportAge)
-      last = { report: deps.status(), at: now };
+  return ({ keyScope }) => {
+    const at = now();
+    if (keyScope !== null || !last || Math.abs(at - last.at) >= strangersReportAge) last = { report: status(), at };
     return last.report;
   };
-
-  app.get("/status", { config: { licenseKey: "short" } }, (request) => {
-    const report = reportFor(request);
-    return request.keyScope !== null ? report : shortReport(report);
-  });
-  app.get("/livez", { config: { licenseKey: "none", probe: true } }, () => ({ status: "ok" }));
-  app.get("/readyz", { config: { licenseKey: "none", probe: true } }, (request, reply) => {
-    // Before the report, which strangers share for a while.
-    if (deps.stopping.aborted) {
-      void reply.code(503);
-      return { status: "unready", ...shuttingDown };
-    }
-    const { conditions } = reportFor(request);
-    const problem = conditions.length === 0 ? firstLook : notServing(conditions);
-    if (!problem) return { status: "ok", reason: "Serving", message: "chats can be served" };
-    void reply.code(503);
-    return { status: "unready", reason: problem.reason, message: problem.message };
-  });
-  const streamEvents = createEventStreams({ journal: deps.journal, most: deps.eventListeners, cutOff: deps.cutOff });
-  app.get("/api/events", { exposeHeadRoute: false, config: { endless: true } }, streamEvents);
 }
+
+export const statusRoutes: readonly Route<StatusRoutesDeps>[] = [
+  route({
+    method: "GET",
+    url: "/status",
+    config: { licenseKey: "short" },
+    schema: ownSchemas.status,
+    handler: ({ reportFor }: StatusRoutesDeps, request) => {
+      const report = reportFor(request);
+      return request.keyScope !== null ? report : shortReport(report);
+    },
+  }),
+  route({
+    method: "GET",
+    url: "/livez",
+    config: { licenseKey: "none", probe: true },
+    schema: ownSchemas.live,
+    handler: () => ({ status: "ok" }),
+  }),
+  route({
+    method: "GET",
+    url: "/readyz",
+    config: { licenseKey: "none", probe: true },
+    schema: ownSchemas.ready,
+    handler: ({ reportFor, stopping }: StatusRoutesDeps, request, reply) => {
+      // Before the report, which requests without a key share for a while.
+      if (stopping.aborted) {
+        void reply.code(503);
+        const { reason, message } = finding("Ready", "ShuttingDown");
+        return { status: "unready", reason, message };
+      }
+      const { conditions } = reportFor(request);
+      const problem = conditions.length === 0 ? firstLook : notServing(conditions);
+      if (!problem) return { status: "ok", reason: "Serving", message: "chats can be served" };
+      void reply.code(503);
+      return { status: "unready", reason: problem.reason, message: problem.message };
+    },
+  }),
+];
+
+export const eventsRoute: Route<StatusRoutesDeps> = route({
+  method: "GET",
+  url: "/api/events",
+  exposeHeadRoute: false,
+  config: { endless: true },
+  schema: ownSchemas.events,
+  handler: ({ streamEvents }: StatusRoutesDeps, request, reply) => streamEvents(request, reply),
+});

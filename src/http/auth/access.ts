@@ -3,10 +3,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
+import type { KeyScope } from "../../keys/key-list.ts";
+import type { LicenseKeys } from "../../keys/license-keys.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { isAllowedHost, isAllowedOrigin } from "./guards.ts";
-import type { KeyScope } from "./key-list.ts";
-import type { LicenseKeys } from "./license-keys.ts";
 import { presentedKeys } from "./presented.ts";
 
 export { rewriteKeyedUrl } from "./presented.ts";
@@ -15,8 +15,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Without a key: `none` answers as always, `short` answers what a stranger may see. Absent: a key is needed. */
     readonly licenseKey?: "none" | "short";
-    /** The scope that a key needs here. */
-    readonly scope?: KeyScope;
+    /** A key of this scope is enough. Absent: it takes one of scope `all`. */
+    readonly scope?: "chat";
   }
   interface FastifyRequest {
     /** What the request's key may do; `all` where none is needed, null for a stranger's. */
@@ -33,13 +33,11 @@ export interface AccessOptions {
   readonly allowedHosts: readonly string[];
   /** Origins whose pages may call, as browsers write them. */
   readonly corsOrigins: readonly string[];
-  /** The scope that a key needs on a route. */
-  readonly scopeOfRoute: (methods: string | readonly string[], url: string) => KeyScope;
 }
 
 /** Adds the hooks that refuse, before a body is read or a model is looked up. */
 export function installAccess(app: FastifyInstance, options: AccessOptions): void {
-  const { keys, loopback, corsOrigins, scopeOfRoute } = options;
+  const { keys, loopback, corsOrigins } = options;
   const scopeNow = (presented: readonly string[]): KeyScope | null => {
     if (loopback && !keys.areRequired()) return "all";
     const scopes = presented.map((key) => keys.scopeOf(key));
@@ -48,9 +46,6 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
   app.decorateRequest("keyScope", null);
   app.decorateRequest("isStillAllowed", function isStillAllowed(this: FastifyRequest) {
     return covers(scopeNow(presentedKeys(this.raw)), this);
-  });
-  app.addHook("onRoute", (route) => {
-    route.config = { ...route.config, scope: scopeOfRoute(route.method, route.url) };
   });
 
   app.addHook("onRequest", (request, reply, done) => {

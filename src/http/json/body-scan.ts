@@ -29,10 +29,19 @@ export interface ScanLimits {
   readonly mostValues?: number;
   /** Bytes; absent: none is noted. */
   readonly longText?: number;
+  /** The body may be a list, too. */
+  readonly list?: true;
 }
 
-/** `position`: the byte offset where the JSON breaks off or goes wrong. */
-export type ScanResult = BodyScan | { readonly ok: false; readonly position: number };
+export interface ScanFailure {
+  readonly ok: false;
+  /** The byte offset where the JSON breaks off or goes wrong. */
+  readonly position: number;
+  /** It is nested too deeply, or of too many values; what comes later was not looked at. */
+  readonly isTooMuch?: true;
+}
+
+export type ScanResult = BodyScan | ScanFailure;
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a] as const;
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d] as const;
@@ -174,13 +183,13 @@ export function scanBody(body: Uint8Array, keys: readonly string[], limits: Scan
 export function* scanSteps(
   body: Uint8Array,
   keys: readonly string[],
-  { mostValues = Number.POSITIVE_INFINITY, longText = Number.POSITIVE_INFINITY }: ScanLimits,
+  { mostValues = Number.POSITIVE_INFINITY, longText = Number.POSITIVE_INFINITY, list }: ScanLimits,
 ): Generator<void, ScanResult, void> {
   const wanted = keys.map((key) => [key, encoder.encode(key)] as const);
   const members = new Map<string, JsonSpan>();
   const occurrences: MemberSpan[] = [];
   const longTexts: JsonSpan[] = [];
-  const bad = (end: number): ScanResult => ({ ok: false, position: Math.min(-1 - end, body.length) });
+  const bad = (end: number): ScanFailure => ({ ok: false, position: Math.min(-1 - end, body.length) });
   const closers: number[] = [];
   let expect = "value" as "value" | "first" | "key" | "colon" | "next";
   let cost = 0;
@@ -241,13 +250,13 @@ export function* scanSteps(
         valueEnded(end);
       }
       i = end;
-    } else if (expect === "key" || (closers.length === 0 && byte !== openBrace)) {
+    } else if (expect === "key" || (closers.length === 0 && byte !== openBrace && !(list && byte === openBracket))) {
       return bad(failedAt(i));
     } else {
       if (member && closers.length === 1) member.start = i;
       if (byte === openBrace || byte === openBracket) {
         cost += structureCost;
-        if (closers.length >= maxDepth) return bad(failedAt(i));
+        if (closers.length >= maxDepth) return { ...bad(failedAt(i)), isTooMuch: true };
         if (closers.length === 0) open = i;
         closers.push(byte === openBrace ? closeBrace : closeBracket);
         expect = "first";
@@ -259,7 +268,7 @@ export function* scanSteps(
         valueEnded(i);
       }
     }
-    if (cost > mostValues) return bad(failedAt(i));
+    if (cost > mostValues) return { ...bad(failedAt(i)), isTooMuch: true };
     if (cost >= pauseAt) {
       pauseAt = cost + pauseValues;
       yield;

@@ -8,4 +8,6 @@ import type { ExchangeDeps } from "../proxy/exchange.ts";
 export interface NativeRoutesDeps extends ExchangeDeps, Pick<PullTimes, "pullRepeatMs"> {
   readonly catalogue: Catalogue;
   readonly edits: Edits;
+  /** `keep_alive: 0` unloads and answers nothing, whatever else the body has, as the interface has it. */
+  readonly zeroEjects: boolean;
 }

@@ -1,12 +1,15 @@
 // Ollama's embed and its older embeddings, on top of the engine's embeddings. A text that is too long is cut by tokens.
 
 import { performance } from "node:perf_hooks";
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyReply } from "fastify";
+import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import type { EngineAnswer } from "../proxy/ask-instance.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { renderEngineError } from "../server/errors.ts";
+import { type Route, route } from "../server/route.ts";
+import { generationErrors } from "../server/route-errors.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { type CallEngine, withModel } from "./engine-call.ts";
 import { nanoseconds } from "./wire/chat-records.ts";
@@ -17,31 +20,47 @@ import {
   parseEmbeddingsRequest,
   parseEmbedRequest,
 } from "./wire/embed-request.ts";
-import { taken } from "./wire/fields.ts";
 
 /** Whole documents come in it. */
-const chatBody = { config: { body: "chat" } } as const;
+const config = {
+  body: "chat",
+  scope: "chat",
+  anyMediaType: true,
+  errors: [...generationErrors, "not_supported"],
+} as const;
 
-export function embeddingRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
-  app.post("/embed", chatBody, async (request, reply) => {
-    const embed = taken(parseEmbedRequest(request.body));
-    const startedAt = performance.now();
-    const found = await vectorsOf(deps, embed, reply);
-    if (!found.ok) return reply.code(found.status).send(found.body);
-    return {
-      model: embed.model,
-      embeddings: found.vectors,
-      total_duration: nanoseconds(performance.now() - startedAt),
-      load_duration: nanoseconds(found.beganAt - startedAt),
-      prompt_eval_count: found.tokens,
-    };
-  });
-  app.post("/embeddings", chatBody, async (request, reply) => {
-    const found = await vectorsOf(deps, taken(parseEmbeddingsRequest(request.body)), reply);
-    if (!found.ok) return reply.code(found.status).send(found.body);
-    return { embedding: found.vectors[0] ?? [] };
-  });
-}
+export const embeddingRoutes: readonly Route<NativeRoutesDeps>[] = [
+  route({
+    method: "POST",
+    url: "/embed",
+    config,
+    schema: ollamaSchemas.nativeEmbed,
+    handler: async (deps: NativeRoutesDeps, { body }, reply) => {
+      const embed = parseEmbedRequest(body);
+      const startedAt = performance.now();
+      const found = await vectorsOf(deps, embed, reply);
+      if (!found.ok) return reply.code(found.status).send(found.body);
+      return {
+        model: embed.model,
+        embeddings: found.vectors,
+        total_duration: nanoseconds(performance.now() - startedAt),
+        load_duration: nanoseconds(found.beganAt - startedAt),
+        prompt_eval_count: found.tokens,
+      };
+    },
+  }),
+  route({
+    method: "POST",
+    url: "/embeddings",
+    config,
+    schema: ollamaSchemas.nativeEmbeddings,
+    handler: async (deps: NativeRoutesDeps, { body }, reply) => {
+      const found = await vectorsOf(deps, parseEmbeddingsRequest(body), reply);
+      if (!found.ok) return reply.code(found.status).send(found.body);
+      return { embedding: found.vectors[0] ?? [] };
+    },
+  }),
+];
 
 interface Vectors {
   readonly ok: true;

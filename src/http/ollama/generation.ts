@@ -1,6 +1,7 @@
 // Ollama's chat and generate, on top of the engine's completions; with nothing to answer, loading and unloading.
 
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyReply } from "fastify";
+import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isForEmbeddings } from "../../core/gguf-facts.ts";
 import type { CachedModel } from "../../plan/observed.ts";
@@ -8,45 +9,56 @@ import { type ModelWishes, withinScope } from "../auth/within-scope.ts";
 import { runGeneration } from "../proxy/exchange.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { encodeJson } from "../server/long-texts.ts";
+import { type Route, route } from "../server/route.ts";
+import { generationErrors } from "../server/route-errors.ts";
 import { type AnswerShape, rfc3339, streamedAnswer, wholeAnswer } from "./answers.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { requireCapabilities } from "./model-facts.ts";
 import { type ChatRecord, chatEnd } from "./wire/chat-records.ts";
 import { parseChatRequest } from "./wire/chat-request.ts";
-import { type JsonObject, modelNameOf, parseBody, taken } from "./wire/fields.ts";
+import { type JsonObject, modelNameOf, objectOf } from "./wire/fields.ts";
 import { asChatChunk, generateRecord } from "./wire/generate-records.ts";
 import { parseGenerateRequest } from "./wire/generate-request.ts";
 import { type CommonRequest, keepsForNoTime, type Need } from "./wire/options.ts";
 
 /** Images come in it. */
-const chatBody = { config: { body: "chat" } } as const;
+const config = { body: "chat", scope: "chat", anyMediaType: true, errors: generationErrors } as const;
 
-export function generationRoutes(app: FastifyInstance, deps: NativeRoutesDeps, zeroEjects: boolean): void {
-  app.post("/chat", chatBody, (request, reply) => {
-    if (zeroEjects && keepsForNoTime(request.body)) return eject(deps, reply, namedIn(request.body), (end) => end);
-    const chat = taken(parseChatRequest(request.body));
-    return answer(deps, reply, chat, {
-      path: "/v1/chat/completions",
-      upstream: chat.upstream,
-      read: (chunk) => chunk,
-      write: (record) => record,
-    });
-  });
-  app.post("/generate", chatBody, (request, reply) => {
-    if (zeroEjects && keepsForNoTime(request.body)) return eject(deps, reply, namedIn(request.body), generateRecord);
-    const generate = taken(parseGenerateRequest(request.body));
-    return answer(deps, reply, generate, {
-      path: generate.path,
-      upstream: generate.upstream,
-      read: generate.path === "/v1/chat/completions" ? (chunk) => chunk : asChatChunk,
-      write: generateRecord,
-    });
-  });
-}
-
-function namedIn(body: unknown): string {
-  return taken(parseBody(body, (fields) => ({ name: modelNameOf(fields) }))).name;
-}
+export const generationRoutes: readonly Route<NativeRoutesDeps>[] = [
+  route({
+    method: "POST",
+    url: "/chat",
+    config,
+    schema: ollamaSchemas.nativeChat,
+    handler: (deps: NativeRoutesDeps, { body }, reply) => {
+      if (deps.zeroEjects && keepsForNoTime(body)) return eject(deps, reply, modelNameOf(objectOf(body)), (end) => end);
+      const chat = parseChatRequest(body);
+      return answer(deps, reply, chat, {
+        path: "/v1/chat/completions",
+        upstream: chat.upstream,
+        read: (chunk) => chunk,
+        write: (record) => record,
+      });
+    },
+  }),
+  route({
+    method: "POST",
+    url: "/generate",
+    config,
+    schema: ollamaSchemas.nativeGenerate,
+    handler: (deps: NativeRoutesDeps, { body }, reply) => {
+      if (deps.zeroEjects && keepsForNoTime(body))
+        return eject(deps, reply, modelNameOf(objectOf(body)), generateRecord);
+      const generate = parseGenerateRequest(body);
+      return answer(deps, reply, generate, {
+        path: generate.path,
+        upstream: generate.upstream,
+        read: generate.path === "/v1/chat/completions" ? (chunk) => chunk : asChatChunk,
+        write: generateRecord,
+      });
+    },
+  }),
+];
 
 /** Answers with one object, streamed or not, as Ollama does. */
 async function eject(

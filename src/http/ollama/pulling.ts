@@ -1,14 +1,17 @@
 // Ollama's pull: a record a line for as long as it goes on. What a pull is, the edits know.
 
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyReply } from "fastify";
+import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { callOf } from "../server/call.ts";
 import { errorFrame } from "../server/errors.ts";
 import { createRawReply } from "../server/raw-reply.ts";
+import { type Route, route } from "../server/route.ts";
+import { pullErrors } from "../server/route-errors.ts";
 import { streamHeaders } from "./answers.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { createPullRecords, type PullRecord } from "./pull-records.ts";
-import { booleanOf, modelNameOf, parseBody, taken } from "./wire/fields.ts";
+import { booleanOf, modelNameOf, objectOf } from "./wire/fields.ts";
 
 /** Clients and proxies drop a stream that says nothing for minutes, as one does while the hub is away. */
 const defaultRepeatMs = 10_000;
@@ -16,27 +19,26 @@ const defaultRepeatMs = 10_000;
 /** A failure within this time still gets a status of its own; clients give up on one that says nothing for long. */
 const firstRecordMs = 1_000;
 
-export function pullRoutes(app: FastifyInstance, deps: NativeRoutesDeps): void {
-  app.post("/pull", async (request, reply) => {
-    const { name, stream, keep } = taken(
-      parseBody(request.body, (body) => {
-        booleanOf(body["insecure"] ?? false, "insecure");
-        return {
-          name: modelNameOf(body),
-          stream: booleanOf(body["stream"] ?? true, "stream"),
-          keep: booleanOf(body["keep"] ?? false, "keep"),
-        };
-      }),
-    );
-    const call = { ...callOf(request, reply), keep };
+export const pullRoute: Route<NativeRoutesDeps> = route({
+  method: "POST",
+  url: "/pull",
+  // Another client may take the model out of the document meanwhile.
+  config: { anyMediaType: true, errors: [...pullErrors, "cancelled"] },
+  schema: ollamaSchemas.nativePull,
+  handler: async (deps: NativeRoutesDeps, request, reply) => {
+    const body = objectOf(request.body);
+    booleanOf(body["insecure"] ?? false, "insecure");
+    const name = modelNameOf(body);
+    const stream = booleanOf(body["stream"] ?? true, "stream");
+    const call = { ...callOf(request, reply), keep: booleanOf(body["keep"] ?? false, "keep") };
     if (!stream) {
       await deps.edits.pull(name, call, () => undefined);
       return { status: "success" };
     }
     await streamed(reply, deps.pullRepeatMs ?? defaultRepeatMs, (tell) => deps.edits.pull(name, call, tell));
     return reply;
-  });
-}
+  },
+});
 
 type Tell = Parameters<NativeRoutesDeps["edits"]["pull"]>[2];
 

@@ -1,75 +1,127 @@
 // The routes whose requests go to a model's own process, and how each one's stream ends.
-import type { FastifyInstance } from "fastify";
+
+import type { RouteSchema } from "../../../schemas/route.ts";
+import { openaiSchemas } from "../../../schemas/routes/openai.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import { runGeneration, type Translator } from "../proxy/exchange.ts";
-import { sendError } from "../server/family.ts";
+import { type Route, route } from "../server/route.ts";
+import { generationErrors } from "../server/route-errors.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 import { passThrough, type StreamKind } from "./pass-through.ts";
 import { readRequest } from "./request.ts";
 import { completeResponses } from "./responses-stream.ts";
 
-interface GenerationRoute {
-  readonly path: string;
+interface Generation {
+  readonly url: string;
   /** Where the model's process has it. */
   readonly upstream: string;
   readonly kind: StreamKind;
   /** False: it answers in one piece, whatever the body says of streaming. */
   readonly streams?: false;
+  readonly schema: RouteSchema;
+  /** Every model can do it. */
+  readonly isBasic?: true;
 }
 
+/** The body goes on to the byte: nothing is added to the way of a chat but the reading of a few members. */
+function generation({ url, upstream, kind, streams, schema, isBasic }: Generation): Route<CompatRoutesDeps> {
+  return route({
+    method: "POST",
+    url,
+    config: {
+      // Images and whole documents come in it.
+      body: "chat",
+      scope: "chat",
+      errors: isBasic ? generationErrors : [...generationErrors, "not_supported"],
+      // Anthropic's clients read errors of another shape, whoever refuses the request.
+      ...(kind === "messages" ? { dialect: "messages" } : {}),
+    },
+    schema,
+    handler: async (deps: CompatRoutesDeps, request, reply) => {
+      const { model, body, stream, ...wishes } = await readRequest(request.body as Buffer | undefined, deps.catalogue);
+      return runGeneration(deps, reply, {
+        model,
+        body,
+        stream: stream && streams !== false,
+        path: upstream,
+        translator: translatorFor(kind, model.id),
+        ...withinScope(request, wishes),
+      });
+    },
+  });
+}
+
+const {
+  chatCompletions,
+  completions,
+  embeddings,
+  responses,
+  messages,
+  countTokens,
+  rerank,
+  reranking,
+  engineCompletion,
+  engineCompletions,
+  engineInfill,
+  engineEmbedding,
+  engineEmbeddings,
+  tokenize,
+  detokenize,
+  applyTemplate,
+} = openaiSchemas;
+
+/** Of the same shape with a version in the path and without. */
+const shared = [
+  generation({
+    url: "/chat/completions",
+    upstream: "/v1/chat/completions",
+    kind: "done",
+    schema: chatCompletions,
+    isBasic: true,
+  }),
+  generation({ url: "/responses", upstream: "/v1/responses", kind: "responses", schema: responses }),
+  generation({ url: "/rerank", upstream: "/v1/rerank", kind: "done", schema: rerank, streams: false }),
+  generation({ url: "/reranking", upstream: "/v1/reranking", kind: "done", schema: reranking, streams: false }),
+];
+
 /** OpenAI's, Anthropic's, and the ranking that other servers have beside them. */
-export const compatGenerations: readonly GenerationRoute[] = [
-  { path: "/chat/completions", upstream: "/v1/chat/completions", kind: "done" },
-  { path: "/completions", upstream: "/v1/completions", kind: "done" },
-  { path: "/embeddings", upstream: "/v1/embeddings", kind: "done", streams: false },
-  { path: "/responses", upstream: "/v1/responses", kind: "responses" },
-  { path: "/messages", upstream: "/v1/messages", kind: "messages" },
-  { path: "/messages/count_tokens", upstream: "/v1/messages/count_tokens", kind: "messages", streams: false },
-  { path: "/rerank", upstream: "/v1/rerank", kind: "done", streams: false },
-  { path: "/reranking", upstream: "/v1/reranking", kind: "done", streams: false },
+export const compatGenerations: readonly Route<CompatRoutesDeps>[] = [
+  ...shared,
+  generation({ url: "/completions", upstream: "/v1/completions", kind: "done", schema: completions, isBasic: true }),
+  generation({ url: "/embeddings", upstream: "/v1/embeddings", kind: "done", schema: embeddings, streams: false }),
+  generation({ url: "/messages", upstream: "/v1/messages", kind: "messages", schema: messages }),
+  generation({
+    url: "/messages/count_tokens",
+    upstream: "/v1/messages/count_tokens",
+    kind: "messages",
+    schema: countTokens,
+    streams: false,
+  }),
 ];
 
 /** What llama.cpp serves without a version: its own, and those of the above that have the same shape there. */
-export const llamaGenerations: readonly GenerationRoute[] = [
-  ...compatGenerations.filter(({ path, kind }) => kind !== "messages" && !/^\/(?:completions|embeddings)$/.test(path)),
-  { path: "/completion", upstream: "/completion", kind: "llama" },
-  { path: "/completions", upstream: "/completions", kind: "llama" },
-  { path: "/infill", upstream: "/infill", kind: "llama" },
-  { path: "/embedding", upstream: "/embedding", kind: "done", streams: false },
-  { path: "/embeddings", upstream: "/embeddings", kind: "done", streams: false },
-  { path: "/tokenize", upstream: "/tokenize", kind: "done", streams: false },
-  { path: "/detokenize", upstream: "/detokenize", kind: "done", streams: false },
-  { path: "/apply-template", upstream: "/apply-template", kind: "done", streams: false },
+export const llamaGenerations: readonly Route<CompatRoutesDeps>[] = [
+  ...shared.map(unversioned),
+  generation({ url: "/completion", upstream: "/completion", kind: "llama", schema: engineCompletion }),
+  generation({ url: "/completions", upstream: "/completions", kind: "llama", schema: engineCompletions }),
+  generation({ url: "/infill", upstream: "/infill", kind: "llama", schema: engineInfill }),
+  generation({ url: "/embedding", upstream: "/embedding", kind: "done", schema: engineEmbedding, streams: false }),
+  generation({ url: "/embeddings", upstream: "/embeddings", kind: "done", schema: engineEmbeddings, streams: false }),
+  generation({ url: "/tokenize", upstream: "/tokenize", kind: "done", schema: tokenize, streams: false }),
+  generation({ url: "/detokenize", upstream: "/detokenize", kind: "done", schema: detokenize, streams: false }),
+  generation({
+    url: "/apply-template",
+    upstream: "/apply-template",
+    kind: "done",
+    schema: applyTemplate,
+    streams: false,
+  }),
 ];
 
-/** Images and whole documents come in it. */
-const config = { body: "chat" } as const;
-
-export function generationRoutes(
-  app: FastifyInstance,
-  deps: CompatRoutesDeps,
-  routes: readonly GenerationRoute[],
-): void {
-  for (const { path, upstream, kind, streams = true } of routes) {
-    app.post<{ Body: Buffer | undefined }>(
-      path,
-      // Anthropic's clients read errors of another shape, whoever refuses the request.
-      kind === "messages"
-        ? { config, errorHandler: (error, request, reply) => sendError("messages", error, request, reply) }
-        : { config },
-      async (request, reply) => {
-        const { model, body, stream, ...wishes } = await readRequest(request.body, deps.catalogue);
-        return runGeneration(deps, reply, {
-          model,
-          body,
-          stream: streams && stream,
-          path: upstream,
-          translator: translatorFor(kind, model.id),
-          ...withinScope(request, wishes),
-        });
-      },
-    );
-  }
+/** The same route in the family without a version. */
+export function unversioned<D>(original: Route<D>): Route<D> {
+  const { schema } = original;
+  return { ...original, schema: { ...schema, operationId: `${schema.operationId}Unversioned` } };
 }
 
 function translatorFor(kind: StreamKind, model: string): Translator {

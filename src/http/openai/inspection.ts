@@ -1,49 +1,60 @@
 // llama.cpp's routes that look into a model's process, or set the scales of its adapters. They load nothing, and do not count as
 // a use. Saving and restoring of slots is not offered, as it names files.
-import type { FastifyInstance, FastifyReply } from "fastify";
-import { type LoraScales, loraScalesSchema } from "../../../schemas/openai.ts";
+import type { FastifyReply } from "fastify";
+import { openaiSchemas } from "../../../schemas/routes/openai.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { askInstance } from "../proxy/ask-instance.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { renderEngineError } from "../server/errors.ts";
 import { parseJsonBody } from "../server/json-body.ts";
-import { bodyCheck } from "../server/validate.ts";
+import { type Route, route } from "../server/route.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 
-interface Query {
-  readonly Querystring: { readonly model?: string | string[] };
-}
+const errors = ["invalid_request", "model_not_found", "upstream_failed"] as const;
 
-const loraScales = bodyCheck<LoraScales>(loraScalesSchema);
+export const inspectionRoutes: readonly Route<CompatRoutesDeps>[] = [
+  route({
+    method: "GET",
+    url: "/props",
+    config: { scope: "chat", errors },
+    schema: openaiSchemas.props,
+    handler: (deps: CompatRoutesDeps, { query: { model = "" } }, reply) =>
+      model === "" ? routerProps : ask(deps, reply, model, { path: "/props", body: null }),
+  }),
+  route({
+    method: "GET",
+    url: "/slots",
+    config: { errors: [...errors, "not_supported"] },
+    schema: openaiSchemas.slots,
+    handler: (deps: CompatRoutesDeps, { query }, reply) =>
+      ask(deps, reply, query.model, { path: "/slots", body: null }),
+  }),
+  route({
+    method: "GET",
+    url: "/lora-adapters",
+    config: { errors },
+    schema: openaiSchemas.loraAdapters,
+    handler: (deps: CompatRoutesDeps, { query }, reply) =>
+      ask(deps, reply, query.model, { path: "/lora-adapters", body: null }),
+  }),
+  route({
+    method: "POST",
+    url: "/lora-adapters",
+    config: { errors },
+    schema: openaiSchemas.setLoraScales,
+    parse: parseJsonBody,
+    handler: (deps: CompatRoutesDeps, { query, body }, reply) =>
+      ask(deps, reply, query.model, { path: "/lora-adapters", body: [Buffer.from(JSON.stringify(body))] }),
+  }),
+];
 
-export function inspectionRoutes(app: FastifyInstance, deps: CompatRoutesDeps): void {
-  app.get<Query>("/props", ({ query }, reply) =>
-    isNamed(query.model) ? ask(deps, reply, query.model, { path: "/props", body: null }) : routerProps,
-  );
-  for (const path of ["/slots", "/lora-adapters"])
-    app.get<Query>(path, ({ query }, reply) => ask(deps, reply, query.model, { path, body: null }));
-  app.post<Query & { Body: Buffer | undefined }>("/lora-adapters", ({ query, body }, reply) => {
-    // The engine answers success to any list, and takes what it cannot read for 0.
-    const scales = loraScales(parseJsonBody(body));
-    return ask(deps, reply, query.model, { path: "/lora-adapters", body: [Buffer.from(JSON.stringify(scales))] });
-  });
-}
-
-function isNamed(model: Query["Querystring"]["model"]): boolean {
-  return model !== undefined && model !== "";
-}
-
-/** The process's answer as it is. Errors: `invalid_request` where no model is named, or it is not loaded. */
+/** The process's answer as it is. Errors: `invalid_request` where the model is not loaded. */
 async function ask(
   { scheduler, catalogue, upstream }: CompatRoutesDeps,
   reply: FastifyReply,
-  name: Query["Querystring"]["model"],
+  name: string,
   request: { readonly path: string; readonly body: readonly Buffer[] | null },
 ): Promise<FastifyReply> {
-  if (typeof name !== "string" || !isNamed(name)) {
-    const message = Array.isArray(name) ? "model is given twice" : "model is missing: name it as ?model=";
-    throw new GatewayError("invalid_request", message, { param: "model" });
-  }
   const instance = scheduler.peek(catalogue.resolve(name).upstreamId);
   // As the engine's router answers where it is told not to load.
   if (!instance) throw new GatewayError("invalid_request", "model is not loaded", { param: "model" });

@@ -1,27 +1,50 @@
 // The list of models and its entries, and loading and unloading in llama.cpp's words.
-import type { FastifyInstance } from "fastify";
+import { openaiSchemas } from "../../../schemas/routes/openai.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { callOf } from "../server/call.ts";
+import { type Route, route } from "../server/route.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 import { readModelName } from "./request.ts";
 
-export function modelRoutes(app: FastifyInstance, deps: CompatRoutesDeps): void {
-  const { catalogue, edits } = deps;
-  app.get("/models", () => ({ object: "list", data: catalogue.list().map((view) => modelEntry(view)) }));
+const chatScope = { scope: "chat" } as const;
 
-  // Answered once the request is taken, as llama.cpp does: whoever asks watches the list.
-  app.post<{ Body: Buffer | undefined }>("/models/load", (request) => {
-    void load(deps, catalogue.resolve(readModelName(request.body)));
-    return { success: true };
-  });
-  app.post<{ Body: Buffer | undefined }>("/models/unload", async (request, reply) => {
-    const { id } = catalogue.resolve(readModelName(request.body));
-    await edits.eject(id, callOf(request, reply));
-    return { success: true };
-  });
-}
+export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
+  route({
+    method: "GET",
+    url: "/models",
+    config: chatScope,
+    schema: openaiSchemas.models,
+    handler: ({ catalogue }: CompatRoutesDeps) => ({
+      object: "list",
+      data: catalogue.list().map((view) => modelEntry(view)),
+    }),
+  }),
+  route({
+    method: "POST",
+    url: "/models/load",
+    config: { errors: ["model_not_found"] },
+    schema: openaiSchemas.loadModel,
+    handler: (deps: CompatRoutesDeps, { body }) => {
+      void load(deps, deps.catalogue.resolve(readModelName(body as Buffer | undefined)));
+      return { success: true };
+    },
+  }),
+  route({
+    method: "POST",
+    url: "/models/unload",
+    config: {
+      errors: ["model_not_found", "router_unavailable", "engine_missing", "engine_failed", "wait_timeout"],
+    },
+    schema: openaiSchemas.unloadModel,
+    handler: async ({ catalogue, edits }: CompatRoutesDeps, request, reply) => {
+      const { id } = catalogue.resolve(readModelName(request.body as Buffer | undefined));
+      await edits.eject(id, callOf(request, reply));
+      return { success: true };
+    },
+  }),
+];
 
 async function load({ scheduler, cutOff, onFailure }: CompatRoutesDeps, model: CachedModel): Promise<void> {
   try {
@@ -34,14 +57,18 @@ async function load({ scheduler, cutOff, onFailure }: CompatRoutesDeps, model: C
 }
 
 /** By any name; ids have slashes, so it takes the rest of the path. */
-export function modelRoute(app: FastifyInstance, { catalogue }: CompatRoutesDeps): void {
-  app.get<{ Params: { "*": string } }>("/models/*", (request) => {
-    const { id } = catalogue.resolve(request.params["*"]);
+export const modelRoute: Route<CompatRoutesDeps> = route({
+  method: "GET",
+  url: "/models/*",
+  config: { scope: "chat", errors: ["model_not_found"] },
+  schema: openaiSchemas.model,
+  handler: ({ catalogue }: CompatRoutesDeps, { params }) => {
+    const { id } = catalogue.resolve(params["*"] ?? "");
     const view = catalogue.view(id);
     if (!view) throw new GatewayError("model_not_found", `model '${id}' not found`);
     return modelEntry(view);
-  });
-}
+  },
+});
 
 /** The OpenAI fields, the interface's own, and those of llama.cpp's that web front ends read. */
 function modelEntry({ model, aliases, contextLength, loaded, status }: ModelView): object {

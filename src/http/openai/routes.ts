@@ -2,17 +2,22 @@
 // name and the members that are the gateway's own.
 import type { FastifyInstance } from "fastify";
 import { installFamily } from "../server/family.ts";
+import { installRoutes, type Route } from "../server/route.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
-import { compatGenerations, generationRoutes } from "./generations.ts";
+import { compatGenerations } from "./generations.ts";
 import { healthRoute } from "./health.ts";
 import { modelRoute, modelRoutes } from "./models.ts";
 
 export type { CompatRoutesDeps } from "./deps.ts";
 
-export function compatRoutes(app: FastifyInstance, deps: CompatRoutesDeps): void {
+export const compatRoutes: readonly Route<CompatRoutesDeps>[] = [
+  ...compatGenerations,
+  ...modelRoutes,
+  modelRoute,
+  healthRoute,
+];
+
+export function installCompat(app: FastifyInstance, deps: CompatRoutesDeps): void {
   installFamily(app, "compat");
-  generationRoutes(app, deps, compatGenerations);
-  modelRoutes(app, deps);
-  modelRoute(app, deps);
-  healthRoute(app, deps);
+  installRoutes(app, "compat", compatRoutes, deps);
 }

@@ -22,7 +22,9 @@ export function installFamily(app: FastifyInstance, family: Family): void {
       raw.headers["content-type"] = "application/json";
     done();
   });
-  app.setErrorHandler((error, request, reply) => sendError(family, error, request, reply));
+  app.setErrorHandler((error, request, reply) =>
+    sendError(request.routeOptions.config.dialect ?? family, error, request, reply),
+  );
 }
 
 export function sendError(

@@ -1,8 +1,8 @@
 // The moments of a start before the document and the world are known: nobody is told then that a model is not there, or speech off.
 import type { FastifyInstance } from "fastify";
 import type { Loop } from "../../reconcile/loop.ts";
+import { whileOpen } from "../../scheduler/while-open.ts";
 import { clientLeft } from "./client-left.ts";
-import { whileOpen } from "./while-open.ts";
 
 export interface FirstLook {
   isOver(): boolean;

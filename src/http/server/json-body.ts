@@ -3,7 +3,7 @@
 import { setImmediate } from "node:timers/promises";
 import { GatewayError } from "../../core/errors.ts";
 import { type ScanLimits, type ScanResult, scanBody, scanSteps } from "../json/body-scan.ts";
-import { faultText, jsonFault } from "../json/json-fault.ts";
+import { jsonFault } from "../json/json-fault.ts";
 
 /** Bytes up to which a body is parsed as it is; all but those of chats are this small. */
 export const smallBody = 256 * 1024;
@@ -47,7 +47,7 @@ export function withoutMark(body: Buffer): Buffer {
 /** What is wrong with a body that did not parse, or that a scan stopped in at byte `position`. */
 export function notJson(body: Uint8Array, position?: number): GatewayError {
   const fault = jsonFault(body);
-  if (fault) return new GatewayError("invalid_request", `the body is no JSON: ${faultText(fault)}`);
+  if (fault) return new GatewayError("invalid_request", `the body is no JSON: ${fault}`);
   return new GatewayError(
     "invalid_request",
     position === undefined

@@ -1,27 +1,21 @@
-// Builds the OpenAPI document from the table of operations and the catalogue of errors. Pure: it reads no settings and
-// serves nothing.
+// The OpenAPI document: what @fastify/swagger makes of the routes that are served, with our errors, keys and shared schemas.
+import swagger, { type FastifyDynamicSwaggerOptions } from "@fastify/swagger";
+import type { FastifyInstance, RouteOptions } from "fastify";
 import {
   compatErrorSchema,
   gatewayErrorSchema,
   messagesErrorSchema,
   nativeErrorSchema,
 } from "../../../schemas/errors.ts";
-import { errorCodesOf } from "../../../schemas/operations/errors.ts";
-import type { Content, Operation, OperationFamily, Schema } from "../../../schemas/operations/operation.ts";
-import { type ErrorCode, errorCatalog, isErrorCode } from "../../core/error-catalog.ts";
+import { type Contents, json, type RouteAnswer, type RouteSchema, type Schema } from "../../../schemas/route.ts";
+import { type ErrorCode, errorCatalog } from "../../core/error-catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { type Dialect, type Family, renderError } from "./errors.ts";
+import { type Family, renderError } from "./errors.ts";
+import { createComponents } from "./openapi-components.ts";
+import type { RouteFamily } from "./route.ts";
+import { errorCodesOf } from "./route-errors.ts";
 
-/** Where each family is served, the main prefix first; `""` is the root. */
-export type Prefixes = Readonly<Record<OperationFamily, readonly string[]>>;
-
-export interface OpenApiInput {
-  readonly operations: readonly Operation[];
-  readonly prefixes: Prefixes;
-  readonly version: string;
-}
-
-const families: Readonly<Record<OperationFamily, { tag: string; description: string; errors: Family }>> = {
+const families: Readonly<Record<RouteFamily, { tag: string; description: string; errors: Family }>> = {
   own: { tag: "gateway", description: "The gateway's own routes.", errors: "gateway" },
   compat: {
     tag: "compatible",
@@ -29,7 +23,7 @@ const families: Readonly<Record<OperationFamily, { tag: string; description: str
     errors: "compat",
   },
   native: { tag: "native", description: "Wire-compatible with Ollama's API.", errors: "native" },
-  llama: { tag: "llama.cpp", description: "What llama.cpp's own front ends look for.", errors: "compat" },
+  llama: { tag: "llama.cpp", description: "Routes that llama.cpp's own front ends look for.", errors: "compat" },
   front: { tag: "front", description: "The bare address.", errors: "gateway" },
 };
 
@@ -41,197 +35,127 @@ const errorSchemas: Readonly<Record<Family | "messages", Schema>> = {
 };
 
 const description = [
-  "One document says which models are there and how they run; the gateway makes it so, and passes chats on.",
+  "One document states which models there are and how they run; the gateway makes it so, and passes chats on.",
   "A family is served at its prefix and, for clients that know only a root, at further ones: each path is listed.",
   "Where license keys are configured, one goes into `Authorization: Bearer KEY`, `X-License-Key` or `x-api-key`; a",
   "client that can send no header puts `/k/KEY` before any path. `HEAD` is answered wherever `GET` is. The role in an",
   "operation's `security` is the scope that the key needs: where it is `chat`, any key will do.",
 ].join(" ");
 
-/** OpenAPI 3.1. Throws where two schemas have one title, or an operation names an error that the catalogue lacks. */
-export function openApiDocument({ operations, prefixes, version }: OpenApiInput): object {
-  const schemas = createSchemas();
-  const responses: Record<string, object> = {};
-  const paths: Record<string, Record<string, object>> = {};
-  for (const operation of operations) {
-    const { family, method, path, id } = operation;
-    const description = describe(operation, schemas.place, (name, build) => {
-      responses[name] ??= build();
-      return { $ref: `#/components/responses/${name}` };
-    });
-    for (const [index, prefix] of prefixes[family].entries()) {
-      const url = `${prefix}${path}` || "/";
-      const item = (paths[url] ??= {});
-      if (item[method.toLowerCase()]) throw new Error(`${method} ${url} is described twice`);
-      item[method.toLowerCase()] = { operationId: index === 0 ? id : `${id}_${slug(prefix)}`, ...description };
-    }
-  }
-  return {
-    openapi: "3.1.0",
-    info: { title: "Model Gateway", version, description, license: { name: "MIT", identifier: "MIT" } },
-    servers: [{ url: "/" }],
-    tags: Object.values(families).map(({ tag, description }) => ({ name: tag, description })),
-    paths,
-    components: {
-      schemas: schemas.all(),
-      responses,
-      securitySchemes: {
-        bearer: { type: "http", scheme: "bearer", description: "A license key." },
-        licenseKey: { type: "apiKey", in: "header", name: "X-License-Key" },
-        apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
-      },
+const securitySchemes = {
+  bearer: { type: "http", scheme: "bearer", description: "A license key." },
+  licenseKey: { type: "apiKey", in: "header", name: "X-License-Key" },
+  apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
+} as const;
+
+/** Call it before the routes are registered; `app.swagger()` is the document. `version` is asked for when it is made. */
+export function installOpenApi(app: FastifyInstance, version: () => string): void {
+  const components = createComponents();
+  const options: FastifyDynamicSwaggerOptions = {
+    openapi: {
+      openapi: "3.1.0",
+      info: { title: "Model Gateway", version: "", description, license: { name: "MIT", identifier: "MIT" } },
+      servers: [{ url: "/" }],
+      tags: Object.values(families).map(({ tag, description }) => ({ name: tag, description })),
+      components: { securitySchemes },
+    },
+    convertConstToEnum: false,
+    transform: ({ url, route }) => {
+      const { document } = route.config ?? {};
+      if (!document) throw new Error(`${String(route.method)} ${url} has no description`);
+      const rest = Object.keys(document.params ?? {}).at(-1) ?? "*";
+      return { url: url.replace("*", `:${rest}`), schema: describe(document, route, components) };
+    },
+    transformObject: (made) => {
+      const document = (made as { readonly openapiObject: Readonly<Record<string, object>> }).openapiObject;
+      const info = { ...document["info"], version: version() };
+      return { ...components.complete(document), info } as object;
     },
   };
+  void app.register(swagger, options);
+}
+
+type Components = ReturnType<typeof createComponents>;
+
+/** A route in the terms of @fastify/swagger. */
+function describe(document: RouteSchema, route: RouteOptions & { prefix?: string }, components: Components): object {
+  const { operationId, summary, description, params, querystring, headers, body, response } = document;
+  const { family = "own" } = route.config ?? {};
+  return {
+    operationId: components.isNew(operationId) ? operationId : `${operationId}_${slug(route.prefix ?? "")}`,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    tags: [families[family].tag],
+    security: securityOf(route),
+    ...(params && { params: { type: "object", properties: params } }),
+    ...(querystring && { querystring: placeProperties(querystring, components) }),
+    ...(headers && {
+      headers: {
+        type: "object",
+        properties: Object.fromEntries(
+          Object.entries(headers).map(([name, text]) => [name, { type: "string", description: text }]),
+        ),
+      },
+    }),
+    ...(body && { body: placeContents("content" in body ? (body as Contents) : json(body), components) }),
+    response: { ...errorAnswers(document, route, family, components), ...placeAnswers(response, components) },
+  };
+}
+
+function placeProperties(schema: Schema, { place }: Components): Schema {
+  const properties = Object.entries((schema["properties"] ?? {}) as Readonly<Record<string, Schema>>);
+  return { ...schema, properties: Object.fromEntries(properties.map(([name, each]) => [name, place(each)])) };
+}
+
+function placeContents({ content }: Contents, { place }: Components): object {
+  const placed = Object.entries(content).map(([mediaType, { schema }]) => [mediaType, { schema: place(schema) }]);
+  return { content: Object.fromEntries(placed) as object };
+}
+
+function placeAnswers(response: Readonly<Record<number, RouteAnswer>>, components: Components): object {
+  const answers = Object.entries(response).map(([status, { description, content }]) => [
+    status,
+    // @fastify/swagger takes `null` for an answer without a body.
+    { description, ...(content ? placeContents({ content }, components) : { type: "null" }) },
+  ]);
+  return Object.fromEntries(answers) as object;
 }
 
 /** A role is the scope that the key needs. */
-const keysWith = (...roles: readonly string[]): object[] => [
-  { bearer: roles },
-  { licenseKey: roles },
-  { apiKey: roles },
-];
+const keysWith = (...roles: string[]): Record<string, string[]>[] =>
+  Object.keys(securitySchemes).map((scheme) => ({ [scheme]: roles }));
 
-function securityOf({ key, scope }: Operation): object[] {
-  if (key === "none") return [];
-  return key === "short" ? [{}, ...keysWith()] : keysWith(scope ?? "all");
+function securityOf({ config: { licenseKey, scope } = {} }: RouteOptions): Record<string, string[]>[] {
+  if (licenseKey === "none") return [];
+  return licenseKey === "short" ? [{}, ...keysWith()] : keysWith(scope ?? "all");
 }
 
-type Place = (schema: Schema) => Schema;
-/** A response that many operations share, by its name. */
-type Share = (name: string, build: () => object) => object;
-
-function describe(operation: Operation, place: Place, share: Share): object {
-  const { family, summary, description, parameters = {}, query, headers = {}, request } = operation;
-  const described = [
-    ...Object.entries(parameters).map(([name, schema]) => ({
-      name,
-      in: "path",
-      required: true,
-      schema: place(schema),
-    })),
-    ...queryParameters(query, place),
-    ...Object.entries(headers).map(([name, text]) => ({
-      name,
-      in: "header",
-      description: text,
-      schema: { type: "string" },
-    })),
-  ];
-  return {
-    tags: [families[family].tag],
-    summary,
-    ...(description === undefined ? {} : { description }),
-    security: securityOf(operation),
-    ...(described.length === 0 ? {} : { parameters: described }),
-    ...(request
-      ? { requestBody: { required: request.required !== false, content: contents(request.content, place) } }
-      : {}),
-    responses: { ...errorResponses(operation, place, share), ...answers(operation, place) },
-  };
-}
-
-function queryParameters(query: Schema | undefined, place: Place): object[] {
-  const { properties = {}, required = [] } = (query ?? {}) as {
-    readonly properties?: Readonly<Record<string, Schema>>;
-    readonly required?: readonly string[];
-  };
-  return Object.entries(properties).map(([name, schema]) => ({
-    name,
-    in: "query",
-    ...(required.includes(name) ? { required: true } : {}),
-    schema: place(schema),
-  }));
-}
-
-function contents(list: readonly Content[], place: Place): object {
-  return Object.fromEntries(
-    list.map(({ mediaType, schema }) => {
-      const [example] = (schema["examples"] ?? []) as readonly unknown[];
-      return [mediaType, { schema: place(schema), ...(example === undefined ? {} : { example }) }];
-    }),
-  );
-}
-
-function answers({ responses }: Operation, place: Place): Record<string, object> {
-  return Object.fromEntries(
-    responses.map(({ status, description, content }) => [
-      String(status),
-      { description, ...(content.length === 0 ? {} : { content: contents(content, place) }) },
-    ]),
-  );
-}
-
-/** One response per status, with an example per code. */
-function errorResponses(operation: Operation, place: Place, share: Share): Record<string, object> {
-  const family = operation.dialect ?? families[operation.family].errors;
+/** One answer per status, with an example per code. */
+function errorAnswers(schema: RouteSchema, route: RouteOptions, of: RouteFamily, components: Components): object {
+  const family = route.config?.dialect ?? families[of].errors;
   const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of errorCodesOf(operation)) {
-    if (!isErrorCode(code)) throw new Error(`${operation.id} names an error that is in no catalogue: ${code}`);
+  for (const code of errorCodesOf({ method: String(route.method), schema, config: route.config ?? {} })) {
     const { status } = errorCatalog[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
-  const schema = place(errorSchemas[family]);
-  return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [
-      String(status),
-      share(`${family}.${codes.join(".")}`, () => ({
-        description: codes.map((code) => `\`${code}\`: ${errorCatalog[code].hint}`).join("\n\n"),
-        content: { "application/json": { schema, examples: examplesOf(family, codes) } },
-      })),
-    ]),
-  );
+  const answers = [...byStatus].map(([status, codes]) => {
+    const examples = codes.map((code) => [
+      code,
+      { value: renderError(family, new GatewayError(code, "what is the matter")).body },
+    ]);
+    const answer = {
+      description: codes.map((code) => `\`${code}\`: ${errorCatalog[code].hint}`).join("\n\n"),
+      content: {
+        "application/json": {
+          schema: components.place(errorSchemas[family]),
+          examples: Object.fromEntries(examples) as object,
+        },
+      },
+    };
+    return [status, components.share(`${family}.${codes.join(".")}`, answer)];
+  });
+  return Object.fromEntries(answers) as object;
 }
-
-function examplesOf(family: Family | Dialect, codes: readonly ErrorCode[]): object {
-  return Object.fromEntries(
-    codes.map((code) => [code, { value: renderError(family, new GatewayError(code, "what is the matter")).body }]),
-  );
-}
-
-interface Schemas {
-  /** The schema for a place in the document: a reference where it has a title. */
-  place(schema: Schema): Schema;
-  all(): Readonly<Record<string, Schema>>;
-}
-
-function createSchemas(): Schemas {
-  const named = new Map<string, Schema>();
-  const origins = new Map<string, string>();
-
-  function place(schema: Schema): Schema {
-    const { title } = schema;
-    if (typeof title !== "string") return inner(schema);
-    const origin = JSON.stringify(schema);
-    const known = origins.get(title);
-    if (known === undefined) {
-      origins.set(title, origin);
-      named.set(title, inner(schema));
-    } else if (known !== origin) {
-      throw new Error(`two schemas have the title ${title}`);
-    }
-    return { $ref: `#/components/schemas/${title}` };
-  }
-
-  function inner(schema: Schema): Schema {
-    return Object.fromEntries(Object.entries(schema).map(([keyword, value]) => [keyword, part(keyword, value)]));
-  }
-
-  function part(keyword: string, value: unknown): unknown {
-    if (Array.isArray(value)) return inLists.has(keyword) ? (value as Schema[]).map(place) : value;
-    if (typeof value !== "object" || value === null) return value;
-    if (keyword === "properties")
-      return Object.fromEntries(
-        Object.entries(value as Record<string, Schema>).map(([name, each]) => [name, place(each)]),
-      );
-    return asValue.has(keyword) ? place(value as Schema) : value;
-  }
-
-  return { place, all: () => Object.fromEntries([...named].toSorted(([a], [b]) => (a < b ? -1 : 1))) };
-}
-
-/** The keywords whose value holds schemas. What stands under others, as under `examples`, is data. */
-const inLists = new Set(["anyOf", "oneOf", "allOf"]);
-const asValue = new Set(["items", "additionalProperties", "propertyNames", "not"]);
 
 /** `/alpha/v1` → `alpha_v1`; the root is `root`. */
 function slug(prefix: string): string {

@@ -1,47 +1,35 @@
-// Checks requests of the gateway's own routes against their schemas: every problem at once, each naming its field.
+// Checks requests against the schemas of their routes: every problem at once, each naming its field.
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import type { FastifySchemaCompiler, FastifySchemaValidationError } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
-
-/** Answers with the value in its type. Errors: `invalid_request`. */
-export type Check<T> = (value: unknown) => T;
 
 const exact = new Ajv({ allErrors: true, verbose: true });
 /** A query is text: numbers are read from it. */
 const fromText = new Ajv({ allErrors: true, verbose: true, coerceTypes: true, useDefaults: true });
 
-/** At its first use: compiled at the start, all of them together are a tenth of the program's memory. */
-function compiled<T>(ajv: Ajv, schema: object): () => ValidateFunction<T> {
-  let fits: ValidateFunction<T> | undefined;
-  return () => (fits ??= ajv.compile<T>(schema));
+interface Check {
+  (value: unknown): boolean;
+  errors?: ErrorObject[] | null;
 }
 
-export function bodyCheck<T>(schema: { readonly type?: string }): Check<T> {
-  const check = compiled<T>(exact, schema);
-  return (value) => {
-    const fits = check();
-    if (value === undefined || value === null)
-      throw new GatewayError("invalid_request", `the body is empty; a JSON ${schema.type ?? "object"} is expected`);
-    if (fits(value)) return value;
-    throw refusal(fits.errors ?? [], "field");
+/** Compiled at the first request: compiled at the start, all of them together are a tenth of the program's memory. */
+export const compileCheck: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
+  let fits: ValidateFunction | undefined;
+  const check: Check = (value) => {
+    fits ??= (httpPart === "querystring" ? fromText : exact).compile(schema);
+    const isFit = fits(value);
+    check.errors = fits.errors ?? null;
+    return isFit;
   };
-}
-
-/** Unknown parameters are refused: a mistyped one must not become the real thing. */
-export function queryCheck<T>(schema: object): Check<T> {
-  const check = compiled<T>(fromText, schema);
-  return (value) => {
-    const fits = check();
-    // Numbers are put in place of their texts: in a copy.
-    const copy: unknown = { ...(value as object) };
-    if (fits(copy)) return copy;
-    throw refusal(fits.errors ?? [], "query parameter");
-  };
-}
+  return check;
+};
 
 /** A stranger's address has room for 4000 unknown parameters, which made an answer of 200 KB. */
 const mostTold = 20;
 
-function refusal(all: readonly ErrorObject[], what: "field" | "query parameter"): GatewayError {
+export function refusalOf(found: readonly FastifySchemaValidationError[], part: string): GatewayError {
+  const all = found as readonly ErrorObject[];
+  const what = part === "querystring" ? "query parameter" : "field";
   const errors = all.slice(0, mostTold);
   const texts = [...new Set(errors.map((error) => describe(error, what)))];
   if (all.length > mostTold) texts.push(`and ${all.length - mostTold} more`);
@@ -65,9 +53,10 @@ function describe(error: ErrorObject, what: string): string {
     case "maxProperties":
       return `one of ${Object.keys(schema?.properties ?? {}).join(" and ")} is needed`;
     case "type":
-      return name === ""
-        ? `the body must be a JSON ${String(parameters["type"])}`
-        : `${name} must be ${article(parameters["type"])}`;
+      if (name !== "") return `${name} must be ${article(parameters["type"])}`;
+      return error.data === null
+        ? `the body is empty; a JSON ${String(parameters["type"])} is expected`
+        : `the body must be a JSON ${String(parameters["type"])}`;
     case "enum":
       return `${name} must be one of ${(parameters["allowedValues"] as readonly unknown[]).join(", ")}`;
     case "minLength":

@@ -1,20 +1,20 @@
 // The speech routes: two belong to the compatible family, the others are the gateway's own. None needs a license key.
-import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from "fastify";
-import { noQuerySchema, type SpeechSearchQuery, speechSearchQuerySchema } from "../../../schemas/admin.ts";
-import { type SpeechRequest, speechRequestSchema } from "../../../schemas/speech.ts";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { speechSchemas } from "../../../schemas/routes/speech.ts";
 import type { SpeechLists } from "../../cache/download/speech-lists.ts";
+import type { SpeechTurns } from "../../commands/speech/turns.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { SpeechKind } from "../../plan/observed.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
 import { searchModels } from "../../speech/transcription-models.ts";
-import { isRecord, searchVoices } from "../../speech/voices.ts";
+import { searchVoices } from "../../speech/voices.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { installFamily } from "../server/family.ts";
 import { parseJsonBody } from "../server/json-body.ts";
-import { bodyCheck, queryCheck } from "../server/validate.ts";
+import { installRoutes, type Route, route } from "../server/route.ts";
+import { hubErrors } from "../server/route-errors.ts";
 import { installPatience } from "./patience.ts";
 import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";
-import type { SpeechTurns } from "./turns.ts";
 
 export interface SpeechRoutesDeps
   extends Omit<TranscribeDeps, "engines" | "turns">,
@@ -26,68 +26,128 @@ export interface SpeechRoutesDeps
   readonly cachedModels: () => Promise<readonly string[]>;
 }
 
-const config = { licenseKey: "none" } as const;
+const licenseKey = "none";
 
-const speechRequest = bodyCheck<SpeechRequest>(speechRequestSchema);
-const searchQuery = queryCheck<SpeechSearchQuery>(speechSearchQuerySchema);
-const noQuery = queryCheck<object>(noQuerySchema);
+const transcribeRoute: Route<SpeechRoutesDeps> = route({
+  method: "POST",
+  url: "/audio/transcriptions",
+  config: {
+    licenseKey,
+    anyMediaType: true,
+    errors: [
+      "speech_off",
+      "busy",
+      "body_too_large",
+      "upload_stalled",
+      "sound_too_long",
+      "engine_missing",
+      "engine_failed",
+      "upstream_failed",
+      "transcription_model_not_found",
+      ...hubErrors,
+    ],
+  },
+  schema: speechSchemas.transcribe,
+  refuse: ({ turns }: SpeechRoutesDeps, request) => {
+    // First, whatever is wrong with the request.
+    turns.requireOn("transcription");
+    requireForm(request);
+  },
+  handler: async (deps: SpeechRoutesDeps, request, reply) => {
+    await transcribe(deps, request, reply);
+    return reply;
+  },
+});
 
-/** Whatever is wrong with a request, that speech is off is said first. */
-function whereOn({ turns }: SpeechRoutesDeps, kind?: SpeechKind): onRequestAsyncHookHandler {
-  return async () => turns.requireOn(kind);
-}
+const speakRoute: Route<SpeechRoutesDeps> = route({
+  method: "POST",
+  url: "/audio/speech",
+  config: {
+    licenseKey,
+    errors: [
+      "speech_off",
+      "busy",
+      "engine_missing",
+      "engine_failed",
+      "upstream_failed",
+      "voice_not_found",
+      "suspended",
+      ...hubErrors,
+    ],
+  },
+  schema: speechSchemas.speak,
+  refuse: ({ turns }: SpeechRoutesDeps) => turns.requireOn("synthesis"),
+  parse: (body) => withoutNulls(parseJsonBody(body)),
+  handler: async (deps: SpeechRoutesDeps, request, reply) => {
+    await speak(deps, request.body, request, reply);
+    return reply;
+  },
+});
+
+export const audioRoutes: readonly Route<SpeechRoutesDeps>[] = [transcribeRoute, speakRoute];
 
 /** Below the compatible family's prefix. */
-export function audioRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void {
+export function installAudio(app: FastifyInstance, deps: SpeechRoutesDeps): void {
   installFamily(app, "compat");
+  installRoutes(app, "compat", [speakRoute], deps);
   void app.register((forms, _options, done) => {
     // An upload may be large: it is left where it is until the engine takes it.
     forms.addContentTypeParser("multipart/form-data", (_request, _payload, parsed) => parsed(null));
-    const onRequest = [whereOn(deps, "transcription"), requireForm];
-    forms.post("/audio/transcriptions", { config, onRequest }, async (request, reply) => {
-      await transcribe(deps, request, reply);
-      return reply;
-    });
+    installRoutes(forms, "compat", [transcribeRoute], deps);
     done();
-  });
-  const onRequest = whereOn(deps, "synthesis");
-  app.post<{ Body: Buffer }>("/audio/speech", { config, onRequest }, async (request, reply) => {
-    await speak(deps, speechRequest(withoutNulls(parseJsonBody(request.body))), request, reply);
-    return reply;
   });
 }
 
 /** Clients of typed languages send null for what they leave out. */
 function withoutNulls(body: unknown): unknown {
-  return isRecord(body) ? Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)) : body;
+  return isJsonObject(body) ? Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)) : body;
 }
 
 /** Before the body is read. */
-async function requireForm({ headers }: FastifyRequest): Promise<void> {
+function requireForm({ headers }: FastifyRequest): void {
   const isForm = /^multipart\/form-data\s*(;|$)/i.test(headers["content-type"] ?? "");
   if (!isForm) throw new GatewayError("unsupported_media_type", "a transcription takes multipart/form-data");
 }
 
+const cached = {
+  method: "GET",
+  config: { licenseKey, errors: ["invalid_request", "speech_off"] },
+  refuse: ({ turns }: SpeechRoutesDeps) => turns.requireOn(),
+} as const;
+const searched = { ...cached, config: { licenseKey, errors: ["speech_off", ...hubErrors] } } as const;
+
 /** Voices and transcription models. */
-export function speechRoutes(app: FastifyInstance, deps: SpeechRoutesDeps): void {
-  const { lists } = deps;
+export const speechRoutes: readonly Route<SpeechRoutesDeps>[] = [
+  route({
+    ...cached,
+    url: "/api/tts/voices/cached",
+    schema: speechSchemas.cachedVoices,
+    handler: async ({ voices }: SpeechRoutesDeps) => ({ voices: await voices.cachedVoices() }),
+  }),
+  route({
+    ...searched,
+    url: "/api/tts/voices/search",
+    schema: speechSchemas.searchVoices,
+    handler: async ({ lists }: SpeechRoutesDeps, { query: { q = "" } }, reply) =>
+      searchVoices(await lists.voices(clientLeft(reply)), q),
+  }),
+  route({
+    ...cached,
+    url: "/api/stt/models/cached",
+    schema: speechSchemas.cachedTranscriptionModels,
+    handler: async ({ cachedModels }: SpeechRoutesDeps) => ({ models: await cachedModels() }),
+  }),
+  route({
+    ...searched,
+    url: "/api/stt/models/search",
+    schema: speechSchemas.searchTranscriptionModels,
+    handler: async ({ lists }: SpeechRoutesDeps, { query: { q = "" } }, reply) =>
+      searchModels(await lists.modelFiles(clientLeft(reply)), q),
+  }),
+];
+
+export function installSpeech(app: FastifyInstance, deps: SpeechRoutesDeps): void {
   installFamily(app, "gateway");
   installPatience(app);
-  const on = { config, onRequest: whereOn(deps) };
-  app.get("/api/tts/voices/cached", on, async (request) => {
-    noQuery(request.query);
-    return { voices: await deps.voices.cachedVoices() };
-  });
-  app.get("/api/stt/models/cached", on, async (request) => {
-    noQuery(request.query);
-    return { models: await deps.cachedModels() };
-  });
-  app.get("/api/tts/voices/search", on, async (request, reply) => {
-    const { q = "" } = searchQuery(request.query);
-    return searchVoices(await lists.voices(clientLeft(reply)), q);
-  });
-  app.get("/api/stt/models/search", on, async (request, reply) => {
-    const { q = "" } = searchQuery(request.query);
-    return searchModels(await lists.modelFiles(clientLeft(reply)), q);
-  });
+  installRoutes(app, "own", speechRoutes, deps);
 }

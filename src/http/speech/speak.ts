@@ -2,6 +2,8 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SpeechRequest } from "../../../schemas/speech.ts";
+import type { SpeechTurn, SpeechTurns } from "../../commands/speech/turns.ts";
+import { chooseVoice, type VoiceLists } from "../../commands/speech/voice-choice.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { hasEnded } from "../../engines/process/server-process.ts";
 import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
@@ -10,8 +12,6 @@ import { spokenParts } from "../../speech/synthesis.ts";
 import { type Piece, speechPieces } from "../../speech/text.ts";
 import { type Pcm, sampleBytes, wavFile, wavHeader } from "../../speech/wav.ts";
 import { callOf } from "../server/call.ts";
-import type { SpeechTurn, SpeechTurns } from "./turns.ts";
-import { chooseVoice, type VoiceLists } from "./voice-choice.ts";
 
 export interface SpeakDeps {
   readonly turns: { synthesis(...asked: Parameters<SpeechTurns["synthesis"]>): Promise<SpeechTurn<Speaking>> };

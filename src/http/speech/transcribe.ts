@@ -1,14 +1,14 @@
 // An upload's way to the transcription engine, as it comes, and the engine's answer back as it is.
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { SpeechTurns } from "../../commands/speech/turns.ts";
 import { toGatewayError } from "../../core/errors.ts";
 import { hasEnded } from "../../engines/process/server-process.ts";
 import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
 import type { WhisperRun } from "../../engines/speech/whisper.ts";
+import { whileOpen } from "../../scheduler/while-open.ts";
 import { callOf } from "../server/call.ts";
-import { whileOpen } from "../server/while-open.ts";
 import { grantTime } from "./patience.ts";
-import type { SpeechTurns } from "./turns.ts";
 import { tooLarge, uploadBytes } from "./upload.ts";
 
 export interface TranscribeDeps {

@@ -4,7 +4,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { keyCommand } from "../../../src/cli/key.ts";
-import { addKey, hashOf, keyFileName, keyLockName } from "../../../src/http/auth/key-file.ts";
+import { addKey, hashOf, keyFileName, keyLockName } from "../../../src/keys/key-file.ts";
 import { readSettings } from "../../../src/settings/settings.ts";
 import { withLock } from "../../../src/state/lock.ts";
 import { runCommand } from "../../support/command.ts";
@@ -43,13 +43,13 @@ describe("interface 5, Authentication: the key command", () => {
     const folders = await makeFolders(t);
     const none = await runCommand(t, folders, ["key", "list"]);
     assert.equal(none.code, 0);
-    assert.match(none.stdout, /^No license keys: `.* key create NAME .*` makes one\.\n$/);
+    assert.match(none.stdout, /^No license keys: `.* key create NAME .*` creates one\.\n$/);
 
     const created = await runCommand(t, folders, ["key", "create", "laptop", "--expires", "30d"]);
     assert.equal(created.code, 0, created.stderr);
     const key = created.stdout.trim();
     assert.match(created.stdout, /^mgw_[\w-]{43}\n$/);
-    for (const part of ["laptop", "shown this once", "Authorization: Bearer", "/k/KEY"])
+    for (const part of ["laptop", "shown only once", "Authorization: Bearer", "/k/KEY"])
       assert.ok(created.stderr.includes(part), created.stderr);
     const [entry] = await stored(folders);
     assert.deepEqual([entry?.name, entry?.hash], ["laptop", hashOf(key)]);

@@ -11,7 +11,7 @@ import { scratchFolder } from "../../support/scratch.ts";
 const run = promisify(execFile);
 const cli = join(packageRoot, "dist", "src", "cli.js");
 
-/** Has `program` tell of its missing keys, and pastes what it advises. */
+/** Runs `program` without keys, and pastes the command of its message. */
 async function followAdvice(
   t: TestContext,
   program: (root: string) => Promise<readonly [string, ...string[]]>,
@@ -23,7 +23,7 @@ async function followAdvice(
   const cwd = workingDir ?? root;
   const env = { PATH: `${join(root, "bin")}:${process.env["PATH"] ?? ""}`, HOME: root };
   const { stdout } = await run(file, [...args, "key", "list", "--state", stateDir], { cwd, env });
-  const advised = /`(.+)` makes one/.exec(stdout)?.[1] ?? "";
+  const advised = /`(.+)` creates one/.exec(stdout)?.[1] ?? "";
   await run("sh", ["-c", advised], { cwd, env });
   assert.match(await readFile(join(stateDir, "license-keys.json"), "utf8"), /"name": ?"NAME"/);
   return advised;

@@ -26,7 +26,7 @@ async function looking(t: TestContext): Promise<Looking> {
   await writeFile(join(outside, "secret"), "secret");
   const look = async (name: string): Promise<DocumentFile | undefined> => {
     const document = desiredFrom({ models: [{ id: "acme/a:Q8_0", chatTemplate: name }] });
-    return (await readDocumentFiles(join(folder, "gateway.yaml"), document)).get(name);
+    return (await readDocumentFiles(join(folder, "gateway.yaml"), document)).documentFiles.get(name);
   };
   return { folder, outside, look };
 }

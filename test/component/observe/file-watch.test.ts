@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { it } from "node:test";
 import { createCacheScanner } from "../../../src/cache/scan/scan.ts";
 import { toDesired, toTree } from "../../../src/desired/document/document.ts";
+import { readDocumentFiles } from "../../../src/observe/document-files.ts";
 import { watchFiles } from "../../../src/observe/file-watch.ts";
-import { readSources } from "../../../src/observe/observe.ts";
 import type { Observed } from "../../../src/plan/observed.ts";
 import { cacheRepo, commitOf, modelHead, sha256 } from "../../support/cache-folder.ts";
 import { cleanUp } from "../../support/clean-up.ts";
@@ -29,7 +29,7 @@ it("models that the document names are looked at, the others not; a source once 
   const scanner = createCacheScanner(root);
   let observed: Observed | null = null;
   const pass = async (): Promise<void> => {
-    const sources = await readSources(join(root, "gateway.yaml"), document);
+    const { sources } = await readDocumentFiles(join(root, "gateway.yaml"), document);
     observed = { cache: await scanner.scan(), sources } as Observed;
   };
   let [looks, models, sources] = [0, 0, 0];

@@ -4,7 +4,7 @@ import { readFile, rename, rm, truncate, utimes, writeFile } from "node:fs/promi
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { toDesired, toTree } from "../../../src/desired/document/document.ts";
-import { readSources } from "../../../src/observe/observe.ts";
+import { readDocumentFiles } from "../../../src/observe/document-files.ts";
 import { acting, eight, files, repo } from "../../support/acting.ts";
 import { modelHead, sha256 } from "../../support/cache-folder.ts";
 import { scratchFolder } from "../../support/scratch.ts";
@@ -27,7 +27,7 @@ describe("a source", () => {
     );
     for (const name of ["a.gguf", "b-00001-of-00002.gguf", "b-00002-of-00002.gguf"])
       await writeFile(join(root, name), name);
-    const look = () => readSources(join(root, "gateway.yaml"), document);
+    const look = async () => (await readDocumentFiles(join(root, "gateway.yaml"), document)).sources;
     const first = await look();
     assert.deepEqual([...first.keys()], ["./a.gguf", "b-00001-of-00002.gguf", "none.gguf"]);
     assert.deepEqual(

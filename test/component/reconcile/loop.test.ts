@@ -43,6 +43,24 @@ describe("passes", () => {
     assert.equal(world.looks(), before + 2);
   });
 
+  it("are one for an edit and the call that waits for it", async (t) => {
+    const world = startLooping(t);
+    world.loop.start();
+    await until("it is quiet", () => world.passes.length > 1 && world.loop.last()?.running.length === 0);
+    const held = gate();
+    world.beforeLook = () => held.pass();
+    const before = world.looks();
+    const generation = world.want();
+    world.loop.wake("document");
+    await until("it looks", () => world.looks() === before + 1);
+    const waiting = world.loop.waitFor({ generation, timeoutMs: 5_000, test: () => true });
+    held.open();
+    assert.equal((await waiting).desired.generation, generation);
+    // A second pass would begin at once.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(world.looks(), before + 1);
+  });
+
   it("come by themselves after a while", async (t) => {
     const world = startLooping(t, { resyncMs: 10 });
     world.loop.start();

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { inspect } from "node:util";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { packageRoot, readSettings, type Settings } from "../../../src/settings/settings.ts";
-import type { Environment } from "../../../src/settings/values.ts";
+import type { Environment } from "../../../src/settings/shared.ts";
 import { scratchFolder } from "../../support/scratch.ts";
 
 const home = "/home/nobody-at-all";

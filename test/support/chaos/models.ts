@@ -1,6 +1,7 @@
 // The models of the long runs: each says one known text that nobody else says, slowly enough to be hit in the middle.
-import type { ScriptedModel } from "../../../src/starter/scripted-model.ts";
+
 import { modelBytes } from "../models.ts";
+import type { ScriptedModel } from "../scripted/scripted-model.ts";
 
 const words = 80;
 

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkCommandLine } from "../../../src/cli/takes.ts";
-import { readSettings } from "../../../src/settings/settings.ts";
-import { settingRows } from "../../../src/settings/table.ts";
+import { readSettings, settingRows } from "../../../src/settings/settings.ts";
 
 function check(...args: readonly string[]): void {
   checkCommandLine(readSettings(args, { HOME: "/nowhere" }));

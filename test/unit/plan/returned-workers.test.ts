@@ -40,6 +40,6 @@ test("that it waits is said", () => {
     workers: { state: "known", value: { epoch: 0, ...seen([b], true) } },
     router,
   });
-  assert.deepEqual([status, message], ["True", `2 workers can be used; ${b} once no answer is under way`]);
-  assert.equal(workerFindings(seen([b], true).workers[1], null, true)[1]?.reason, "AnswersFirst");
+  assert.deepEqual([status, message], ["True", `2 workers can be used; ${b} once no request is under way.`]);
+  assert.equal(workerFindings(seen([b], true).workers[1], null, true)[1]?.reason, "WaitingForDrain");
 });

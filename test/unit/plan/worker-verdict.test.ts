@@ -37,7 +37,7 @@ test("one failure is none, two in a row are a loss, and one that is certain is",
 
 test("a lost worker is taken back once it has answered for a while, and every further loss doubles that", () => {
   const lost = [yes(0), no(1, true)];
-  assert.equal(after(...lost, yes(2)).reason, "Stabilising");
+  assert.equal(after(...lost, yes(2)).reason, "Stabilizing");
   assert.equal(after(...lost, yes(2), yes(11)).verdict, "down");
   assert.equal(after(...lost, yes(2), yes(12)).verdict, "up");
   const again = [...lost, yes(2), yes(12), no(13, true)];

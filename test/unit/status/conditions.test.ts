@@ -2,13 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  type Condition,
-  gatewayFindings,
-  modelFindings,
-  type StatusInput,
-  toConditions,
-} from "../../../src/status/conditions.ts";
+import { errorCatalog } from "../../../src/core/error-catalog.ts";
+import { type Condition, gatewayFindings, type StatusInput, toConditions } from "../../../src/status/conditions.ts";
+import { conditionTable } from "../../../src/status/finding.ts";
+import { modelFindings } from "../../../src/status/model-findings.ts";
 import { build, randomMoment } from "../plan/random-worlds.ts";
 import {
   applied,
@@ -20,6 +17,8 @@ import {
   stalledPull,
   statusInput,
 } from "./situations.ts";
+
+const errorReasons = new Set<string>(Object.values(errorCatalog).map(({ reason }) => reason));
 
 const gateway: readonly (readonly [why: string, situation: Situation, conditions: Readonly<Record<string, string>>])[] =
   [
@@ -182,8 +181,11 @@ test("whatever the machine is like, each condition is told once, with a reason a
       ]) {
         const types = findings.map((finding) => finding.type);
         assert.deepEqual(types, [...new Set(types)]);
-        for (const { reason, message } of findings)
-          assert.ok(/^([A-Z][A-Za-z0-9]*)$/.test(reason) && message !== "", `${reason}: ${message}`);
+        for (const { type, reason, message } of findings) {
+          assert.notEqual(message, "");
+          const { reasons }: { readonly reasons: object } = conditionTable[type as keyof typeof conditionTable];
+          assert.ok(reason in reasons || errorReasons.has(reason) || type === "Ready", `${type} ${reason}: ${message}`);
+        }
       }
     }),
     { seed: 11, numRuns: 200 },

@@ -1,9 +1,9 @@
 // What is said of each model.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { modelFindings } from "../../../src/status/conditions.ts";
+import { modelFindings } from "../../../src/status/model-findings.ts";
 import { known } from "../plan/world.ts";
-import { conditionOf, model, pulled, type Situation, stalledPull, statusInput } from "./situations.ts";
+import { conditionOf, failure, model, pulled, type Situation, stalledPull, statusInput } from "./situations.ts";
 
 const sized = { models: [{ id: "acme/a:Q8_0", ctxSize: 4096 }] };
 
@@ -81,6 +81,16 @@ const models: readonly (readonly [
       machine: { files: ["acme/a/a-Q8_0.gguf"], sources: { "./a.gguf": null } },
     },
     { Present: "True Cached", Applied: "False SourceMissing" },
+  ],
+  [
+    "there, with another source that cannot be imported",
+    "acme/a:Q8_0",
+    {
+      document: { models: [{ id: "acme/a:Q8_0", source: "./a.gguf" }] },
+      machine: { files: ["acme/a/a-Q8_0.gguf"], sources: { "./a.gguf": "now" } },
+      backoff: new Map([["model.import model/acme/a:Q8_0", { ...failure, reason: "InvalidModelFile" }]]),
+    },
+    { Present: "True Cached", Applied: "False InvalidModelFile" },
   ],
   [
     "half there",

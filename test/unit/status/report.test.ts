@@ -166,7 +166,7 @@ const variants: readonly (readonly [
           type: "Ready",
           status: "False",
           reason: "ShuttingDown",
-          message: "the gateway is stopping",
+          message: "The gateway is stopping.",
           observedGeneration: 1,
           lastTransitionTime: "1970-01-01T00:00:02.000Z",
         },

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { metricsText } from "../../../src/http/admin/metrics.ts";
-import { modelFindings } from "../../../src/status/conditions.ts";
+import { modelFindings } from "../../../src/status/model-findings.ts";
 import type { StatusReport } from "../../../src/status/report.ts";
 import { conditionOf, model, pulled, type Situation, statusInput } from "./situations.ts";
 
@@ -19,7 +19,7 @@ test("Loaded: a load that failed is said with the engine's words and when it is 
   assert.equal(conditionOf("Loaded", found), "False LoadFailing");
   assert.match(
     found.find(({ type }) => type === "Loaded")?.message ?? "",
-    /^each of its last 3 loads failed: bad magic\. It is not tried before 2026-01-31T12:00:00\.000Z/,
+    /^Each of its last 3 loads failed: bad magic\. The next try is not before 2026-01-31T12:00:00\.000Z\. Correct/,
   );
 });
 
@@ -30,7 +30,7 @@ test("Drained: only of models that were; a drain that cut nothing takes it back"
   assert.equal(conditionOf("Drained", found), "False DrainTimedOut");
   assert.match(found.at(-1)?.message ?? "", /cut 2 answer\(s\) that took longer than the 30 s of --drain-timeout/);
   const whole = findings({ ...none, cuts: new Map([[id, { ...cut, count: 0 }]]) });
-  assert.equal(conditionOf("Drained", whole), "True AnswersThrough");
+  assert.equal(conditionOf("Drained", whole), "True Drained");
 });
 
 test("gauges: each model in flight and each wait, in Prometheus's text", () => {

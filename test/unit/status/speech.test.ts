@@ -59,8 +59,8 @@ test("SpeechReady: an engine that ends again and again says when it starts next"
     const { status, reason, message } = findings.find(({ type }) => type === "SpeechReady") ?? {};
     return `${status} ${reason} ${message}`;
   };
-  assert.match(said(false), /^True Idle .*, not before 1970-01-01T00:16:41\.999Z; it ended by itself: killed/);
-  assert.match(said(true), /^False EngineFailed synthesis starts again at 1970-01-01T00:16:41\.999Z; it ended/);
+  assert.match(said(false), /^True Idle .*, not before 1970-01-01T00:16:41\.999Z; it exited by itself: killed/);
+  assert.match(said(true), /^False EngineFailed synthesis starts again at 1970-01-01T00:16:41\.999Z; it exited/);
 });
 
 test("SpeechReady: off, there is none; of two halves the one that does not work is told", () => {

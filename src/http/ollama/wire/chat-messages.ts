@@ -1,6 +1,7 @@
 // Translates the messages of Ollama's chat, with their images and tool calls, into those of a chat completion. Pure.
+import { isJsonObject } from "../../../core/merge-patch.ts";
 
-import { isObject, listOf, refuse, stringOf } from "./fields.ts";
+import { listOf, refuse, stringOf } from "./fields.ts";
 
 export interface UpstreamToolCall {
   readonly id: string;
@@ -42,7 +43,7 @@ export function imageOf(value: unknown, field: string): UpstreamPart {
 
 function argumentsOf(value: unknown, field: string): string {
   if (value === undefined || value === null) return "{}";
-  return isObject(value) ? JSON.stringify(value) : refuse(field, "must be an object");
+  return isJsonObject(value) ? JSON.stringify(value) : refuse(field, "must be an object");
 }
 
 /**
@@ -51,14 +52,14 @@ function argumentsOf(value: unknown, field: string): string {
  * prompt for the engine's cache, when the conversation is sent again.
  */
 export function messagesOf(list: readonly unknown[]): readonly UpstreamMessage[] {
-  const calls = list.flatMap((message) => (isObject(message) ? (message["tool_calls"] ?? []) : []));
-  const givenIds = new Set(calls.map((call) => (isObject(call) ? call["id"] : undefined)));
+  const calls = list.flatMap((message) => (isJsonObject(message) ? (message["tool_calls"] ?? []) : []));
+  const givenIds = new Set(calls.map((call) => (isJsonObject(call) ? call["id"] : undefined)));
   let numbered = 0;
   let unanswered: UpstreamToolCall[] = [];
 
   function callOf(value: unknown, field: string): UpstreamToolCall {
-    const called = isObject(value) ? value["function"] : undefined;
-    if (!isObject(value) || !isObject(called)) return refuse(`${field}.function`, "must be an object");
+    const called = isJsonObject(value) ? value["function"] : undefined;
+    if (!isJsonObject(value) || !isJsonObject(called)) return refuse(`${field}.function`, "must be an object");
     const name = stringOf(called["name"], `${field}.function.name`);
     let id = stringOf(value["id"] ?? "", `${field}.id`);
     while (id === "" || (id !== value["id"] && givenIds.has(id))) id = `call_${numbered++}`;
@@ -76,7 +77,7 @@ export function messagesOf(list: readonly unknown[]): readonly UpstreamMessage[]
 
   return list.map((message, index): UpstreamMessage => {
     const field = `messages[${index}]`;
-    if (!isObject(message)) return refuse(field, "must be an object");
+    if (!isJsonObject(message)) return refuse(field, "must be an object");
     const role = message["role"];
     if (role !== "system" && role !== "user" && role !== "assistant" && role !== "tool") {
       return refuse(`${field}.role`, "must be system, user, assistant or tool");

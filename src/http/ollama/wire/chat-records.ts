@@ -1,5 +1,6 @@
 // Translates the chunks of a chat completion stream into the records of Ollama's POST /api/chat.
 // Pure: the clocks come in, the records go out as objects. It keeps counts and unfinished tool calls, never the text.
+import { isJsonObject } from "../../../core/merge-patch.ts";
 
 import type { JsonObject } from "./fields.ts";
 
@@ -79,7 +80,7 @@ interface PendingCall {
 const brokeOff = "the engine broke off";
 
 function objectOf(value: unknown): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+  return isJsonObject(value) ? value : {};
 }
 
 function textOf(value: unknown): string {

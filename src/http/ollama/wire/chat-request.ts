@@ -1,8 +1,9 @@
 // Translates the body of Ollama's POST /api/chat into a chat completion request for llama-server.
 // Pure; which model it is, whether it is loaded and how the answer goes back is the business of others.
+import { isJsonObject } from "../../../core/merge-patch.ts";
 
 import { messagesOf, type UpstreamMessage, type UpstreamPart } from "./chat-messages.ts";
-import { isObject, type JsonObject, listOf, type Parsed, parseBody, refuse } from "./fields.ts";
+import { listOf, objectOf, refuse } from "./fields.ts";
 import { type CommonRequest, commonOf, idlePurposeOf, type Need, settingsOf } from "./options.ts";
 
 /** It always streams: llama.cpp's router goes on with an answer that is not streamed when the client has left. */
@@ -22,16 +23,13 @@ export interface NativeChat extends CommonRequest {
   readonly upstream: UpstreamChat;
 }
 
-/** The request in `body`, a parsed JSON value; where a field is not what it must be, a message that names it. */
-export function parseChatRequest(body: unknown): Parsed<NativeChat> {
-  return parseBody(body, translate);
-}
-
-function translate(body: JsonObject): NativeChat {
+/** Of a parsed JSON value. Errors: `invalid_request`, naming the field. */
+export function parseChatRequest(value: unknown): NativeChat {
+  const body = objectOf(value);
   const common = commonOf(body);
   const messages = messagesOf(listOf(body["messages"] ?? [], "messages"));
   const tools = listOf(body["tools"] ?? [], "tools");
-  const badTool = tools.findIndex((tool) => !isObject(tool));
+  const badTool = tools.findIndex((tool) => !isJsonObject(tool));
   if (badTool >= 0) return refuse(`tools[${badTool}]`, "must be an object");
   const needs: Need[] = [];
   if (tools.length > 0) needs.push("tools");

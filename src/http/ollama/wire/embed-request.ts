@@ -1,7 +1,7 @@
 // The requests of Ollama's POST /api/embed and of its older POST /api/embeddings, and the vectors cut to size. Pure.
 
 import type { KeepAlive } from "../../../core/keep-alive.ts";
-import { booleanOf, type JsonObject, listOf, modelNameOf, type Parsed, parseBody, refuse, stringOf } from "./fields.ts";
+import { booleanOf, type JsonObject, listOf, modelNameOf, objectOf, refuse, stringOf } from "./fields.ts";
 import { contextOf, keepAliveOf, optionsOf } from "./options.ts";
 
 export interface NativeEmbed {
@@ -15,24 +15,19 @@ export interface NativeEmbed {
 }
 
 /** Of /api/embed; its one text, or its several, in `input`. */
-export function parseEmbedRequest(body: unknown): Parsed<NativeEmbed> {
-  return parseBody(body, (fields) => {
-    const input = fields["input"] ?? [];
-    const texts = typeof input === "string" ? [input] : listOf(input, "input");
-    return requestOf(
-      fields,
-      // Ollama takes an empty text for none at all.
-      input === "" ? [] : texts.map((text, at) => stringOf(text, `input[${at}]`)),
-    );
-  });
+export function parseEmbedRequest(value: unknown): NativeEmbed {
+  const body = objectOf(value);
+  const input = body["input"] ?? [];
+  const texts = typeof input === "string" ? [input] : listOf(input, "input");
+  // Ollama takes an empty text for none at all.
+  return requestOf(body, input === "" ? [] : texts.map((text, at) => stringOf(text, `input[${at}]`)));
 }
 
 /** Of /api/embeddings; its one text in `prompt`. */
-export function parseEmbeddingsRequest(body: unknown): Parsed<NativeEmbed> {
-  return parseBody(body, (fields) => {
-    const prompt = stringOf(fields["prompt"] ?? "", "prompt");
-    return requestOf(fields, prompt === "" ? [] : [prompt]);
-  });
+export function parseEmbeddingsRequest(value: unknown): NativeEmbed {
+  const body = objectOf(value);
+  const prompt = stringOf(body["prompt"] ?? "", "prompt");
+  return requestOf(body, prompt === "" ? [] : [prompt]);
 }
 
 function requestOf(body: JsonObject, texts: readonly string[]): NativeEmbed {

@@ -1,23 +1,14 @@
-// Reads the fields of a request's body one by one; what is not what it must be is refused by the name of its field.
-// Pure; of the fields it knows only by which name a model goes.
+// Reads the fields of a request's body one by one; a field that is not what it must be is refused by its name
+// (`invalid_request`). Pure.
 
 import { GatewayError } from "../../../core/errors.ts";
+import { isJsonObject } from "../../../core/merge-patch.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-export type Parsed<T> = (T & { readonly ok: true }) | { readonly ok: false; readonly message: string };
-
 /** A field of the request is not what it must be; the message names it. */
-class FieldError extends Error {
-  override readonly name = "FieldError";
-}
-
 export function refuse(field: string, must: string): never {
-  throw new FieldError(`${field} ${must}`);
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  throw new GatewayError("invalid_request", `${field} ${must}`);
 }
 
 export function stringOf(value: unknown, field: string): string {
@@ -45,18 +36,7 @@ export function modelNameOf(body: JsonObject): string {
   return refuse("model", "is required");
 }
 
-/** The request in `body`, a parsed JSON value; where a field is not what it must be, a message that names it. */
-export function parseBody<T extends object>(body: unknown, translate: (body: JsonObject) => T): Parsed<T> {
-  try {
-    return { ok: true, ...(isObject(body) ? translate(body) : refuse("the body", "must be a JSON object")) };
-  } catch (error) {
-    if (error instanceof FieldError) return { ok: false, message: error.message };
-    throw error;
-  }
-}
-
-/** A request that was read; one that was not is refused. */
-export function taken<T>(request: Parsed<T>): T {
-  if (!request.ok) throw new GatewayError("invalid_request", request.message);
-  return request;
+/** A request's body, a parsed JSON value. */
+export function objectOf(body: unknown): JsonObject {
+  return isJsonObject(body) ? body : refuse("the body", "must be a JSON object");
 }

@@ -1,8 +1,9 @@
 // The records of Ollama's POST /api/generate, made from those of a chat, and the engine's own completion chunks as ones of
 // a chat completion. Pure.
+import { isJsonObject } from "../../../core/merge-patch.ts";
 
 import { type ChatEnd, type ChatFigures, type ChatRecord, type ErrorRecord, isErrorRecord } from "./chat-records.ts";
-import { isObject, type JsonObject } from "./fields.ts";
+import { type JsonObject } from "./fields.ts";
 
 export interface GenerateRecord extends Partial<ChatFigures> {
   readonly model: string;
@@ -33,7 +34,7 @@ export function generateRecord(record: ChatRecord): GenerateRecord | ErrorRecord
 
 /** A chunk of the engine's /completion or /infill as one of a chat completion; an error chunk as it is. */
 export function asChatChunk(chunk: unknown): unknown {
-  if (!isObject(chunk) || "error" in chunk) return chunk;
+  if (!isJsonObject(chunk) || "error" in chunk) return chunk;
   const { content, stop, stop_type, timings, tokens_evaluated, tokens_predicted, completion_probabilities } = chunk;
   const ended = stop === true;
   const choice: JsonObject = {

@@ -2,7 +2,7 @@
 // continued as it stands (`raw`), or a gap to be filled in (`suffix`). Pure.
 
 import { imageOf, type UpstreamMessage } from "./chat-messages.ts";
-import { booleanOf, type JsonObject, listOf, type Parsed, parseBody, refuse, stringOf } from "./fields.ts";
+import { booleanOf, type JsonObject, listOf, objectOf, refuse, stringOf } from "./fields.ts";
 import { type CommonRequest, commonOf, idlePurposeOf, type Need, settingsOf } from "./options.ts";
 
 export interface NativeGenerate extends CommonRequest {
@@ -14,12 +14,9 @@ export interface NativeGenerate extends CommonRequest {
   readonly upstream: JsonObject;
 }
 
-/** The request in `body`, a parsed JSON value; where a field is not what it must be, a message that names it. */
-export function parseGenerateRequest(body: unknown): Parsed<NativeGenerate> {
-  return parseBody(body, translate);
-}
-
-function translate(body: JsonObject): NativeGenerate {
+/** Of a parsed JSON value. Errors: `invalid_request`, naming the field. */
+export function parseGenerateRequest(value: unknown): NativeGenerate {
+  const body = objectOf(value);
   const common = commonOf(body);
   const [prompt, suffix, system, template] = ["prompt", "suffix", "system", "template"].map((field) =>
     stringOf(body[field] ?? "", field),

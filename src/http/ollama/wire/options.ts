@@ -1,8 +1,8 @@
 // What Ollama's generating requests have in common: options, format, thinking, log probabilities and how long the model
 // stays. Translated into what llama-server takes. Pure.
-
 import { type KeepAlive, parseKeepAlive } from "../../../core/keep-alive.ts";
-import { booleanOf, isObject, type JsonObject, listOf, modelNameOf, numberOf, refuse, stringOf } from "./fields.ts";
+import { isJsonObject } from "../../../core/merge-patch.ts";
+import { booleanOf, type JsonObject, listOf, modelNameOf, numberOf, refuse, stringOf } from "./fields.ts";
 
 export type Think = boolean | "low" | "medium" | "high" | "max";
 
@@ -81,7 +81,7 @@ export function idlePurposeOf({ keepAlive }: CommonRequest): "load" | "unload" {
 
 /** `keep_alive: 0`. Nothing else of the body is read, or need be right. */
 export function keepsForNoTime(body: unknown): boolean {
-  return isObject(body) && isNoTime(parseKeepAlive(body["keep_alive"]));
+  return isJsonObject(body) && isNoTime(parseKeepAlive(body["keep_alive"]));
 }
 
 function isNoTime(keepAlive: KeepAlive | null): boolean {
@@ -101,7 +101,7 @@ export function contextOf(value: unknown): number | undefined {
 
 export function optionsOf(body: JsonObject): JsonObject {
   const options = body["options"] ?? {};
-  return isObject(options) ? options : refuse("options", "must be an object");
+  return isJsonObject(options) ? options : refuse("options", "must be an object");
 }
 
 function samplingOf(options: JsonObject): JsonObject {
@@ -120,7 +120,7 @@ function samplingOf(options: JsonObject): JsonObject {
 function formatOf(format: unknown): JsonObject | "any" | null {
   if (format === undefined || format === null || format === "") return null;
   if (format === "json") return "any";
-  return isObject(format) ? format : refuse("format", 'must be "json" or a JSON schema');
+  return isJsonObject(format) ? format : refuse("format", 'must be "json" or a JSON schema');
 }
 
 function responseFormatOf(schema: JsonObject | "any" | null): JsonObject {

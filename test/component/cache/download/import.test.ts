@@ -43,7 +43,16 @@ async function importing(t: TestContext): Promise<Importing> {
       assert.ok(id, text);
       const { signal } = new AbortController();
       const freeBytes = () => Promise.resolve(undefined);
-      return importModel({ cacheDir, id, source, signal, freeBytes, onProgress: () => undefined, ...more });
+      return importModel({
+        cacheDir,
+        gateway: "mine",
+        id,
+        source,
+        signal,
+        freeBytes,
+        onProgress: () => undefined,
+        ...more,
+      });
     },
     shown: async (id) => {
       const found = await scanner.scan();

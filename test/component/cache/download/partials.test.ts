@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { frontOf } from "../../../../src/cache/download/extents.ts";
 import { openPartial, type PartialFile } from "../../../../src/cache/download/partial-file.ts";
-import { type Owner, thisOwner, writerName } from "../../../../src/cache/download/partial-owner.ts";
 import { cleanPartials } from "../../../../src/cache/download/partials.ts";
-import { partialPath } from "../../../../src/cache/layout/layout.ts";
+import { besidePartial, partialPath } from "../../../../src/cache/layout/layout.ts";
 import { sha256, withGgufHead } from "../../../support/cache-folder.ts";
 import { startPulling } from "../../../support/pulling.ts";
 import { refusal as refusalOf } from "../../../support/scratch.ts";
@@ -39,18 +38,19 @@ describe("cleaning partials", () => {
     const repo = "models--acme--demo-GGUF";
     // Of which nobody can tell who made them.
     const unknown = [`${blobs}/${digest}.gw.incomplete`, `${repo}/.0f0f.gw.incomplete`];
-    const alive = `${repo}/.${writerName().replace(`-${process.pid}-`, `-${process.ppid}-`)}.gw.incomplete`;
-    const own = `${repo}/.${writerName()}.gw.incomplete`;
+    const alive = `${repo}/.${process.ppid}-0f0f.gw.incomplete`;
+    const own = `${repo}/.${process.pid}-0f0f.gw.incomplete`;
     for (const path of [...foreign, ...unknown, alive, own]) {
       await mkdir(join(cacheDir, path, ".."), { recursive: true });
       await writeFile(join(cacheDir, path), "half");
     }
-    assert.deepEqual(await cleanPartials(cacheDir), [own]);
+    const none = () => [];
+    assert.deepEqual(await cleanPartials(cacheDir, none, "mine"), [own]);
     assert.deepEqual(await world(), [...before, ...foreign, ...unknown, alive].sort());
     for (const path of [...foreign, ...unknown, alive]) await age(join(cacheDir, path), 8 * dayMs);
-    assert.deepEqual(await cleanPartials(cacheDir), unknown.sort());
-    assert.deepEqual(await world(), [...before, ...foreign, alive].sort());
-    assert.deepEqual(await cleanPartials(join(cacheDir, "nowhere")), []);
+    assert.deepEqual(await cleanPartials(cacheDir, none, "mine"), [...unknown, alive].sort());
+    assert.deepEqual(await world(), [...before, ...foreign].sort());
+    assert.deepEqual(await cleanPartials(join(cacheDir, "nowhere"), none, "mine"), []);
   });
 
   it("leaves the one that is being written", async (t) => {
@@ -65,7 +65,7 @@ describe("cleaning partials", () => {
       (await world()).some((line) => line.endsWith(".gw.incomplete")),
       true,
     );
-    assert.deepEqual(await cleanPartials(cacheDir), []);
+    assert.deepEqual(await cleanPartials(cacheDir, () => [], "mine"), []);
     hold.release();
     await pulled;
     assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), demo["demo-Q8_0.gguf"]);
@@ -86,21 +86,21 @@ describe("partials that were kept", () => {
     const repo = join(cacheDir, "models--acme--demo-GGUF");
     // Without it other readers of the cache take the folder for damaged.
     assert.deepEqual((await readdir(repo)).sort(), ["blobs", "snapshots"]);
-    // A whole shard with the note for whom it is, a part of another with its journal.
+    // A whole shard with the note for whom it is, a part of another with its sidecar.
     assert.equal(kept.length, 4);
-    assert.deepEqual(await cleanPartials(cacheDir, () => ["Acme/demo-gguf:q8_0"]), []);
+    assert.deepEqual(await cleanPartials(cacheDir, () => ["Acme/demo-gguf:q8_0"], "mine"), []);
     assert.deepEqual(await world(), kept);
-    assert.deepEqual(await cleanPartials(cacheDir, () => ["acme/other:Q8_0"]), kept);
+    assert.deepEqual(await cleanPartials(cacheDir, () => ["acme/other:Q8_0"], "mine"), kept);
     assert.deepEqual(await world(), []);
     await assert.rejects(readdir(repo), { code: "ENOENT" });
 
-    // What a snapshot shows is no leftover, whatever a journal says.
+    // What a snapshot shows is no leftover, whatever a sidecar says.
     await refusal(id, { keepPartial: true, tuning: { tries: 1 } });
     const [whole = ""] = (await world()).filter((line) => !line.endsWith(".incomplete"));
     const snapshot = join(cacheDir, "models--acme--demo-GGUF/snapshots", "a".repeat(40));
     await mkdir(snapshot, { recursive: true });
     await symlink(`../../blobs/${whole.slice(-64)}`, join(snapshot, "x.gguf"));
-    await cleanPartials(cacheDir);
+    await cleanPartials(cacheDir, () => [], "mine");
     assert.equal((await world()).includes(whole), true);
     hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 0, 0);
     assert.equal((await pull(id)).downloadedBytes, 2_000_000);
@@ -117,58 +117,41 @@ describe("partials that were kept", () => {
     assert.equal((await world()).length, 3);
   });
 
-  it("of another gateway stay for days, and as long as its process runs; its own go at once", async (t) => {
+  it("of another gateway stay for days, and as long as it holds the lock; its own go at once", async (t) => {
     const { cacheDir, world } = await startPulling(t);
-    const left = async (owner: Owner): Promise<string[]> => {
-      await (await half(cacheDir, owner)).keep();
+    const left = async (gateway: string): Promise<string[]> => {
+      await (await half(cacheDir, gateway)).keep();
       return (await world()).sort();
     };
-    const mine = await left(thisOwner("mine"));
+    const mine = await left("mine");
     assert.equal(mine.length, 2);
     assert.deepEqual(await cleanPartials(cacheDir, () => [], "another"), []);
     assert.deepEqual(await cleanPartials(cacheDir, () => [id], "mine"), []);
     assert.deepEqual(await cleanPartials(cacheDir, () => [], "mine"), mine);
-    for (const [owner, ms, goes] of [
-      [{ ...thisOwner("another"), boot: "another" }, 6 * dayMs, false],
-      [{ ...thisOwner("another"), boot: "another" }, 8 * dayMs, true],
-      [{ ...thisOwner("another"), pid: process.ppid }, 100 * dayMs, false],
-    ] as const) {
-      const paths = await left(owner);
-      for (const path of paths) await age(join(cacheDir, path), ms);
-      assert.deepEqual(await cleanPartials(cacheDir, () => [], "mine"), goes ? paths : []);
-      await rm(join(cacheDir, "models--acme--demo-GGUF"), { recursive: true, force: true });
-    }
+    const paths = await left("another");
+    for (const path of paths) await age(join(cacheDir, path), 6 * dayMs);
+    assert.deepEqual(await cleanPartials(cacheDir, () => [], "mine"), []);
+    for (const path of paths) await age(join(cacheDir, path), 8 * dayMs);
+    const lock = await lockBy(cacheDir, { pid: process.ppid, gateway: "another" });
+    await age(lock, 100 * dayMs);
+    assert.deepEqual(await cleanPartials(cacheDir, () => [], "mine"), [], "the process that holds the lock runs");
+    await rm(lock);
+    assert.deepEqual(await cleanPartials(cacheDir, () => [], "mine"), paths);
   });
 
-  it("are left alone by a pull of the same name in another gateway", async (t) => {
-    const { hub, pull, cacheDir, world } = await startPulling(t);
-    hub.addRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": withGgufHead(Buffer.alloc(200_000, "new ")) } });
-    const other = await half(cacheDir, { ...thisOwner("another"), pid: process.ppid });
-    const written = (await world()).sort();
-    await pull(id, { gateway: "mine" });
-    assert.deepEqual((await world()).filter((line) => line.endsWith(".incomplete")).sort(), written);
-    await other.write(1_500_000, [whole.subarray(1_500_000)]);
-    await other.finish(join(cacheDir, "models--acme--demo-GGUF/blobs", digest));
-    assert.deepEqual(await readFile(join(cacheDir, "models--acme--demo-GGUF/blobs", digest)), whole);
-  });
-
-  it("are gone with that serve nobody once the file is there, and the journal of a model that is shown", async (t) => {
+  it("are gone once the file is there, and the sidecar of a model that is shown", async (t) => {
     const { hub, pull, cacheDir, world } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files: demo });
     // As a kill leaves it between the linking and the end.
-    const partial = await half(cacheDir, thisOwner("mine"));
+    const partial = await half(cacheDir, "mine");
     await partial.write(1_500_000, [whole.subarray(1_500_000)]);
     await partial.finish(join(cacheDir, "models--acme--demo-GGUF/blobs", digest));
-    const [journal = ""] = (await world()).filter((line) => line.includes(".journal."));
-    const text = await readFile(join(cacheDir, journal));
-    assert.deepEqual((await pull(id, { gateway: "mine" })).files[0], {
-      path: "demo-Q8_0.gguf",
-      blob: digest,
-      size: whole.length,
-    });
+    const [sidecar = ""] = (await world()).filter((line) => line.includes(".sidecar."));
+    const text = await readFile(join(cacheDir, sidecar));
+    assert.deepEqual((await pull(id)).files[0], { path: "demo-Q8_0.gguf", blob: digest, size: whole.length });
     assert.equal((await world()).length, 3);
-    await writeFile(join(cacheDir, journal), text);
-    assert.deepEqual(await cleanPartials(cacheDir, () => [id], "mine"), [journal]);
+    await writeFile(join(cacheDir, sidecar), text);
+    assert.deepEqual(await cleanPartials(cacheDir, () => [id], "mine"), [sidecar]);
     assert.equal((await world()).length, 3);
   });
 });
@@ -176,76 +159,78 @@ describe("partials that were kept", () => {
 const whole = demo["demo-Q8_0.gguf"];
 const digest = sha256(whole);
 
-/** A writer, of any process, that has half of the file. */
-async function half(cacheDir: string, self: Owner): Promise<PartialFile> {
+/** A writer of this process that has half of the file. */
+async function half(cacheDir: string, gateway: string): Promise<PartialFile> {
   const path = partialPath(cacheDir, "acme/demo-GGUF", digest);
-  const { signal } = new AbortController();
-  const partial = await openPartial({ path, model: id, size: whole.length, self, signal });
+  const partial = await openPartial({ path, model: id, size: whole.length, gateway });
   const at = frontOf(partial.extents());
   await partial.write(at, [whole.subarray(at, 1_500_000)]);
   return partial;
 }
 
-describe("two gateways and one file", () => {
-  it("only one downloads it, as long as it is seen to be at it", async (t) => {
-    const { hub, refusal, cacheDir, world } = await startPulling(t);
-    hub.addRepo("acme/demo-GGUF", { files: demo });
-    for (const owner of [
-      { ...thisOwner("another"), pid: process.ppid },
-      { ...thisOwner("another"), space: "another container" },
-    ]) {
-      const other = await half(cacheDir, owner);
-      const before = await world();
-      assert.equal((await refusal(id, { gateway: "mine" })).code, "cache_unwritable");
-      assert.deepEqual(await world(), before);
-      await other.discard();
-    }
-  });
-
-  it("one that fell silent keeps a file of its own, so that its late bytes harm nobody", async (t) => {
-    const { hub, pull, cacheDir, world, shown } = await startPulling(t);
-    hub.addRepo("acme/demo-GGUF", { files: demo });
-    for (const owner of [
-      { ...thisOwner("another"), pid: process.ppid },
-      { ...thisOwner("another"), space: "another container" },
-    ]) {
-      const other = await half(cacheDir, owner);
-      const written = await world();
-      for (const line of written.filter((name) => name.endsWith(".incomplete")))
-        await age(join(cacheDir, line), 7 * 60_000);
-      // What it has counts, where it is not newer than its last record.
-      const { resumedBytes, downloadedBytes } = await pull(id, { gateway: "mine" });
-      assert.equal(resumedBytes + downloadedBytes, whole.length);
-      await other.write(1_500_000, [Buffer.alloc(1_500_000, "late and wrong ")]);
-      assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), whole);
-      await other.discard();
-      assert.equal((await world()).length, 3);
-      await rm(join(cacheDir, "models--acme--demo-GGUF"), { recursive: true });
-    }
-  });
-
-  it("what a dead one left is taken by one of those that want it, and goes on in place", async (t) => {
-    const { cacheDir, world } = await startPulling(t);
-    await (await half(cacheDir, { ...thisOwner(), pid: deadPid })).keep();
-    const [first, second] = await Promise.all([half(cacheDir, thisOwner("a")), half(cacheDir, thisOwner("b"))]);
-    assert.notEqual(first.path, second.path);
-    assert.equal((await world()).length, 4);
-    await first.discard();
-    // A partial that was taken away is noticed, and not filled for nothing.
-    await rm(second.path);
-    await refusalOf(second.finish(join(cacheDir, digest)));
-    await second.keep();
-    assert.deepEqual(await world(), []);
-  });
-
-  it("after another start of the system only what was synced counts", async (t) => {
-    const { hub, pull, cacheDir } = await startPulling(t);
-    hub.addRepo("acme/demo-GGUF", { files: demo });
-    const before = await half(cacheDir, { ...thisOwner("mine"), boot: "another" });
-    await before.keep();
-    assert.equal((await pull(id, { gateway: "mine" })).resumedBytes, 1_500_000);
-  });
-});
+/** The lock as another process writes it. */
+async function lockBy(cacheDir: string, holder: { pid: number; gateway: string }): Promise<string> {
+  const path = besidePartial(partialPath(cacheDir, "acme/demo-GGUF", digest), "lock");
+  await writeFile(path, JSON.stringify({ started: "", ...holder }));
+  return path;
+}
 
 /** Of no process: above what Linux gives out. */
 const deadPid = 2 ** 22 + 1;
+
+describe("two gateways and one file", () => {
+  for (const [what, holder] of [
+    ["a process that runs", { pid: process.ppid, gateway: "another" }],
+    ["one that cannot be probed, as in a container", { pid: deadPid, gateway: "another" }],
+  ] as const) {
+    it(`the second one waits while ${what} holds the lock`, async (t) => {
+      const { hub, pull, refusal, cacheDir, world } = await startPulling(t);
+      hub.addRepo("acme/demo-GGUF", { files: demo });
+      await (await half(cacheDir, "another")).keep();
+      const lock = await lockBy(cacheDir, holder);
+      const before = await world();
+      assert.equal((await refusal(id)).code, "cache_unwritable");
+      assert.deepEqual(await world(), before);
+      assert.equal(hub.sentBytes("demo-Q8_0.gguf"), 0);
+      // Released, as when the other one was stopped: its bytes count.
+      await rm(lock);
+      assert.equal((await pull(id)).resumedBytes, 1_500_000);
+    });
+  }
+
+  it("one whose lock was broken writes into a file without a name, and takes nothing away", async (t) => {
+    const { hub, pull, cacheDir, world, shown } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: demo });
+    const other = await half(cacheDir, "another");
+    const lock = await lockBy(cacheDir, { pid: deadPid, gateway: "another" });
+    await age(lock, 70_000);
+    const hold = hub.throttle("demo-Q8_0.gguf", 2_000_000);
+    const pulled = pull(id);
+    await hold.reached;
+    await other.write(1_500_000, [Buffer.alloc(1_500_000, "late and wrong ")]);
+    const refused = await refusalOf(other.finish(join(cacheDir, "models--acme--demo-GGUF/blobs", digest)));
+    assert.equal(refused.code, "cache_unwritable");
+    await other.discard();
+    hold.release();
+    assert.equal((await pulled).resumedBytes, 0);
+    assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), whole);
+    assert.equal((await world()).length, 3);
+  });
+
+  it("a gateway resumes in place what its killed process left, at once", async (t) => {
+    const { hub, pull, cacheDir } = await startPulling(t);
+    hub.addRepo("acme/demo-GGUF", { files: demo });
+    await (await half(cacheDir, "mine")).keep();
+    await lockBy(cacheDir, { pid: deadPid, gateway: "mine" });
+    assert.equal((await pull(id)).resumedBytes, 1_500_000);
+  });
+
+  it("a partial that was deleted is noticed, and not filled for nothing", async (t) => {
+    const { cacheDir, world } = await startPulling(t);
+    const partial = await half(cacheDir, "mine");
+    await rm(partial.path);
+    assert.equal((await refusalOf(partial.finish(join(cacheDir, digest)))).code, "cache_unwritable");
+    await partial.keep();
+    assert.deepEqual(await world(), []);
+  });
+});

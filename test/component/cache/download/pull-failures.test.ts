@@ -5,12 +5,15 @@ import { describe, it } from "node:test";
 import { reserveBytes } from "../../../../src/cache/download/disk-space.ts";
 import { GatewayError } from "../../../../src/core/errors.ts";
 import { modelHead, withGgufHead } from "../../../support/cache-folder.ts";
+import { modelBytes, talkingModel } from "../../../support/models.ts";
 import { startPulling } from "../../../support/pulling.ts";
 
 const bytes = (text: string, size = 300_000) => withGgufHead(Buffer.alloc(size, `${text} `));
 const token = "hf_abcdefghijklmnopqrstuvwxyz0123456789";
 const demo = { "demo-Q8_0.gguf": bytes("eight", 3_000_000) };
 const id = "acme/demo-GGUF:Q8_0";
+const model = modelBytes(talkingModel("demo"));
+const halfModel = Buffer.from(model.subarray(0, model.length / 2));
 
 describe("a pull that fails", () => {
   it("keeps nothing of wrong bytes", async (t) => {
@@ -25,6 +28,7 @@ describe("a pull that fails", () => {
     ["begins as no GGUF", Buffer.alloc(2_000_000, "<html> ")],
     ["has less than a head", Buffer.from("GGUF")],
     ["ends within its head", modelHead("demo").subarray(0, 60)],
+    ["lacks a half of its tensors", halfModel],
     ["is of another byte order", Buffer.from(modelHead("demo").swap32())],
   ] as const) {
     it(`keeps nothing of a model that ${what}, not its good shards either, though it were tried again`, async (t) => {
@@ -35,7 +39,7 @@ describe("a pull that fails", () => {
       const error = await refusal(id, { keepPartial: true });
       assert.deepEqual(
         [error.code, error.reaction, error.message],
-        ["not_a_model", "stall", "demo-Q8_0-00002-of-00002.gguf of acme/demo-GGUF is no GGUF file"],
+        ["not_a_model", "stall", "demo-Q8_0-00002-of-00002.gguf of acme/demo-GGUF is not a whole GGUF file"],
       );
       assert.deepEqual(await world(), []);
     });
@@ -90,7 +94,7 @@ describe("a pull that fails", () => {
         onProgress: (step) => (step.file.includes("00002-of") && step.completed > 0 ? resolve() : undefined),
       });
     });
-    assert.equal((await world()).filter((line) => /\/[0-9a-f]{64}\.[^.]+\.gw\.incomplete$/.test(line)).length, 1);
+    assert.equal((await world()).filter((line) => /\/[0-9a-f]{64}\.gw\.incomplete$/.test(line)).length, 1);
     abort.abort();
     assert.equal((await outcome)?.code, "cancelled");
     await hold.left;

@@ -65,6 +65,7 @@ async function world(t: TestContext): Promise<World> {
     options: {
       client: pulling.client,
       cacheDir: pulling.cacheDir,
+      gateway: "mine",
       voicesDir,
       freeBytes: () => Promise.resolve(undefined),
       signal: never,

@@ -255,7 +255,6 @@ function observer(
     inventory: () => inventory,
     engine,
     speech: () => Promise.resolve({ transcription: restingSpeech, synthesis: restingSpeech }),
-    documentFiles: () => Promise.resolve(new Map()),
     onNewEngine: () => undefined,
   });
 }

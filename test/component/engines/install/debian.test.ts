@@ -57,7 +57,7 @@ test("without a release, llama is installed from Debian's packages and runs; aga
     );
   }
 
-  assert.ok(progress.some((p) => p.detail.includes("cannot be listed: it answered 503")));
+  assert.ok(progress.some((p) => p.detail.includes("cannot be listed: it responded 503")));
   const phases = [...new Set(progress.map((p) => p.phase))];
   assert.deepEqual(phases, ["resolve", "download", "unpack", "check"]);
   const download = progress.filter((p) => p.phase === "download").at(-1);

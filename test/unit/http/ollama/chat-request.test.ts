@@ -4,14 +4,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { type NativeChat, parseChatRequest } from "../../../../src/http/ollama/wire/chat-request.ts";
+import { refusalOf } from "../../../support/refusals.ts";
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";
 const hello = [{ role: "user", content: "hello" }];
 
 function parsed(body: object): NativeChat {
-  const result = parseChatRequest({ model: "m", messages: hello, ...body });
-  assert.ok(result.ok, result.ok ? "" : result.message);
-  return result;
+  return parseChatRequest({ model: "m", messages: hello, ...body });
 }
 
 /** What a request adds to the body that every chat has. */
@@ -26,13 +25,11 @@ function added(body: object): object {
 }
 
 function refusal(body: unknown): string | undefined {
-  const result = parseChatRequest(body);
-  return result.ok ? undefined : result.message;
+  return refusalOf(() => parseChatRequest(body));
 }
 
 test("the least request", () => {
   assert.deepEqual(parseChatRequest({ model: "m", messages: hello }), {
-    ok: true,
     model: "m",
     purpose: "chat",
     stream: true,
@@ -185,7 +182,10 @@ test("any JSON value is answered or refused, never thrown at", () => {
   fc.assert(
     fc.property(body, fc.array(value), (fields, messages) => {
       for (const request of [fields, { model: "m", ...fields }, { model: "m", ...fields, messages }]) {
-        assert.equal(typeof parseChatRequest(request).ok, "boolean");
+        assert.notEqual(
+          refusalOf(() => parseChatRequest(request)),
+          "",
+        );
       }
     }),
     { numRuns: 1000 },

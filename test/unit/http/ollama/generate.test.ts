@@ -6,16 +6,14 @@ import fc from "fast-check";
 import { chatEnd, createChatRecords } from "../../../../src/http/ollama/wire/chat-records.ts";
 import { asChatChunk, generateRecord } from "../../../../src/http/ollama/wire/generate-records.ts";
 import { type NativeGenerate, parseGenerateRequest } from "../../../../src/http/ollama/wire/generate-request.ts";
+import { refusalOf } from "../../../support/refusals.ts";
 
 function parsed(body: object): NativeGenerate {
-  const result = parseGenerateRequest({ model: "m", prompt: "p", ...body });
-  assert.ok(result.ok, result.ok ? "" : result.message);
-  return result;
+  return parseGenerateRequest({ model: "m", prompt: "p", ...body });
 }
 
 function refusal(body: object): string | undefined {
-  const result = parseGenerateRequest({ model: "m", prompt: "p", ...body });
-  return result.ok ? undefined : result.message;
+  return refusalOf(() => parseGenerateRequest({ model: "m", prompt: "p", ...body }));
 }
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";
@@ -84,7 +82,7 @@ test("any JSON value is answered or refused, never thrown at", () => {
   const value = fc.jsonValue({ maxDepth: 2 });
   const names = ["prompt", "suffix", "system", "template", "raw", "context", "images", "options", "format"];
   const body = fc.record(Object.fromEntries(names.map((name) => [name, value])), { requiredKeys: [] });
-  fc.assert(fc.property(body, (fields) => typeof parseGenerateRequest({ model: "m", ...fields }).ok === "boolean"));
+  fc.assert(fc.property(body, (fields) => refusalOf(() => parseGenerateRequest({ model: "m", ...fields })) !== ""));
 });
 
 test("the engine's own chunks become records of the answer", () => {

@@ -1,0 +1,83 @@
+// The shared parts of the OpenAPI document: a schema with a title and an error answer stand in it once. Pure.
+import type { Schema } from "../../../schemas/route.ts";
+
+interface OpenApiParts {
+  readonly components?: object;
+  readonly paths?: object;
+}
+
+/** The keywords whose value holds schemas. What stands under others, as under `examples`, is data. */
+const inLists = new Set(["anyOf", "oneOf", "allOf"]);
+const asValue = new Set(["items", "additionalProperties", "propertyNames", "not"]);
+
+export function createComponents(): {
+  /** Whether it is the first use of an operation's id. */
+  isNew(operationId: string): boolean;
+  /** The schema for a place in the document: a reference where it has a title. Throws where two schemas have one title. */
+  place(schema: Schema): Schema;
+  /** An answer that many operations share, by its name. */
+  share(name: string, answer: object): object;
+  /** The document with the parts that its places refer to. */
+  complete(document: OpenApiParts): object;
+} {
+  const ids = new Set<string>();
+  const schemas = new Map<string, Schema>();
+  const origins = new Map<string, string>();
+  /** Names of shared answers by what stands in their place until the document is complete. */
+  const answers = new Map<string, { readonly name: string; readonly answer: object }>();
+
+  function place(schema: Schema): Schema {
+    const { title } = schema;
+    if (typeof title !== "string") return inner(schema);
+    const origin = JSON.stringify(schema);
+    const known = origins.get(title);
+    if (known === undefined) {
+      origins.set(title, origin);
+      schemas.set(title, inner(schema));
+    } else if (known !== origin) {
+      throw new Error(`two schemas have the title ${title}`);
+    }
+    return { $ref: `#/components/schemas/${title}` };
+  }
+
+  function inner(schema: Schema): Schema {
+    return Object.fromEntries(Object.entries(schema).map(([keyword, value]) => [keyword, part(keyword, value)]));
+  }
+
+  function part(keyword: string, value: unknown): unknown {
+    if (Array.isArray(value)) return inLists.has(keyword) ? (value as Schema[]).map(place) : value;
+    if (typeof value !== "object" || value === null) return value;
+    if (keyword === "properties") return mapValues(value as Record<string, Schema>, place);
+    return asValue.has(keyword) ? place(value as Schema) : value;
+  }
+
+  function shared(answer: object): object {
+    const known = answers.get(JSON.stringify(answer));
+    return known ? { $ref: `#/components/responses/${known.name}` } : answer;
+  }
+
+  return {
+    isNew: (id) => !ids.has(id) && ids.add(id).has(id),
+    place,
+    share: (name, answer) => {
+      answers.set(JSON.stringify(answer), { name, answer });
+      return answer;
+    },
+    complete: (document) => ({
+      ...document,
+      paths: mapValues(
+        document.paths as Record<string, Record<string, { responses: Record<string, object> }>>,
+        (item) => mapValues(item, (operation) => ({ ...operation, responses: mapValues(operation.responses, shared) })),
+      ),
+      components: {
+        ...document.components,
+        schemas: Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+        responses: Object.fromEntries([...answers.values()].map(({ name, answer }) => [name, answer])),
+      },
+    }),
+  };
+}
+
+function mapValues<V, W>(record: Readonly<Record<string, V>>, change: (value: V) => W): Record<string, W> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
+}

@@ -1,0 +1,79 @@
+// A route as one object: address, schema, who may call it, handler. What is served, checked and documented follows from it.
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from "fastify";
+import { noQuerySchema } from "../../../schemas/admin.ts";
+import type { RouteSchema, TypesOf } from "../../../schemas/route.ts";
+import type { ErrorCode } from "../../core/error-catalog.ts";
+
+/** `own`: the gateway's; `native`: Ollama's; `compat`: OpenAI's and Anthropic's; `llama`: llama.cpp's; `front`: the bare address. */
+export type RouteFamily = "own" | "native" | "compat" | "llama" | "front";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Codes that the route may answer with, beside those that every route may. */
+    readonly errors?: readonly ErrorCode[];
+    /** Errors have Anthropic's shape. */
+    readonly dialect?: "messages";
+    /** The body is read whatever its Content-Type. */
+    readonly anyMediaType?: true;
+    /** Set by {@link installRoutes}. */
+    readonly family?: RouteFamily;
+    /** Set by {@link installRoutes}: what the OpenAPI document has of the route. */
+    readonly document?: RouteSchema;
+  }
+}
+
+export interface Route<Deps> {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Below the family's prefix. A `*` is the last of the schema's `params`. */
+  readonly url: string;
+  readonly schema: RouteSchema;
+  readonly config?: FastifyContextConfig;
+  readonly exposeHeadRoute?: false;
+  /** Refuses a request before its body is read. */
+  readonly refuse?: (deps: Deps, request: FastifyRequest) => void;
+  /** The body to check, from the bytes that the family collects. */
+  readonly parse?: (body: Buffer | undefined) => unknown;
+  readonly handler: (deps: Deps, request: FastifyRequest, reply: FastifyReply) => unknown;
+}
+
+/** The handler's request has the types of the schema. */
+export function route<Deps, const S extends RouteSchema>(
+  spec: Omit<Route<Deps>, "schema" | "handler"> & {
+    readonly schema: S;
+    readonly handler: (deps: Deps, request: FastifyRequest<TypesOf<S>>, reply: FastifyReply) => unknown;
+  },
+): Route<Deps> {
+  return spec as unknown as Route<Deps>;
+}
+
+export function installRoutes<Deps>(
+  app: FastifyInstance,
+  family: RouteFamily,
+  routes: readonly Route<Deps>[],
+  deps: Deps,
+): void {
+  for (const { refuse, parse, handler, schema, config, ...options } of routes) {
+    app.route({
+      ...options,
+      schema: checkedParts(family, options.method, schema),
+      config: { ...config, family, document: schema },
+      ...(refuse && { onRequest: async (request: FastifyRequest) => refuse(deps, request) }),
+      ...(parse && {
+        preValidation: async (request: FastifyRequest) => {
+          request.body = parse(request.body as Buffer | undefined);
+        },
+      }),
+      handler: (request, reply) => handler(deps, request, reply),
+    });
+  }
+}
+
+/** What Fastify checks of a request. */
+function checkedParts(family: RouteFamily, method: string, { body, querystring }: RouteSchema): FastifySchema {
+  // A mistyped `dryRun`, or one on a route that has none, must not become the real thing.
+  const query = querystring ?? (family === "own" && method !== "GET" ? noQuerySchema : undefined);
+  return {
+    ...(body === undefined || "content" in body ? {} : { body }),
+    ...(query === undefined ? {} : { querystring: query }),
+  };
+}

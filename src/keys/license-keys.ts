@@ -1,0 +1,126 @@
+// The license keys of a running gateway: which there are, and what each may do. What cannot be read or understood while it
+// runs leaves the keys as they were: it must never let anybody in.
+import { timingSafeEqual } from "node:crypto";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { hashOf, lookAtKeyFile, narrowKeyFile, readKeyFile } from "./key-file.ts";
+import { isLive, type KeyEntry, type KeyScope } from "./key-list.ts";
+
+export interface LicenseKeys {
+  /** There is a file of keys, or a single key. An empty file counts: one whose last key was taken out opened the gateway. */
+  areRequired(): boolean;
+  /** No key is configured. */
+  areNone(): boolean;
+  /** null: unknown, revoked or expired. Compared in constant time. Changes of the file count at once. */
+  scopeOf(key: string): KeyScope | null;
+}
+
+export interface LicenseKeysOptions {
+  /** STATE/license-keys.json; it need not be there. */
+  readonly path: string;
+  /** A further key, as it is. */
+  readonly single: string | undefined;
+  /** What makes a key. */
+  readonly createCommand: string;
+  readonly now: () => number;
+  readonly warn: (message: string, fields: object) => void;
+}
+
+interface Known {
+  readonly entry: KeyEntry;
+  readonly digest: Buffer;
+}
+
+/** Below it a key can be found by trying. Ours have 47. */
+const shortKey = 16;
+
+/**
+ * A file changed twice within the grain of its time stamps looks the same after the second change: while it is this young
+ * (ms) it is read each time.
+ */
+const young = 1_000;
+
+/** Errors: `invalid_request` for a file that cannot be read or understood, and for a single key that no client can send. */
+export function openLicenseKeys({ path, single, createCommand, now, warn }: LicenseKeysOptions): LicenseKeys {
+  if (single !== undefined) checkSingle(single, createCommand, warn);
+  const singleDigest = single === undefined ? null : digestOf(single);
+  let known: readonly Known[] = [];
+  /** Of the file as it was last understood. null: there was none yet. */
+  let stamp: string | null = null;
+  let trouble: string | null = null;
+
+  function load(): void {
+    const look = lookAtKeyFile(path);
+    if (look === null) {
+      if (stamp !== null) throw new GatewayError("invalid_request", `the license keys in ${path} are gone`);
+      return;
+    }
+    if (look.stamp === stamp && Math.abs(now() - look.changedAt) > young) return;
+    known = readKeyFile(path).map((entry) => ({ entry, digest: Buffer.from(entry.hash, "hex") }));
+    // The stamp of the moment before: what changes the file after it was read shows at the next look.
+    if (look.stamp !== stamp) {
+      seeToMode();
+      if (areNone()) warn(`there is no license key, so requests are refused: \`${createCommand}\` makes one`, { path });
+    }
+    stamp = look.stamp;
+  }
+
+  function seeToMode(): void {
+    const mode = narrowKeyFile(path);
+    if (mode === "narrowed") warn("others could read or write the license keys; now only their owner can", { path });
+    if (mode === "open") warn("others can read or write the license keys: make the file its owner's alone", { path });
+  }
+
+  function refresh(): void {
+    try {
+      load();
+      if (trouble !== null) warn("the license keys can be read again", { path });
+      trouble = null;
+    } catch (error) {
+      const { message } = toGatewayError(error);
+      if (message !== trouble) warn("the license keys stay as they were last known", { path, problem: message });
+      trouble = message;
+    }
+  }
+
+  const areNone = (): boolean => known.length === 0 && singleDigest === null;
+
+  load();
+
+  return {
+    areNone() {
+      refresh();
+      return areNone();
+    },
+    areRequired() {
+      refresh();
+      // A file that appears and cannot be understood is a file of keys too.
+      return stamp !== null || trouble !== null || singleDigest !== null;
+    },
+    scopeOf(key) {
+      refresh();
+      const digest = digestOf(key);
+      const time = now();
+      let scope: KeyScope | null = null;
+      for (const { entry, digest: other } of known) {
+        // Every one is compared: when the first fits must not show in the time it takes.
+        const same = timingSafeEqual(digest, other);
+        if (same && isLive(entry, time)) scope = entry.scope ?? "all";
+      }
+      if (singleDigest !== null && timingSafeEqual(digest, singleDigest)) scope = "all";
+      return scope;
+    },
+  };
+}
+
+function digestOf(key: string): Buffer {
+  return Buffer.from(hashOf(key), "hex");
+}
+
+function checkSingle(key: string, createCommand: string, warn: LicenseKeysOptions["warn"]): void {
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new GatewayError("invalid_request", "GATEWAY_LICENSE_KEY must be of ASCII characters without blanks");
+  if (key.length < shortKey)
+    warn(`GATEWAY_LICENSE_KEY is short and can be guessed: \`${createCommand}\` makes a better one`, {
+      leastLength: shortKey,
+    });
+}

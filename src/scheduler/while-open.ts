@@ -1,0 +1,31 @@
+// Turns away at once who waits for a model when the gateway stops: nothing of its answer has begun.
+import { GatewayError } from "../core/errors.ts";
+
+/**
+ * Runs `wait` with a signal that aborts when the asker leaves and when the gateway stops.
+ * Errors: `shutting_down`, and those of `wait`: after the stop only those that `isCut` does not take for its doing.
+ */
+export async function whileOpen<T>(
+  stopping: AbortSignal,
+  left: AbortSignal,
+  wait: (signal: AbortSignal) => Promise<T>,
+  isCut: (error: unknown) => boolean = () => true,
+): Promise<T> {
+  const refuse = (): GatewayError => new GatewayError("shutting_down", "the gateway is stopping");
+  if (stopping.aborted) throw refuse();
+  // Not AbortSignal.any: what listens to a signal that lives as long as the program is never forgotten there.
+  const either = new AbortController();
+  const give = (): void => either.abort();
+  left.addEventListener("abort", give);
+  stopping.addEventListener("abort", give);
+  if (left.aborted) give();
+  try {
+    return await wait(either.signal);
+  } catch (error) {
+    if (stopping.aborted && !left.aborted && isCut(error)) throw refuse();
+    throw error;
+  } finally {
+    left.removeEventListener("abort", give);
+    stopping.removeEventListener("abort", give);
+  }
+}

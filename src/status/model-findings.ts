@@ -1,0 +1,104 @@
+// What is true of one model. Pure.
+import { runnableContext } from "../core/context-size.ts";
+import type { BackoffEntry } from "../plan/actions.ts";
+import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
+import { presetCtxSize } from "../plan/preset-file.ts";
+import { registeredCtxSize } from "../plan/wanted-preset.ts";
+import type { StatusInput } from "./conditions.ts";
+import { explain, failureOf, reasonOf } from "./failures.ts";
+import { type Finding, finding, reported } from "./finding.ts";
+import { drained, loadFailing } from "./requests.ts";
+
+/** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds; Drained where it was. */
+export function modelFindings(id: string, input: StatusInput): Finding[] {
+  const { observed } = input;
+  const cached = observed.cache.state === "known" ? findCached(observed.cache.value.models, id) : undefined;
+  return [
+    present(id, input, cached),
+    verified(observed, cached),
+    applied(id, input, cached),
+    loaded(input, cached),
+    ...drained(cached?.upstreamId, input.requests),
+  ];
+}
+
+function present(
+  id: string,
+  { observed: { cache }, running, plan, backoff }: StatusInput,
+  found: CachedModel | undefined,
+): Finding {
+  if (cache.state === "unknown") return finding("Present", "NotObserved", cache.why);
+  if (!found && isOfRepo(id, cache.value.unreadable))
+    return finding("Present", "NotObserved", "Its folder in the model cache cannot be read.");
+  if (found?.complete) return finding("Present", "Cached", found.files.length, found.bytes);
+  const key = `model/${id}`;
+  const active = running.find((action) => action.key === key);
+  if (active) return finding("Present", active.startedAt === null ? "Queued" : "Pulling", active.message);
+  const crowded = plan.held.find((held) => held.why === "room" && held.action.key === key);
+  if (crowded) return finding("Present", "DiskFull", crowded.action.message);
+  const failure = fetchFailure(id, backoff);
+  if (failure) return reported("Present", "False", failure.reason, explain(failure));
+  const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find((action) => action.key === key);
+  return found
+    ? finding("Present", "Incomplete", planned?.message ?? "A file of it is missing or damaged.")
+    : finding("Present", "Absent", planned?.message ?? "It is not in the model cache.");
+}
+
+function fetchFailure(id: string, backoff: StatusInput["backoff"]): BackoffEntry | undefined {
+  const key = `model/${id}`;
+  return failureOf(backoff, "model.pull", key) ?? failureOf(backoff, "model.import", key);
+}
+
+function verified({ inventory }: Observed, cached: CachedModel | undefined): Finding {
+  if (cached && cached.damage !== null) return finding("Verified", "Damaged", cached.damage);
+  if (!cached?.complete) return finding("Verified", "Absent");
+  const ours = inventory.state === "known" && inventory.value.find((entry) => holdsFilesOf(entry, cached));
+  if (!ours) return finding("Verified", "NotOurs");
+  return finding(
+    "Verified",
+    "ChecksumMatched",
+    ours.files.some(({ found }) => found) ? "found it in the cache" : "stored it",
+  );
+}
+
+function applied(
+  id: string,
+  { desired, observed, plan, backoff }: StatusInput,
+  cached: CachedModel | undefined,
+): Finding {
+  if (!cached?.complete) return finding("Applied", "Absent");
+  // Another source or revision that cannot be had: the files of before are still in force.
+  const failure = fetchFailure(id, backoff);
+  if (failure) return reported("Applied", "False", failure.reason, explain(failure));
+  const problem = plan.findings.get(cached.id);
+  if (problem !== undefined) return finding("Applied", reasonOf(cached.id, desired, observed), problem);
+  if (observed.preset.state === "unknown" || observed.router.models.state === "unknown")
+    return finding("Applied", "NotObserved");
+  const preset = observed.preset.value;
+  const asked = desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize;
+  const wanted =
+    asked === undefined ? presetCtxSize(preset, cached.upstreamId) : runnableContext(asked, cached.nCtxTrain);
+  const listed = observed.router.models.value.find((model) => model.id === cached.upstreamId);
+  if (!listed) return finding("Applied", "NotListed");
+  const current = observed.router.loadedPreset === preset.text && registeredCtxSize(listed) === wanted;
+  const size = wanted === null ? "the router's own context size" : `a context of ${wanted} tokens`;
+  if (!current) return finding("Applied", "Pending", size);
+  const trained = cached.nCtxTrain;
+  const capped =
+    wanted !== null && trained !== null && wanted > trained
+      ? `; the model was trained for ${trained} and gets no more`
+      : "";
+  const raised = asked !== undefined && asked !== wanted ? `; ${asked} is less than the engine can run` : "";
+  return finding("Applied", "InForce", size, `${capped}${raised}`);
+}
+
+function loaded({ observed: { router }, requests }: StatusInput, cached: CachedModel | undefined): Finding {
+  if (router.models.state === "unknown") return finding("Loaded", "NotObserved", router.models.why);
+  const listed = router.models.value.find((model) => cached !== undefined && model.id === cached.upstreamId);
+  if (!listed) return finding("Loaded", "NotListed");
+  if (listed.value === "loaded") return finding("Loaded", "Loaded", String(listed.nCtx ?? "unknown"));
+  if (listed.value === "loading") return finding("Loaded", "Loading");
+  const failing = loadFailing(listed.id, requests);
+  if (failing) return failing;
+  return listed.failed ? finding("Loaded", "LoadFailed") : finding("Loaded", "Unloaded", listed.value);
+}

@@ -1,0 +1,152 @@
+// Every command in the `sh` blocks of README.md and docs/ is run as a reader would, against one gateway with its hub and engines.
+import assert from "node:assert/strict";
+import { type ExecFileOptions, execFile } from "node:child_process";
+import { mkdir, symlink } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { packageRoot } from "../../src/settings/settings.ts";
+import { starterId } from "../../src/starter/starter-model.ts";
+import { startCommand } from "../support/command.ts";
+import { type CodeBlock, codeBlocks } from "../support/doc-pages.ts";
+import { whisperServer } from "../support/engine.ts";
+import { type GatewayFolders, makeFolders } from "../support/gateway.ts";
+import { startLoopbackHub } from "../support/loopback-hub.ts";
+import { modelBytes, talkingModel } from "../support/models.ts";
+import { sherpa } from "../support/sherpa.ts";
+import { addSpeechRepos } from "../support/speech.ts";
+
+/** Blocks that are not run here, by their first line. */
+const runElsewhere: Readonly<Record<string, string>> = {
+  "npm ci && npm start": "starts the gateway that this test has; .ci/run installs, component/build.test.ts starts",
+  "npm start -- --host 0.0.0.0": "listens on every address of the machine; http/access-command.test.ts has a free port",
+  "npm start -- --port 9000": "has a fixed port; engine/command.test.ts has a free one",
+  "npm install PATH-TO-THIS-FOLDER":
+    "installs into another project; http/client.test.ts imports the client by its name",
+  "model-gateway worker --host 192.168.1.20    # default: loopback only; --port 50052, --threads N":
+    "has an address of another machine; engine/worker-command.test.ts runs it on loopback",
+  "model-gateway engine install whisper    # speech to text":
+    "downloads; test/run.ts installs all engines by the same code",
+  "npm run bench -- drops": "takes minutes",
+  "npm run bench              # overhead beside the model's own process, as ratios of one run": "takes minutes",
+  "npm run bench -- pull": "takes minutes",
+};
+
+test("the commands of the docs", async (t) => {
+  const reader = await startReader(t);
+  const blocks = codeBlocks("sh");
+  assert.ok(blocks.length > 35, `${blocks.length} blocks were found`);
+  for (const block of blocks) {
+    if (firstLine(block) in runElsewhere) continue;
+    await t.test(`${block.page}: ${firstLine(block)}`, async () => {
+      const { code, output } = await reader.run(block);
+      assert.equal(code, 0, output);
+    });
+  }
+  const examples = codeBlocks("ts");
+  assert.equal(examples.length, 1);
+  for (const example of examples) {
+    await t.test(`${example.page}: the example`, async () => {
+      const { code, output } = await reader.runModule(example);
+      assert.equal(code, 0, output);
+    });
+  }
+  const known = blocks.map(firstLine);
+  assert.deepEqual(
+    Object.keys(runElsewhere).filter((line) => !known.includes(line)),
+    [],
+  );
+});
+
+function firstLine({ code }: CodeBlock): string {
+  return code.slice(0, code.indexOf("\n"));
+}
+
+interface Result {
+  readonly code: number;
+  readonly output: string;
+}
+
+interface Reader {
+  run(block: CodeBlock): Promise<Result>;
+  runModule(block: CodeBlock): Promise<Result>;
+}
+
+/** A gateway after its first start, and a shell beside it. */
+async function startReader(t: TestContext): Promise<Reader> {
+  const hub = await startLoopbackHub(t);
+  addSpeechRepos(hub, { "en_US-lessac-medium": 22_050 });
+  hub.addRepo("ggml-org/gemma-3-270m-it-GGUF", {
+    files: { "gemma-3-270m-it-Q8_0.gguf": modelBytes(talkingModel("gemma")) },
+  });
+  const folders = await makeFolders(t);
+  const { packageDir } = await sherpa();
+  await mkdir(join(folders.stateDir, "engines"));
+  await symlink(packageDir, join(folders.stateDir, "engines", basename(packageDir)));
+  const environment = {
+    HF_ENDPOINT: hub.endpoint,
+    WHISPER_SERVER: await whisperServer(),
+    GATEWAY_SPEECH_ENGINE: "embedded",
+  };
+  const serve = await startCommand(t, folders, ["serve"], environment);
+  const [, base = ""] = await serve.output(/"url":"([^"]+)"/);
+  await serve.output(/"try":/);
+  const speech = { speech: { transcription: { model: "base.en" }, synthesis: { voice: "en_US-lessac-medium" } } };
+  const answer = await fetch(`${base}/api/desired?wait=true`, { method: "PATCH", body: JSON.stringify(speech) });
+  assert.equal(answer.status, 200, await answer.text());
+  return { run: (block) => runBlock(folders, base, block), runModule: ({ code }) => runModule(base, code) };
+}
+
+/**
+ * What a reader does not type: HTTP errors fail `curl`, an event stream ends after a second, exit code 2 of `plan` and `gc` (there
+ * is something to do) is a success, and keys go to a state folder of their own: with a key the gateway asks every command for one.
+ */
+const shell = `
+curl() {
+  case "$*" in
+    */api/events*) command curl -sS --max-time 1 "$@" || [ $? = 28 ] ;;
+    *) command curl -sS --fail-with-body "$@" ;;
+  esac
+}
+model-gateway() {
+  local state="$STATE"
+  [ "$1" = key ] && state="$KEYS_STATE"
+  GATEWAY_STATE="$state" "$NODE" "$PROGRAM" "$@" || case "$1:$?" in
+    plan:2 | gc:2) ;;
+    *) return 1 ;;
+  esac
+}
+`;
+
+async function runBlock(folders: GatewayFolders, base: string, { page, code }: CodeBlock): Promise<Result> {
+  const keysState = join(folders.root, `keys-${basename(page)}`);
+  await mkdir(keysState, { recursive: true });
+  const prelude = `set -euo pipefail\nexport BASE=${base} MODEL=${starterId}\n${shell}`;
+  const env = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: folders.root,
+    HF_HUB_CACHE: folders.cacheDir,
+    NODE: process.execPath,
+    PROGRAM: join(packageRoot, "dist", "src", "cli.js"),
+    STATE: folders.stateDir,
+    KEYS_STATE: keysState,
+  };
+  return runProgram("bash", ["-c", prelude + atAddress(code, base)], { cwd: folders.root, env });
+}
+
+/** An example in TypeScript without types of its own. */
+function runModule(base: string, code: string): Promise<Result> {
+  return runProgram(process.execPath, ["--input-type=module", "--eval", atAddress(code, base)], { cwd: packageRoot });
+}
+
+/** The docs have the default address; here it is the one of this gateway. */
+function atAddress(code: string, base: string): string {
+  return code.replaceAll("http://127.0.0.1:8484", base);
+}
+
+function runProgram(program: string, args: readonly string[], options: ExecFileOptions): Promise<Result> {
+  return new Promise((resolve) => {
+    execFile(program, args, { ...options, timeout: 60_000 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : 1, output: `${stdout.toString()}\n${stderr.toString()}` });
+    });
+  });
+}
