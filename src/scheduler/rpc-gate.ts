@@ -18,7 +18,7 @@ export interface RpcGate {
   release(): void;
 }
 
-/** Held, but not for somebody's hand. */
+/** Held, but no manual action is needed. */
 const isSoonDone: ReadonlySet<string> = new Set(["waiting", "backoff", "settling"]);
 
 const ready: WorkersVerdict = { kind: "ready", stallMs: Number.POSITIVE_INFINITY };

@@ -1,4 +1,4 @@
-// What the scheduler sees of the machine: read anew at each `observed` event, and the same until the next one.
+// What the scheduler sees of the machine: read at each `observed` event, and the same until the next one.
 import type { GatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { Router } from "../engines/llama/router.ts";

@@ -25,6 +25,17 @@ describe("drains", () => {
     assert.equal(machine.cuts, 0);
   });
 
+  it("of a model that is being loaded wait for its load", () => {
+    const machine = new Machine(["a"]);
+    const client = machine.ask("a", 1);
+    machine.run(100);
+    const drain = machine.change(["a"]);
+    machine.run(1_800);
+    assert.equal(machine.changes.get(drain)?.isDrained, false);
+    machine.run(10_000);
+    assert.deepEqual([client.state, machine.loads], ["answered", ["a", "a"]]);
+  });
+
   it("cut what outlasts them, and count it; one that is given up cuts nothing", () => {
     const machine = loaded();
     const answer = machine.ask("a", long);

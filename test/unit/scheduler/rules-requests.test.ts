@@ -93,6 +93,16 @@ describe("model slots", () => {
     assert.equal(states([a, b, c, again]), "answered answered answered answered");
   });
 
+  it("lost while requests still wait put the model at the end", () => {
+    const machine = new Machine(["a", "b", "c"], { queueLimit: 50 });
+    for (let count = 0; count < 40; count++) machine.ask("a", 3_000);
+    machine.run(2_100);
+    machine.ask("b", 1);
+    machine.ask("c", 1);
+    machine.run(60_000);
+    assert.deepEqual(machine.loads, ["a", "b", "c", "a"]);
+  });
+
   it("all in use: a request waits, and is rejected after the load timeout", () => {
     const machine = loaded({ loadTimeoutMs: 10_000 });
     machine.ask("a", long);
