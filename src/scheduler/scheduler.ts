@@ -30,7 +30,7 @@ export interface Scheduler extends Requests, Changes {
   resetBackoff(id?: string): void;
   /** Anything changed of what the scheduler reads of the world. */
   observe(): void;
-  /** The router told of a model's load. */
+  /** The router reported progress of a load. */
   progressed(id: string): void;
   /** Rejects every request that waits, and those that come. */
   shutDown(): void;

@@ -87,7 +87,7 @@ function perform(machine: Machine, code: number): void {
 
 /** Plays a history and then checks what has come of it; an error has the end of the history's log. */
 function play(steps: readonly number[], isDoubled: boolean, check: (machine: Machine) => void): void {
-  const machine = new Machine(ids, { queueLimit: 5 });
+  const machine = new Machine(ids, { queueLimit: 3 });
   machine.isDoubled = isDoubled;
   try {
     for (const code of steps) {
