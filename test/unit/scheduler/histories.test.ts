@@ -15,6 +15,14 @@ const refusal = new GatewayError("too_few_workers", "too few");
 /** One step of a history: what happens, to which model, how long. Small numbers are plain requests. */
 const step = fc.nat({ max: 0xff_ffff });
 
+interface Start {
+  readonly isDoubled: boolean;
+  readonly slots: number;
+  readonly isPinned: boolean;
+}
+
+const start = fc.record({ isDoubled: fc.boolean(), slots: fc.integer({ min: 1, max: 2 }), isPinned: fc.boolean() });
+
 function perform(machine: Machine, code: number): void {
   const id = ids[(code >> 5) % ids.length] ?? "a";
   const amount = (code >> 8) & 0xff;
@@ -86,9 +94,15 @@ function perform(machine: Machine, code: number): void {
 }
 
 /** Plays a history and then checks what has come of it; an error has the end of the history's log. */
-function play(steps: readonly number[], isDoubled: boolean, check: (machine: Machine) => void): void {
+function play(
+  steps: readonly number[],
+  { isDoubled, slots, isPinned }: Start,
+  check: (machine: Machine) => void,
+): void {
   const machine = new Machine(ids, { queueLimit: 3 });
-  machine.isDoubled = isDoubled;
+  Object.assign(machine, { isDoubled, slots });
+  if (isPinned) machine.pinned.add("a");
+  machine.observe();
   try {
     for (const code of steps) {
       machine.run((code >> 16) * 4);
@@ -120,11 +134,12 @@ function calm(machine: Machine): void {
 test("no request waits for ever: in a quiet world each one is granted, rejected or has left, and nothing is remembered", () => {
   const history = fc.array(step, { maxLength: 40 });
   fc.assert(
-    fc.property(history, fc.boolean(), (steps, isDoubled) => {
-      play(steps, isDoubled, (machine) => {
+    fc.property(history, start, (steps, begun) => {
+      play(steps, begun, (machine) => {
         calm(machine);
         machine.run(1_000_000);
         assert.deepEqual([...machine.active], [], "every request is settled");
+        assert.equal(machine.isReserved, false, "no worker stays reserved");
         const loaded = [...machine.processes].filter(([, { value }]) => value === "loaded");
         assert.deepEqual(loaded, [], "every idle model is unloaded");
         machine.send({ kind: "retry", id: null });

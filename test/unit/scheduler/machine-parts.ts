@@ -10,7 +10,6 @@ export interface Client {
   readonly answerMs: number;
   state: "elsewhere" | "waits" | "answers" | "answered" | "rejected" | "left";
   error: GatewayError | null;
-  settledAt: number;
 }
 
 export interface Process {

@@ -166,7 +166,7 @@ describe("a shutdown", () => {
   it("rejects all that wait and all that come, and leaves the answers alone", () => {
     const machine = loaded();
     const clients = [machine.ask("a", 5_000), machine.ask("b", 1), machine.ask("a", 1, 100)];
-    machine.shutDown();
+    machine.send({ kind: "shutdown" });
     assert.equal(states(clients), "answers rejected rejected");
     assert.deepEqual(
       [clients[1]?.error?.code, machine.ask("a", 1).error?.code, machine.ask("a", 1, 5).error?.code],

@@ -24,6 +24,8 @@ export class Machine {
   unloadFails = false;
   verdict: WorkersVerdict = { kind: "ready", stallMs: Number.POSITIVE_INFINITY };
   isWorkerLost = false;
+  /** The workers are reserved for a load. */
+  isReserved = false;
   refusal: GatewayError | null = null;
   engineProblem: GatewayError | null = null;
   readonly listed = new Set<string>();
@@ -71,7 +73,7 @@ export class Machine {
 
   ask(id: string, answerMs: number, elsewhereMs = 0): Client {
     const ticket = { number: ++this.numbers, id, since: this.time, queuedAt: this.time };
-    const client: Client = { ticket, answerMs, state: "waits", error: null, settledAt: 0 };
+    const client: Client = { ticket, answerMs, state: "waits", error: null };
     this.clients.push(client);
     this.active.add(client);
     if (elsewhereMs === 0) this.send({ kind: "request", ticket });
@@ -133,10 +135,6 @@ export class Machine {
   unload(id: string): void {
     this.requested.add(id);
     this.send({ kind: "unload", id });
-  }
-
-  shutDown(): void {
-    this.send({ kind: "shutdown" });
   }
 
   send(body: EventBody): void {
@@ -231,8 +229,14 @@ export class Machine {
       case "reject":
         return this.rejected(effect.ticket, effect.error);
       case "checkWorkers":
-        return this.call("checkWorkers", 5, () => this.send({ kind: "workersChecked", verdict: this.verdict }));
+        assert.ok(!this.isReserved, "workers are reserved for one load");
+        return this.call("checkWorkers", 5, () => {
+          this.isReserved = this.verdict.kind === "ready";
+          this.send({ kind: "workersChecked", verdict: this.verdict });
+        });
       case "releaseWorkers":
+        assert.ok(this.isReserved, "workers are released once");
+        this.isReserved = false;
         return;
       case "load":
         return this.load(effect.id);
@@ -267,7 +271,6 @@ export class Machine {
     assert.ok(client);
     requireSafeGrant(this, client);
     client.state = "answers";
-    client.settledAt = this.time;
     this.after(client.answerMs, () => this.endAnswer(client, "answered"));
   }
 
@@ -277,7 +280,6 @@ export class Machine {
     client.state = "rejected";
     this.active.delete(client);
     client.error = error;
-    client.settledAt = this.time;
   }
 
   private endAnswer(client: Client, state: "answered" | "left"): void {
