@@ -244,8 +244,6 @@ export class Machine {
         return this.call("explainEnd", 1, () =>
           this.send({ kind: "loadEnded", isWorkerLost: this.isWorkerLost, why: "it broke", workers: "" }),
         );
-      case "loadFailed":
-        return;
       case "unload":
         return this.unloading(effect.id);
       case "unloaded":
@@ -261,6 +259,7 @@ export class Machine {
         return this.drained(effect.drain);
       case "readList":
         return this.after(5, () => this.observe());
+      case "loadFailed":
       case "warn":
         return;
     }
