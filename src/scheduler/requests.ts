@@ -37,22 +37,24 @@ export function createRequests(
   options: {
     readonly instance: (id: string) => Instance | null;
     readonly drainMs: number;
-    /** An answer begins. */
+    /** The first answer of a model begins. */
     readonly onUse: (id: string) => void;
     /** The last answer in flight of a model has ended. */
     readonly onIdle: (id: string) => void;
   },
 ): { readonly requests: Requests; readonly handlers: Pick<Handlers, "grant" | "reject" | "cut"> } {
   const waiters = new Map<number, Waiter>();
+  const inUse = new Set<string>();
   const leases = createLeases(options.drainMs, (id) => {
     send({ kind: "released", id });
-    if (!state.models.get(id)?.inFlight) options.onIdle(id);
+    if (!state.models.get(id)?.inFlight && inUse.delete(id)) options.onIdle(id);
   });
 
   function give(id: string): Lease {
     const instance = options.instance(id);
     if (!instance) throw new GatewayError("internal", `${id} was granted and is not loaded`);
-    options.onUse(id);
+    if (!inUse.has(id)) options.onUse(id);
+    inUse.add(id);
     return leases.give(instance);
   }
 

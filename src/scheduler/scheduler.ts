@@ -40,7 +40,7 @@ export interface SchedulerOptions extends WorldSources {
   readonly router: Router;
   readonly gate: RpcGate;
   readonly limits: Limits;
-  /** An answer begins. */
+  /** The first answer of a model begins. */
   readonly onUse: (id: string) => void;
   /** The last answer in flight of a model has ended. */
   readonly onIdle: (id: string) => void;
