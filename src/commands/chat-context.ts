@@ -131,17 +131,23 @@ export function createChatContext(options: {
   }
 
   async function acquireInTurn(model: CachedModel, size: number, signal: AbortSignal): Promise<Lease> {
-    let fail: (error: unknown) => void = () => undefined;
-    const entrance = scheduler.enter(model.upstreamId, "size", (error) => fail(error));
+    let failure: unknown = null;
+    let rejectCurrent: (error: unknown) => void = () => undefined;
+    const fail = (error: unknown): void => {
+      failure ??= error;
+      rejectCurrent(error);
+    };
+    const entrance = scheduler.enter(model.upstreamId, "size", fail);
     const left = (): void => fail(new GatewayError("cancelled", "the client left"));
     signal.addEventListener("abort", left, { once: true });
+    if (signal.aborted) left();
     try {
       for (let count = 1; ; count++) {
         const request = ++requests;
         try {
           await new Promise<void>((ready, reject) => {
-            fail = reject;
-            if (signal.aborted) return left();
+            rejectCurrent = reject;
+            if (failure !== null) return reject(failure);
             members.set(request, { ready, reject });
             dispatch({ kind: "join", request, model: model.id, size, isRepeated: count > 1 });
           });
