@@ -131,9 +131,9 @@ export function createChatContext(options: {
   }
 
   async function acquireInTurn(model: CachedModel, size: number, signal: AbortSignal): Promise<Lease> {
-    let failure: unknown = null;
+    let failure: GatewayError | null = null;
     let rejectCurrent: (error: unknown) => void = () => undefined;
-    const fail = (error: unknown): void => {
+    const fail = (error: GatewayError): void => {
       failure ??= error;
       rejectCurrent(error);
     };
@@ -147,7 +147,7 @@ export function createChatContext(options: {
         try {
           await new Promise<void>((ready, reject) => {
             rejectCurrent = reject;
-            if (failure !== null) return reject(failure);
+            if (failure) return reject(failure as GatewayError);
             members.set(request, { ready, reject });
             dispatch({ kind: "join", request, model: model.id, size, isRepeated: count > 1 });
           });
