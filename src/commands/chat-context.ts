@@ -147,7 +147,7 @@ export function createChatContext(options: {
         try {
           await new Promise<void>((ready, reject) => {
             rejectCurrent = reject;
-            if (failure) return reject(failure as GatewayError);
+            if (failure) return reject(failure);
             members.set(request, { ready, reject });
             dispatch({ kind: "join", request, model: model.id, size, isRepeated: count > 1 });
           });
