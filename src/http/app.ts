@@ -179,10 +179,13 @@ function pathOf({ url }: FastifyRequest): string {
   return url.split("?")[0] ?? "";
 }
 
-/** Ollama's clients take "not found" for an old server: what it has and this gateway has not is refused as that. */
+/** Routes of Ollama's API that this gateway has none of. */
+const notOffered = /\/(?:create|push|blobs|status|me|signout|user|experimental)(?:\/|$)/;
+
+/** Ollama's clients take "not found" for an old server: a route that it has and this gateway has not is refused as that. */
 function absence(family: Family, path: string): GatewayError {
-  return family === "native"
-    ? new GatewayError("not_supported", `there is no ${path}: if it is of Ollama's API, it is not offered here`)
+  return family === "native" && notOffered.test(path)
+    ? new GatewayError("not_supported", `${path} of Ollama's API is not offered here`)
     : new GatewayError("not_found", `there is no ${path}`);
 }
 

@@ -82,9 +82,9 @@ test("interface 4, Native routes: tags, ps, show, version", async (t) => {
       await t.test("what there is none of says so", async () => {
         await assert.rejects(client.create({ model: "x", from: model }), {
           status_code: 501,
-          message: /not made here/,
+          message: /not offered here/,
         });
-        await assert.rejects(client.push({ model }), { status_code: 501, message: /not pushed/ });
+        await assert.rejects(client.push({ model }), { status_code: 501, message: /not offered here/ });
       });
     });
   }

@@ -40,7 +40,7 @@ test("bodies: by what comes in them, and by who may send them", async (t) => {
     assert.deepEqual([tooLong.status, codeOf(tooLong)], [413, "body_too_large"]);
     assert.match(messageOf(tooLong), /262144 bytes/);
     const hostile = await gateway.json(path, { ...postWith({}), body: "[".repeat(256 * kiB) });
-    assert.equal(messageOf(hostile), "the body is no JSON: line 1, column 262145: the text ends too early");
+    assert.match(messageOf(hostile), /nested too deeply/);
   });
 
   await t.test("a few fields need no more than 256 KiB", async () => {

@@ -213,7 +213,7 @@ test("status, plan, health, events, and what is refused", async (t) => {
     const compat = await gateway.json("/beta/v1/nothing");
     assert.deepEqual([compat.status, errorOf(compat).code], [404, "not_found"]);
     const native = await gateway.json("/alpha/api/nothing");
-    assert.deepEqual([native.status, typeof native.body["error"]], [501, "string"]);
+    assert.deepEqual([native.status, typeof native.body["error"]], [404, "string"]);
     const wrong = await gateway.json("/status", { method: "DELETE" });
     assert.deepEqual(
       [wrong.status, wrong.headers.get("allow"), errorOf(wrong).code],

@@ -86,7 +86,7 @@ test("interface 4, Native routes: on the wire", async (t) => {
         ["POST", "/signout", undefined, 501, /./],
         ["POST", "/experimental/web_search", {}, 501, /./],
         ["GET", "/chat", undefined, 405, /./],
-        ["GET", "/nothing", undefined, 501, /./],
+        ["GET", "/nothing", undefined, 404, /./],
       ] as const) {
         const response = await send(method, prefix + path, body);
         const answer = (await response.json()) as { error: string };
