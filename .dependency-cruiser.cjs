@@ -34,6 +34,7 @@ const rooms = [
   "src/execute",
   "src/reconcile",
   "src/catalog",
+  "src/scheduler/state",
   "src/scheduler",
   "src/commands",
   "src/http/auth",
@@ -61,6 +62,7 @@ const pure = [
   "src/http/json",
   "src/http/ollama/wire",
   "src/catalog",
+  "src/scheduler/state",
 ];
 
 /** A room's own files, without those of the rooms inside it. */

@@ -13,7 +13,7 @@ import { routerHandlers } from "../execute/router-actions.ts";
 import type { SpeechStore } from "../execute/speech-files.ts";
 import type { HubClient } from "../hub/client.ts";
 import { routerInputs } from "../observe/observe.ts";
-import type { Admission } from "../scheduler/admission.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Events } from "./events.ts";
 import type { Kept } from "./kept.ts";
@@ -33,13 +33,13 @@ export function createActions(options: {
   readonly hub: HubClient;
   readonly router: Router;
   readonly engine: EngineSource;
-  readonly admission: Admission;
+  readonly scheduler: Scheduler;
   readonly speech: Speech;
   readonly scanner: CacheScanner;
   readonly damage: Damage;
   readonly now: () => number;
 }): Actions {
-  const { settings, events, presetPath, hub, router, engine, admission, speech, scanner, damage, now } = options;
+  const { settings, events, presetPath, hub, router, engine, scheduler, speech, scanner, damage, now } = options;
   const { stateFolder, store, inventory, gatewayId } = options.kept;
   const desired = (): Desired => store.current().document;
   const transfers = { cacheDir: settings.cacheDir, gateway: gatewayId, hub, turns: createRepoTurns() };
@@ -53,7 +53,7 @@ export function createActions(options: {
         ...stored,
         configPath: settings.configPath,
         router,
-        drainer: admission,
+        drainer: scheduler,
         removals: {
           get: (id) => desired().removals.find((removal) => removal.id === id),
           note: store.noteRemoval,
@@ -66,7 +66,7 @@ export function createActions(options: {
       ...presetHandlers(presetPath, stateFolder.write, (lines) => events.emit({ type: "presetLinesDisabled", lines })),
       ...routerHandlers({
         router,
-        drainer: admission,
+        drainer: scheduler,
         binary: engine.path,
         inputs: () => routerInputs(presetPath, scanner),
       }),

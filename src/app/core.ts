@@ -11,8 +11,7 @@ import { createRouter, isProgress, type Router } from "../engines/llama/router.t
 import { createHubClient, type HubClient } from "../hub/client.ts";
 import { createObserver } from "../observe/observe.ts";
 import { createLoop, type Loop } from "../reconcile/loop.ts";
-import type { Admission } from "../scheduler/admission.ts";
-import { createChanges } from "../scheduler/change-signal.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
 import { createJournal, type Journal } from "../status/journal.ts";
@@ -34,7 +33,7 @@ export interface Core extends Kept, Actions {
   readonly hub: HubClient;
   readonly router: Router;
   readonly engine: EngineSource;
-  readonly admission: Admission;
+  readonly scheduler: Scheduler;
   readonly facts: CachedFacts;
   readonly loop: Loop;
   readonly speech: Speech;
@@ -74,18 +73,17 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     onProgress: onInstallProgress,
     onChange: () => events.emit({ type: "changed", what: "engine" }),
   });
-  const changes = createChanges();
-  const rpc = createRpc({ ...common, store, router, changes });
+  const rpc = createRpc({ ...common, store, router });
   const { scanner, presence, damage } = openCache(cacheDir, inventory);
-  const requests = createRequests({ ...common, store, router, changes, rpc, engine, damage, logger });
-  const { admission } = requests;
+  const requests = createRequests({ ...common, store, router, rpc, engine, damage, logger });
+  const { scheduler } = requests;
   const speech = createSpeech({
     ...common,
     hub,
     document: () => store.current().document,
     onOutput: (name, text) => logger.trace({ engine: name }, text.trimEnd()),
   });
-  const actions = createActions({ ...common, kept, hub, router, engine, admission, speech, scanner, damage });
+  const actions = createActions({ ...common, kept, hub, router, engine, scheduler, speech, scanner, damage });
   const observer = createObserver({
     scanner,
     cacheDir,
@@ -139,7 +137,7 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     hub,
     router,
     engine,
-    admission,
+    scheduler,
     facts: requests.facts,
     loop,
     speech,
@@ -182,6 +180,7 @@ function routerOf(
     now,
     onOutput: (text) => logger.trace({ engine: "llama-server" }, text.trimEnd()),
     onChange: (event) => events.emit({ type: "routerChanged", event: event ?? null }),
+    onList: () => events.emit({ type: "modelsListed" }),
     warn,
   });
 }

@@ -16,6 +16,8 @@ export type GatewayEvent =
   | { readonly type: "sourceChecked"; readonly status: SourceStatus }
   /** null: its process changed, not one of its models. */
   | { readonly type: "routerChanged"; readonly event: RouterEvent | null }
+  /** The router's list was read, or an instance is gone. */
+  | { readonly type: "modelsListed" }
   | { readonly type: "passed"; readonly pass: Pass }
   /** Failures are to be forgotten. */
   | { readonly type: "retried" }

@@ -124,7 +124,7 @@ async function run(options: {
     warn: warnTo(logger),
     pollMs: filePollMs,
   });
-  const { app, idle } = createServer({
+  const app = createServer({
     ...options,
     answers,
     readFile: files.refresh,
@@ -138,7 +138,6 @@ async function run(options: {
       core,
       app,
       answers,
-      idle,
       files,
       stopGraceMs: settings.stopGraceMs,
       stopping,

@@ -5,8 +5,7 @@ import type { DesiredStore } from "../desired/store.ts";
 import type { EngineSource } from "../engines/llama/engine-source.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { CachedModel } from "../plan/observed.ts";
-import { type Admission, createAdmission } from "../scheduler/admission.ts";
-import type { Changes } from "../scheduler/change-signal.ts";
+import { createScheduler, type Scheduler } from "../scheduler/scheduler.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StatusInput } from "../status/conditions.ts";
 import type { StatusReport } from "../status/report.ts";
@@ -16,7 +15,7 @@ import type { Rpc } from "./rpc.ts";
 import { warnTo } from "./warn.ts";
 
 export interface Requests {
-  readonly admission: Admission;
+  readonly scheduler: Scheduler;
   readonly facts: CachedFacts;
   /** For conditions. */
   met(): StatusInput["requests"];
@@ -29,7 +28,6 @@ export function createRequests(options: {
   readonly events: Events;
   readonly store: DesiredStore;
   readonly router: Router;
-  readonly changes: Changes;
   readonly rpc: Rpc;
   readonly engine: EngineSource;
   readonly damage: Pick<Damage, "check">;
@@ -38,38 +36,36 @@ export function createRequests(options: {
 }): Requests {
   const { settings, events, store, rpc, engine, logger } = options;
   const facts = createCachedFacts(events, () => store.current().document);
-  /** When the router last reported of each model. */
-  const reportedAt = new Map<string, number>();
-  events.on("routerChanged", ({ event }) => event && reportedAt.set(event.model, options.now()));
-  const admission = createAdmission({
+  const scheduler = createScheduler({
     router: options.router,
-    changes: options.changes,
     gate: rpc.gate,
+    limits: {
+      queueLimit: settings.queueLimit,
+      drainMs: settings.drainMs,
+      loadTimeoutMs: settings.loadTimeoutMs,
+      routerWaitMs: settings.startTimeoutMs,
+      keepAliveMs: settings.keepAliveMs ?? Number.POSITIVE_INFINITY,
+    },
     modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
-    queueLimit: settings.queueLimit,
-    drainMs: settings.drainMs,
-    progressAt: (id) => reportedAt.get(id) ?? 0,
-    warn: warnTo(logger),
-    loadTimeoutMs: settings.loadTimeoutMs,
     ...facts,
-    routerWaitMs: settings.startTimeoutMs,
     engineProblem: () => {
       const problem = engine.problem();
       return problem && new GatewayError("engine_missing", problem.message);
     },
-    onFailing: (id) => {
+    onUse: (id) => events.emit({ type: "modelInUse", id }),
+    onIdle: (id) => events.emit({ type: "modelIdle", id }),
+    onLoadFailed: (id) => {
       void checkFiles(facts.modelOf(id));
       events.emit({ type: "loadFailed", id });
     },
     onDrained: (model, cut) => events.emit({ type: "modelDrained", model: facts.idOf(model), cut }),
+    warn: warnTo(logger),
     now: options.now,
   });
-  admission.onUse({
-    begun: ({ id }) => events.emit({ type: "modelInUse", id }),
-    over: (id) => events.emit({ type: "modelIdle", id }),
-  });
-  events.on("routerChanged", admission.poke);
-  events.on("retried", () => admission.forgive());
+  for (const type of ["changed", "documentChanged", "modelsListed", "passed"] as const)
+    events.on(type, scheduler.observe);
+  events.on("routerChanged", ({ event }) => (event ? scheduler.progressed(event.model) : scheduler.observe()));
+  events.on("retried", () => scheduler.resetBackoff());
 
   /** A model that fails to load may be damaged; the next pass fetches it again then. */
   async function checkFiles(model: CachedModel | undefined): Promise<void> {
@@ -90,18 +86,18 @@ export function createRequests(options: {
     if (cache.state === "unknown" && !wasAway) logger.warn({ why: cache.why }, "the model cache is away");
     if (cache.state === "known" && wasAway) {
       logger.info("the model cache is back");
-      admission.forgive();
+      scheduler.resetBackoff();
     }
     wasAway = cache.state === "unknown";
   });
 
   return {
-    admission,
+    scheduler,
     facts,
-    met: () => ({ failing: admission.failing(), cuts: admission.cuts(), drainMs: settings.drainMs }),
+    met: () => ({ failing: scheduler.failing(), cuts: scheduler.cuts(), drainMs: settings.drainMs }),
     underWay: () => ({
-      inFlight: new Map([...admission.inFlight()].map(([id, count]) => [facts.idOf(id), count])),
-      waiting: admission.waiting().map((entry) => ({ ...entry, model: facts.idOf(entry.model) })),
+      inFlight: new Map([...scheduler.inFlight()].map(([id, count]) => [facts.idOf(id), count])),
+      waiting: scheduler.waiting().map((entry) => ({ ...entry, model: facts.idOf(entry.model) })),
     }),
   };
 }

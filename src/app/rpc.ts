@@ -7,8 +7,7 @@ import { verdictRules } from "../plan/worker-verdict.ts";
 import { endpointsOf, workersByAddress } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import { createWorkers, type Workers } from "../rpc/workers.ts";
-import type { Changes } from "../scheduler/change-signal.ts";
-import { createLoadGate, type LoadGate } from "../scheduler/rpc-gate.ts";
+import { createRpcGate, type RpcGate } from "../scheduler/rpc-gate.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Condition } from "../status/finding.ts";
 import type { WorkerStatus } from "../status/report.ts";
@@ -18,7 +17,7 @@ import type { Warn } from "./warn.ts";
 
 export interface Rpc {
   readonly workers: Workers;
-  readonly gate: LoadGate;
+  readonly gate: RpcGate;
   /** A worker serves one model at a time: a second one would wait for it for ever. Also until single mode is in force. */
   takesOneModel(): boolean;
   statuses(conditions: ReadonlyMap<string, readonly Condition[]>): WorkerStatus[];
@@ -29,11 +28,10 @@ export function createRpc(options: {
   readonly events: Events;
   readonly store: Pick<DesiredStore, "current">;
   readonly router: Router;
-  readonly changes: Changes;
   readonly now: () => number;
   readonly warn: Warn;
 }): Rpc {
-  const { settings, events, store, router, changes, now, warn } = options;
+  const { settings, events, store, router, now, warn } = options;
   let last: Pass | null = null;
   const inUse = new Set<string>();
   events.on("modelInUse", ({ id }) => inUse.add(id));
@@ -47,24 +45,19 @@ export function createRpc(options: {
     intervalMs: settings.workerIntervalMs,
     rules: verdictRules(settings.workerStableMs),
     now,
-    onChange: () => {
-      changes.poke();
-      events.emit({ type: "changed", what: "workers" });
-    },
+    onChange: () => events.emit({ type: "changed", what: "workers" }),
     onLost: (models, message) => {
       warn("RPC worker lost", { models, message });
       events.emit({ type: "workersLost", models, message });
     },
   });
-  const gate = createLoadGate({
+  const gate = createRpcGate({
     desired: store.current,
     router,
     workers,
-    changes,
     pass: () => last,
     isUnderWay: (key) => last?.running.some(({ action }) => action.key === key) ?? false,
     stallMs: settings.workerStallMs,
-    now,
   });
   events.on("modelIdle", workers.settled);
   events.on("routerChanged", workers.review);

@@ -17,8 +17,6 @@ import { createFirstLook } from "../http/server/first-look.ts";
 import type { OpenAnswers } from "../http/server/open-answers.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
 import { plan } from "../plan/plan.ts";
-import { createIdleUnload } from "../scheduler/idle.ts";
-import { whileOpen } from "../scheduler/while-open.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StatusReport } from "../status/report.ts";
 import { absentReason, takenOut } from "./absent.ts";
@@ -46,12 +44,9 @@ interface Named {
   readonly edits: Edits;
 }
 
-export function createServer(options: ServerOptions): {
-  readonly app: FastifyInstance;
-  readonly idle: { stop(): void };
-} {
+export function createServer(options: ServerOptions): FastifyInstance {
   const { core, keys, settings, logger, pulls, status, stopping } = options;
-  const { loop, store, admission, router } = core;
+  const { loop, store, scheduler, router } = core;
   const catalogue = createCatalogue(
     loop.last,
     router,
@@ -61,7 +56,7 @@ export function createServer(options: ServerOptions): {
   const edits = createEdits({
     store,
     loop,
-    admission,
+    scheduler,
     catalogue,
     executor: core.executor,
     hub: core.hub,
@@ -71,14 +66,7 @@ export function createServer(options: ServerOptions): {
     now: Date.now,
     ...pulls,
   });
-  const idle = createIdleUnload({
-    admission,
-    keepAliveMs: settings.keepAliveMs,
-    isPinned: core.facts.isPinned,
-    now: steadyNow,
-    warn: warnTo(logger),
-  });
-  const app = buildApp({
+  return buildApp({
     logger,
     settings,
     stopping,
@@ -88,9 +76,8 @@ export function createServer(options: ServerOptions): {
     firstLook: createFirstLook(loop, { timeoutMs: settings.startTimeoutMs, stopping }),
     own: ownDeps(options, edits),
     speech: speechDeps(options),
-    families: { ...familyDeps(options, { catalogue, edits }), idle },
+    families: familyDeps(options, { catalogue, edits }),
   });
-  return { app, idle };
 }
 
 /** What the gateway's own routes need. */
@@ -154,12 +141,12 @@ function speechDeps({ core, settings, stopping, cutOff }: ServerOptions): AppDep
 function familyDeps(
   { core, settings, logger, pulls, stopping, cutOff }: ServerOptions,
   { catalogue, edits }: Named,
-): Omit<AppDeps["families"], "idle"> {
-  const { admission, router, events } = core;
+): AppDeps["families"] {
+  const { scheduler, router, events } = core;
   const warn = warnTo(logger);
   const told = (id: string, ended: Promise<void>): void =>
     void ended.catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
-  const abandon = (id: string): void => told(id, admission.abandon(id));
+  const abandon = (id: string): void => told(id, scheduler.abandon(id));
   const upstream = createUpstream({
     probeAfterMs: Math.min(5_000, settings.silenceLimitMs),
     stallMs: settings.workerStallMs,
@@ -174,28 +161,21 @@ function familyDeps(
     upstream.cut(models, message);
   });
   const prompts = createPromptQueue({
-    enter: admission.enter,
+    enter: scheduler.enter,
     onStuck: (model) => {
       warn("instance replaced: still busy with a prompt whose client left", { model });
-      told(model, admission.unload(model, stopping));
+      told(model, scheduler.unload(model, stopping));
     },
   });
-  const chatContext = createChatContext({ mode: settings.chatContext, catalogue, edits, admission });
+  const chatContext = createChatContext({ mode: settings.chatContext, catalogue, edits, scheduler });
   return {
     ...pulls,
     catalogue,
     edits,
-    admission: {
-      ...admission,
-      acquire: (id, left, ticket) => whileOpen(stopping, left, (either) => admission.acquire(id, either, ticket)),
-    },
+    scheduler,
     upstream,
-    prompts: {
-      enter: (id, bytes, left) => whileOpen(stopping, left, (either) => prompts.enter(id, bytes, either)),
-    },
-    chatContext: {
-      acquire: (model, size, left) => whileOpen(stopping, left, (either) => chatContext.acquire(model, size, either)),
-    },
+    prompts,
+    chatContext,
     routerReady: router.isReady,
     cutOff,
     onFailure: (error, model) => {

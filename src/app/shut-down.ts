@@ -10,7 +10,6 @@ export interface ShutDownDeps {
   readonly core: Core;
   readonly app: FastifyInstance;
   readonly answers: OpenAnswers;
-  readonly idle: { stop(): void };
   readonly files: FileSource;
   readonly stopGraceMs: number;
   /** From now on nothing new is taken, and whoever waits for a model is turned away. */
@@ -34,7 +33,7 @@ export async function shutDown(deps: ShutDownDeps): Promise<void> {
   };
 
   stopping.abort();
-  deps.idle.stop();
+  deps.core.scheduler.shutDown();
   rpc.workers.stop();
   deps.core.damage.close();
   // The engine's installation may be under way.

@@ -1,44 +1,101 @@
-// A model to chat with under the context size that the chat carries: who asks for another one than is in force waits for a
-// turn, has it put in force, and holds the model before the next one's change begins. The edit makes the change.
-
+// A lease under the context size that a chat carries. A request for another size than is in force waits for its turn, has the
+// size put in force, and has its lease before the next turn's change begins.
 import type { Catalogue } from "../catalog/catalog.ts";
 import { contextInForce, runnableContext } from "../core/context-size.ts";
-import { GatewayError } from "../core/errors.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import type { Instance } from "../engines/llama/instances.ts";
 import type { CachedModel } from "../plan/observed.ts";
-import type { Admission, Lease } from "../scheduler/admission.ts";
-import { settledOrLeft } from "../scheduler/change-signal.ts";
-import { createSizeLine } from "../scheduler/size-line.ts";
-import type { Ticket } from "../scheduler/tickets.ts";
+import type { Lease } from "../scheduler/leases.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
+import {
+  type ContextEffect,
+  type ContextEvent,
+  type ContextTurn,
+  type ContextTurns,
+  decideContext,
+} from "../scheduler/state/context-turns.ts";
 import type { Edits } from "./edits.ts";
 
-/** `apply`: it is put in force; `grow`: only where it is larger; `ignore`: never. */
+/** `apply`: the size is put in force; `grow`: only a larger one; `ignore`: none. */
 export type ChatContextMode = "apply" | "grow" | "ignore";
 
-export interface SizedLease extends Lease {
-  /** Tokens of context that the model has while the lease lasts; null where nobody knows. */
-  readonly contextSize: number | null;
-}
-
 export interface ChatContext {
+  /** The fast path: a lease at once; null: the request has to wait, with {@link ChatContext.acquire}. */
+  tryAcquire(model: CachedModel, asked: number | undefined): Lease | null;
   /**
-   * A lease on the model, under the asked-for size where the mode says so: never above the trained context, nor below what
-   * the engine can run. Without a size it runs under whatever is in force. Errors: those of {@link Admission.acquire} and of
+   * A lease under the asked-for size where the mode allows it: never above the trained context, nor below what the engine can
+   * run. Without a size it is under the one in force. Errors: those of {@link Scheduler.acquire} and of
    * {@link Edits.setContextSize}.
    */
-  acquire(model: CachedModel, asked: number | undefined, signal: AbortSignal): Promise<SizedLease>;
+  acquire(model: CachedModel, asked: number | undefined, signal: AbortSignal): Promise<Lease>;
 }
 
-/** After so many changes that somebody else undid at once, a chat runs under what is in force, and is told so. */
+/** Tokens of context that the model has in this process; null: unknown. */
+export function contextOf(
+  { nCtxTrain }: CachedModel,
+  { ctxSize, nCtx }: Pick<Instance, "ctxSize" | "nCtx">,
+): number | null {
+  return contextInForce(ctxSize, nCtxTrain, nCtx);
+}
+
+/** After so many changes that other clients undid at once, a chat runs under the size in force, and its answer carries that. */
 const mostChanges = 5;
+
+/** A request that waits for its turn's change. */
+interface Member {
+  ready(): void;
+  reject(error: unknown): void;
+}
 
 export function createChatContext(options: {
   readonly mode: ChatContextMode;
   readonly catalogue: Pick<Catalogue, "view">;
   readonly edits: Pick<Edits, "setContextSize">;
-  readonly admission: Pick<Admission, "acquire" | "enter">;
+  readonly scheduler: Pick<Scheduler, "tryAcquire" | "acquire" | "enter">;
 }): ChatContext {
-  const { mode, catalogue, edits, admission } = options;
-  const line = createSizeLine();
+  const { mode, catalogue, edits, scheduler } = options;
+  const turns: ContextTurns = new Map();
+  const members = new Map<number, Member>();
+  const changing = new Map<ContextTurn, AbortController>();
+  let requests = 0;
+
+  function dispatch(event: ContextEvent): void {
+    for (const effect of decideContext(turns, event)) run(effect);
+  }
+
+  function run(effect: ContextEffect): void {
+    switch (effect.kind) {
+      case "change":
+        return void change(effect.turn);
+      case "cancel":
+        return changing.get(effect.turn)?.abort();
+      case "ready":
+        return members.get(effect.request)?.ready();
+      case "refuse":
+        return members.get(effect.request)?.reject(effect.error);
+    }
+  }
+
+  async function change(turn: ContextTurn): Promise<void> {
+    const cancelled = new AbortController();
+    changing.set(turn, cancelled);
+    let error: GatewayError | null = null;
+    try {
+      await putInForce(turn, cancelled.signal);
+    } catch (failure) {
+      error = toGatewayError(failure);
+    }
+    changing.delete(turn);
+    dispatch({ kind: "changed", turn, error });
+  }
+
+  /** Where a size is set already it only has to come into force: in mode `grow` a smaller one must not be asked for. */
+  async function putInForce({ model, size, isRepeated }: ContextTurn, signal: AbortSignal): Promise<void> {
+    const set = isSet(model, size);
+    if (set && !isRepeated) return;
+    const wanted = set ? (catalogue.view(model)?.contextSet ?? size) : size;
+    await edits.setContextSize(model, wanted, { by: "http:chat", signal });
+  }
 
   /** Of a size that is set and what the engine gives: where it gives less (parallel slots), asking again would give no more. */
   function isEnough(size: number, set: number | null, given: number | null): boolean {
@@ -46,63 +103,80 @@ export function createChatContext(options: {
     return mode === "grow" && size <= Math.max(set ?? 0, given ?? 0);
   }
 
-  function isSet({ id }: CachedModel, size: number): boolean {
+  function isSet(id: string, size: number): boolean {
     const view = catalogue.view(id);
     return isEnough(size, view?.contextSet ?? null, view?.contextLength ?? null);
   }
 
   /** What the process itself was started with counts: the preset may have been written and not be in force yet. */
-  function suits({ instance, contextSize }: SizedLease, size: number): boolean {
-    return isEnough(size, instance.ctxSize, contextSize);
+  function suits({ instance }: Lease, model: CachedModel, size: number): boolean {
+    return isEnough(size, instance.ctxSize, contextOf(model, instance));
   }
 
-  async function take(model: CachedModel, signal: AbortSignal, ticket?: Ticket): Promise<SizedLease> {
-    const lease = await admission.acquire(model.upstreamId, signal, ticket);
-    const { ctxSize, nCtx } = lease.instance;
-    return { ...lease, contextSize: contextInForce(ctxSize, model.nCtxTrain, nCtx) };
+  function sizeFor({ nCtxTrain }: CachedModel, asked: number | undefined): number | null {
+    if (asked === undefined || mode === "ignore") return null;
+    return runnableContext(Math.min(asked, nCtxTrain ?? asked), nCtxTrain);
   }
 
-  /** Where it is set already it only waits until it is in force: in mode `grow` a smaller one must not be asked for. */
-  async function putInForce(model: CachedModel, size: number, isUndone: boolean, signal: AbortSignal): Promise<void> {
-    const set = isSet(model, size);
-    if (set && !isUndone) return;
-    const wanted = set ? (catalogue.view(model.id)?.contextSet ?? size) : size;
-    await edits.setContextSize(model.id, wanted, { by: "http:chat", signal });
+  /** As far as the document tells; and no request waits for another size. */
+  function isInForce({ id }: CachedModel, size: number): boolean {
+    return !turns.has(id) && isSet(id, size);
   }
 
-  async function takeInTurn(model: CachedModel, size: number, signal: AbortSignal): Promise<SizedLease> {
-    const ticket = admission.enter(model.upstreamId, "size");
-    const place = line.join(model.id, size);
+  /** Null: the model was loaded under another size, or a change came in between. */
+  function checked(lease: Lease | null, model: CachedModel, size: number): Lease | null {
+    if (lease === null || suits(lease, model, size)) return lease;
+    lease.release();
+    return null;
+  }
+
+  async function acquireInTurn(model: CachedModel, size: number, signal: AbortSignal): Promise<Lease> {
+    let failure: GatewayError | null = null;
+    let rejectCurrent: (error: unknown) => void = () => undefined;
+    const fail = (error: GatewayError): void => {
+      failure ??= error;
+      rejectCurrent(error);
+    };
+    const entrance = scheduler.enter(model.upstreamId, "size", fail);
+    const left = (): void => fail(new GatewayError("cancelled", "the client left"));
+    signal.addEventListener("abort", left, { once: true });
+    if (signal.aborted) left();
     try {
-      await settledOrLeft(place.begun, signal);
-      let change: Promise<void> | undefined;
       for (let count = 1; ; count++) {
-        if (signal.aborted) throw new GatewayError("cancelled", "the client left");
-        change = place.change((deserted) => putInForce(model, size, count > 1, deserted), change);
-        await settledOrLeft(change, signal);
-        const lease = await take(model, signal, ticket);
-        if (suits(lease, size) || count === mostChanges) return lease;
-        ticket.waitsFor("size");
-        lease.release();
+        const request = ++requests;
+        try {
+          await new Promise<void>((ready, reject) => {
+            rejectCurrent = reject;
+            if (failure) return reject(failure);
+            members.set(request, { ready, reject });
+            dispatch({ kind: "join", request, model: model.id, size, isRepeated: count > 1 });
+          });
+          const lease = await scheduler.acquire(model.upstreamId, signal, entrance);
+          if (count === mostChanges || suits(lease, model, size)) return lease;
+          lease.release();
+          entrance.again();
+        } finally {
+          members.delete(request);
+          dispatch({ kind: "leave", request });
+        }
       }
     } finally {
-      ticket.leave();
-      place.leave();
+      signal.removeEventListener("abort", left);
+      entrance.leave();
     }
   }
 
   return {
+    tryAcquire: (model, asked) => {
+      const size = sizeFor(model, asked);
+      if (size === null) return scheduler.tryAcquire(model.upstreamId);
+      return isInForce(model, size) ? checked(scheduler.tryAcquire(model.upstreamId), model, size) : null;
+    },
     acquire: async (model, asked, signal) => {
-      if (asked === undefined || mode === "ignore") return take(model, signal);
-      const { nCtxTrain } = model;
-      const size = runnableContext(Math.min(asked, nCtxTrain ?? asked), nCtxTrain);
-      if (!line.isBusy(model.id) && isSet(model, size)) {
-        const lease = await take(model, signal);
-        if (suits(lease, size)) return lease;
-        // It was loaded under another one, or somebody changed it while this one waited.
-        lease.release();
-      }
-      return takeInTurn(model, size, signal);
+      const size = sizeFor(model, asked);
+      if (size === null) return scheduler.acquire(model.upstreamId, signal);
+      const lease = isInForce(model, size) ? await scheduler.acquire(model.upstreamId, signal) : null;
+      return checked(lease, model, size) ?? acquireInTurn(model, size, signal);
     },
   };
 }

@@ -6,7 +6,7 @@ import type { Executor } from "../execute/executor.ts";
 import type { SpeechStore } from "../execute/speech-files.ts";
 import type { HubClient } from "../hub/client.ts";
 import type { Loop } from "../reconcile/loop.ts";
-import type { Admission } from "../scheduler/admission.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
 import type { StatusReport } from "../status/report.ts";
 import { addAliasEdit, removeAliasEdit } from "./aliases.ts";
 import type { Edits } from "./edits.ts";
@@ -21,7 +21,7 @@ import { contextSizeEdit } from "./set-context-size.ts";
 export interface EditsDeps extends Pick<PullTimes, "pullPatienceMs"> {
   readonly store: DesiredStore;
   readonly loop: Loop;
-  readonly admission: Admission;
+  readonly scheduler: Scheduler;
   readonly catalogue: Catalogue;
   readonly executor: Executor;
   readonly hub: HubClient;

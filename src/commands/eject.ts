@@ -2,19 +2,19 @@
 
 import type { Catalogue } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
-import type { Admission } from "../scheduler/admission.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
 import type { StatusReport } from "../status/report.ts";
 import type { Edits } from "./edits.ts";
 
 export function ejectEdit(deps: {
-  readonly admission: Pick<Admission, "unload">;
+  readonly scheduler: Pick<Scheduler, "unload">;
   readonly catalogue: Pick<Catalogue, "resolve">;
   readonly status: () => StatusReport;
 }): Edits["eject"] {
   return async (name) => {
     const model = deps.catalogue.resolve(name);
     // Continues without its client: a drain that ended with it would cut a response.
-    await deps.admission.unload(model.upstreamId, new AbortController().signal);
+    await deps.scheduler.unload(model.upstreamId, new AbortController().signal);
     const { router } = deps.status();
     if (router.phase === "ready" && !router.connected)
       throw new GatewayError(

@@ -6,52 +6,34 @@ import type { Router } from "../engines/llama/router.ts";
 import { endpointsOf, presetEndpoints, type WantedWorkers, wantedWorkers } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import type { Workers } from "../rpc/workers.ts";
-import type { Changes } from "./change-signal.ts";
+import type { WorkersVerdict } from "./state/events.ts";
 
-export interface BegunLoad {
-  /** ms without a sign of progress after which the load counts as hanging. */
-  readonly stallMs: number;
-  /** Of a load that failed: a worker is lost, so the same may work without it. */
-  isToBeRepeated(): Promise<boolean>;
-  /** With which workers, for the message where it failed all the same; empty where there are none. */
-  described(): string;
-  /** To be called when the load is through, whichever way. */
-  end(): void;
-}
-
-export interface LoadGate {
-  /**
-   * Why no model can be loaded just now; null where one can. `too_few_workers`.
-   */
+export interface RpcGate {
+  /** Why no model can be loaded; null: they can. `too_few_workers` */
   refusal(): GatewayError | null;
-  /** Waits until a model may be loaded; null when the state of things has to be looked at anew. Errors: as {@link refusal}. */
-  enter(id: string, isWanted: () => boolean): Promise<BegunLoad | null>;
+  /** `isLate`: the preset has had its time to follow the workers. `ready` reserves the workers until {@link RpcGate.release}. */
+  check(id: string, isLate: boolean): WorkersVerdict | Promise<WorkersVerdict>;
+  /** Of a load that ended early: whether a worker is lost, so that the same load may work without it, and on which it was. */
+  explain(): Promise<{ readonly isWorkerLost: boolean; readonly workers: string }>;
+  release(): void;
 }
 
-/** How long to wait for the preset to follow the workers: then the load is tried with what the router has. */
-const settleMs = 10_000;
-
-/** Held, but not for somebody's hand. */
+/** Held, but no manual action is needed. */
 const isSoonDone: ReadonlySet<string> = new Set(["waiting", "backoff", "settling"]);
 
-const unhindered: BegunLoad = {
-  stallMs: Number.POSITIVE_INFINITY,
-  isToBeRepeated: async () => false,
-  described: () => "",
-  end: () => undefined,
-};
+const ready: WorkersVerdict = { kind: "ready", stallMs: Number.POSITIVE_INFINITY };
 
-export function createLoadGate(options: {
+export function createRpcGate(options: {
   readonly desired: () => DesiredState;
   readonly router: Pick<Router, "snapshot" | "instances">;
   readonly workers: Workers;
-  readonly changes: Changes;
   readonly pass: () => Pass | null;
   readonly isUnderWay: (key: string) => boolean;
   readonly stallMs: number;
-  readonly now: () => number;
-}): LoadGate {
-  const { router, workers, changes, now } = options;
+}): RpcGate {
+  const { router, workers } = options;
+  /** The workers that the load in progress is on. */
+  let reserved: readonly string[] | null = null;
 
   function wanted(): WantedWorkers {
     return wantedWorkers(options.desired().document, workers.snapshot(), inForce());
@@ -69,8 +51,9 @@ export function createLoadGate(options: {
 
   function refusal(): GatewayError | null {
     const { mode, minWorkers } = options.desired().document.rpc;
+    if (mode === "single") return null;
     const { up, unprobed } = wanted();
-    if (mode === "single" || up + unprobed >= minWorkers) return null;
+    if (up + unprobed >= minWorkers) return null;
     return new GatewayError(
       "too_few_workers",
       `${up} of the RPC workers can be used, and the document asks for at least ${minWorkers}`,
@@ -103,35 +86,35 @@ export function createLoadGate(options: {
     );
   }
 
+  async function reserve(id: string, endpoints: readonly string[], isLate: boolean): Promise<WorkersVerdict> {
+    if (await workers.enter(endpoints)) {
+      reserved = endpoints;
+      return { kind: "ready", stallMs: options.stallMs };
+    }
+    if (!isLate) return { kind: "wait" };
+    const message = `a worker is lost that ${id} is still registered with`;
+    return { kind: "refused", error: new GatewayError("model_load_failed", message) };
+  }
+
   return {
     refusal,
-    enter: async (id, isWanted) => {
-      const deadline = now() + settleMs;
-      while (isWanted()) {
-        if (options.desired().document.rpc.mode === "single" && registered(id).length === 0) return unhindered;
-        const problem = refusal();
-        if (problem) throw problem;
-        // A model that outlived its router still has the workers.
-        const mayGoOn = router.instances.detachedUsers() === 0 && (!isAboutToChange() || now() > deadline);
-        const endpoints = registered(id);
-        if (mayGoOn && endpoints.length === 0) return unhindered;
-        if (mayGoOn && (await workers.enter(endpoints))) {
-          if (isWanted()) {
-            return {
-              stallMs: options.stallMs,
-              isToBeRepeated: () => workers.hasLost(endpoints),
-              described: () => described(endpoints),
-              end: workers.leave,
-            };
-          }
-          workers.leave();
-          return null;
-        }
-        if (mayGoOn && now() > deadline)
-          throw new GatewayError("model_load_failed", `a worker is lost that ${id} is still registered with`);
-        await changes.next();
-      }
-      return null;
+    check: (id, isLate) => {
+      const endpoints = registered(id);
+      if (options.desired().document.rpc.mode === "single" && endpoints.length === 0) return ready;
+      const error = refusal();
+      if (error) return { kind: "refused", error };
+      // A model that outlived its router still has the workers.
+      if (router.instances.detachedUsers() > 0 || (!isLate && isAboutToChange())) return { kind: "wait" };
+      return endpoints.length === 0 ? ready : reserve(id, endpoints, isLate);
+    },
+    explain: async () => {
+      if (!reserved) return { isWorkerLost: false, workers: "" };
+      const workersText = described(reserved);
+      return { isWorkerLost: await workers.hasLost(reserved), workers: workersText };
+    },
+    release: () => {
+      if (reserved) workers.leave();
+      reserved = null;
     },
   };
 }

@@ -65,20 +65,6 @@ test("a long prompt is answered under the size that its client asked for, beside
   await beside;
 });
 
-test("other calls that change the size meanwhile change it for no answer that carries its own", async (t) => {
-  const gateway = await start(t);
-  const set = async (): Promise<void> => {
-    for (const size of [300, 600, 900]) {
-      const { status } = await gateway.json("/api/set-ctx-size", postWith({ model: alpha, ctx_size: size }));
-      assert.equal(status, 200);
-    }
-  };
-  const chats = async (): Promise<void> => {
-    for (const size of [1024, 2048, 1024, 2048]) assert.deepEqual(await ask(gateway, size), [200, size]);
-  };
-  await Promise.all([set(), chats()]);
-});
-
 test("loading and embedding with a size take their turn too", async (t) => {
   const gateway = await start(t);
   const options = (size: number): object => ({ model: alpha, options: { num_ctx: size } });
@@ -92,21 +78,4 @@ test("loading and embedding with a size take their turn too", async (t) => {
     JSON.stringify(data).includes("preset.write"),
   );
   assert.ok(set.length >= 3, "each was put in force");
-});
-
-test("a client that leaves in line takes no turn", async (t) => {
-  const gateway = await start(t);
-  const leaves = new AbortController();
-  const staying = [ask(gateway, 512), ask(gateway, 4096)];
-  const gone = fetch(gateway.url + chatPath, {
-    ...chatWith(alpha, "hi", { num_ctx: 1024 }),
-    signal: leaves.signal,
-  }).catch(() => "gone");
-  setImmediate(() => leaves.abort());
-  assert.deepEqual(await Promise.all(staying), [
-    [200, 512],
-    [200, 4096],
-  ]);
-  assert.equal(await gone, "gone");
-  assert.deepEqual(await ask(gateway, 4096), [200, 4096]);
 });

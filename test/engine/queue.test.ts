@@ -7,9 +7,7 @@ import {
   chatWith,
   loadedIds,
   makeTalkerFolders,
-  patchWith,
   startTestGateway,
-  streamChat,
   type TestGateway,
   talker,
 } from "../support/gateway.ts";
@@ -90,44 +88,6 @@ test("a client that leaves its line is out at once, and nothing is loaded for it
   // Its load would have had its turn by the time that another request is through.
   assert.equal(await gateway.ask(talker), answersOf("talker").hello);
   assert.deepEqual(await loadedIds(gateway), [talker]);
-});
-
-test("while one model drains, requests for it wait and say so, and other models are served", async (t) => {
-  const { gateway, other } = await start(t, []);
-  let change: Promise<unknown> | null = null;
-  const asked: Promise<string>[] = [];
-  let through = 0;
-  let isServed = false;
-  let pieces = 0;
-  const stream = streamChat(gateway.url, talker, "long", () => {
-    if (++pieces === 5)
-      change = gateway.json("/api/desired?wait=true", patchWith({ models: { [talker]: { ctxSize: 768 } } }));
-  });
-  await gateway.until("draining", ({ running }) => JSON.stringify(running).includes("router.reload"));
-  // The reload is shown a moment before the model is held: a request that comes in between is answered at once.
-  const { waiting } = await gateway.until("waiting", (status) => {
-    if (status.waiting.length === 0 && asked.length === through)
-      asked.push(gateway.ask(talker).finally(() => through++));
-    return status.waiting.length > 0;
-  });
-  assert.deepEqual(
-    waiting.map((entry) => [entry.model, entry.requests, entry.for]),
-    [[talker, 1, "drain"]],
-  );
-  const served = gateway.ask(other).then((text) => {
-    assert.equal(text, answersOf("acme/other").hello);
-    isServed = true;
-  });
-  await served;
-  assert.equal(gateway.gateway.status().inFlight[talker], 1, "the answer that is waited for goes on");
-  assert.deepEqual(await stream, { text: answersOf("talker").long, done: true, error: null });
-  assert.equal(isServed, true);
-  await (change as Promise<unknown> | null);
-  for (const text of await Promise.all(asked)) assert.equal(text, answersOf("talker").hello);
-  const drained = (await gateway.converged()).models
-    .find(({ id }) => id === talker)
-    ?.conditions.find(({ type }) => type === "Drained");
-  assert.deepEqual([drained?.status, drained?.reason], ["True", "Drained"]);
 });
 
 test("a chat that waits for another context size says so, and leaves no trace", async (t) => {

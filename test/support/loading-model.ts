@@ -1,10 +1,10 @@
 // A model that loads for as long as a test wants it to, for the routes of a family; its engine then answers at once.
 
-import type { SizedLease } from "../../src/commands/chat-context.ts";
 import type { GatewayError } from "../../src/core/errors.ts";
 import type { NativeRoutesDeps } from "../../src/http/ollama/routes.ts";
 import type { CompatRoutesDeps } from "../../src/http/openai/routes.ts";
 import type { AnswerSink } from "../../src/http/proxy/upstream.ts";
+import type { Lease } from "../../src/scheduler/leases.ts";
 
 type Outcome = "loaded" | GatewayError;
 
@@ -34,18 +34,20 @@ export function loadingModel(answer: (stream: boolean) => string, tickMs: number
     nCtx: null,
     pid: null,
     workers: [],
+    slots: 4,
     retain: () => () => undefined,
   };
   const deps = {
     catalogue: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
-    idle: { keep: () => undefined },
+    scheduler: { keep: () => undefined },
     prompts: { enter: () => Promise.resolve(null) },
     chatContext: {
-      acquire: async (): Promise<SizedLease> => {
+      tryAcquire: () => null,
+      acquire: async (): Promise<Lease> => {
         waits();
         const outcome = await loading;
         if (outcome !== "loaded") throw outcome;
-        return { instance, contextSize: null, overdue: () => null, release: () => undefined };
+        return { instance, overdue: () => null, release: () => undefined };
       },
     },
     upstream: {

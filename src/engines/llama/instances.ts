@@ -23,6 +23,8 @@ export interface Instance {
   readonly pid: number | null;
   /** The RPC workers that it uses; if one hangs, the instance hangs. */
   readonly workers: readonly string[];
+  /** Requests that its process computes at once. */
+  readonly slots: number;
   /** Counts a response in flight; call the result when it has ended. */
   retain(): () => void;
 }
@@ -43,6 +45,7 @@ export interface Instances {
   /** The router is dead: instances in use live until their responses have ended. */
   detachAll(): void;
   get(id: string): Instance | null;
+  list(): readonly Instance[];
   /** Responses in flight on instances that outlived their router. */
   detachedUsers(): number;
   /** Processes with responses in flight. */
@@ -52,7 +55,11 @@ export interface Instances {
 const openFile = promisify(open);
 const closeFile = promisify(close);
 
-export function createInstances(warn: (message: string, fields: object) => void): Instances {
+/** `onGone`: an instance takes no more requests. */
+export function createInstances(
+  warn: (message: string, fields: object) => void,
+  onGone: () => void = () => undefined,
+): Instances {
   const current = new Map<string, Entry>();
   const detached = new Set<Entry>();
   /** Counts dead routers. */
@@ -72,6 +79,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
         nCtx: model.nCtx,
         pid: input?.pid ?? null,
         workers: endpointsOf(model),
+        slots: slotsOf(model),
         retain: () => {
           entry.users++;
           let open = true;
@@ -117,8 +125,10 @@ export function createInstances(warn: (message: string, fields: object) => void)
       }
       for (const [id, entry] of current) {
         const port = loaded.get(id)?.port;
-        if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`))
+        if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`)) {
           detach(id, entry);
+          onGone();
+        }
       }
       const added = [...loaded].filter(([id]) => !current.has(id));
       if (added.length === 0) return;
@@ -149,6 +159,7 @@ export function createInstances(warn: (message: string, fields: object) => void)
       for (const [id, entry] of current) detach(id, entry);
     },
     get: (id) => current.get(id)?.instance ?? null,
+    list: () => [...current.values()].map(({ instance }) => instance),
     usedPids: () =>
       new Set(
         [...current.values(), ...detached].flatMap(({ users, instance: { pid } }) =>
@@ -167,6 +178,14 @@ function portOf(model: RouterModel): string | null {
   const at = model.args.indexOf("--port");
   const port = at < 0 ? undefined : model.args[at + 1];
   return port !== undefined && port !== "0" ? port : null;
+}
+
+/** Parallel slots that the engine makes where it is not told how many. */
+const usualSlots = 4;
+
+function slotsOf({ args }: RouterModel): number {
+  const given = args.includes("--parallel") ? Number(args[args.indexOf("--parallel") + 1]) : 0;
+  return given > 0 ? given : usualSlots;
 }
 
 interface Input {

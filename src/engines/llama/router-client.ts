@@ -11,8 +11,8 @@ export interface RouterClient {
   reload(timeoutMs: number): Promise<void>;
   load(id: string): Promise<void>;
   unload(id: string): Promise<void>;
-  /** Calls back at every event until the signal aborts or the router ends. */
-  watch(onEvent: (event: RouterEvent) => void, signal: AbortSignal): Promise<void>;
+  /** Calls back at every event until the signal aborts or the router ends; `onOpen`: earlier events were not received. */
+  watch(onEvent: (event: RouterEvent) => void, signal: AbortSignal, onOpen: () => void): Promise<void>;
   /** Makes it detect that a subscriber has left, which it does only when it sends an event, or once a second. */
   wake(): Promise<void>;
   close(): Promise<void>;
@@ -103,13 +103,14 @@ export function createRouterClient(origin: string, key: string): RouterClient {
     },
     load: (id) => management("/models/load", id, "already running"),
     unload: (id) => management("/models/unload", id, "not running"),
-    watch: async (onEvent, signal) => {
+    watch: async (onEvent, signal, onOpen) => {
       const answer = await pool.request({ method: "GET", path: "/models/sse", headers, signal, reset: true });
       answer.body.setEncoding("utf8");
       if (answer.statusCode !== 200) {
         await answer.body.dump();
         throw new GatewayError("not_supported", `the router answered /models/sse with ${answer.statusCode}`);
       }
+      onOpen();
       let rest = "";
       for await (const chunk of answer.body) {
         const lines = (rest + String(chunk)).split("\n");

@@ -71,9 +71,12 @@ export function createRouter(options: {
   readonly onOutput: (text: string) => void;
   /** Called at every change of state, and at every event of the router. */
   readonly onChange: (event: RouterEvent | null) => void;
+  /** Called when its list was read, and at once when an instance is gone. */
+  readonly onList?: () => void;
   readonly warn: (message: string, fields: object) => void;
 }): Router {
-  const instances = createInstances(options.warn);
+  const onList = options.onList ?? ((): void => undefined);
+  const instances = createInstances(options.warn, onList);
   const view = join(options.stateDir, viewName);
   let phase: RouterPhase = "stopped";
   let running: Running | null = null;
@@ -83,6 +86,9 @@ export function createRouter(options: {
   let lastWords = "";
   let models: RouterSnapshot["models"] = { state: "unknown", why: "the router is not running" };
   let silentSince: number | null = null;
+  /** Lists are numbered as they are asked for: an older one that arrives late is dropped. */
+  let asked = 0;
+  let arrived = 0;
   const orphans = createOrphans({ stateDir: options.stateDir, inUse: instances.usedPids, warn: options.warn });
 
   function becomes(next: RouterPhase): void {
@@ -176,10 +182,11 @@ export function createRouter(options: {
     if (!running) return;
     const current = running;
     const isWatched = phase === "ready";
+    // First: from here on no request may be given to a model that ends with its router.
+    instances.detachAll();
     becomes("stopping");
     // The router waits for open connections, and for models whose input we hold open.
     current.watching.abort();
-    instances.detachAll();
     if (isWatched) await current.client.wake();
     onExit(current, await current.process.stop(options.stopGraceMs));
   }
@@ -188,11 +195,15 @@ export function createRouter(options: {
   async function watch(current: Running): Promise<void> {
     while (running === current && !current.watching.signal.aborted) {
       try {
-        await current.client.watch((event) => {
-          // A big model reports its loading many times a second, and nothing else has changed by that.
-          if (isProgress(event)) options.onChange(event);
-          else void refresh().then(() => options.onChange(event));
-        }, current.watching.signal);
+        await current.client.watch(
+          (event) => {
+            // A big model reports its loading many times a second, and nothing else has changed by that.
+            if (isProgress(event)) options.onChange(event);
+            else void refresh().then(() => options.onChange(event));
+          },
+          current.watching.signal,
+          () => void refresh(),
+        );
       } catch (error) {
         if (current.watching.signal.aborted) return;
         const failure = toGatewayError(error);
@@ -212,14 +223,18 @@ export function createRouter(options: {
     if (!current) return;
     // Deleted with the state folder: the next reload restores it.
     if (loaded && !existsSync(view)) loaded = { ...loaded, cache: "" };
+    const number = ++asked;
     try {
       const list: readonly RouterModel[] = await current.client.models();
-      if (running !== current) return;
+      if (running !== current || number < arrived) return;
+      arrived = number;
       await instances.update(current.process.pid, current.key, list);
+      if (running !== current || number < arrived) return;
       models = { state: "known", value: list };
       silentSince = null;
+      onList();
     } catch (error) {
-      if (running !== current) return;
+      if (running !== current || number < arrived) return;
       const isNews = silentSince === null;
       silentSince ??= options.now();
       models = { state: "unknown", why: toGatewayError(error).message };
@@ -265,9 +280,9 @@ export function createRouter(options: {
     kill: async () => {
       if (!running) return;
       const current = running;
+      instances.detachAll();
       becomes("stopping");
       current.watching.abort();
-      instances.detachAll();
       onExit(current, await current.process.kill());
       orphans.lookAfter(current.process.pid);
     },

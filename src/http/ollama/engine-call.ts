@@ -3,7 +3,7 @@
 
 import { GatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import type { Lease } from "../../scheduler/admission.ts";
+import type { Lease } from "../../scheduler/leases.ts";
 import type { ModelWishes } from "../auth/within-scope.ts";
 import { askInstance, type EngineAnswer } from "../proxy/ask-instance.ts";
 import { type ExchangeDeps, withCause } from "../proxy/exchange.ts";
@@ -32,8 +32,9 @@ export async function withModel<T>(
   const permit = await deps.prompts.enter(model.upstreamId, largeBytes(source), signal);
   try {
     for (let attempt = 1; ; attempt++) {
-      const lease = await deps.chatContext.acquire(model, contextSize, signal);
-      deps.idle.keep(model.upstreamId, keepAlive);
+      const lease =
+        deps.chatContext.tryAcquire(model, contextSize) ?? (await deps.chatContext.acquire(model, contextSize, signal));
+      deps.scheduler.keep(model.upstreamId, keepAlive);
       try {
         return await use((path, body) => call(deps, lease, signal, permit, { path, body: encodeJson(body, source) }));
       } catch (error) {
@@ -42,7 +43,7 @@ export async function withModel<T>(
       } finally {
         lease.release();
       }
-      await deps.admission.replace(lease.instance);
+      await deps.scheduler.replace(lease.instance);
     }
   } finally {
     permit?.end();

@@ -119,6 +119,6 @@ async function load(
   signal: AbortSignal,
 ): Promise<void> {
   const lease = await deps.chatContext.acquire(model, contextSize, signal);
-  deps.idle.keep(model.upstreamId, keepAlive);
+  deps.scheduler.keep(model.upstreamId, keepAlive);
   lease.release();
 }

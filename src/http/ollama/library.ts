@@ -36,11 +36,14 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
     url: "/ps",
     config: reading,
     schema: ollamaSchemas.nativePs,
-    handler: async ({ catalogue, idle }: NativeRoutesDeps) => {
+    handler: async ({ catalogue, scheduler }: NativeRoutesDeps) => {
       const loaded = catalogue.list().filter((view) => view.loaded);
       return psBody(
         await Promise.all(
-          loaded.map(async (view) => ({ ...(await factsOf(view)), expiresAt: idle.expiresAt(view.model.upstreamId) })),
+          loaded.map(async (view) => ({
+            ...(await factsOf(view)),
+            expiresAt: scheduler.expiresAt(view.model.upstreamId),
+          })),
         ),
       );
     },

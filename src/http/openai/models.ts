@@ -46,11 +46,10 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
   }),
 ];
 
-async function load({ admission, idle, cutOff, onFailure }: CompatRoutesDeps, model: CachedModel): Promise<void> {
+async function load({ scheduler, cutOff, onFailure }: CompatRoutesDeps, model: CachedModel): Promise<void> {
   try {
-    admission.forgive(model.upstreamId);
-    const lease = await admission.acquire(model.upstreamId, cutOff);
-    idle.keep(model.upstreamId, { kind: "default" });
+    scheduler.resetBackoff(model.upstreamId);
+    const lease = await scheduler.acquire(model.upstreamId, cutOff);
     lease.release();
   } catch (error) {
     if (!cutOff.aborted) onFailure(toGatewayError(error), model.id);

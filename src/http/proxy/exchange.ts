@@ -1,12 +1,12 @@
 // One generation from lease to last byte: waits for the model, sends the request, passes the answer on through a family's
 // translator, and ends in the family's error frame where the engine breaks off.
 import type { FastifyReply } from "fastify";
-import type { ChatContext, SizedLease } from "../../commands/chat-context.ts";
+import { type ChatContext, contextOf } from "../../commands/chat-context.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { KeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import type { Admission, Lease } from "../../scheduler/admission.ts";
-import type { IdleUnload } from "../../scheduler/idle.ts";
+import type { Lease } from "../../scheduler/leases.ts";
+import type { Scheduler } from "../../scheduler/scheduler.ts";
 import {
   type Dialect,
   errorHeaders,
@@ -50,11 +50,10 @@ export interface Generation {
 }
 
 export interface ExchangeDeps {
-  readonly admission: Admission;
+  readonly scheduler: Scheduler;
   readonly upstream: Upstream;
   readonly chatContext: ChatContext;
   readonly prompts: PromptQueue;
-  readonly idle: IdleUnload;
   /** The gateway stops: answers still in flight end in an error frame. */
   readonly cutOff: AbortSignal;
   readonly onFailure: (error: GatewayError, model: string) => void;
@@ -84,14 +83,15 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
   const left = new AbortController();
   raw.onLeave(() => left.abort());
   const waiting = tickWhileWaiting(raw, generation, deps.tickMs ?? defaultTickMs);
-  let lease: SizedLease | null = null;
+  let lease: Lease | null = null;
   let permit: PromptPermit | null = null;
   try {
     permit = await deps.prompts.enter(generation.model.upstreamId, lengthOf(generation.body), left.signal);
     for (let attempt = 1; ; attempt++) {
-      lease = await deps.chatContext.acquire(generation.model, generation.contextSize, left.signal);
-      deps.idle.keep(generation.model.upstreamId, generation.keepAlive ?? { kind: "default" });
-      const { contextSize } = lease;
+      const { model, contextSize: asked } = generation;
+      lease = deps.chatContext.tryAcquire(model, asked) ?? (await deps.chatContext.acquire(model, asked, left.signal));
+      if (generation.keepAlive) deps.scheduler.keep(model.upstreamId, generation.keepAlive);
+      const contextSize = contextOf(model, lease.instance);
       const headers = contextSize === null ? {} : { "x-context-size": String(contextSize) };
       const outcome = await exchange(deps, lease, raw, left.signal, generation, permit, headers, waiting);
       if (outcome === "done") return;
@@ -99,7 +99,7 @@ export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, gen
       lease.release();
       if (attempt === attempts)
         throw new GatewayError("upstream_failed", `${generation.model.id} does not accept requests`);
-      await deps.admission.replace(lease.instance);
+      await deps.scheduler.replace(lease.instance);
     }
   } catch (error) {
     if (left.signal.aborted) return;
@@ -131,7 +131,7 @@ function tickWhileWaiting(raw: RawReply, { stream, translator }: Generation, eve
 }
 
 function exchange(
-  { upstream, cutOff, admission, onFailure, unreadMs = defaultUnreadMs }: ExchangeDeps,
+  { upstream, cutOff, scheduler, onFailure, unreadMs = defaultUnreadMs }: ExchangeDeps,
   lease: Lease,
   raw: RawReply,
   left: AbortSignal,
@@ -183,7 +183,7 @@ function exchange(
     raw.onDrain(() => current.resume());
     const check = setInterval(
       () => {
-        if (raw.unreadMs() < unreadMs || !admission.keepsWaiting(lease.instance)) return;
+        if (raw.unreadMs() < unreadMs || !scheduler.keepsWaiting(lease.instance)) return;
         const message = `the answer was cut: its client read nothing for ${unreadMs / 1000} s while others waited`;
         onFailure(new GatewayError("cancelled", message), lease.instance.id);
         raw.drop();

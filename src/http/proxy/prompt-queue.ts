@@ -2,7 +2,7 @@
 // 64 MB take 6 s and 2 GB of memory, and eight at once delayed all other requests by a minute. Small prompts pass. A permit ends
 // when the engine begins to answer, or has closed the connection of a client that left.
 import { GatewayError } from "../../core/errors.ts";
-import type { Ticket, WaitReason } from "../../scheduler/tickets.ts";
+import type { Scheduler } from "../../scheduler/scheduler.ts";
 
 export interface PromptPermit {
   /** The prompt is sent; call the result when the engine has read it. `left`: aborted when the client left. */
@@ -12,7 +12,7 @@ export interface PromptPermit {
 }
 
 export interface PromptQueue {
-  /** Resolves when the prompt may be sent to the model's process; null: it is small. Errors: `busy`, `cancelled`. */
+  /** Resolves when the prompt may be sent to the model's process; null: it is small. Errors: `busy`, `cancelled`, `shutting_down`. */
   enter(id: string, bytes: number, signal: AbortSignal): Promise<PromptPermit | null>;
 }
 
@@ -31,7 +31,7 @@ interface Queue {
 }
 
 export function createPromptQueue(options: {
-  readonly enter: (id: string, reason: WaitReason) => Ticket;
+  readonly enter: Scheduler["enter"];
   /** The instance is still busy with a prompt whose client left long ago. */
   readonly onStuck: (id: string) => void;
   readonly leftMs?: number;
@@ -85,25 +85,25 @@ export function createPromptQueue(options: {
       const waiting = queue.waiting.reduce((sum, entry) => sum + entry.bytes, 0);
       if (waiting + bytes > mostWaiting)
         throw new GatewayError("busy", `prompts of ${waiting} bytes wait for ${id}`, { retryAfterMs: 5_000 });
-      const ticket = options.enter(id, "turn");
+      let end: (error: GatewayError) => void = () => undefined;
+      const entrance = options.enter(id, "turn", (error) => end(error));
+      const left = (): void => end(new GatewayError("cancelled", "the client left"));
+      signal.addEventListener("abort", left, { once: true });
       queues.set(id, queue);
       try {
         await new Promise<void>((resolve, reject) => {
           const entry = { bytes, begin: resolve };
           queue.waiting.push(entry);
-          signal.addEventListener(
-            "abort",
-            () => {
-              const at = queue.waiting.indexOf(entry);
-              if (at >= 0) queue.waiting.splice(at, 1);
-              reject(new GatewayError("cancelled", "the client left"));
-            },
-            { once: true },
-          );
+          end = (error) => {
+            const at = queue.waiting.indexOf(entry);
+            if (at >= 0) queue.waiting.splice(at, 1);
+            reject(error);
+          };
           advance(id, queue);
         });
       } finally {
-        ticket.leave();
+        signal.removeEventListener("abort", left);
+        entrance.leave();
       }
       return begun(id, queue, bytes);
     },

@@ -4,7 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
-import { type ChatContext, type ChatContextMode, createChatContext } from "../../../src/commands/chat-context.ts";
+import {
+  type ChatContext,
+  type ChatContextMode,
+  contextOf,
+  createChatContext,
+} from "../../../src/commands/chat-context.ts";
 import { type ErrorCode } from "../../../src/core/error-catalog.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import type { CachedModel } from "../../../src/plan/observed.ts";
@@ -55,8 +60,9 @@ function world(mode: ChatContextMode = "apply", first = 8192): World {
           return { id: model.id, ctxSize: asked };
         },
       },
-      admission: {
-        enter: () => ({ leave: () => undefined, waitsFor: () => undefined }) as never,
+      scheduler: {
+        tryAcquire: () => null,
+        enter: () => ({ leave: () => undefined, again: () => undefined }) as never,
         acquire: async (id, signal) => {
           for (;;) {
             await turn();
@@ -71,6 +77,7 @@ function world(mode: ChatContextMode = "apply", first = 8192): World {
               nCtx: size,
               pid: null,
               workers: [],
+              slots: 4,
               retain: () => () => undefined,
             };
             return { instance, overdue: () => null, release: () => void leases-- };
@@ -89,10 +96,10 @@ async function chat(
   lasts = 2,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<number | null> {
-  const { contextSize, release } = await chats.acquire(model, size, signal);
+  const { instance, release } = await chats.acquire(model, size, signal);
   for (let passed = 0; passed < lasts; passed++) await turn();
   release();
-  return contextSize;
+  return contextOf(model, instance);
 }
 
 test("each of many chats runs under its own size, in the order in which the sizes were asked for", async () => {

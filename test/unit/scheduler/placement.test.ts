@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Placed, roomFor, turnAfter } from "../../../src/scheduler/placement.ts";
+import { type Placed, roomFor, turnAfter } from "../../../src/scheduler/state/placement.ts";
 
 const now = 1_000_000;
 
 function placed(id: string, rest: Partial<Placed> = {}): Placed {
-  return { id, isLoading: false, pinned: false, inFlight: 0, waiting: 0, lastUsed: 0, turn: null, ...rest };
+  return { id, isLeaving: false, pinned: false, inFlight: 0, waiting: 0, lastUsed: 0, turn: null, ...rest };
 }
 
 /** Loaded `ago` ms before now, in 2 s. */
@@ -23,13 +23,15 @@ test("a free place is taken, else the model that nobody uses and was used longes
   assert.deepEqual(roomFor(used, 2, null, now), { kind: "evict", id: "a" });
 });
 
-test("a pinned model never goes; where all are pinned, that is said; one that is being loaded does not go either", () => {
+test("a pinned model never goes; where all are pinned, that is said; while one leaves no other has to", () => {
   const one = [placed("a", { pinned: true }), placed("b", { lastUsed: 10 })];
   assert.deepEqual(roomFor(one, 2, null, now), { kind: "evict", id: "b" });
   const both = [placed("a", { pinned: true, inFlight: 1 }), placed("b", { pinned: true })];
   assert.deepEqual(roomFor(both, 2, null, now), { kind: "pinned" });
-  const [loading, pinned] = [placed("a", { isLoading: true }), placed("b", { pinned: true })];
-  assert.equal(roomFor([loading, pinned], 2, null, now).kind, "wait");
+  const leaving = [placed("a", { isLeaving: true }), placed("b")];
+  const wait = { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
+  assert.deepEqual(roomFor(leaving, 2, "a", now), wait);
+  assert.deepEqual(roomFor(leaving, 1, "a", now), { kind: "evict", id: "b" });
 });
 
 test("one that is used keeps its place for its turn; after it, it takes no new requests", () => {

@@ -58,6 +58,7 @@ async function world(t: TestContext, writeStallMs: number, othersWait: () => boo
     nCtx: null,
     pid: null,
     workers: [],
+    slots: 4,
     retain: () => () => undefined,
   };
   const upstream = createUpstream({ probeAfterMs: 100, stallMs: 60_000, onStall: () => undefined });
@@ -65,12 +66,12 @@ async function world(t: TestContext, writeStallMs: number, othersWait: () => boo
   const deps = {
     upstream,
     chatContext: {
-      acquire: () => {
+      tryAcquire: () => {
         leases++;
-        return Promise.resolve({ instance, contextSize: null, overdue: () => null, release: () => leases-- });
+        return { instance, overdue: () => null, release: () => leases-- };
       },
     },
-    admission: { keepsWaiting: othersWait },
+    scheduler: { keepsWaiting: othersWait },
     prompts: { enter: () => Promise.resolve(null) },
     unreadMs: 400,
     idle: { keep: () => undefined },

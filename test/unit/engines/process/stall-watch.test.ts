@@ -16,6 +16,7 @@ function instanceWith(workers: readonly string[]): Instance {
     nCtx: null,
     pid: null,
     workers,
+    slots: 4,
     retain: () => () => undefined,
   };
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createPromptQueue, type PromptPermit, type PromptQueue } from "../../../../src/http/proxy/prompt-queue.ts";
-import type { Ticket } from "../../../../src/scheduler/tickets.ts";
+import type { Entrance } from "../../../../src/scheduler/requests.ts";
 import { until } from "../../../support/scratch.ts";
 
 const miB = 1 << 20;
@@ -21,7 +21,7 @@ function world(leftMs = 60_000): World {
   const queue = createPromptQueue({
     enter: () => {
       tickets++;
-      return { leave: () => void tickets-- } as Ticket;
+      return { leave: () => void tickets-- } as Entrance;
     },
     onStuck: (model) => void stuck.push(model),
     leftMs,

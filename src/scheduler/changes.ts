@@ -1,0 +1,106 @@
+// The side of those who change something: drains, and unloads on request.
+import { GatewayError } from "../core/errors.ts";
+import type { Instance } from "../engines/llama/instances.ts";
+import type { Router } from "../engines/llama/router.ts";
+import type { Drainer } from "../execute/router-actions.ts";
+import type { Handlers, Runner } from "./run.ts";
+
+/** Answers that a drain has cut, as they outlasted it. */
+export interface CutAnswers {
+  readonly count: number;
+  /** ms since the epoch. */
+  readonly at: number;
+}
+
+export interface Changes extends Drainer {
+  /** Unloads a model once its answers in flight have ended. */
+  unload(id: string, signal: AbortSignal): Promise<void>;
+  /** Ends a model that can never answer again, without waiting for its answers. */
+  abandon(id: string): Promise<void>;
+  /** An instance takes no connections: unloads it, unless it is gone already. */
+  replace(instance: Instance): Promise<void>;
+  /** Models that were drained, and what the last drain of each has cut. */
+  cuts(): ReadonlyMap<string, CutAnswers>;
+}
+
+export function createChanges(
+  { send, now }: Runner,
+  options: {
+    readonly router: Router;
+    readonly instance: (id: string) => Instance | null;
+    /** A drain has ended; `cut` answers had not. */
+    readonly onDrained: (id: string, cut: number) => void;
+  },
+): { readonly changes: Changes; readonly handlers: Pick<Handlers, "drained" | "unloaded"> } {
+  const drained = new Map<number, () => void>();
+  const unloaded = new Map<string, ((error: GatewayError | null) => void)[]>();
+  const cuts = new Map<string, CutAnswers>();
+  let drains = 0;
+
+  function abandon(id: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const over = (error: GatewayError | null): void => (error ? reject(error) : resolve());
+      unloaded.set(id, [...(unloaded.get(id) ?? []), over]);
+      send({ kind: "unload", id });
+    });
+  }
+
+  async function drain(models: readonly string[] | "all", signal: AbortSignal): Promise<() => void> {
+    const number = ++drains;
+    return new Promise((resolve, reject) => {
+      const end = (): void => send({ kind: "drainOver", drain: number });
+      // The change is not wanted any more, or the gateway stops: then no answer is cut.
+      const giveUp = (): void => {
+        drained.delete(number);
+        end();
+        reject(
+          signal.reason instanceof GatewayError ? signal.reason : new GatewayError("cancelled", "it was given up"),
+        );
+      };
+      if (signal.aborted) return giveUp();
+      signal.addEventListener("abort", giveUp, { once: true });
+      drained.set(number, () => {
+        signal.removeEventListener("abort", giveUp);
+        resolve(end);
+      });
+      send({ kind: "drainBegan", drain: number, models });
+    });
+  }
+
+  const changes: Changes = {
+    drain,
+    abandon,
+    unload: async (id, signal) => {
+      const end = await drain([id], signal);
+      try {
+        await abandon(id);
+      } finally {
+        end();
+      }
+    },
+    replace: async ({ id, origin }) => {
+      await options.router.refresh();
+      // A process that lost its listener but lives stays `loaded` for the router; unloading cures it.
+      if (options.instance(id)?.origin === origin && options.router.isReady()) await abandon(id);
+    },
+    cuts: () => cuts,
+  };
+  return {
+    changes,
+    handlers: {
+      drained: ({ drain: number, cut }) => {
+        for (const [id, count] of cut) {
+          cuts.set(id, { count, at: now() });
+          options.onDrained(id, count);
+        }
+        drained.get(number)?.();
+        drained.delete(number);
+      },
+      unloaded: ({ id, error }) => {
+        const callers = unloaded.get(id) ?? [];
+        unloaded.delete(id);
+        for (const over of callers) over(error);
+      },
+    },
+  };
+}

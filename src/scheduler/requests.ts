@@ -1,0 +1,129 @@
+// The requests' side of the scheduler: a lease at once, or a promise of one.
+import { GatewayError } from "../core/errors.ts";
+import type { Instance } from "../engines/llama/instances.ts";
+import { createLeases, type Lease } from "./leases.ts";
+import type { Handlers, Runner } from "./run.ts";
+import { admit } from "./state/queues.ts";
+import type { Ticket, WaitReason } from "./state/types.ts";
+
+/** A request that waits for something else before it waits for its model. */
+export interface Entrance {
+  readonly ticket: Ticket;
+  /** It waits for something else again; it keeps its number. */
+  again(): void;
+  /** Safe to call twice. */
+  leave(): void;
+}
+
+export interface Requests {
+  /** The fast path: a lease at once; null: the request has to wait, or is rejected, with {@link Requests.acquire}. */
+  tryAcquire(id: string): Lease | null;
+  /**
+   * A loaded model, kept loaded until the lease is released. Errors: `busy`, `router_unavailable`, `engine_missing`,
+   * `model_not_found`, `model_load_failed`, `load_failing`, `too_few_workers`, `cancelled`, `shutting_down`.
+   */
+  acquire(id: string, signal: AbortSignal, entrance?: Entrance): Promise<Lease>;
+  /** Counts a request that waits for something else. `onReject`: it need not wait any more. Errors: `busy`, `shutting_down`. */
+  enter(id: string, reason: WaitReason, onReject: (error: GatewayError) => void): Entrance;
+}
+
+interface Waiter {
+  grant(lease: Lease): void;
+  reject(error: GatewayError): void;
+}
+
+export function createRequests(
+  { state, send, now, isDeciding, newTicket }: Runner,
+  options: {
+    readonly instance: (id: string) => Instance | null;
+    readonly drainMs: number;
+    /** The first answer of a model begins. */
+    readonly onUse: (id: string) => void;
+    /** The last answer in flight of a model has ended. */
+    readonly onIdle: (id: string) => void;
+  },
+): { readonly requests: Requests; readonly handlers: Pick<Handlers, "grant" | "reject" | "cut"> } {
+  const waiters = new Map<number, Waiter>();
+  const inUse = new Set<string>();
+  const leases = createLeases(options.drainMs, (id) => {
+    send({ kind: "released", id });
+    if (!state.models.get(id)?.inFlight && inUse.delete(id)) options.onIdle(id);
+  });
+
+  function give(id: string): Lease {
+    const instance = options.instance(id);
+    if (!instance) throw new GatewayError("internal", `${id} was granted and is not loaded`);
+    if (!inUse.has(id)) options.onUse(id);
+    inUse.add(id);
+    return leases.give(instance);
+  }
+
+  function take({ number }: Ticket): Waiter | undefined {
+    const waiter = waiters.get(number);
+    waiters.delete(number);
+    return waiter;
+  }
+
+  function leave(ticket: Ticket): void {
+    if (take(ticket)) send({ kind: "left", ticket });
+  }
+
+  function tryAcquire(id: string): Lease | null {
+    return !isDeciding() && admit(state, id, now()) ? give(id) : null;
+  }
+
+  function queued(ticket: Ticket, signal: AbortSignal): Promise<Lease> {
+    return new Promise((resolve, reject) => {
+      const over = (): void => signal.removeEventListener("abort", left);
+      const left = (): void => {
+        leave(ticket);
+        reject(new GatewayError("cancelled", "the client left"));
+      };
+      signal.addEventListener("abort", left);
+      waiters.set(ticket.number, {
+        grant: (lease) => resolve((over(), lease)),
+        reject: (error) => reject((over(), error)),
+      });
+      send({ kind: "request", ticket });
+    });
+  }
+
+  const requests: Requests = {
+    tryAcquire,
+    acquire: async (id, signal, entrance) => {
+      if (signal.aborted) throw new GatewayError("cancelled", "the client left");
+      return (entrance ? null : tryAcquire(id)) ?? queued(entrance?.ticket ?? newTicket(id), signal);
+    },
+    enter: (id, reason, onReject) => {
+      const ticket = newTicket(id);
+      let refusal: GatewayError | null = null;
+      let isIn = false;
+      const reject = (error: GatewayError): void => {
+        if (isIn) onReject(error);
+        else refusal = error;
+      };
+      const wait = (): void => {
+        waiters.set(ticket.number, { grant: (lease) => lease.release(), reject });
+        send({ kind: "enter", ticket, reason });
+      };
+      wait();
+      isIn = true;
+      if (refusal) throw refusal as GatewayError;
+      return { ticket, again: wait, leave: () => leave(ticket) };
+    },
+  };
+  return {
+    requests,
+    handlers: {
+      grant: ({ ticket }) => {
+        const lease = give(ticket.id);
+        const waiter = take(ticket);
+        if (waiter) waiter.grant(lease);
+        // It left while this was decided.
+        else lease.release();
+      },
+      reject: ({ ticket, error }) => take(ticket)?.reject(error),
+      cut: ({ id }) => leases.cut(id),
+    },
+  };
+}

@@ -1,0 +1,56 @@
+// What the scheduler has the router do, and the RPC workers before it; the outcome of each call is an event.
+import { toGatewayError } from "../core/errors.ts";
+import type { Router } from "../engines/llama/router.ts";
+import type { RpcGate } from "./rpc-gate.ts";
+import type { Handlers, Runner } from "./run.ts";
+
+type Calls = Pick<Handlers, "checkWorkers" | "releaseWorkers" | "load" | "explainEnd" | "unload" | "readList">;
+
+export function routerCalls({ send }: Runner, router: Router, gate: RpcGate): Calls {
+  async function load(id: string): Promise<void> {
+    try {
+      await router.client().load(id);
+    } catch (error) {
+      return send({ kind: "loadRefused", error: toGatewayError(error) });
+    }
+    await router.refresh();
+    send({ kind: "loadStarted" });
+  }
+
+  async function unload(id: string): Promise<void> {
+    try {
+      await router.refresh();
+      if (mayBeLoaded(id)) await router.client().unload(id);
+      await router.refresh();
+    } catch (error) {
+      return send({ kind: "unloadFailed", id, error: toGatewayError(error) });
+    }
+    send({ kind: "unloadSent", id });
+  }
+
+  /** The router refuses to unload a model that is not loaded, or that it does not know. */
+  function mayBeLoaded(id: string): boolean {
+    const { phase, models } = router.snapshot();
+    if (phase !== "ready" || models.state === "unknown") return phase === "ready";
+    return models.value.some((model) => model.id === id && model.value !== "unloaded");
+  }
+
+  async function checkWorkers(id: string, isLate: boolean): Promise<void> {
+    const verdict = gate.check(id, isLate);
+    send({ kind: "workersChecked", verdict: verdict instanceof Promise ? await verdict : verdict });
+  }
+
+  async function explainEnd(): Promise<void> {
+    const why = router.complaints() || "the engine ended while loading it";
+    send({ kind: "loadEnded", why, ...(await gate.explain()) });
+  }
+
+  return {
+    checkWorkers: ({ id, isLate }) => void checkWorkers(id, isLate),
+    releaseWorkers: gate.release,
+    load: ({ id }) => void load(id),
+    explainEnd: () => void explainEnd(),
+    unload: ({ id }) => void unload(id),
+    readList: () => void router.refresh(),
+  };
+}

@@ -1,0 +1,101 @@
+// Which models are loaded, and who waits for them: the second controller beside the reconciler. README.md has the rules.
+import type { KeepAlive } from "../core/keep-alive.ts";
+import type { Instance } from "../engines/llama/instances.ts";
+import type { Router } from "../engines/llama/router.ts";
+import { type Changes, createChanges } from "./changes.ts";
+import { createRequests, type Requests } from "./requests.ts";
+import { routerCalls } from "./router-calls.ts";
+import type { RpcGate } from "./rpc-gate.ts";
+import { createRunner, type Handlers } from "./run.ts";
+import { failingLoads } from "./state/load-backoff.ts";
+import { expiresAt, inFlight, isOpen, keepsWaiting, type Waiting, waiting } from "./state/tickets.ts";
+import type { FailingLoad, Limits } from "./state/types.ts";
+import { createWorldView, type WorldSources } from "./world.ts";
+
+export interface Scheduler extends Requests, Changes {
+  /** Where a loaded model listens, for a question that neither loads it nor counts as its use; null: not loaded, or held. */
+  peek(id: string): Instance | null;
+  /** A request sets how long its model stays loaded after the last answer. */
+  keep(id: string, keepAlive: KeepAlive): void;
+  /** When a loaded model is unloaded if it is not used, ms since the epoch; null: not by itself. */
+  expiresAt(id: string): number | null;
+  /** Answers in flight, by model. */
+  inFlight(): ReadonlyMap<string, number>;
+  waiting(): readonly Waiting[];
+  /** Whether requests wait for this process, in it or before it, or for any model slot. */
+  keepsWaiting(instance: Instance): boolean;
+  /** Models whose last load failed. */
+  failing(): ReadonlyMap<string, FailingLoad>;
+  /** Ends the backoff of a model whose load failed, or of all of them. */
+  resetBackoff(id?: string): void;
+  /** Anything changed of what the scheduler reads of the world. */
+  observe(): void;
+  /** The router reported progress of a load. */
+  progressed(id: string): void;
+  /** Rejects every request that waits, and those that come. */
+  shutDown(): void;
+}
+
+export interface SchedulerOptions extends WorldSources {
+  readonly router: Router;
+  readonly gate: RpcGate;
+  readonly limits: Limits;
+  /** The first answer of a model begins. */
+  readonly onUse: (id: string) => void;
+  /** The last answer in flight of a model has ended. */
+  readonly onIdle: (id: string) => void;
+  readonly onLoadFailed: (id: string) => void;
+  /** A drain has ended; `cut` answers had not. */
+  readonly onDrained: (id: string, cut: number) => void;
+  readonly warn: (message: string, fields: object) => void;
+  readonly now: () => number;
+}
+
+/** There are no dates beyond it. */
+const longestKeepMs = 100 * 365 * 86_400_000;
+
+export function createScheduler(options: SchedulerOptions): Scheduler {
+  const { limits, now, router } = options;
+  const view = createWorldView(options);
+  const runner = createRunner({
+    limits: { ...limits, keepAliveMs: keepTime(limits.keepAliveMs) },
+    look: view.look,
+    handlers: () => handlers,
+    now,
+  });
+  const { state, send } = runner;
+  const own = { ...options, ...limits, instance: view.instance };
+  const { requests, handlers: requestHandlers } = createRequests(runner, own);
+  const { changes, handlers: changeHandlers } = createChanges(runner, own);
+  const handlers: Handlers = {
+    ...requestHandlers,
+    ...changeHandlers,
+    ...routerCalls(runner, router, options.gate),
+    loadFailed: ({ id }) => options.onLoadFailed(id),
+    warn: ({ message, fields }) => options.warn(message, fields),
+  };
+
+  return {
+    ...requests,
+    ...changes,
+    peek: (id) => (isOpen(state, id) ? view.instance(id) : null),
+    keep: (id, keepAlive) => {
+      if (keepAlive.kind === "default") return;
+      const ms = keepAlive.kind === "forever" ? Number.POSITIVE_INFINITY : keepAlive.seconds * 1000;
+      send({ kind: "keep", id, keepMs: keepTime(ms) });
+    },
+    expiresAt: (id) => expiresAt(state, id, now()),
+    inFlight: () => inFlight(state),
+    waiting: () => waiting(state, now()),
+    keepsWaiting: (instance) => keepsWaiting(state, instance.id, instance),
+    failing: () => failingLoads(state),
+    resetBackoff: (id) => send({ kind: "retry", id: id ?? null }),
+    observe: () => send({ kind: "observed" }),
+    progressed: (id) => send({ kind: "progress", id }),
+    shutDown: () => send({ kind: "shutdown" }),
+  };
+}
+
+function keepTime(ms: number): number {
+  return ms > longestKeepMs ? Number.POSITIVE_INFINITY : ms;
+}

@@ -1,0 +1,86 @@
+// The scheduler's one decision: what has to be done about an event. Changes the state that it is given, and nothing else.
+import { drainBegan, drainOver, settleDrains } from "./drains.ts";
+import type { Effect, Event } from "./events.ts";
+import { followProcesses, keep, unloadIdle, useEnds } from "./idle.ts";
+import {
+  checkWorkersAgain,
+  loadEnded,
+  loadRefused,
+  loadStarted,
+  resync,
+  settleLoad,
+  startNext,
+  unloadFailed,
+  workersChecked,
+} from "./loads.ts";
+import { enter, explain, grant, leave, rank, refuse, rejectEverything, request } from "./queues.ts";
+import { forget, type State } from "./state.ts";
+import type { World } from "./types.ts";
+import { settleUnloads, unloadOnRequest, unloadSent } from "./unloads.ts";
+
+/** Effects in their order. The next event comes at `state.wakeAt` at the latest. */
+export function decide(state: State, event: Event): readonly Effect[] {
+  state.now = event.now;
+  state.effects = [];
+  notes[event.kind](state, event as never);
+  if (event.kind !== "released" || !isCalm(state)) review(state);
+  return state.effects;
+}
+
+const notes: { readonly [K in Event["kind"]]: (state: State, event: Extract<Event, { kind: K }>) => void } = {
+  enter: (state, { ticket, reason }) => enter(state, ticket, reason),
+  request: (state, { ticket }) => request(state, ticket),
+  left: (state, { ticket }) => leave(state, ticket),
+  released: (state, { id }) => useEnds(state, id),
+  observed: (state, { world }) => observed(state, world),
+  progress: ({ load, now }, { id }) => {
+    if (load?.id === id) load.progressAt = now;
+  },
+  workersChecked: (state, { verdict }) => workersChecked(state, verdict),
+  loadStarted,
+  loadRefused: (state, { error }) => loadRefused(state, error),
+  loadEnded,
+  unload: (state, { id }) => unloadOnRequest(state, id),
+  unloadSent: (state, { id }) => unloadSent(state, id),
+  unloadFailed: (state, { id, error }) => unloadFailed(state, id, error),
+  drainBegan: (state, { drain, models }) => drainBegan(state, drain, models),
+  drainOver: (state, { drain }) => drainOver(state, drain),
+  keep: (state, { id, keepMs }) => keep(state, id, keepMs),
+  retry: ({ models }, { id }) => {
+    for (const model of models.values()) if (id === null || id === model.id) model.failing = null;
+  },
+  shutdown: (state) => {
+    state.isShutDown = true;
+    rejectEverything(state);
+  },
+  tick: () => undefined,
+};
+
+function observed(state: State, world: World): void {
+  state.world = world;
+  followProcesses(state);
+  checkWorkersAgain(state);
+}
+
+/** An answer's end changes nothing for others. */
+function isCalm(state: State): boolean {
+  if (state.load !== null || state.drains.size > 0 || state.wakeAt <= state.now) return false;
+  for (const { queue } of state.models.values()) if (queue.length > 0) return false;
+  return true;
+}
+
+/** Applies every rule. In this order a second review at the same time would find nothing left to do. */
+function review(state: State): void {
+  state.wakeAt = Number.POSITIVE_INFINITY;
+  settleUnloads(state);
+  settleLoad(state);
+  refuse(state);
+  rank(state);
+  startNext(state);
+  grant(state);
+  explain(state);
+  settleDrains(state);
+  if (!state.isShutDown) unloadIdle(state);
+  resync(state);
+  forget(state);
+}

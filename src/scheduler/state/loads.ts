@@ -1,0 +1,261 @@
+// Loads, one at a time, and the model slots for them. The gateway alone loads: the router takes a model whose answers go past it
+// for idle, and would evict it while it answers.
+import { GatewayError } from "../../core/errors.ts";
+import type { Event, WorkersVerdict } from "./events.ts";
+import { failureOf, noteFailure } from "./load-backoff.ts";
+import { type Placed, roomFor, turnAfter } from "./placement.ts";
+import { pinnedError, rejectAll } from "./queues.ts";
+import { emit, isHeld, type Load, type Model, modelOf, type State, wake } from "./state.ts";
+import { beginUnload, endUnload } from "./unloads.ts";
+
+/** How long the preset may take to follow the workers: then the load is tried with those that the router has. */
+const workersMs = 10_000;
+/** How often workers that are not ready are checked without an event. */
+const recheckMs = 1_000;
+/** How often the router's list is read while a load or an unload is under way and no event came. */
+const resyncMs = 1_000;
+/** Calls in a row that the router may break off, and ms between them. */
+const mostBrokenOff = 8;
+const brokenOffMs = 250;
+
+/** Router values of a model that takes a slot. */
+const placedValues: ReadonlySet<string> = new Set(["loaded", "loading", "sleeping"]);
+
+/** Requests wait for the model, and nothing stands against its load. While it is held there is none: drains wait for loads. */
+function isWanted(state: State, model: Model): boolean {
+  const { isReady, loaded } = state.world;
+  return model.queue.length > 0 && !isHeld(state, model) && isReady && !loaded.has(model.id);
+}
+
+/** Begins the next load, or makes a slot for it. */
+export function startNext(state: State): void {
+  state.isCrowded = false;
+  for (;;) {
+    const next = state.load || state.retryAt > state.now ? undefined : nextWanted(state);
+    wakeForRetry(state);
+    if (!next) {
+      state.yielding = null;
+      return;
+    }
+    const room = roomFor(placedBeside(state, next.id), state.world.modelsMax, state.yielding, state.now);
+    if (room.kind === "free") beginLoad(state, next.id);
+    else if (room.kind === "pinned") rejectAll(state, next.id, pinnedError(state, next.id));
+    else if (room.kind === "evict") beginUnload(state, modelOf(state, room.id), { slotFor: next.id });
+    else {
+      state.isCrowded = true;
+      wake(state, room.until);
+      if (state.yielding === room.yields) return;
+      // A model that is idle already leaves as soon as it yields.
+      state.yielding = room.yields;
+    }
+  }
+}
+
+function wakeForRetry(state: State): void {
+  if (state.retryAt > state.now) wake(state, state.retryAt);
+}
+
+/** A model that has just come into the cache is listed after the router's next reload. */
+function nextWanted(state: State): Model | undefined {
+  let next: Model | undefined;
+  for (const model of state.models.values())
+    if (isWanted(state, model) && state.world.listed.has(model.id) && model.rank < (next?.rank ?? Infinity))
+      next = model;
+  return next;
+}
+
+function placedBeside(state: State, id: string): Placed[] {
+  const placed: Placed[] = [];
+  for (const [other, value] of state.world.listed)
+    if (other !== id && placedValues.has(value)) placed.push(placedModel(state, other));
+  return placed;
+}
+
+function placedModel(state: State, id: string): Placed {
+  const model = state.models.get(id);
+  return {
+    id,
+    isLeaving: model?.unload != null,
+    pinned: state.world.isPinned(id),
+    inFlight: model?.inFlight ?? 0,
+    waiting: model && !isHeld(state, model) ? model.queue.length : 0,
+    lastUsed: model?.lastUsed ?? 0,
+    turn: model?.turn ?? null,
+  };
+}
+
+function beginLoad(state: State, id: string): void {
+  const load: Load = {
+    id,
+    phase: "workers",
+    since: state.now,
+    isChecking: false,
+    checkAt: state.now,
+    hasWorkers: false,
+    stallMs: Number.POSITIVE_INFINITY,
+    progressAt: state.now,
+    timeout: null,
+    isUnwanted: false,
+  };
+  state.load = load;
+  checkWorkers(state, load);
+}
+
+/** Much may have changed while the workers were checked. */
+function mayGoOn(state: State, id: string): boolean {
+  return isWanted(state, modelOf(state, id)) && placedBeside(state, id).length < state.world.modelsMax;
+}
+
+function checkWorkers(state: State, load: Load): void {
+  load.isChecking = true;
+  emit(state, { kind: "checkWorkers", id: load.id, isLate: state.now - load.since >= workersMs });
+}
+
+/** The world is another: workers that were not ready may be. */
+export function checkWorkersAgain({ load, now }: State): void {
+  if (load && !load.isChecking) load.checkAt = now;
+}
+
+export function workersChecked(state: State, verdict: WorkersVerdict): void {
+  const { load } = state;
+  if (!load) return;
+  load.isChecking = false;
+  load.checkAt = state.now + recheckMs;
+  load.hasWorkers = verdict.kind === "ready";
+  if (verdict.kind === "refused") {
+    endLoad(state);
+    return rejectAll(state, load.id, verdict.error);
+  }
+  if (verdict.kind === "wait" || !mayGoOn(state, load.id)) return;
+  load.phase = "starting";
+  load.since = state.now;
+  load.progressAt = state.now;
+  load.stallMs = verdict.stallMs;
+  emit(state, { kind: "load", id: load.id });
+}
+
+export function loadStarted(state: State): void {
+  state.brokenOff = 0;
+  if (state.load) state.load.phase = "loading";
+}
+
+export function loadRefused(state: State, error: GatewayError): void {
+  const id = state.load?.id ?? null;
+  endLoad(state);
+  if (id !== null) routerRefused(state, id, error);
+}
+
+export function unloadFailed(state: State, id: string, error: GatewayError): void {
+  const model = modelOf(state, id);
+  const cause = model.unload?.cause;
+  endUnload(state, model, error);
+  if (typeof cause === "object") routerRefused(state, cause.slotFor, error);
+}
+
+/**
+ * The router did not take a call that this model waits for. A router that was killed closes its connections a moment before its
+ * end is known: two of thirty-eight requests were refused for it. One that answered with a refusal, or that breaks off again and
+ * again, is no such case.
+ */
+function routerRefused(state: State, id: string, error: GatewayError): void {
+  const isBrokenOff = error.code === "router_unavailable" && error.cause !== undefined;
+  if (error.code === "router_unavailable" && !state.world.isReady) return;
+  if (isBrokenOff && ++state.brokenOff <= mostBrokenOff) state.retryAt = state.now + brokenOffMs;
+  else rejectAll(state, id, error);
+}
+
+/** Follows the load in progress. */
+export function settleLoad(state: State): void {
+  const { load } = state;
+  if (!load) return;
+  if (load.phase === "workers" && !load.isChecking) {
+    if (!mayGoOn(state, load.id)) endLoad(state);
+    else if (load.checkAt <= state.now) checkWorkers(state, load);
+    else wake(state, load.checkAt);
+  }
+  if (load.phase === "loading") followLoad(state, load, modelOf(state, load.id));
+}
+
+function followLoad(state: State, load: Load, model: Model): void {
+  const { world } = state;
+  const value = world.listed.get(load.id);
+  if (world.loaded.has(load.id)) return succeed(state, load, model);
+  // A router that is gone: requests wait for the next one.
+  if (!world.isReady) return endLoad(state);
+  if (value === undefined) return vanish(state, load.id, "went away");
+  if (load.timeout !== null) {
+    if (model.unload === null) explainEnd(state, load);
+  } else if (value !== "unloaded") limit(state, load, model);
+  else if (!world.isCached(load.id)) vanish(state, load.id, "was removed");
+  else if (load.isUnwanted || isHeld(state, model)) endLoad(state);
+  else explainEnd(state, load);
+}
+
+function succeed(state: State, load: Load, model: Model): void {
+  model.turn = turnAfter(state.now - load.since, state.now);
+  model.hasEndedOnce = false;
+  model.failing = null;
+  endLoad(state);
+}
+
+function vanish(state: State, id: string, how: string): void {
+  endLoad(state);
+  rejectAll(state, id, new GatewayError("model_not_found", `${id} ${how} while it was being loaded`));
+}
+
+function explainEnd(state: State, load: Load): void {
+  load.phase = "ended";
+  emit(state, { kind: "explainEnd", id: load.id });
+}
+
+/** Ends a load that has stalled or takes too long. */
+function limit(state: State, load: Load, model: Model): void {
+  const { loadTimeoutMs } = state.limits;
+  const stalledAt = Math.max(load.since, load.progressAt) + load.stallMs;
+  const lateAt = load.since + loadTimeoutMs;
+  if (state.now >= stalledAt) {
+    load.timeout = `it got on no further for ${load.stallMs / 1000} s`;
+    const fields = { model: load.id, silentMs: load.stallMs };
+    emit(state, { kind: "warn", message: "a load on RPC workers does not get on; it is ended", fields });
+  } else if (state.now >= lateAt) load.timeout = `it was not loaded within ${loadTimeoutMs / 1000} s`;
+  else return wake(state, Math.min(stalledAt, lateAt));
+  beginUnload(state, model, "request");
+}
+
+/**
+ * A process may end for reasons that are not its model's: it is killed, or the machine is out of memory for a moment. So a model
+ * is loaded once more before its requests are rejected, unless it is known to fail.
+ */
+export function loadEnded(state: State, { isWorkerLost, why, workers }: Extract<Event, { kind: "loadEnded" }>): void {
+  const { load } = state;
+  if (!load) return;
+  const model = modelOf(state, load.id);
+  endLoad(state);
+  if (isWorkerLost) return;
+  if (load.timeout === null && failureOf(state, model) === null && !model.hasEndedOnce) {
+    model.hasEndedOnce = true;
+    return;
+  }
+  model.hasEndedOnce = false;
+  const message = `${load.timeout ?? why}${workers}`;
+  noteFailure(state, model, message);
+  rejectAll(state, load.id, new GatewayError("model_load_failed", `${load.id} could not be loaded: ${message}`));
+  emit(state, { kind: "loadFailed", id: load.id });
+}
+
+function endLoad(state: State): void {
+  if (state.load?.hasWorkers) emit(state, { kind: "releaseWorkers" });
+  state.load = null;
+}
+
+/** The router's events may be lost with their connection. */
+export function resync(state: State): void {
+  const isPending = state.load?.phase === "loading" || [...state.models.values()].some(({ unload }) => unload?.isSent);
+  if (!isPending) state.resyncAt = Number.POSITIVE_INFINITY;
+  else if (state.resyncAt === Number.POSITIVE_INFINITY) state.resyncAt = state.now + resyncMs;
+  else if (state.resyncAt <= state.now) {
+    emit(state, { kind: "readList" });
+    state.resyncAt = state.now + resyncMs;
+  }
+  wake(state, state.resyncAt);
+}

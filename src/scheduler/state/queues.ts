@@ -1,0 +1,195 @@
+// Requests: granted at once, kept in their model's queue, or rejected.
+import { GatewayError } from "../../core/errors.ts";
+import { useBegins } from "./idle.ts";
+import { backoffRefusal } from "./load-backoff.ts";
+import { emit, isHeld, isLoading, type Model, modelOf, type State, wake } from "./state.ts";
+import type { Ticket, WaitReason } from "./types.ts";
+
+/** How long a model in the cache may take to appear on the router's list. */
+const listedMs = 10_000;
+/** With a full queue some answer usually ends within seconds. */
+const queueRetryMs = 5_000;
+const slotRetryMs = 30_000;
+/** A process is given twice its slots, so that it has the next request when one ends; a few more cost nothing. */
+const fewestAtOnce = 8;
+
+/**
+ * The fast path: true grants a lease on a loaded model. False: the request has to be an event. Nothing is allocated for a
+ * model that is known.
+ */
+export function admit(state: State, id: string, now: number): boolean {
+  if (!state.world.loaded.has(id) || state.isShutDown) return false;
+  const model = modelOf(state, id);
+  if (model.queue.length > 0 || isFull(state, model) || !hasTurn(state, model)) return false;
+  useBegins(model, now);
+  return true;
+}
+
+/** The model is loaded, not held, and its process takes one more. */
+function hasTurn(state: State, model: Model): boolean {
+  const loaded = state.world.loaded.get(model.id);
+  if (loaded === undefined || isHeld(state, model) || state.yielding === model.id) return false;
+  return model.inFlight < Math.max(fewestAtOnce, 2 * loaded.slots);
+}
+
+function isFull(state: State, model: Model): boolean {
+  return model.queue.length + model.elsewhere.size + model.inFlight >= state.limits.queueLimit;
+}
+
+function refusalOf(state: State, model: Model): GatewayError | null {
+  if (state.isShutDown) return new GatewayError("shutting_down", "the gateway is stopping");
+  if (!isFull(state, model)) return null;
+  const message = `${state.limits.queueLimit} requests for ${model.id} wait or are being answered (--queue-limit)`;
+  return new GatewayError("busy", message, { retryAfterMs: queueRetryMs });
+}
+
+export function enter(state: State, ticket: Ticket, reason: WaitReason): void {
+  const model = modelOf(state, ticket.id);
+  const error = refusalOf(state, model);
+  if (error) emit(state, { kind: "reject", ticket, error });
+  else model.elsewhere.set(ticket, reason);
+}
+
+export function request(state: State, ticket: Ticket): void {
+  const model = modelOf(state, ticket.id);
+  model.elsewhere.delete(ticket);
+  if (admit(state, ticket.id, state.now)) return emit(state, { kind: "grant", ticket });
+  const error = refusalOf(state, model);
+  if (error) return emit(state, { kind: "reject", ticket, error });
+  ticket.queuedAt = state.now;
+  // A request that has waited for something else before is queued where it would be without that.
+  const behind = model.queue.findIndex((other) => other.number > ticket.number);
+  model.queue.splice(behind < 0 ? model.queue.length : behind, 0, ticket);
+}
+
+export function leave(state: State, ticket: Ticket): void {
+  const model = modelOf(state, ticket.id);
+  model.elsewhere.delete(ticket);
+  const at = model.queue.indexOf(ticket);
+  if (at >= 0) model.queue.splice(at, 1);
+}
+
+export function rejectAll(state: State, id: string, error: GatewayError): void {
+  reject(state, modelOf(state, id), () => error);
+}
+
+function reject(state: State, model: Model, why: (ticket: Ticket) => GatewayError | null): void {
+  for (const ticket of [...model.queue]) {
+    const error = why(ticket);
+    if (!error) continue;
+    leave(state, ticket);
+    emit(state, { kind: "reject", ticket, error });
+  }
+}
+
+export function rejectEverything(state: State): void {
+  const error = new GatewayError("shutting_down", "the gateway is stopping");
+  for (const model of state.models.values()) {
+    for (const ticket of [...model.elsewhere.keys(), ...model.queue]) emit(state, { kind: "reject", ticket, error });
+    model.elsewhere.clear();
+    model.queue.length = 0;
+  }
+}
+
+/**
+ * The order in which models get a slot: that in which they began to wait for one. So a model that has lost its slot goes to the
+ * end, however long its requests have waited.
+ */
+export function rank(state: State): void {
+  for (const model of state.models.values()) {
+    if (model.queue.length === 0) {
+      model.rank = Number.POSITIVE_INFINITY;
+      model.unlistedSince = null;
+    } else if (model.rank === Number.POSITIVE_INFINITY && !state.world.loaded.has(model.id) && !isHeld(state, model))
+      model.rank = ++state.ranks;
+  }
+}
+
+export function grant(state: State): void {
+  for (const model of state.models.values()) {
+    while (hasTurn(state, model)) {
+      const ticket = model.queue.shift();
+      if (!ticket) break;
+      model.rank = Number.POSITIVE_INFINITY;
+      useBegins(model, state.now);
+      emit(state, { kind: "grant", ticket });
+    }
+  }
+}
+
+/** Rejects requests for models that cannot be loaded, or not in time. */
+export function refuse(state: State): void {
+  const { world, limits } = state;
+  const noRouter = new GatewayError("router_unavailable", "the router is not running");
+  for (const model of state.models.values()) {
+    if (model.queue.length === 0 || isHeld(state, model) || world.loaded.has(model.id)) continue;
+    const problem = world.isReady ? loadRefusal(state, model) : world.engineProblem;
+    if (problem) rejectAll(state, model.id, problem);
+    else if (!world.isReady) rejectOverdue(state, model, "router", limits.routerWaitMs, noRouter);
+    else rejectOverdue(state, model, "room", limits.loadTimeoutMs, noRoom(state, model.id));
+  }
+}
+
+function loadRefusal(state: State, model: Model): GatewayError | null {
+  // The check of its workers is about to say the same.
+  if (state.load?.id === model.id && state.load.phase === "workers") return null;
+  if (state.world.refusal || isLoading(state, model.id)) return state.world.refusal;
+  return unlistedError(state, model) ?? backoffRefusal(state, model);
+}
+
+/** It may be removed while requests wait for it. */
+function unlistedError(state: State, model: Model): GatewayError | null {
+  if (state.world.listed.has(model.id)) {
+    model.unlistedSince = null;
+    return null;
+  }
+  model.unlistedSince ??= state.now;
+  const until = model.unlistedSince + listedMs;
+  if (state.world.isCached(model.id) && state.now < until) {
+    wake(state, until);
+    return null;
+  }
+  return new GatewayError("model_not_found", `the router does not list ${model.id}`);
+}
+
+function rejectOverdue(state: State, model: Model, reason: WaitReason, ms: number, error: GatewayError): void {
+  if (model.reason !== reason) return;
+  reject(state, model, (ticket) => (overdueAt(model, ticket, ms) <= state.now ? error : null));
+}
+
+function overdueAt(model: Model, ticket: Ticket, ms: number): number {
+  return Math.max(ticket.queuedAt, model.reasonSince) + ms;
+}
+
+function noRoom(state: State, id: string): GatewayError {
+  const waited = `within ${state.limits.loadTimeoutMs / 1000} s`;
+  const message = `no room for ${id} ${waited}: each of the ${state.world.modelsMax} places (--models-max) is in use`;
+  return new GatewayError("busy", message, { retryAfterMs: slotRetryMs });
+}
+
+export function pinnedError(state: State, id: string): GatewayError {
+  const message = `no room for ${id}: each of the ${state.world.modelsMax} places (--models-max) is taken by a model that the document pins`;
+  return new GatewayError("busy", message, { retryAfterMs: slotRetryMs });
+}
+
+/** Notes what each queue waits for, and when that has lasted too long. */
+export function explain(state: State): void {
+  const { routerWaitMs, loadTimeoutMs } = state.limits;
+  for (const model of state.models.values()) {
+    if (model.queue.length === 0) continue;
+    const reason = reasonOf(state, model);
+    if (reason !== model.reason) model.reasonSince = state.now;
+    model.reason = reason;
+    if (reason !== "router" && reason !== "room") continue;
+    const ms = reason === "router" ? routerWaitMs : loadTimeoutMs;
+    for (const ticket of model.queue) wake(state, overdueAt(model, ticket, ms));
+  }
+}
+
+function reasonOf(state: State, model: Model): WaitReason {
+  if (isHeld(state, model)) return "drain";
+  if (state.world.loaded.has(model.id)) return "turn";
+  if (!state.world.isReady) return "router";
+  if (state.load?.id === model.id && state.load.phase === "workers") return "workers";
+  return state.load === null && state.isCrowded ? "room" : "load";
+}

@@ -1,0 +1,52 @@
+// The safety properties of the scheduler: what must hold at every effect, whatever has happened.
+import assert from "node:assert/strict";
+import type { State } from "../../../src/scheduler/state/state.ts";
+import type { Change, Client } from "./machine-parts.ts";
+
+/** What is judged: the state beside what has really happened. */
+interface Watched {
+  readonly time: number;
+  readonly state: State;
+  readonly slots: number;
+  readonly active: ReadonlySet<Client>;
+  readonly loaded: ReadonlyMap<string, unknown>;
+  readonly processes: ReadonlyMap<string, unknown>;
+  readonly pinned: ReadonlySet<string>;
+  readonly requested: ReadonlySet<string>;
+  readonly changes: ReadonlyMap<number, Change>;
+}
+
+export function requireSafeGrant(machine: Watched, { ticket: { id, number }, state }: Client): void {
+  assert.equal(state, "waits", "a client that left costs nothing: only a request that waits is granted");
+  assert.ok(machine.loaded.has(id), "grants only to models that are loaded");
+  for (const { models } of machine.changes.values()) assert.ok(!covers(models, id), "a draining model admits nobody");
+  for (const other of machine.active)
+    if (other.ticket.id === id && other.state === "waits" && other.ticket.queuedAt < machine.time)
+      assert.ok(other.ticket.number >= number, "first come, first served");
+}
+
+export function requireSafeLoad(machine: Watched, id: string): void {
+  const isAsked = [...machine.active].some(({ ticket, state }) => ticket.id === id && state === "waits");
+  assert.ok(isAsked, "a client that left costs nothing: no load without a request that waits");
+  const others = [...machine.processes.keys()].filter((other) => other !== id);
+  assert.ok(others.length < machine.slots, "no two models in one slot");
+  for (const { models } of machine.changes.values()) assert.ok(!covers(models, id), "no load of a draining model");
+}
+
+export function requireSafeUnload({ requested, state, pinned, active }: Watched, id: string): void {
+  const isRequested = requested.has(id) || state.load?.id === id;
+  assert.ok(!pinned.has(id) || isRequested, "a pinned model never leaves for another, nor for lack of use");
+  const isUsed = [...active].some((client) => client.ticket.id === id && client.state === "answers");
+  assert.ok(!isUsed || isRequested, "no model is unloaded that answers");
+}
+
+export function requireLimits({ active, state }: Watched): void {
+  const counts = new Map<string, number>();
+  for (const { ticket } of active) counts.set(ticket.id, (counts.get(ticket.id) ?? 0) + 1);
+  for (const [id, count] of counts)
+    assert.ok(count <= state.limits.queueLimit, `queue limits hold: ${count} for ${id}`);
+}
+
+export function covers(models: readonly string[] | "all", id: string): boolean {
+  return models === "all" || models.includes(id);
+}

@@ -1,0 +1,356 @@
+// A router, its clients and changes in virtual time, around the scheduler's state: loads take time, fail, stall and are lost, and
+// so are events. Checks the safety properties at every step.
+import assert from "node:assert/strict";
+import { GatewayError } from "../../../src/core/errors.ts";
+import { decide } from "../../../src/scheduler/state/decide.ts";
+import type { Effect, Event, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
+import { State } from "../../../src/scheduler/state/state.ts";
+import type { Limits, Loaded, Ticket } from "../../../src/scheduler/state/types.ts";
+import { type Change, type Client, type EventBody, type LoadOutcome, limits, type Process } from "./machine-parts.ts";
+import { covers, requireLimits, requireSafeGrant, requireSafeLoad, requireSafeUnload } from "./safety.ts";
+import { Agenda, History } from "./virtual-time.ts";
+
+/** What is loaded, asked for and changed; every member may be set while it runs. */
+export class Machine {
+  readonly state: State;
+  time = 1_000_000;
+  slots = 1;
+  parallel = 1;
+  isReady = true;
+  isDeaf = false;
+  loadMs = 2_000;
+  unloadMs = 20;
+  outcome: LoadOutcome = "loads";
+  unloadFails = false;
+  verdict: WorkersVerdict = { kind: "ready", stallMs: Number.POSITIVE_INFINITY };
+  isWorkerLost = false;
+  /** The workers are reserved for a load. */
+  isReserved = false;
+  refusal: GatewayError | null = null;
+  engineProblem: GatewayError | null = null;
+  readonly listed = new Set<string>();
+  readonly cached = new Set<string>();
+  readonly pinned = new Set<string>();
+  /** 0: unknown. */
+  file = 1;
+  readonly processes = new Map<string, Process>();
+  readonly clients: Client[] = [];
+  /** Those that wait or have an answer in flight. */
+  readonly active = new Set<Client>();
+  readonly changes = new Map<number, Change>();
+  private readonly log = new History();
+  /** Loads begun, in order. */
+  readonly loads: string[] = [];
+  /** Answers that drains have cut. */
+  cuts = 0;
+  /** A client has its answer, or its rejection. */
+  onSettled: (client: Client) => void = () => undefined;
+  /** ms in which some answer was in flight. */
+  answering = 0;
+  /** Delivers each event twice: the second time nothing may be left to do. */
+  isDoubled = false;
+
+  private readonly agenda = new Agenda();
+  readonly loaded = new Map<string, Loaded>();
+  /** Models whose unload was asked for. */
+  readonly requested = new Set<string>();
+  private readonly busy = new Set<string>();
+  private numbers = 0;
+  private origins = 0;
+  private drains = 0;
+  private lastStep = 1_000_000;
+
+  constructor(ids: readonly string[], changed: Partial<Limits> = {}) {
+    this.state = new State({ ...limits, ...changed });
+    for (const id of ids) {
+      this.listed.add(id);
+      this.cached.add(id);
+    }
+    this.observe();
+  }
+
+  // What happens.
+
+  ask(id: string, answerMs: number, elsewhereMs = 0): Client {
+    const ticket = { number: ++this.numbers, id, since: this.time, queuedAt: this.time };
+    const client: Client = { ticket, answerMs, state: "waits", error: null };
+    this.clients.push(client);
+    this.active.add(client);
+    if (elsewhereMs === 0) this.send({ kind: "request", ticket });
+    else {
+      client.state = "elsewhere";
+      this.send({ kind: "enter", ticket, reason: "size" });
+      this.after(elsewhereMs, () => {
+        if (client.state !== "elsewhere") return;
+        client.state = "waits";
+        this.send({ kind: "request", ticket });
+      });
+    }
+    return client;
+  }
+
+  leave(client: Client | undefined): void {
+    if (client?.state === "answers") return this.endAnswer(client, "left");
+    if (client?.state !== "waits" && client?.state !== "elsewhere") return;
+    client.state = "left";
+    this.active.delete(client);
+    this.send({ kind: "left", ticket: client.ticket });
+  }
+
+  crash(id: string): void {
+    if (!this.processes.delete(id)) return;
+    this.notice();
+  }
+
+  stopRouter(): void {
+    this.isReady = false;
+    this.processes.clear();
+    this.observe();
+  }
+
+  /** It does not answer, and its models do. */
+  silenceRouter(): void {
+    this.isReady = false;
+    this.observe();
+  }
+
+  startRouter(): void {
+    this.isReady = true;
+    this.observe();
+  }
+
+  /** A change that drains the models, ends their processes, and lets requests in again. */
+  change(models: readonly string[] | "all"): number {
+    const drain = ++this.drains;
+    this.changes.set(drain, { models, isDrained: false });
+    this.send({ kind: "drainBegan", drain, models });
+    return drain;
+  }
+
+  giveUpChange(): void {
+    const [found] = [...this.changes].find(([, { isDrained }]) => !isDrained) ?? [];
+    if (found !== undefined) this.endChange(found);
+  }
+
+  unload(id: string): void {
+    this.requested.add(id);
+    this.send({ kind: "unload", id });
+  }
+
+  send(body: EventBody): void {
+    const event = { ...body, now: this.time } as Event;
+    this.log.add(event);
+    for (const effect of decide(this.state, event)) this.apply(effect);
+    if (this.isDoubled) {
+      const left = decide(this.state, { kind: "tick", now: this.time });
+      assert.deepEqual(left, [], `nothing is left to do after ${event.kind}`);
+    }
+    requireLimits(this);
+  }
+
+  /** The newest events and effects, for the message of a failure. */
+  history(): string {
+    return this.log.text();
+  }
+
+  // Time.
+
+  after(ms: number, run: () => void): void {
+    this.agenda.add(this.time + ms, run);
+  }
+
+  /** Runs until this much time has passed. */
+  run(ms: number): void {
+    const end = this.time + ms;
+    while (this.step(end));
+    this.moveTo(end);
+  }
+
+  /** Runs until `isOver`, or for the whole time. */
+  runUntil(isOver: () => boolean, ms: number): void {
+    const end = this.time + ms;
+    while (!isOver() && this.step(end));
+  }
+
+  private step(end: number): boolean {
+    const next = this.agenda.next();
+    if (Math.min(next, this.state.wakeAt) > end) return false;
+    if (next <= this.state.wakeAt) {
+      this.moveTo(next);
+      this.agenda.run();
+    } else {
+      this.moveTo(this.state.wakeAt);
+      this.send({ kind: "tick" });
+      assert.ok(this.state.wakeAt > this.time, "an event is asked for in the future");
+    }
+    return true;
+  }
+
+  private moveTo(time: number): void {
+    if ([...this.active].some(({ state }) => state === "answers")) this.answering += time - this.lastStep;
+    this.lastStep = time;
+    this.time = Math.max(this.time, time);
+  }
+
+  // The router.
+
+  /** The router says that something is another; a deaf gateway does not hear it. */
+  private notice(): void {
+    if (!this.isDeaf) this.observe();
+  }
+
+  observe(): void {
+    this.loaded.clear();
+    for (const [id, { value, origin }] of this.processes)
+      if (value === "loaded") this.loaded.set(id, { origin, slots: this.parallel });
+    const known = this.isReady ? [...this.listed] : [];
+    const file = this.file;
+    this.send({
+      kind: "observed",
+      world: {
+        isReady: this.isReady,
+        listed: new Map(known.map((id) => [id, this.processes.get(id)?.value ?? "unloaded"])),
+        loaded: new Map(this.loaded),
+        modelsMax: this.slots,
+        engineProblem: this.engineProblem,
+        refusal: this.refusal,
+        isPinned: (id) => this.pinned.has(id),
+        isCached: (id) => this.cached.has(id),
+        identity: () => (file === 0 ? null : String(file)),
+      },
+    });
+  }
+
+  private apply(effect: Effect): void {
+    this.log.add(effect);
+    switch (effect.kind) {
+      case "grant":
+        return this.granted(effect.ticket);
+      case "reject":
+        return this.rejected(effect.ticket, effect.error);
+      case "checkWorkers":
+        assert.ok(!this.isReserved, "workers are reserved for one load");
+        return this.call("checkWorkers", 5, () => {
+          this.isReserved = this.verdict.kind === "ready";
+          this.send({ kind: "workersChecked", verdict: this.verdict });
+        });
+      case "releaseWorkers":
+        assert.ok(this.isReserved, "workers are released once");
+        this.isReserved = false;
+        return;
+      case "load":
+        return this.load(effect.id);
+      case "explainEnd":
+        return this.call("explainEnd", 1, () =>
+          this.send({ kind: "loadEnded", isWorkerLost: this.isWorkerLost, why: "it broke", workers: "" }),
+        );
+      case "unload":
+        return this.unloading(effect.id);
+      case "unloaded":
+        this.requested.delete(effect.id);
+        return;
+      case "cut":
+        for (const client of this.active)
+          if (client.ticket.id === effect.id && client.state === "answers")
+            this.after(1, () => this.endAnswer(client, "answered"));
+        return;
+      case "drained":
+        for (const count of effect.cut.values()) this.cuts += count;
+        return this.drained(effect.drain);
+      case "readList":
+        return this.after(5, () => this.observe());
+      case "loadFailed":
+      case "warn":
+        return;
+    }
+  }
+
+  private granted({ number }: Ticket): void {
+    const client = this.clients[number - 1];
+    assert.ok(client);
+    requireSafeGrant(this, client);
+    client.state = "answers";
+    this.after(client.answerMs, () => this.endAnswer(client, "answered"));
+  }
+
+  private rejected({ number }: Ticket, error: GatewayError): void {
+    const client = this.clients[number - 1];
+    assert.ok(client?.state === "waits" || client?.state === "elsewhere", "only a request that waits is rejected");
+    client.state = "rejected";
+    this.active.delete(client);
+    client.error = error;
+  }
+
+  private endAnswer(client: Client, state: "answered" | "left"): void {
+    if (client.state !== "answers") return;
+    client.state = state;
+    this.active.delete(client);
+    this.send({ kind: "released", id: client.ticket.id });
+    if (state === "answered") this.onSettled(client);
+  }
+
+  private load(id: string): void {
+    requireSafeLoad(this, id);
+    const { outcome } = this;
+    this.call("load", 5, () => {
+      const cause = outcome === "refused" || !this.listed.has(id) ? {} : { cause: new Error("ECONNRESET") };
+      if (!this.isReady || !this.listed.has(id) || outcome === "refused" || outcome === "breaksOff")
+        return this.send({ kind: "loadRefused", error: new GatewayError("router_unavailable", "no", cause) });
+      this.loads.push(id);
+      const process: Process = { value: "loading", origin: `o${++this.origins}` };
+      if (!this.processes.has(id)) this.processes.set(id, process);
+      this.observe();
+      this.send({ kind: "loadStarted" });
+      if (outcome !== "stalls") this.after(this.loadMs, () => this.endLoad(id, process, outcome));
+    });
+  }
+
+  private endLoad(id: string, process: Process, outcome: LoadOutcome): void {
+    if (this.processes.get(id) !== process) return;
+    if (outcome === "ends") this.processes.delete(id);
+    else process.value = "loaded";
+    if (outcome !== "deaf") this.notice();
+  }
+
+  private unloading(id: string): void {
+    requireSafeUnload(this, id);
+    const { unloadFails } = this;
+    this.call(`unload ${id}`, 5, () => {
+      if (unloadFails && this.isReady) {
+        const error = new GatewayError("router_unavailable", "no", { cause: new Error("ECONNRESET") });
+        return this.send({ kind: "unloadFailed", id, error });
+      }
+      const process = this.processes.get(id);
+      this.after(this.unloadMs, () => {
+        if (this.processes.get(id) === process) this.crash(id);
+      });
+      this.send({ kind: "unloadSent", id });
+    });
+  }
+
+  /** A call that the scheduler makes; one of a kind at a time. */
+  private call(name: string, ms: number, run: () => void): void {
+    assert.ok(!this.busy.has(name), `no ${name} twice at once`);
+    this.busy.add(name);
+    this.after(ms, () => {
+      this.busy.delete(name);
+      run();
+    });
+  }
+
+  private drained(drain: number): void {
+    const change = this.changes.get(drain);
+    assert.ok(change && !change.isDrained, "drained once, and only while the change waits");
+    change.isDrained = true;
+    this.after(10, () => {
+      for (const id of this.processes.keys()) if (covers(change.models, id)) this.processes.delete(id);
+      this.observe();
+      this.endChange(drain);
+    });
+  }
+
+  private endChange(drain: number): void {
+    this.changes.delete(drain);
+    this.send({ kind: "drainOver", drain });
+  }
+}
