@@ -1,6 +1,6 @@
 // The HTTP side, wired: the edits, the families and their way to the models. Listens to no port; src/app/gateway.ts does.
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
-import { type Catalogue, createCatalogue } from "../catalog/catalog.ts";
+import { type Catalog, createCatalog } from "../catalog/catalog.ts";
 import { createChatContext } from "../commands/chat-context.ts";
 import { createEdits } from "../commands/create.ts";
 import type { Edits } from "../commands/edits.ts";
@@ -40,14 +40,14 @@ interface ServerOptions {
 }
 
 interface Named {
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly edits: Edits;
 }
 
 export function createServer(options: ServerOptions): FastifyInstance {
   const { core, keys, settings, logger, pulls, status, stopping } = options;
   const { loop, store, scheduler, router } = core;
-  const catalogue = createCatalogue(
+  const catalog = createCatalog(
     loop.last,
     router,
     (name) => absentReason(status(), name) ?? takenOut(store, name),
@@ -57,7 +57,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     store,
     loop,
     scheduler,
-    catalogue,
+    catalog,
     executor: core.executor,
     hub: core.hub,
     speechFiles: core.speechFiles,
@@ -76,7 +76,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     firstLook: createFirstLook(loop, { timeoutMs: settings.startTimeoutMs, stopping }),
     own: ownDeps(options, edits),
     speech: speechDeps(options),
-    families: familyDeps(options, { catalogue, edits }),
+    families: familyDeps(options, { catalog, edits }),
   });
 }
 
@@ -140,7 +140,7 @@ function speechDeps({ core, settings, stopping, cutOff }: ServerOptions): AppDep
 /** What lies between a request and the process that answers it. */
 function familyDeps(
   { core, settings, logger, pulls, stopping, cutOff }: ServerOptions,
-  { catalogue, edits }: Named,
+  { catalog, edits }: Named,
 ): AppDeps["families"] {
   const { scheduler, router, events } = core;
   const warn = warnTo(logger);
@@ -167,10 +167,10 @@ function familyDeps(
       told(model, scheduler.unload(model, stopping));
     },
   });
-  const chatContext = createChatContext({ mode: settings.chatContext, catalogue, edits, scheduler });
+  const chatContext = createChatContext({ mode: settings.chatContext, catalog, edits, scheduler });
   return {
     ...pulls,
-    catalogue,
+    catalog,
     edits,
     scheduler,
     upstream,

@@ -28,7 +28,7 @@ export interface ModelView {
   readonly loaded: boolean;
 }
 
-export interface Catalogue {
+export interface Catalog {
   /** Errors: `model_not_found` with the nearest ids. */
   resolve(name: string): CachedModel;
   list(): ModelView[];
@@ -39,12 +39,12 @@ export interface Catalogue {
 const noValues: ReadonlyMap<string, string> = new Map();
 
 /** `absentReason`: why a named model is absent; null if the document does not name it. */
-export function createCatalogue(
+export function createCatalog(
   lastPass: () => Pass | null,
   router: Router,
   absentReason: (name: string) => string | null,
   document: () => Desired,
-): Catalogue {
+): Catalog {
   // While the cache cannot be read, what it held a moment ago is the best that anybody knows.
   let models: readonly CachedModel[] = [];
   let exact = new Map<string, CachedModel>();

@@ -1,7 +1,7 @@
 // Further names for models: fields of the document, in force at once, because the catalog reads them there.
 import { modelSchema } from "../../schemas/document.ts";
 import { foldAlias } from "../catalog/alias-index.ts";
-import type { Catalogue } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchWholeName, normaliseName } from "../core/ids.ts";
 import type { JsonObject } from "../core/merge-patch.ts";
@@ -14,15 +14,15 @@ import { keysToSet } from "./naming.ts";
 export interface AliasDeps {
   readonly store: DesiredStore;
   readonly loop: Loop;
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
 }
 
 /** An alias that another model has moves; one that is a name of another model's file is refused. */
-export function addAliasEdit({ store, loop, catalogue }: AliasDeps): Edits["addAlias"] {
+export function addAliasEdit({ store, loop, catalog }: AliasDeps): Edits["addAlias"] {
   return async (source, name, call) => {
-    const model = catalogue.resolve(source);
+    const model = catalog.resolve(source);
     const alias = normaliseName(name);
-    const models = catalogue.list().map((view) => view.model);
+    const models = catalog.list().map((view) => view.model);
     const own = matchWholeName(alias, models);
     if (own.kind === "found" && own.id === model.id) return;
     if (own.kind === "found") throw new GatewayError("invalid_request", `${alias} is ${own.id} itself, another model`);
@@ -43,11 +43,11 @@ export function addAliasEdit({ store, loop, catalogue }: AliasDeps): Edits["addA
   };
 }
 
-export function removeAliasEdit({ store, catalogue }: AliasDeps): Edits["removeAlias"] {
+export function removeAliasEdit({ store, catalog }: AliasDeps): Edits["removeAlias"] {
   return async (name, call) => {
     let removed = false;
     // A model's own id means the model, also if it is an alias too.
-    if (isModelId(catalogue, name)) return false;
+    if (isModelId(catalog, name)) return false;
     await store.edit(({ document }) => {
       const models = without(document, name, null);
       removed = Object.keys(models).length > 0;
@@ -59,8 +59,8 @@ export function removeAliasEdit({ store, catalogue }: AliasDeps): Edits["removeA
 
 const aliasPattern = new RegExp(modelSchema.properties.aliases.items.pattern);
 
-function isModelId(catalogue: Catalogue, name: string): boolean {
-  return catalogue.list().some((view) => foldAlias(view.model.id) === foldAlias(name));
+function isModelId(catalog: Catalog, name: string): boolean {
+  return catalog.list().some((view) => foldAlias(view.model.id) === foldAlias(name));
 }
 
 function has(aliases: readonly string[], name: string): boolean {

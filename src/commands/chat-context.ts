@@ -1,6 +1,6 @@
 // A lease under the context size that a chat carries. A request for another size than is in force waits for its turn, has the
 // size put in force, and has its lease before the next turn's change begins.
-import type { Catalogue } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { contextInForce, runnableContext } from "../core/context-size.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
@@ -49,11 +49,11 @@ interface Member {
 
 export function createChatContext(options: {
   readonly mode: ChatContextMode;
-  readonly catalogue: Pick<Catalogue, "view">;
+  readonly catalog: Pick<Catalog, "view">;
   readonly edits: Pick<Edits, "setContextSize">;
   readonly scheduler: Pick<Scheduler, "tryAcquire" | "acquire" | "enter">;
 }): ChatContext {
-  const { mode, catalogue, edits, scheduler } = options;
+  const { mode, catalog, edits, scheduler } = options;
   const turns: ContextTurns = new Map();
   const members = new Map<number, Member>();
   const changing = new Map<ContextTurn, AbortController>();
@@ -93,7 +93,7 @@ export function createChatContext(options: {
   async function putInForce({ model, size, isRepeated }: ContextTurn, signal: AbortSignal): Promise<void> {
     const set = isSet(model, size);
     if (set && !isRepeated) return;
-    const wanted = set ? (catalogue.view(model)?.contextSet ?? size) : size;
+    const wanted = set ? (catalog.view(model)?.contextSet ?? size) : size;
     await edits.setContextSize(model, wanted, { by: "http:chat", signal });
   }
 
@@ -104,7 +104,7 @@ export function createChatContext(options: {
   }
 
   function isSet(id: string, size: number): boolean {
-    const view = catalogue.view(id);
+    const view = catalog.view(id);
     return isEnough(size, view?.contextSet ?? null, view?.contextLength ?? null);
   }
 

@@ -1,6 +1,6 @@
 // The edits, wired to the document and the loop.
 
-import type { Catalogue } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Executor } from "../execute/executor.ts";
 import type { SpeechStore } from "../execute/speech-files.ts";
@@ -22,7 +22,7 @@ export interface EditsDeps extends Pick<PullTimes, "pullPatienceMs"> {
   readonly store: DesiredStore;
   readonly loop: Loop;
   readonly scheduler: Scheduler;
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly executor: Executor;
   readonly hub: HubClient;
   readonly speechFiles: Pick<SpeechStore, "has" | "remove">;

@@ -1,7 +1,7 @@
 // The model that a call deletes: only one that the name spells out, because files do not come back. Deletes nothing.
 
 import { foldAlias } from "../catalog/alias-index.ts";
-import type { Catalogue } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { allEndingIn, matchName, matchWholeName, normaliseName } from "../core/ids.ts";
 import type { DesiredStore } from "../desired/store.ts";
@@ -10,7 +10,7 @@ import { isMarked, removalsSince } from "../plan/removals.ts";
 import type { Loop } from "../reconcile/loop.ts";
 
 export interface NamedModels {
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly loop: Pick<Loop, "last">;
   readonly store: Pick<DesiredStore, "current">;
 }
@@ -31,7 +31,7 @@ export function modelToRemove(deps: NamedModels, name: string): CachedModel {
       `nothing of ${awaited} is here yet; taking it out of the document gives its pull up: PATCH /api/desired with {"models":{${JSON.stringify(awaited)}:null}}`,
     );
   }
-  throw notSpelledOut(deps.catalogue, name, candidates, match.kind === "missing" ? match.nearest : []);
+  throw notSpelledOut(deps.catalog, name, candidates, match.kind === "missing" ? match.nearest : []);
 }
 
 /** By the id that it was pulled by, which leaves the document together with the model: a repeated call finds nothing. */
@@ -50,22 +50,22 @@ function namedInDocument({ store }: Pick<NamedModels, "store">, name: string): s
 }
 
 /** Also those that are not offered: shards that are missing are no reason to keep the others. */
-function removable({ catalogue, loop, store }: NamedModels): readonly CachedModel[] {
+function removable({ catalog, loop, store }: NamedModels): readonly CachedModel[] {
   const pass = loop.last();
-  if (pass?.observed.cache.state !== "known") return catalogue.list().map((view) => view.model);
+  if (pass?.observed.cache.state !== "known") return catalog.list().map((view) => view.model);
   const removals = removalsSince(store.current().document, pass.desired.document);
   return pass.observed.cache.value.models.filter((model) => !removals.some((removal) => isMarked(removal, model)));
 }
 
 function notSpelledOut(
-  catalogue: Catalogue,
+  catalog: Catalog,
   name: string,
   candidates: readonly CachedModel[],
   nearest: readonly string[],
 ): GatewayError {
-  const meant = meantBy(catalogue, name, candidates);
+  const meant = meantBy(catalog, name, candidates);
   if (meant instanceof GatewayError) return meant;
-  const isAlias = catalogue.view(meant)?.aliases.some((alias) => foldAlias(alias) === foldAlias(name)) ?? false;
+  const isAlias = catalog.view(meant)?.aliases.some((alias) => foldAlias(alias) === foldAlias(name)) ?? false;
   if (isAlias) {
     return new GatewayError(
       "model_not_found",
@@ -81,9 +81,9 @@ function notSpelledOut(
 }
 
 /** The id that the name means in other calls, or why it means none. */
-function meantBy(catalogue: Catalogue, name: string, candidates: readonly CachedModel[]): string | GatewayError {
+function meantBy(catalog: Catalog, name: string, candidates: readonly CachedModel[]): string | GatewayError {
   try {
-    return catalogue.resolve(name).id;
+    return catalog.resolve(name).id;
   } catch (error) {
     if (!(error instanceof GatewayError) || error.code !== "model_not_found") throw error;
     const match = matchName(name, candidates);

@@ -1,6 +1,6 @@
 // Pulls a model: names it in the document and follows the loop until the router lists it.
 
-import type { Catalogue } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { type ErrorCode } from "../core/error-catalog.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
@@ -21,7 +21,7 @@ import { createPullPatience, type PullTimes } from "./pull-patience.ts";
 
 export interface PullDeps extends WaitDeps, Pick<PullTimes, "pullPatienceMs"> {
   readonly store: DesiredStore;
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly executor: Pick<Executor, "follow" | "running">;
   readonly hub: HubClient;
 }

@@ -1,7 +1,7 @@
 // The model that a pull means: names of the hub's models, and the default tag.
 
 import { type HubFile, selectFiles, tagsOf } from "../cache/layout/select.ts";
-import type { Catalogue } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isRepo, normaliseName, parseModelId } from "../core/ids.ts";
 import type { HubClient } from "../hub/client.ts";
@@ -21,19 +21,19 @@ const mostNamed = 40;
  * `quant_ambiguous`, `quant_not_found`, `hub_*`.
  */
 export async function modelToPull(
-  deps: { readonly hub: Pick<HubClient, "listTree">; readonly catalogue: Pick<Catalogue, "resolve"> },
+  deps: { readonly hub: Pick<HubClient, "listTree">; readonly catalog: Pick<Catalog, "resolve"> },
   name: string,
   signal: AbortSignal,
 ): Promise<string> {
   const plain = normaliseName(name).replace(/^(?:https?:\/\/)?(?:hf\.co|huggingface\.co)\//i, "");
   if (parseModelId(plain)) return plain;
-  if (!isRepo(plain)) return hereAlready(deps.catalogue, name);
+  if (!isRepo(plain)) return hereAlready(deps.catalog, name);
   try {
     return `${plain}:${tagFor(plain, await deps.hub.listTree(plain, "main", signal))}`;
   } catch (error) {
     const away = error instanceof GatewayError && error.code === "hub_unreachable";
     // Without the hub a model that is here already will do.
-    const here = away ? tryHere(deps.catalogue, plain) : undefined;
+    const here = away ? tryHere(deps.catalog, plain) : undefined;
     if (here === undefined) throw error;
     return here;
   }
@@ -53,8 +53,8 @@ function tagFor(repo: string, tree: readonly HubFile[]): string {
   );
 }
 
-function hereAlready(catalogue: Pick<Catalogue, "resolve">, name: string): string {
-  const here = tryHere(catalogue, name);
+function hereAlready(catalog: Pick<Catalog, "resolve">, name: string): string {
+  const here = tryHere(catalog, name);
   if (here !== undefined) return here;
   const speech = officialVoice.test(name)
     ? "a voice: it is pulled once the document names it (speech.synthesis.voice), or a request to /v1/audio/speech"
@@ -67,9 +67,9 @@ function hereAlready(catalogue: Pick<Catalogue, "resolve">, name: string): strin
   );
 }
 
-function tryHere(catalogue: Pick<Catalogue, "resolve">, name: string): string | undefined {
+function tryHere(catalog: Pick<Catalog, "resolve">, name: string): string | undefined {
   try {
-    return catalogue.resolve(name).id;
+    return catalog.resolve(name).id;
   } catch (error) {
     if (error instanceof GatewayError && error.code === "model_not_found") return undefined;
     throw error;

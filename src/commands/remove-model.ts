@@ -1,6 +1,6 @@
 // Removes a model: marks it in the desired state, where no crash loses it, and waits until every trace is gone.
 
-import type { Catalogue } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { normaliseName } from "../core/ids.ts";
 import type { DesiredState, Removal } from "../desired/document/document.ts";
@@ -17,7 +17,7 @@ import { leavingError, namesInDocument } from "./naming.ts";
 
 export interface RemoveDeps extends WaitDeps {
   readonly store: DesiredStore;
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly executor: Pick<Executor, "follow">;
   /** ms */
   readonly now: () => number;

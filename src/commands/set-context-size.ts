@@ -1,6 +1,6 @@
 // A context size for one model: into the document, and in force on the router when the call responds.
 import { modelSchema } from "../../schemas/document.ts";
-import type { Catalogue } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { runnableContext } from "../core/context-size.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { DesiredStore } from "../desired/store.ts";
@@ -12,10 +12,10 @@ import { untilInForce, type WaitDeps } from "./in-force.ts";
 import { isLeaving, keysToSet, leavingError, namesInDocument } from "./naming.ts";
 
 export function contextSizeEdit(
-  deps: WaitDeps & { readonly store: DesiredStore; readonly catalogue: Catalogue },
+  deps: WaitDeps & { readonly store: DesiredStore; readonly catalog: Catalog },
 ): Edits["setContextSize"] {
   return async (name, asked, call) => {
-    const model = deps.catalogue.resolve(name);
+    const model = deps.catalog.resolve(name);
     const ctxSize = checkedSize(model, asked);
     const { generation } = await deps.store.edit(({ document }) => {
       // A model that has two names there would have two sizes, of which the last counts.

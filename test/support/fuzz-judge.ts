@@ -1,4 +1,4 @@
-// Says what is wrong with an answer to a request of the fuzz test, by the table of operations and the catalogue of errors.
+// Says what is wrong with an answer to a request of the fuzz test, by the table of operations and the catalog of errors.
 import { compatErrorSchema, gatewayErrorSchema, messagesErrorSchema, nativeErrorSchema } from "../../schemas/errors.ts";
 import { type ErrorCode, errorCatalog } from "../../src/core/error-catalog.ts";
 import type { FuzzRequest } from "./fuzz-requests.ts";
@@ -61,7 +61,7 @@ function problemOfError(
   const { code } = error;
   if (code === undefined || code === null) return codes === null ? null : "an error without a code";
   if (engineCodes.has(code)) return null;
-  if (!(code in errorCatalog)) return `${code} is in no catalogue`;
+  if (!(code in errorCatalog)) return `${code} is in no catalog`;
   if (code === "internal") return "an internal error";
   return codes === null || codes.has(code) ? null : `${code} is not described`;
 }

@@ -38,7 +38,7 @@ export function loadingModel(answer: (stream: boolean) => string, tickMs: number
     retain: () => () => undefined,
   };
   const deps = {
-    catalogue: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
+    catalog: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
     scheduler: { keep: () => undefined },
     prompts: { enter: () => Promise.resolve(null) },
     chatContext: {

@@ -1,12 +1,12 @@
 // What the native family's routes work with.
 
-import type { Catalogue } from "../../catalog/catalog.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
 import type { Edits } from "../../commands/edits.ts";
 import type { PullTimes } from "../../commands/pull-patience.ts";
 import type { ExchangeDeps } from "../proxy/exchange.ts";
 
 export interface NativeRoutesDeps extends ExchangeDeps, Pick<PullTimes, "pullRepeatMs"> {
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly edits: Edits;
   /** `keep_alive: 0` unloads and answers nothing, whatever else the body has, as the interface has it. */
   readonly zeroEjects: boolean;

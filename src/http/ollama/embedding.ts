@@ -77,7 +77,7 @@ interface Refused {
 }
 
 function vectorsOf(deps: NativeRoutesDeps, embed: NativeEmbed, reply: FastifyReply): Promise<Vectors | Refused> {
-  const model = deps.catalogue.resolve(embed.model);
+  const model = deps.catalog.resolve(embed.model);
   const { keepAlive, numCtx, dimensions } = embed;
   const wishes = withinScope(reply.request, { keepAlive, contextSize: numCtx });
   const calls = { ...wishes, source: reply.request.body, signal: clientLeft(reply) };

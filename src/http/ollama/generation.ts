@@ -68,7 +68,7 @@ async function eject(
   write: (record: ChatRecord) => object,
 ): Promise<object> {
   withinScope(reply.request, { keepAlive: { kind: "seconds", seconds: 0 } });
-  const { id } = deps.catalogue.resolve(name);
+  const { id } = deps.catalog.resolve(name);
   await deps.edits.eject(id, { by: "http:keep_alive", signal: clientLeft(reply) });
   return write(chatEnd(name, rfc3339(), "unload"));
 }
@@ -91,10 +91,10 @@ async function answer(
 ): Promise<unknown> {
   const wishes = withinScope(reply.request, { contextSize: question.numCtx, keepAlive: question.keepAlive });
   if (question.purpose === "unload") return eject(deps, reply, question.model, write);
-  const model = deps.catalogue.resolve(question.model);
+  const model = deps.catalog.resolve(question.model);
   if (question.purpose !== "load" && isForEmbeddings(model.architecture ?? "", model.pooling))
     throw new GatewayError("not_capable", `"${question.model}" does not support ${question.purpose}`);
-  await requireCapabilities(() => deps.catalogue.view(model.id), question.model, question.needs);
+  await requireCapabilities(() => deps.catalog.view(model.id), question.model, question.needs);
   if (question.purpose === "load") {
     await load(deps, model, wishes, clientLeft(reply));
     return write(chatEnd(question.model, rfc3339(), "load"));

@@ -20,9 +20,9 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
     url: "/tags",
     config: reading,
     schema: ollamaSchemas.nativeTags,
-    handler: async ({ catalogue }: NativeRoutesDeps) => {
+    handler: async ({ catalog }: NativeRoutesDeps) => {
       const facts = await Promise.all(
-        catalogue.list().map(async (view) => {
+        catalog.list().map(async (view) => {
           const own = await factsOf(view);
           // A name given by `copy` is an entry of its own, as with Ollama: pickers offer nothing else.
           return [own, ...view.aliases.map((id) => ({ ...own, id }))];
@@ -36,8 +36,8 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
     url: "/ps",
     config: reading,
     schema: ollamaSchemas.nativePs,
-    handler: async ({ catalogue, scheduler }: NativeRoutesDeps) => {
-      const loaded = catalogue.list().filter((view) => view.loaded);
+    handler: async ({ catalog, scheduler }: NativeRoutesDeps) => {
+      const loaded = catalog.list().filter((view) => view.loaded);
       return psBody(
         await Promise.all(
           loaded.map(async (view) => ({
@@ -53,11 +53,11 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
     url: "/show",
     config: { ...reading, errors: ["model_not_found"] },
     schema: ollamaSchemas.nativeShow,
-    handler: async ({ catalogue }: NativeRoutesDeps, request) => {
+    handler: async ({ catalog }: NativeRoutesDeps, request) => {
       const body = objectOf(request.body);
       booleanOf(body["verbose"] ?? false, "verbose");
       const name = modelNameOf(body);
-      const view = catalogue.view(catalogue.resolve(name).id);
+      const view = catalog.view(catalog.resolve(name).id);
       if (!view) throw new GatewayError("model_not_found", `model '${name}' not found`);
       const { model } = view;
       const details = await detailsOf(view);

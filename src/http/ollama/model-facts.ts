@@ -1,4 +1,4 @@
-// What there is to say of a model to Ollama's clients, gathered from the catalogue, the model's files and the idle unload.
+// What there is to say of a model to Ollama's clients, gathered from the catalog, the model's files and the idle unload.
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";

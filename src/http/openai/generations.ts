@@ -38,7 +38,7 @@ function generation({ url, upstream, kind, streams, schema, isBasic }: Generatio
     },
     schema,
     handler: async (deps: CompatRoutesDeps, request, reply) => {
-      const { model, body, stream, ...wishes } = await readRequest(request.body as Buffer | undefined, deps.catalogue);
+      const { model, body, stream, ...wishes } = await readRequest(request.body as Buffer | undefined, deps.catalog);
       return runGeneration(deps, reply, {
         model,
         body,

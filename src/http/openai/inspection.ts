@@ -50,12 +50,12 @@ export const inspectionRoutes: readonly Route<CompatRoutesDeps>[] = [
 
 /** The process's answer as it is. Errors: `invalid_request` where the model is not loaded. */
 async function ask(
-  { scheduler, catalogue, upstream }: CompatRoutesDeps,
+  { scheduler, catalog, upstream }: CompatRoutesDeps,
   reply: FastifyReply,
   name: string,
   request: { readonly path: string; readonly body: readonly Buffer[] | null },
 ): Promise<FastifyReply> {
-  const instance = scheduler.peek(catalogue.resolve(name).upstreamId);
+  const instance = scheduler.peek(catalog.resolve(name).upstreamId);
   // As the engine's router answers where it is told not to load.
   if (!instance) throw new GatewayError("invalid_request", "model is not loaded", { param: "model" });
   const { status, text } = await askInstance(upstream, instance, request, [clientLeft(reply)]);

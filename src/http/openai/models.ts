@@ -16,9 +16,9 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
     url: "/models",
     config: chatScope,
     schema: openaiSchemas.models,
-    handler: ({ catalogue }: CompatRoutesDeps) => ({
+    handler: ({ catalog }: CompatRoutesDeps) => ({
       object: "list",
-      data: catalogue.list().map((view) => modelEntry(view)),
+      data: catalog.list().map((view) => modelEntry(view)),
     }),
   }),
   route({
@@ -27,7 +27,7 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
     config: { errors: ["model_not_found"] },
     schema: openaiSchemas.loadModel,
     handler: (deps: CompatRoutesDeps, { body }) => {
-      void load(deps, deps.catalogue.resolve(readModelName(body as Buffer | undefined)));
+      void load(deps, deps.catalog.resolve(readModelName(body as Buffer | undefined)));
       return { success: true };
     },
   }),
@@ -38,8 +38,8 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
       errors: ["model_not_found", "router_unavailable", "engine_missing", "engine_failed", "wait_timeout"],
     },
     schema: openaiSchemas.unloadModel,
-    handler: async ({ catalogue, edits }: CompatRoutesDeps, request, reply) => {
-      const { id } = catalogue.resolve(readModelName(request.body as Buffer | undefined));
+    handler: async ({ catalog, edits }: CompatRoutesDeps, request, reply) => {
+      const { id } = catalog.resolve(readModelName(request.body as Buffer | undefined));
       await edits.eject(id, callOf(request, reply));
       return { success: true };
     },
@@ -62,9 +62,9 @@ export const modelRoute: Route<CompatRoutesDeps> = route({
   url: "/models/*",
   config: { scope: "chat", errors: ["model_not_found"] },
   schema: openaiSchemas.model,
-  handler: ({ catalogue }: CompatRoutesDeps, { params }) => {
-    const { id } = catalogue.resolve(params["*"] ?? "");
-    const view = catalogue.view(id);
+  handler: ({ catalog }: CompatRoutesDeps, { params }) => {
+    const { id } = catalog.resolve(params["*"] ?? "");
+    const view = catalog.view(id);
     if (!view) throw new GatewayError("model_not_found", `model '${id}' not found`);
     return modelEntry(view);
   },

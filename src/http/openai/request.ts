@@ -1,7 +1,7 @@
 // What the gateway reads of a request of the compatible family: the model, whether it streams, and the members that are
 // the gateway's own. Those are taken out; the rest of the body goes on to the byte.
 
-import type { Catalogue } from "../../catalog/catalog.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type KeepAlive, parseKeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
@@ -25,7 +25,7 @@ const own = ["ctx_size", "num_ctx", "keep_alive"] as const;
 /** Errors: `invalid_request`, `model_not_found`. */
 export async function readRequest(
   bytes: Buffer | undefined,
-  catalogue: Pick<Catalogue, "resolve">,
+  catalog: Pick<Catalog, "resolve">,
 ): Promise<CompatRequest> {
   const body = withoutMark(bytes ?? Buffer.alloc(0));
   const scan = scanned(body, await scanInTurns(body, ["model", "stream", "options", ...own], { mostValues }));
@@ -38,7 +38,7 @@ export async function readRequest(
   const contextSize =
     sizeOf(body, scan, "ctx_size") ?? sizeOf(body, scan, "num_ctx") ?? options?.contextSize ?? undefined;
   const keepAlive = keepAliveOf(body, scan.members.get("keep_alive"));
-  const model = catalogue.resolve(name);
+  const model = catalog.resolve(name);
   const change: BodyChange = {
     set: {
       ...(name === model.id ? {} : { model: JSON.stringify(model.id) }),

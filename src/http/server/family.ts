@@ -39,7 +39,7 @@ export function sendError(
   void reply.code(status).headers(errorHeaders(error)).send(body);
 }
 
-/** Fastify's own refusals in our catalogue. */
+/** Fastify's own refusals in our catalog. */
 function fromFramework(thrown: unknown, request: FastifyRequest): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   if (thrown instanceof RangeError && !("code" in thrown))

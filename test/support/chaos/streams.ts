@@ -10,7 +10,7 @@ import { chaosAnswer, idOf } from "./models.ts";
 /** What a disturbance may do to answers. Nothing else may happen to them, and what is not named never may. */
 export interface Allowance {
   readonly why: string;
-  /** Of the error catalogue. */
+  /** Of the error catalog. */
   readonly codes: readonly string[];
   readonly outcomes?: readonly ("lost" | "refused")[];
   /** Default: any. */

@@ -50,7 +50,7 @@ function world(mode: ChatContextMode = "apply", first = 8192): World {
     set: (next) => (queue = queue.then(() => reload(next))),
     chats: createChatContext({
       mode,
-      catalogue: { view: () => ({ contextSet: size, contextLength: size }) as never },
+      catalog: { view: () => ({ contextSet: size, contextLength: size }) as never },
       edits: {
         setContextSize: async (_name, asked) => {
           await turn();

@@ -1,4 +1,4 @@
-// The catalogue of errors, and what becomes of anything that is thrown.
+// The catalog of errors, and what becomes of anything that is thrown.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ErrorCode, errorCatalog } from "../../../src/core/error-catalog.ts";
@@ -36,7 +36,7 @@ test("what a person must mend is not tried again by itself", () => {
     assert.equal(errorCatalog[code].reaction, "wait");
 });
 
-test("anything thrown becomes an error of the catalogue, with its cause", () => {
+test("anything thrown becomes an error of the catalog, with its cause", () => {
   const known = new GatewayError("disk_full", "no room", { retryAfterMs: 5 });
   assert.equal(toGatewayError(known), known);
   assert.equal(known.retryAfterMs, 5);

@@ -6,7 +6,7 @@ import { type CompatRequest, readRequest } from "../../../../src/http/openai/req
 import type { CachedModel } from "../../../../src/plan/observed.ts";
 
 /** Every name means the one model, but for "nothing". */
-const catalogue = {
+const catalog = {
   resolve: (name: string) => {
     if (name === "nothing") throw new GatewayError("model_not_found", "no");
     return { id: "acme/alpha:Q8_0" } as CachedModel;
@@ -14,7 +14,7 @@ const catalogue = {
 };
 
 async function read(text: string): Promise<CompatRequest & { readonly left: string }> {
-  const request = await readRequest(Buffer.from(text), catalogue);
+  const request = await readRequest(Buffer.from(text), catalog);
   return { ...request, left: Buffer.concat(request.body).toString() };
 }
 
