@@ -14,7 +14,7 @@ const unwanted: readonly (readonly [RegExp, string])[] = [
   [/\b(?:he|him|his|himself)\b/gi, "it, its"],
   [/\b(?:waits?|waiting|stands?|queue[sd]?) in line\b/gi, "queue"],
   [/\b\w*licence\w*/gi, "license"],
-  [/catalog/gi, "catalog"],
+  [/catalogue/gi, "catalog"],
   [/colour|behaviour|neighbour|favour|honour/gi, "-or"],
   [
     /\w*(?:initial|normal|serial|organ|recogn|optim|summar|synchron|stabil|minim|maxim|util)is(?:e[ds]?|ing|ation)\b/gi,
