@@ -11,11 +11,14 @@ import {
   nativeGenerateRecordSchema,
   nativeGenerateSchema,
   nativeModelSchema,
+  nativePsSchema,
   nativePullRecordSchema,
   nativePullSchema,
+  nativeShownSchema,
   nativeShowSchema,
+  nativeTagsSchema,
+  nativeVersionSchema,
 } from "../ollama.ts";
-import { nativePsSchema, nativeShownSchema, nativeTagsSchema, nativeVersionSchema } from "../ollama-models.ts";
 import { json, lines, ok } from "../route.ts";
 
 const zeroEjects =

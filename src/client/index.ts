@@ -1,6 +1,6 @@
 // A typed client of the gateway for companion apps: browsers and Node, no dependency. Its types are those of the schemas
 // that the gateway describes itself with.
-import type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/answers.ts";
+import type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/admin.ts";
 import type { ReconciledBody } from "../../schemas/desired.ts";
 import type { ModelEntry, ModelList } from "../../schemas/openai.ts";
 import type { PlanBody } from "../../schemas/plan.ts";
@@ -12,7 +12,7 @@ import { type PullOptions, pullModel } from "./pull.ts";
 import { type SpeechCalls, speechCalls } from "./speech.ts";
 import { type CallOptions, createTransport, type TransportOptions } from "./transport.ts";
 
-export type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/answers.ts";
+export type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/admin.ts";
 export type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
 export type { DocumentInput } from "../../schemas/document.ts";
 export type { NativePullRecord } from "../../schemas/ollama.ts";
