@@ -1,5 +1,6 @@
 // What the models take on the disk, and having deleted what of it serves nobody.
-import { ownSchemas } from "../../../schemas/routes/own.ts";
+import { collectedSchema, collectQuerySchema, diskSchema } from "../../../schemas/disk.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import type { Inventory } from "../../cache/inventory/inventory.ts";
 import { diskReport } from "../../cache/report/disk-report.ts";
 import type { Collect } from "../../commands/collect.ts";
@@ -41,14 +42,25 @@ export const diskRoutes: readonly Route<DiskRoutesDeps>[] = [
     method: "GET",
     url: "/api/models/disk",
     config: { errors: ["cache_unwritable", "router_unavailable"] },
-    schema: ownSchemas.disk,
+    schema: {
+      operationId: "disk",
+      summary: "Get the disk usage of models",
+      response: ok("Each model, and the sums.", json(diskSchema)),
+    },
     handler: report,
   }),
   route({
     method: "POST",
     url: "/api/models/gc",
     config: { errors: ["cache_unwritable", "suspended", "shutting_down", "wait_timeout", "state_unwritable"] },
-    schema: ownSchemas.collect,
+    schema: {
+      operationId: "collect",
+      summary: "Delete unused files of the cache",
+      description:
+        "Superseded revisions, blobs without a link and abandoned downloads, of this gateway's only. By default nothing is deleted: `dryRun=false` deletes.",
+      querystring: collectQuerySchema,
+      response: ok("Each item with its reason and size.", json(collectedSchema)),
+    },
     handler: async ({ collect }: DiskRoutesDeps, request, reply) => {
       refuseBody(request.body);
       if (request.query.dryRun !== "false") return { dryRun: true, ...(await collect.preview()) };

@@ -1,5 +1,6 @@
 // The hub for companion apps, with the gateway's own access to it: search, and a repository's model files.
-import { ownSchemas } from "../../../schemas/routes/own.ts";
+import { hubFilesQuerySchema, hubFilesSchema, hubReposSchema, hubSearchQuerySchema } from "../../../schemas/admin.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { rememberAnswers } from "../proxy/remembered.ts";
@@ -64,7 +65,12 @@ export const hubRoutes: readonly Route<HubRoutesDeps>[] = [
     method: "GET",
     url: "/api/hf/search",
     config,
-    schema: ownSchemas.searchHub,
+    schema: {
+      operationId: "searchHub",
+      summary: "Search the hub for GGUF repositories",
+      querystring: hubSearchQuerySchema,
+      response: ok("The repositories found.", json(hubReposSchema)),
+    },
     handler: ({ hubQuestions }: HubRoutesDeps, { query: { q, limit } }, reply) =>
       hubQuestions.search(q, limit, clientLeft(reply)),
   }),
@@ -72,7 +78,12 @@ export const hubRoutes: readonly Route<HubRoutesDeps>[] = [
     method: "GET",
     url: "/api/hf/repo-files",
     config,
-    schema: ownSchemas.repoFiles,
+    schema: {
+      operationId: "repoFiles",
+      summary: "List the GGUF files of a repository",
+      querystring: hubFilesQuerySchema,
+      response: ok("All of them, under the names they have there.", json(hubFilesSchema)),
+    },
     handler: ({ hubQuestions }: HubRoutesDeps, { query: { repo } }, reply) =>
       hubQuestions.repoFiles(repo, clientLeft(reply)),
   }),

@@ -1,5 +1,13 @@
 // Context size, eject and remove, in the interface's own words.
-import { ownSchemas } from "../../../schemas/routes/own.ts";
+import {
+  contextSizeSetSchema,
+  ejectedSchema,
+  modelRequestSchema,
+  removedSchema,
+  removeQuerySchema,
+  setContextSizeSchema,
+} from "../../../schemas/admin.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import type { Edits } from "../../commands/edits.ts";
 import { callOf } from "../server/call.ts";
 import { type Route, route } from "../server/route.ts";
@@ -14,7 +22,13 @@ export const modelRoutes: readonly Route<ModelRoutesDeps>[] = [
     method: "POST",
     url: "/api/set-ctx-size",
     config: { errors: [...changeErrors, "not_supported"] },
-    schema: ownSchemas.setContextSize,
+    schema: {
+      operationId: "setContextSize",
+      summary: "Set the context size of a model",
+      description: "Answers once the size is in force. A cached model that the document does not name is added to it.",
+      body: setContextSizeSchema,
+      response: ok("The size is in force.", json(contextSizeSetSchema)),
+    },
     handler: async ({ edits }: ModelRoutesDeps, request, reply) => {
       const { model, ctx_size } = request.body;
       const { id, ctxSize } = await edits.setContextSize(model, ctx_size, callOf(request, reply));
@@ -27,7 +41,13 @@ export const modelRoutes: readonly Route<ModelRoutesDeps>[] = [
     config: {
       errors: ["model_not_found", "router_unavailable", "engine_missing", "engine_failed", "wait_timeout"],
     },
-    schema: ownSchemas.ejectModel,
+    schema: {
+      operationId: "ejectModel",
+      summary: "Unload a model",
+      description: "Waits for its answers under way. The files stay.",
+      body: modelRequestSchema,
+      response: ok("The model is not loaded.", json(ejectedSchema)),
+    },
     handler: async ({ edits }: ModelRoutesDeps, request, reply) => {
       const { id } = await edits.eject(request.body.model, callOf(request, reply));
       return { ok: true, model: id };
@@ -37,7 +57,15 @@ export const modelRoutes: readonly Route<ModelRoutesDeps>[] = [
     method: "POST",
     url: "/api/remove-model",
     config: { errors: [...changeErrors, "cache_unwritable"] },
-    schema: ownSchemas.removeModel,
+    schema: {
+      operationId: "removeModel",
+      summary: "Delete the files of a model",
+      description:
+        "Unloads it, deletes all of its files, takes it out of document and preset, and has the router list its models again.",
+      querystring: removeQuerySchema,
+      body: modelRequestSchema,
+      response: ok("The model is deleted.", json(removedSchema)),
+    },
     handler: async ({ edits }: ModelRoutesDeps, request, reply) => {
       const dryRun = request.query.dryRun === "true";
       const removed = await edits.remove(request.body.model, { ...callOf(request, reply), dryRun });

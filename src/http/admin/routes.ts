@@ -1,6 +1,8 @@
 // The gateway's own routes, one file per topic.
+
 import type { FastifyInstance } from "fastify";
-import { ownSchemas } from "../../../schemas/routes/own.ts";
+import { openApiSchema } from "../../../schemas/desired.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import { type CollectDeps, createCollect } from "../../commands/collect.ts";
 import { steadyNow } from "../../core/steady.ts";
 import type { HubClient } from "../../hub/client.ts";
@@ -23,7 +25,11 @@ interface OpenApiDeps {
 const openApiRoute: Route<OpenApiDeps> = route({
   method: "GET",
   url: "/openapi.json",
-  schema: ownSchemas.openapi,
+  schema: {
+    operationId: "openapi",
+    summary: "Get this description",
+    response: ok("An OpenAPI document.", json(openApiSchema)),
+  },
   handler: ({ openApi }: OpenApiDeps) => openApi(),
 });
 

@@ -1,6 +1,11 @@
 // The RPC mode and the roster of workers.
-import { type RpcWorkersRequest } from "../../../schemas/admin.ts";
-import { ownSchemas } from "../../../schemas/routes/own.ts";
+import {
+  type RpcWorkersRequest,
+  rpcModeRequestSchema,
+  rpcRosterSchema,
+  rpcWorkersRequestSchema,
+} from "../../../schemas/admin.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import type { Edits, RpcRoster } from "../../commands/edits.ts";
 import { callOf } from "../server/call.ts";
 import { type Route, route } from "../server/route.ts";
@@ -10,6 +15,7 @@ export interface RpcRoutesDeps {
   readonly edits: Pick<Edits, "setRpcMode" | "addWorkers" | "removeWorkers">;
 }
 
+const roster = ok("The workers that there are now.", json(rpcRosterSchema));
 const config = { errors: changeErrors } as const;
 
 export const rpcRoutes: readonly Route<RpcRoutesDeps>[] = [
@@ -17,7 +23,13 @@ export const rpcRoutes: readonly Route<RpcRoutesDeps>[] = [
     method: "POST",
     url: "/api/rpc/mode",
     config,
-    schema: ownSchemas.setRpcMode,
+    schema: {
+      operationId: "setRpcMode",
+      summary: "Turn RPC mode on or off",
+      description: "`single`: this machine only; `rpc`: with the workers.",
+      body: rpcModeRequestSchema,
+      response: ok("The mode is in force.", json(rpcRosterSchema)),
+    },
     handler: async ({ edits }: RpcRoutesDeps, request, reply) =>
       answer(await edits.setRpcMode(request.body.mode, callOf(request, reply))),
   }),
@@ -25,7 +37,12 @@ export const rpcRoutes: readonly Route<RpcRoutesDeps>[] = [
     method: "POST",
     url: "/api/rpc/workers",
     config,
-    schema: ownSchemas.addWorkers,
+    schema: {
+      operationId: "addWorkers",
+      summary: "Add RPC workers",
+      body: rpcWorkersRequestSchema,
+      response: roster,
+    },
     handler: async ({ edits }: RpcRoutesDeps, request, reply) =>
       answer(await edits.addWorkers(workersOf(request.body), callOf(request, reply))),
   }),
@@ -33,7 +50,12 @@ export const rpcRoutes: readonly Route<RpcRoutesDeps>[] = [
     method: "POST",
     url: "/api/rpc/workers/remove",
     config,
-    schema: ownSchemas.removeWorkers,
+    schema: {
+      operationId: "removeWorkers",
+      summary: "Remove RPC workers",
+      body: rpcWorkersRequestSchema,
+      response: roster,
+    },
     handler: async ({ edits }: RpcRoutesDeps, request, reply) =>
       answer(await edits.removeWorkers(workersOf(request.body), callOf(request, reply))),
   }),
