@@ -1,7 +1,7 @@
 // The running gateway, for commands that call it: the typed client, and its errors as errors of the command line.
 import { Agent, fetch } from "undici";
-import { GatewayClientError } from "../client/error.ts";
 import { createGatewayClient, type GatewayClient } from "../client/index.ts";
+import { GatewayClientError } from "../client/transport.ts";
 import { isErrorCode } from "../core/error-catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Settings } from "../settings/settings.ts";
