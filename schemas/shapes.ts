@@ -3,12 +3,12 @@ import type { JSONSchema } from "json-schema-to-ts";
 
 type Properties = Readonly<Record<string, JSONSchema>>;
 
-// Types and not interfaces: only those have the index signature of a schema.
-export type OpenObject<R, O> = {
-  readonly type: "object";
-  readonly required: readonly (keyof R & string)[];
-  readonly properties: R & O;
-};
+// No interfaces: those lack the index signature of a schema.
+export type OpenObject<R, O> = Readonly<{
+  type: "object";
+  required: readonly (keyof R & string)[];
+  properties: R & O;
+}>;
 
 export type ExactObject<R, O> = OpenObject<R, O> & { readonly additionalProperties: false };
 
@@ -30,7 +30,7 @@ export function exact<const R extends Properties, const O extends Properties = R
   return { ...open(required, optional), additionalProperties: false };
 }
 
-export type Described<T> = { readonly type: T; readonly description?: string };
+export type Described<T> = Readonly<{ type: T; description?: string }>;
 
 const plain =
   <const T extends string>(type: T) =>

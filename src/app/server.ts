@@ -2,10 +2,8 @@
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { type Catalog, createCatalog } from "../catalog/catalog.ts";
 import { createChatContext } from "../commands/chat-context.ts";
-import { createEdits } from "../commands/create.ts";
-import type { Edits } from "../commands/edits.ts";
+import { createEdits, type Edits } from "../commands/edits.ts";
 import type { PullTimes } from "../commands/pull-patience.ts";
-import { createVoiceFetch } from "../commands/speech/fetch-voice.ts";
 import { createSpeechTurns } from "../commands/speech/turns.ts";
 import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
@@ -123,7 +121,7 @@ function speechDeps({ core, settings, stopping, cutOff }: ServerOptions): AppDep
       loop,
       engines: core.speech,
       cachedVoices: core.speech.cachedVoices,
-      fetchVoice: createVoiceFetch(core.executor, core.speech.cachedVoices),
+      executor: core.executor,
       stopping,
     }),
     engines: core.speech,

@@ -3,16 +3,14 @@
 import type { FastifyInstance } from "fastify";
 import { openApiSchema } from "../../../schemas/desired.ts";
 import { json, ok } from "../../../schemas/route.ts";
-import { type CollectDeps, createCollect } from "../../commands/collect.ts";
 import { steadyNow } from "../../core/steady.ts";
-import type { HubClient } from "../../hub/client.ts";
 import type { Journal } from "../../status/journal.ts";
 import { installFamily } from "../server/family.ts";
 import { installRoutes, type Route, route } from "../server/route.ts";
 import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
 import { type DiskRoutesDeps, diskRoutes } from "./disk.ts";
 import { createEventStreams } from "./events.ts";
-import { createHubQuestions, type HubRoutesDeps, hubRoutes } from "./hub.ts";
+import { createHubQueue, type HubRoutesDeps, hubRoutes } from "./hub.ts";
 import { metricsRoute } from "./metrics.ts";
 import { type ModelRoutesDeps, modelRoutes } from "./models.ts";
 import { type RpcRoutesDeps, rpcRoutes } from "./rpc.ts";
@@ -56,9 +54,8 @@ export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
 export type GatewayRoutesDeps = DesiredRoutesDeps &
   ModelRoutesDeps &
   RpcRoutesDeps &
-  Omit<DiskRoutesDeps, "collect"> &
-  CollectDeps & {
-    readonly hub: HubClient;
+  DiskRoutesDeps &
+  Omit<HubRoutesDeps, "hubQueue"> & {
     readonly journal: Journal;
     /** The gateway stops. */
     readonly stopping: AbortSignal;
@@ -75,7 +72,6 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
     openApi: () => app.swagger(),
     reportFor: createReports(deps.status, steadyNow),
     streamEvents: createEventStreams({ journal: deps.journal, most: deps.eventListeners, cutOff: deps.cutOff }),
-    hubQuestions: createHubQuestions(deps.hub, steadyNow),
-    collect: createCollect(deps),
+    hubQueue: createHubQueue(),
   });
 }

@@ -6,7 +6,8 @@ import {
   rpcWorkersRequestSchema,
 } from "../../../schemas/admin.ts";
 import { json, ok } from "../../../schemas/route.ts";
-import type { Edits, RpcRoster } from "../../commands/edits.ts";
+import type { Edits } from "../../commands/edits.ts";
+import type { RpcRoster } from "../../commands/roster.ts";
 import { callOf } from "../server/call.ts";
 import { type Route, route } from "../server/route.ts";
 import { changeErrors } from "../server/route-errors.ts";

@@ -1,6 +1,6 @@
 // How a pull goes on, as the records of Ollama's POST /api/pull. Pure: the clock comes in.
 
-import type { PullNews } from "../../commands/edits.ts";
+import type { PullNews } from "../../commands/pull.ts";
 
 export interface PullRecord {
   readonly status: string;
