@@ -10,6 +10,7 @@ import {
 } from "../../../schemas/ollama.ts";
 import { json, ok } from "../../../schemas/route.ts";
 import { capabilitiesOf } from "../../cache/layout/capabilities.ts";
+import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { callOf } from "../server/call.ts";
 import { type Route, route } from "../server/route.ts";
@@ -17,7 +18,7 @@ import { changeErrors } from "../server/route-errors.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { detailsOf, detailsOfProjector, factsOf } from "./model-facts.ts";
 import { booleanOf, modelNameOf, objectOf, refuse, stringOf } from "./wire/fields.ts";
-import { psBody, tagsBody } from "./wire/model-records.ts";
+import { psEntry, tagEntry } from "./wire/model-records.ts";
 import { showBody } from "./wire/show-body.ts";
 
 const reading = { scope: "chat", anyMediaType: true } as const;
@@ -40,7 +41,7 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
           return [own, ...view.aliases.map((id) => ({ ...own, id }))];
         }),
       );
-      return tagsBody(facts.flat());
+      return { models: facts.flat().map(tagEntry) };
     },
   }),
   route({
@@ -54,14 +55,8 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
     },
     handler: async ({ catalog, scheduler }: NativeRoutesDeps) => {
       const loaded = catalog.list().filter((view) => view.loaded);
-      return psBody(
-        await Promise.all(
-          loaded.map(async (view) => ({
-            ...(await factsOf(view)),
-            expiresAt: scheduler.expiresAt(view.model.upstreamId),
-          })),
-        ),
-      );
+      const expiresAt = ({ model }: ModelView): number | null => scheduler.expiresAt(model.upstreamId);
+      return { models: await Promise.all(loaded.map(async (view) => psEntry(await factsOf(view), expiresAt(view)))) };
     },
   }),
   route({

@@ -42,7 +42,7 @@ export async function requireCapabilities(
 }
 
 export async function factsOf(view: ModelView): Promise<ModelFacts> {
-  const { model, contextLength, loaded } = view;
+  const { model, contextLength } = view;
   const details = await detailsOf(view);
   const capabilities = details && capabilitiesOf(details, view.projector !== null);
   const parameters = details?.parameterCount ?? null;
@@ -56,7 +56,6 @@ export async function factsOf(view: ModelView): Promise<ModelFacts> {
     quantization: quantizationOf(model.tag, model.fileType),
     ...(contextLength === null ? {} : { contextLength }),
     ...(capabilities === null ? {} : { capabilities }),
-    loaded,
   };
 }
 

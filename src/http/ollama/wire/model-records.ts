@@ -1,4 +1,5 @@
 // Builds the elements of Ollama's GET /api/tags and /api/ps from plain facts about a model. Pure.
+import type { JsonObject } from "./fields.ts";
 
 export interface ModelFacts {
   readonly id: string;
@@ -16,55 +17,17 @@ export interface ModelFacts {
   readonly quantization?: string;
   /** The context size in force. */
   readonly contextLength?: number;
-  readonly loaded: boolean;
-  /** When it is unloaded, in milliseconds since the epoch; null or absent: never. */
-  readonly expiresAt?: number | null;
-  /** Bytes of it in the memory of a graphics card, where that is known. */
-  readonly sizeVram?: number;
   /** What it can do, in Ollama's words; absent where its file could not be read. */
   readonly capabilities?: readonly string[];
-}
-
-export interface ModelDetails {
-  readonly parent_model: string;
-  readonly format: "gguf";
-  readonly family: string;
-  readonly families: readonly string[] | null;
-  readonly parameter_size: string;
-  readonly quantization_level: string;
-  readonly context_length?: number;
-}
-
-export interface TagEntry {
-  readonly name: string;
-  readonly model: string;
-  /** RFC 3339. */
-  readonly modified_at: string;
-  readonly size: number;
-  readonly digest: string;
-  readonly details: ModelDetails;
-  readonly capabilities?: readonly string[];
-}
-
-export interface PsEntry extends Omit<TagEntry, "modified_at" | "capabilities"> {
-  /** RFC 3339. */
-  readonly expires_at: string;
-  readonly size_vram: number;
-  readonly context_length?: number;
 }
 
 /** Clients take anything beyond a century for "for ever". The year 9999 overflows in those that turn it to local time. */
 const never = "2318-01-01T00:00:00Z";
 
-function timeOf(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
-}
+const contextOf = ({ contextLength: context_length }: ModelFacts): object =>
+  context_length === undefined ? {} : { context_length };
 
-function contextOf(model: ModelFacts): { readonly context_length?: number } {
-  return model.contextLength === undefined ? {} : { context_length: model.contextLength };
-}
-
-export function detailsOf(model: ModelFacts): ModelDetails {
+export function detailsOf(model: ModelFacts): JsonObject {
   return {
     parent_model: "",
     format: "gguf",
@@ -82,47 +45,35 @@ const fileTypes = (
   "Q2_K_S IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M BF16"
 ).split(" ");
 
-/** The quantisation: the tag where that is one, else what the file says. */
+/** The quantization: the tag where that is one, else what the file says. */
 export function quantizationOf(tag: string, fileType: number | null): string {
   if (/^(?:I?Q\d|TQ\d|BF16|F16|F32|MXFP4|NVFP4)/i.test(tag)) return tag;
   const named = fileTypes[fileType ?? -1] ?? "-";
   return named === "-" ? tag : named;
 }
 
+function entryOf(model: ModelFacts): JsonObject {
+  const { id, size, digest } = model;
+  return { name: id, model: id, size, digest, details: detailsOf(model) };
+}
+
 /** One element of `models` in the answer of /api/tags. */
-export function tagEntry(model: ModelFacts): TagEntry {
+export function tagEntry(model: ModelFacts): JsonObject {
+  const { modifiedAt, capabilities } = model;
   return {
-    name: model.id,
-    model: model.id,
-    modified_at: timeOf(model.modifiedAt),
-    size: model.size,
-    digest: model.digest,
-    details: detailsOf(model),
-    ...(model.capabilities && { capabilities: model.capabilities }),
+    ...entryOf(model),
+    modified_at: new Date(modifiedAt).toISOString(),
+    ...(capabilities && { capabilities }),
   };
 }
 
-/** One element of `models` in the answer of /api/ps. */
-export function psEntry(model: ModelFacts): PsEntry {
-  const { expiresAt } = model;
+/** One element of `models` in the answer of /api/ps. `expiresAt`: when it is unloaded (ms since the epoch); null: never. */
+export function psEntry(model: ModelFacts, expiresAt: number | null): JsonObject {
   return {
-    name: model.id,
-    model: model.id,
-    size: model.size,
-    digest: model.digest,
-    details: detailsOf(model),
-    expires_at: expiresAt === undefined || expiresAt === null ? never : timeOf(expiresAt),
-    size_vram: model.sizeVram ?? 0,
+    ...entryOf(model),
+    expires_at: expiresAt === null ? never : new Date(expiresAt).toISOString(),
+    // The engine does not report it.
+    size_vram: 0,
     ...contextOf(model),
   };
-}
-
-/** The answer of /api/tags. */
-export function tagsBody(models: readonly ModelFacts[]): { readonly models: readonly TagEntry[] } {
-  return { models: models.map(tagEntry) };
-}
-
-/** The answer of /api/ps, which lists what is loaded. */
-export function psBody(models: readonly ModelFacts[]): { readonly models: readonly PsEntry[] } {
-  return { models: models.filter((model) => model.loaded).map(psEntry) };
 }

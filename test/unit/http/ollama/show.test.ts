@@ -15,7 +15,6 @@ const model: ModelFacts = {
   parameterSize: "7.6B",
   quantization: "Q4_K_M",
   contextLength: 4096,
-  loaded: false,
 };
 
 const details: GgufDetails = {
