@@ -17,7 +17,7 @@ import type { HubClient } from "../hub/client.ts";
 import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Speakers } from "../speech/voice-config.ts";
-import type { SpeechReport } from "../status/speech.ts";
+import type { StatusReport } from "../status/report.ts";
 import type { Events } from "./events.ts";
 import type { Warn } from "./warn.ts";
 
@@ -40,7 +40,7 @@ export interface Speech {
   /** What each engine runs with. */
   running(): Readonly<Record<SpeechKind, string | null>>;
   observe(): Promise<SpeechObserved>;
-  report(): SpeechReport;
+  report(): StatusReport["speech"];
   close(): Promise<void>;
 }
 
@@ -94,7 +94,7 @@ export function createSpeech(options: {
     copiesDir,
   });
 
-  function reportOf(kind: SpeechKind): SpeechReport[SpeechKind] {
+  function reportOf(kind: SpeechKind): StatusReport["speech"][SpeechKind] {
     const choice = document().speech?.[kind] ?? null;
     if (choice === null) return null;
     const { phase, pid, users, crashes, choice: running } = { transcription, synthesis }[kind].snapshot();
