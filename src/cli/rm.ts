@@ -4,8 +4,8 @@ import { type DiskBody, type GatewayClient, GatewayClientError, type Removed } f
 import { GatewayError } from "../core/errors.ts";
 import type { OwnCommand } from "../core/own-command.ts";
 import type { CommandLine } from "../settings/settings.ts";
-import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
+import { bytesText } from "./text.ts";
 
 /** After so many ms the reason for the delay is printed. */
 const patienceMs = 2_000;

@@ -2,7 +2,6 @@
 import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { stopOnSignals } from "../app/lifecycle.ts";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
@@ -18,6 +17,7 @@ import { withLock } from "../state/lock.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
 import { installProgress } from "./progress.ts";
+import { stopOnSignals } from "./signals.ts";
 
 /** Output of each probe, and of the folders that the engine searches before the right one. */
 const routine =

@@ -236,7 +236,7 @@ export const settingTable = {
     flag: "speech-idle",
     kind: seconds(),
     default: "600",
-    help: "Seconds after which a speech engine that nobody uses is ended.",
+    help: "Seconds after which an unused speech engine is ended.",
   },
   uploadLimit: {
     flag: "upload-limit",

@@ -1,4 +1,4 @@
-// Bytes and times as people read them. Pure.
+// Bytes, times and long lines as people read them. Pure.
 
 const units = ["B", "kB", "MB", "GB", "TB"] as const;
 
@@ -24,4 +24,17 @@ export function durationText(seconds: number): string {
 
 function twoDigits(value: number): string {
   return String(value).padStart(2, "0");
+}
+/** Lines of at most so many columns, but for longer words; further lines are indented. Without columns: as it is. */
+export function wrapped(text: string, columns: number | undefined, indent = ""): string {
+  if (columns === undefined || columns <= indent.length) return text;
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = `${indent}${word}`;
+    } else line += line === "" ? word : ` ${word}`;
+  }
+  return [...lines, line].join("\n");
 }
