@@ -3,7 +3,7 @@ import type { DiskBody } from "../../schemas/disk.ts";
 import type { Collected } from "../cache/report/garbage.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { bytesText } from "./text.ts";
+import { bytesText, printTable } from "./text.ts";
 
 export async function modelsCommand({ settings, json }: CommandLine): Promise<number> {
   const report = await withGateway<DiskBody>(
@@ -72,17 +72,6 @@ function speechNotesOf(files: DiskBody["speech"][number]): string[] {
     ...(copyBytes > 0 ? [`${bytesText(copyBytes)} more for the engine's copy`] : []),
     ...(license === null ? [] : [`license: ${license}`]),
   ];
-}
-
-function printTable(rows: readonly (readonly string[])[]): void {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length))) ?? [];
-  for (const row of rows)
-    console.log(
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    );
 }
 
 /** Exit code 2: something would go. */

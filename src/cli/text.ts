@@ -1,4 +1,4 @@
-// Bytes, times and long lines as people read them. Pure.
+// Bytes, times and long lines as people read them.
 
 const units = ["B", "kB", "MB", "GB", "TB"] as const;
 
@@ -37,4 +37,16 @@ export function wrapped(text: string, columns: number | undefined, indent = ""):
     } else line += line === "" ? word : ` ${word}`;
   }
   return [...lines, line].join("\n");
+}
+
+/** In columns, two blanks apart. */
+export function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length))) ?? [];
+  for (const row of rows)
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    );
 }
