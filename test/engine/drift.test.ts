@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cacheTalker, loadedIds, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders, patchWith, startTestGateway, untilLoaded } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
@@ -85,7 +85,7 @@ test("suspend applies nothing until it is lifted, and keeps the router running w
   await gateway.until("another router", ({ router }) => router.connected && router.pid !== status.router.pid);
   // As after a crash without suspend: the next request has the model loaded again.
   assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
-  assert.deepEqual(await loadedIds(gateway), [alpha]);
+  await untilLoaded(gateway, alpha);
   assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 1024/);
   assert.equal(gateway.gateway.status().health, "Suspended");
   await gateway.json("/api/desired?wait=true", patchWith({ suspend: null }));

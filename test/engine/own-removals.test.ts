@@ -8,12 +8,12 @@ import {
   cacheTalker,
   chatWith,
   eventsOf,
-  loadedIds,
   makeFolders,
   makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
+  untilLoaded,
 } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { codeOf, contextLengths, postWith } from "../support/own-calls.ts";
@@ -39,7 +39,7 @@ test("interface 4, Remove: files, section and the router's entry are gone when t
   assert.deepEqual(await readdir(folders.cacheDir), ["models--acme--beta"]);
   assert.doesNotMatch(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /alpha|ctx-size/);
   assert.deepEqual(await contextLengths(gateway), { [beta]: 8192 });
-  assert.deepEqual(await loadedIds(gateway), [beta]);
+  await untilLoaded(gateway, beta);
   assert.deepEqual(await documentModels(gateway), [beta]);
   assert.deepEqual((await gateway.json("/api/desired")).body["removals"], []);
   assert.deepEqual(gateway.gateway.status().sync, "Synced");

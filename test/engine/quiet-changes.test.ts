@@ -4,7 +4,6 @@ import { test } from "node:test";
 import {
   cacheTalker,
   eventsOf,
-  loadedIds,
   makeFolders,
   makeTalkerFolders,
   patchWith,
@@ -12,6 +11,7 @@ import {
   streamChat,
   type TestGateway,
   talker,
+  untilLoaded,
 } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { contextLengths } from "../support/own-calls.ts";
@@ -43,7 +43,7 @@ test("a change to a model that is not loaded is in force while streams of others
   assert.equal((await (change as Promise<{ status: number }> | null))?.status, 200);
   assert.equal(wasStreaming, true, "it waited for nobody's answer");
   assert.equal((await contextLengths(gateway))[changed], 512);
-  assert.deepEqual(await loadedIds(gateway), [idle, talker]);
+  await untilLoaded(gateway, idle, talker);
   const unloads = eventsOf(gateway.gateway, "model").filter(({ data }) => JSON.stringify(data).includes('"unloaded"'));
   assert.deepEqual(unloads, []);
 });

@@ -1,21 +1,13 @@
 // What holds an engine of speech up: a client that stops sending or reading, an engine that hangs or has ended, and the
 // gateway's own end. The next request always gets in, and each is answered.
 import assert from "node:assert/strict";
-import { type IncomingMessage, request } from "node:http";
+import { request } from "node:http";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
 import { codeOf, postWith } from "../support/own-calls.ts";
 import { isRunning, untilStopped } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
-import {
-  longText,
-  lowVoice,
-  rates,
-  type SpeechGateway,
-  soundForm,
-  spokenWords,
-  startSpeechGateway,
-} from "../support/speech.ts";
+import { lowVoice, rates, type SpeechGateway, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
 import { form, someSound } from "../support/whisper.ts";
 
 interface Answer {
@@ -112,18 +104,6 @@ test("an engine that ended between two requests costs nobody an answer", async (
   assert.equal(await heard(gateway), spokenWords);
   await end("synthesis");
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
-});
-
-test("a stop waits for a listener that reads nothing no longer than for others", async (t) => {
-  const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "1"] });
-  const deaf = await new Promise<IncomingMessage>((resolve, reject) => {
-    const headers = { "content-type": "application/json" };
-    const call = request(`${gateway.url}/v1/audio/speech`, { method: "POST", headers }, resolve);
-    cleanUp(t, () => void call.destroy());
-    call.on("error", reject).end(JSON.stringify({ voice: lowVoice, input: longText.repeat(2) }));
-  });
-  await gateway.gateway.stop();
-  await assert.rejects(deaf.toArray(), { code: "ECONNRESET" });
 });
 
 test("an upload that stops coming once its turn has begun is ended, and the next one gets in", async (t) => {
