@@ -19,10 +19,12 @@ function testFiles(names: readonly string[]): string[] {
   );
   // Long by their nature: many seeded kills, time limits of the kernel's own. `npm run test:faults` names them.
   const usual = all.filter((name) => !name.startsWith("faults/"));
-  // `faults/ chaos` is what has `chaos` of what lies in `faults/`.
-  const folders = names.filter((name) => name.endsWith("/"));
-  const parts = names.filter((name) => !name.endsWith("/"));
-  const inFolders = folders.length === 0 ? all : all.filter((name) => folders.some((part) => name.includes(part)));
+  // `faults/ chaos` is what has `chaos` of what lies in `faults/`; `component/ !install/` leaves out the installations.
+  const folders = names.filter((name) => name.endsWith("/") && !name.startsWith("!"));
+  const without = names.flatMap((name) => (name.startsWith("!") ? [name.slice(1)] : []));
+  const parts = names.filter((name) => !name.endsWith("/") && !name.startsWith("!"));
+  const left = all.filter((name) => !without.some((part) => name.includes(part)));
+  const inFolders = folders.length === 0 ? left : left.filter((name) => folders.some((part) => name.includes(part)));
   const named = parts.length === 0 ? inFolders : inFolders.filter((name) => parts.some((part) => name.includes(part)));
   const chosen = names.length === 0 ? usual : named;
   if (chosen.length === 0) throw new Error(`no test file matches ${names.join(" ")}`);
