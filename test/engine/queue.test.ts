@@ -83,7 +83,7 @@ test("a client that leaves its line is out at once, and nothing is loaded for it
   assert.match(stdout, /^acme\/talker:Q8_0\n(?: {2}.*\n)* {2}1 answer\(s\) under way$/m);
   leaving.abort();
   await Promise.all(asked);
-  await gateway.until("out of it", (status) => status.waiting.length === 0, 2_000);
+  await gateway.until("out of it", (status) => status.waiting.length === 0);
   await leave();
   // Its load would have had its turn by the time that another request is through.
   assert.equal(await gateway.ask(talker), answersOf("talker").hello);
