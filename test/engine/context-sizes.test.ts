@@ -12,9 +12,11 @@ import {
   makeTalkerFolders,
   patchWith,
   startTestGateway,
-  streamChat,
   type TestGateway,
+  talker,
+  untilLoaded,
 } from "../support/gateway.ts";
+import { holdAnswer } from "../support/held-answer.ts";
 import { answersOf } from "../support/models.ts";
 import { contextLengths, postWith } from "../support/own-calls.ts";
 
@@ -114,12 +116,11 @@ test("a change to one model leaves the others loaded and their streams whole, an
   await gateway.ask(changed);
   await gateway.ask(idle);
   const pid = gateway.gateway.status().router.pid;
-  let answered: Promise<{ status: number }> | null = null;
-  const stream = await streamChat(gateway.url, "acme/talker:Q8_0", "long", () => {
-    answered ??= gateway.json("/api/desired?wait=true", patchWith({ models: { [changed]: { ctxSize: 512 } } }));
-  });
-  assert.equal((await (answered as Promise<{ status: number }> | null))?.status, 200);
-  assert.deepEqual(stream, { text: answersOf("talker").long, done: true, error: null });
+  const held = await holdAnswer(t, gateway, talker);
+  const patch = patchWith({ models: { [changed]: { ctxSize: 512 } } });
+  assert.equal((await gateway.json("/api/desired?wait=true", patch)).status, 200);
+  held.release();
+  assert.deepEqual(await held.answer, { text: answersOf("talker").long, done: true, error: null });
   assert.equal(gateway.gateway.status().router.pid, pid);
   assert.deepEqual(
     eventsOf(gateway.gateway, "action.finished").filter((event) =>
@@ -127,11 +128,7 @@ test("a change to one model leaves the others loaded and their streams whole, an
     ),
     [],
   );
-  const { body } = await gateway.json("/beta/v1/models");
-  const loaded = (body["data"] as { id: string; loaded: boolean }[])
-    .filter((model) => model.loaded)
-    .map((model) => model.id);
-  assert.deepEqual(loaded, [idle, "acme/talker:Q8_0"]);
+  await untilLoaded(gateway, idle, talker);
 });
 
 test("people's own sections, keys and comments survive, and what would end the router becomes a comment", async (t) => {

@@ -106,36 +106,6 @@ test("an engine that ended between two requests costs nobody an answer", async (
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
 });
 
-test("an upload that stops coming once its turn has begun is ended, and the next one gets in", async (t) => {
-  const gateway = await startSpeechGateway(t, { flags: ["--upload-stall", "0.5"] });
-  assert.equal(await heard(gateway), spokenWords);
-  const stalled = beginUpload(gateway, 5_000);
-  await gateway.until("it has its turn", ({ speech }) => speech.transcription?.inFlight === 1);
-  assert.equal(await heard(gateway), spokenWords);
-  assert.deepEqual(await stalled, { status: 408, code: "upload_stalled", connection: "close" });
-});
-
-test("an upload that comes steadily and never ends is ended once others wait", async (t) => {
-  const gateway = await startSpeechGateway(t, { flags: ["--upload-time", "0.5"] });
-  assert.equal(await heard(gateway), spokenWords);
-  const steady = request(`${gateway.url}/v1/audio/transcriptions`, {
-    method: "POST",
-    headers: { "content-type": "multipart/form-data; boundary=----speech-test-boundary" },
-  });
-  steady.on("error", () => undefined);
-  const status = new Promise((resolve) => steady.on("response", (response) => resolve(response.statusCode)));
-  const body = form({ file: someSound() });
-  steady.write(body.subarray(0, body.length - 100));
-  const coming = setInterval(() => steady.write(Buffer.alloc(32_768)), 20);
-  cleanUp(t, () => {
-    clearInterval(coming);
-    steady.destroy();
-  });
-  await gateway.until("it has its turn", ({ speech }) => speech.transcription?.inFlight === 1);
-  assert.equal(await heard(gateway), spokenWords);
-  assert.equal(await status, 408);
-});
-
 test("a stop while an upload comes: its client is told that the connection ends with the answer", async (t) => {
   const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "0.3", "--drain-timeout", "0.3"] });
   assert.equal(await heard(gateway), spokenWords);
