@@ -57,6 +57,11 @@ export const heldActionSchema = {
   ),
 } as const;
 
+const problemSchema = {
+  title: "SourceProblem",
+  ...exact({ line: integer(), column: integer(), path: text("Keys down to the fault."), message: text() }),
+} as const;
+
 export const sourceSchema = {
   title: "Source",
   description: "How gateway.yaml stands.",
@@ -65,7 +70,7 @@ export const sourceSchema = {
     valid: flag(),
     reason: text("As the condition SourceValid has it."),
     message: text(),
-    problems: list({ type: "object" }),
+    problems: list(problemSchema),
   }),
 } as const;
 

@@ -118,7 +118,7 @@ const waitingSchema = {
 export const statusSchema = {
   title: "Status",
   ...exact({
-    gateway: exact({ version, startedAt: text("ISO 8601."), ready }, { id }),
+    gateway: exact({ version, id, startedAt: text("ISO 8601."), ready }),
     router: exact({
       connected,
       phase: { ...text(), examples: ["ready"] },
