@@ -1,7 +1,6 @@
 // Further names for models: fields of the document, in force at once, because the catalog reads them there.
 import { modelSchema } from "../../schemas/document.ts";
-import { foldAlias } from "../catalog/alias-index.ts";
-import type { Catalog } from "../catalog/catalog.ts";
+import { type Catalog, foldAlias } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchWholeName, normaliseName } from "../core/ids.ts";
 import type { JsonObject } from "../core/merge-patch.ts";

@@ -1,7 +1,6 @@
 // Removes a model: marks it in the desired state, where no crash loses it, and waits until every trace is gone. Only a name that
 // spells a model out deletes it, because files do not come back. A voice or a transcription model goes by its name too.
-import { foldAlias } from "../catalog/alias-index.ts";
-import type { Catalog } from "../catalog/catalog.ts";
+import { type Catalog, foldAlias } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { allEndingIn, matchName, matchWholeName, normaliseName } from "../core/ids.ts";
 import type { DesiredState, Removal } from "../desired/document/document.ts";

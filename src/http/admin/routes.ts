@@ -9,11 +9,10 @@ import { installFamily } from "../server/family.ts";
 import { installRoutes, type Route, route } from "../server/route.ts";
 import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
 import { type DiskRoutesDeps, diskRoutes } from "./disk.ts";
+import { type EditRoutesDeps, editRoutes } from "./edits.ts";
 import { createEventStreams } from "./events.ts";
 import { createHubQueue, type HubRoutesDeps, hubRoutes } from "./hub.ts";
 import { metricsRoute } from "./metrics.ts";
-import { type ModelRoutesDeps, modelRoutes } from "./models.ts";
-import { type RpcRoutesDeps, rpcRoutes } from "./rpc.ts";
 import { createReports, eventsRoute, type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
 interface OpenApiDeps {
@@ -33,8 +32,7 @@ const openApiRoute: Route<OpenApiDeps> = route({
 
 type OwnRoutesDeps = StatusRoutesDeps &
   DesiredRoutesDeps &
-  ModelRoutesDeps &
-  RpcRoutesDeps &
+  EditRoutesDeps &
   HubRoutesDeps &
   DiskRoutesDeps &
   OpenApiDeps;
@@ -45,15 +43,13 @@ export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...desiredRoutes,
   eventsRoute,
   openApiRoute,
-  ...modelRoutes,
-  ...rpcRoutes,
+  ...editRoutes,
   ...hubRoutes,
   ...diskRoutes,
 ];
 
 export type GatewayRoutesDeps = DesiredRoutesDeps &
-  ModelRoutesDeps &
-  RpcRoutesDeps &
+  EditRoutesDeps &
   DiskRoutesDeps &
   Omit<HubRoutesDeps, "hubQueue"> & {
     readonly journal: Journal;

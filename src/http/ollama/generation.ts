@@ -21,11 +21,10 @@ import { type AnswerShape, rfc3339, streamedAnswer, wholeAnswer } from "./answer
 import type { NativeRoutesDeps } from "./deps.ts";
 import { requireCapabilities } from "./model-facts.ts";
 import { type ChatRecord, chatEnd } from "./wire/chat-records.ts";
-import { parseChatRequest } from "./wire/chat-request.ts";
 import { type JsonObject, modelNameOf, objectOf } from "./wire/fields.ts";
 import { asChatChunk, generateRecord } from "./wire/generate-records.ts";
-import { parseGenerateRequest } from "./wire/generate-request.ts";
 import { type CommonRequest, keepsForNoTime, type Need } from "./wire/options.ts";
+import { parseChatRequest, parseGenerateRequest } from "./wire/requests.ts";
 
 const zeroEjects =
   "Below `/alpha/api` `keep_alive: 0` unloads it whatever else the body has, and nothing is generated; below `/api` the answer comes first, as in Ollama.";

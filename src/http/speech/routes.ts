@@ -23,9 +23,9 @@ import { installFamily } from "../server/family.ts";
 import { parseJsonBody } from "../server/json-body.ts";
 import { installRoutes, type Route, route } from "../server/route.ts";
 import { hubErrors } from "../server/route-errors.ts";
-import { installPatience } from "./patience.ts";
 import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";
+import { installPatience } from "./upload.ts";
 
 export interface SpeechRoutesDeps
   extends Omit<TranscribeDeps, "engines" | "turns">,

@@ -1,10 +1,14 @@
-// Context size, eject and remove, in the interface's own words.
+// The edits over HTTP: context size, eject, remove, and the RPC mode with its workers.
 import {
   contextSizeSetSchema,
   ejectedSchema,
   modelRequestSchema,
+  type RpcWorkersRequest,
   removedSchema,
   removeQuerySchema,
+  rpcModeRequestSchema,
+  rpcRosterSchema,
+  rpcWorkersRequestSchema,
   setContextSizeSchema,
 } from "../../../schemas/admin.ts";
 import { json, ok } from "../../../schemas/route.ts";
@@ -13,11 +17,13 @@ import { callOf } from "../server/call.ts";
 import { type Route, route } from "../server/route.ts";
 import { changeErrors } from "../server/route-errors.ts";
 
-export interface ModelRoutesDeps {
-  readonly edits: Pick<Edits, "setContextSize" | "eject" | "remove">;
+export interface EditRoutesDeps {
+  readonly edits: Pick<Edits, "setContextSize" | "eject" | "remove" | "setRpcMode" | "addWorkers" | "removeWorkers">;
 }
 
-export const modelRoutes: readonly Route<ModelRoutesDeps>[] = [
+const roster = ok("The workers that there are now.", json(rpcRosterSchema));
+
+export const editRoutes: readonly Route<EditRoutesDeps>[] = [
   route({
     method: "POST",
     url: "/api/set-ctx-size",
@@ -29,7 +35,7 @@ export const modelRoutes: readonly Route<ModelRoutesDeps>[] = [
       body: setContextSizeSchema,
       response: ok("The size is in force.", json(contextSizeSetSchema)),
     },
-    handler: async ({ edits }: ModelRoutesDeps, request, reply) => {
+    handler: async ({ edits }: EditRoutesDeps, request, reply) => {
       const { model, ctx_size } = request.body;
       const { id, ctxSize } = await edits.setContextSize(model, ctx_size, callOf(request, reply));
       return { ok: true, model: id, ctx_size: ctxSize };
@@ -48,7 +54,7 @@ export const modelRoutes: readonly Route<ModelRoutesDeps>[] = [
       body: modelRequestSchema,
       response: ok("The model is not loaded.", json(ejectedSchema)),
     },
-    handler: async ({ edits }: ModelRoutesDeps, request, reply) => {
+    handler: async ({ edits }: EditRoutesDeps, request, reply) => {
       const { id } = await edits.eject(request.body.model, callOf(request, reply));
       return { ok: true, model: id };
     },
@@ -66,7 +72,7 @@ export const modelRoutes: readonly Route<ModelRoutesDeps>[] = [
       body: modelRequestSchema,
       response: ok("The model is deleted.", json(removedSchema)),
     },
-    handler: async ({ edits }: ModelRoutesDeps, request, reply) => {
+    handler: async ({ edits }: EditRoutesDeps, request, reply) => {
       const dryRun = request.query.dryRun === "true";
       const removed = await edits.remove(request.body.model, { ...callOf(request, reply), dryRun });
       return {
@@ -78,4 +84,54 @@ export const modelRoutes: readonly Route<ModelRoutesDeps>[] = [
       };
     },
   }),
+  route({
+    method: "POST",
+    url: "/api/rpc/mode",
+    config: { errors: changeErrors },
+    schema: {
+      operationId: "setRpcMode",
+      summary: "Turn RPC mode on or off",
+      description: "`single`: this machine only; `rpc`: with the workers.",
+      body: rpcModeRequestSchema,
+      response: ok("The mode is in force.", json(rpcRosterSchema)),
+    },
+    handler: async ({ edits }: EditRoutesDeps, request, reply) => ({
+      ok: true,
+      ...(await edits.setRpcMode(request.body.mode, callOf(request, reply))),
+    }),
+  }),
+  route({
+    method: "POST",
+    url: "/api/rpc/workers",
+    config: { errors: changeErrors },
+    schema: {
+      operationId: "addWorkers",
+      summary: "Add RPC workers",
+      body: rpcWorkersRequestSchema,
+      response: roster,
+    },
+    handler: async ({ edits }: EditRoutesDeps, request, reply) => ({
+      ok: true,
+      ...(await edits.addWorkers(workersOf(request.body), callOf(request, reply))),
+    }),
+  }),
+  route({
+    method: "POST",
+    url: "/api/rpc/workers/remove",
+    config: { errors: changeErrors },
+    schema: {
+      operationId: "removeWorkers",
+      summary: "Remove RPC workers",
+      body: rpcWorkersRequestSchema,
+      response: roster,
+    },
+    handler: async ({ edits }: EditRoutesDeps, request, reply) => ({
+      ok: true,
+      ...(await edits.removeWorkers(workersOf(request.body), callOf(request, reply))),
+    }),
+  }),
 ];
+
+function workersOf({ workers, worker }: RpcWorkersRequest): readonly string[] {
+  return workers ?? (worker === undefined ? [] : [worker]);
+}
