@@ -14,7 +14,7 @@ export interface ModelView {
   readonly model: CachedModel;
   /** Further names that the document gives it. */
   readonly aliases: readonly string[];
-  /** Tokens that the router gives it; null where neither the preset nor the file says. */
+  /** Tokens that the router gives it; null where neither the preset nor the file has it. */
   readonly contextLength: number | null;
   /** What the preset sets, for the model or for all; the engine may give less. Null where it sets nothing. */
   readonly contextSet: number | null;
@@ -44,7 +44,7 @@ export function createCatalog(
   absentReason: (name: string) => string | null,
   document: () => Desired,
 ): Catalog {
-  // While the cache cannot be read, what it held a moment ago is the best that anybody knows.
+  // While the cache cannot be read, its last known models are the best answer.
   let models: readonly CachedModel[] = [];
   let exact = new Map<string, CachedModel>();
   let seen: Pass | null = null;

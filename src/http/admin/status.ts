@@ -1,4 +1,4 @@
-// How everything is: the report, the two questions that supervisors ask, and the journal as it grows.
+// Status: the report, the two probes of supervisors, and the journal as it grows.
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { eventDataSchema, eventsQuerySchema, livezSchema, readyzSchema } from "../../../schemas/desired.ts";
@@ -11,7 +11,7 @@ import { type Route, route } from "../server/route.ts";
 
 const firstLook = { reason: "Starting", message: "the first look at the world is under way" } as const;
 
-/** ms. A report on 2000 models takes 10 ms to make, and anybody may ask for it without end. */
+/** ms. A report on 2000 models takes 10 ms to make, and requests for it need no license key. */
 const strangersReportAge = 500;
 
 export interface StatusRoutesDeps {

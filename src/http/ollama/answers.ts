@@ -38,7 +38,7 @@ export function streamedAnswer(shape: AnswerShape): Translator {
     chunk: (chunk) => lines(records.parse(chunk)),
     end: () => {
       const last = records.end();
-      // The exchange knows why the answer was cut, and words the error.
+      // The exchange renders it, with the reason why the answer was cut.
       const [record] = last;
       if (last.length === 1 && record && isErrorRecord(record))
         return new GatewayError("upstream_failed", record.error);

@@ -128,12 +128,12 @@ interface EngineRefusal {
   readonly error?: { readonly message?: string; readonly n_ctx?: number };
 }
 
-/** How many tokens the model takes at once, where the answer says that a text has more; null where it says otherwise. */
+/** How many tokens the model takes at once, by an answer that refuses a longer text; null for any other answer. */
 function limitIn({ status, text }: EngineAnswer): number | null {
   if (status === 200) return null;
   const { error } = refusalIn(text);
   if (error?.n_ctx !== undefined && error.n_ctx > 0) return error.n_ctx;
-  // Texts are computed in one batch; the message is all that tells its size.
+  // Texts are computed in one batch; only the message has its size.
   const batch = /too large to process.*current batch size: (\d+)/.exec(error?.message ?? "")?.[1];
   return batch === undefined ? null : Number(batch);
 }

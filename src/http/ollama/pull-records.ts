@@ -15,7 +15,7 @@ export interface PullRecords {
   /** The first record, where there was none yet. */
   begin(): readonly PullRecord[];
   push(news: PullNews): readonly PullRecord[];
-  /** It is done: what is still to be told. */
+  /** It is done: the remaining records. */
   end(): readonly PullRecord[];
 }
 
@@ -23,7 +23,7 @@ interface Layer {
   readonly name: string;
   readonly digest: string | undefined;
   readonly total: number;
-  /** Bytes, as last told. */
+  /** Bytes, as last sent. */
   told: number;
   /** ms */
   toldAt: number;

@@ -24,7 +24,7 @@ export interface ChatPiece {
   readonly logprobs?: readonly unknown[];
 }
 
-/** What the last record tells of the answer. Durations are in nanoseconds. */
+/** Figures of the last record. Durations are in nanoseconds. */
 export interface ChatFigures {
   readonly total_duration: number;
   /** Queueing and loading: the time before the first chunk that was not spent on the prompt. */
@@ -59,7 +59,7 @@ export interface ChatRecordsDeps {
   readonly now: () => number;
   /** When the request came in, by that clock; the default is now. */
   readonly startedAt?: number;
-  /** How many alternatives to each token the client wants to see; default 0. */
+  /** Alternatives to each token that the client requests; default 0. */
   readonly topLogprobs?: number;
 }
 

@@ -45,7 +45,7 @@ const fileTypes = (
   "Q2_K_S IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M BF16"
 ).split(" ");
 
-/** The quantization: the tag where that is one, else what the file says. */
+/** The quantization: the tag where that is one, else by the file. */
 export function quantizationOf(tag: string, fileType: number | null): string {
   if (/^(?:I?Q\d|TQ\d|BF16|F16|F32|MXFP4|NVFP4)/i.test(tag)) return tag;
   const named = fileTypes[fileType ?? -1] ?? "-";

@@ -1,4 +1,4 @@
-// The answer of Ollama's POST /api/show, made from what a model's files say and what is in force. Pure.
+// The answer of Ollama's POST /api/show, made from a model's files and what is in force. Pure.
 
 import type { GgufDetails } from "../../../core/gguf-facts.ts";
 import type { JsonObject } from "./fields.ts";
