@@ -3,7 +3,6 @@
 import { GatewayError } from "../core/errors.ts";
 import type { Scheduler } from "../scheduler/scheduler.ts";
 import { addAliasEdit, removeAliasEdit } from "./aliases.ts";
-import type { Call } from "./in-force.ts";
 import { type PullDeps, pullEdit } from "./pull.ts";
 import { type RemoveDeps, removeEdit } from "./remove.ts";
 import { rosterEdits } from "./roster.ts";
@@ -31,7 +30,7 @@ export function createEdits(deps: EditsDeps) {
 
 /** Drains and unloads a model; its files stay. The document does not change: requests decide what is loaded. */
 function ejectEdit({ catalog, scheduler, status }: Pick<EditsDeps, "scheduler" | "catalog" | "status">) {
-  return async (name: string, _call: Call): Promise<{ readonly id: string }> => {
+  return async (name: string): Promise<{ readonly id: string }> => {
     const model = catalog.resolve(name);
     // Continues without its client: a drain that ended with it would cut a response.
     await scheduler.unload(model.upstreamId, new AbortController().signal);

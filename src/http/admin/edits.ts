@@ -54,8 +54,8 @@ export const editRoutes: readonly Route<EditRoutesDeps>[] = [
       body: modelRequestSchema,
       response: ok("The model is not loaded.", json(ejectedSchema)),
     },
-    handler: async ({ edits }: EditRoutesDeps, request, reply) => {
-      const { id } = await edits.eject(request.body.model, callOf(request, reply));
+    handler: async ({ edits }: EditRoutesDeps, { body }) => {
+      const { id } = await edits.eject(body.model);
       return { ok: true, model: id };
     },
   }),

@@ -89,8 +89,7 @@ async function eject(
   write: (record: ChatRecord) => object,
 ): Promise<object> {
   withinScope(reply.request, { keepAlive: { kind: "seconds", seconds: 0 } });
-  const { id } = deps.catalog.resolve(name);
-  await deps.edits.eject(id, { by: "http:keep_alive", signal: clientLeft(reply) });
+  await deps.edits.eject(name);
   return write(chatEnd(name, rfc3339(), "unload"));
 }
 
