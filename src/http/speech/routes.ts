@@ -38,6 +38,14 @@ export interface SpeechRoutesDeps
 }
 
 const licenseKey = "none";
+const engineErrors = [
+  "speech_off",
+  "busy",
+  "engine_missing",
+  "engine_failed",
+  "upstream_failed",
+  ...hubErrors,
+] as const;
 
 const transcribeRoute: Route<SpeechRoutesDeps> = route({
   method: "POST",
@@ -45,18 +53,7 @@ const transcribeRoute: Route<SpeechRoutesDeps> = route({
   config: {
     licenseKey,
     anyMediaType: true,
-    errors: [
-      "speech_off",
-      "busy",
-      "body_too_large",
-      "upload_stalled",
-      "sound_too_long",
-      "engine_missing",
-      "engine_failed",
-      "upstream_failed",
-      "transcription_model_not_found",
-      ...hubErrors,
-    ],
+    errors: [...engineErrors, "body_too_large", "upload_stalled", "sound_too_long", "transcription_model_not_found"],
   },
   schema: {
     operationId: "transcribe",
@@ -80,19 +77,7 @@ const transcribeRoute: Route<SpeechRoutesDeps> = route({
 const speakRoute: Route<SpeechRoutesDeps> = route({
   method: "POST",
   url: "/audio/speech",
-  config: {
-    licenseKey,
-    errors: [
-      "speech_off",
-      "busy",
-      "engine_missing",
-      "engine_failed",
-      "upstream_failed",
-      "voice_not_found",
-      "suspended",
-      ...hubErrors,
-    ],
-  },
+  config: { licenseKey, errors: [...engineErrors, "voice_not_found", "suspended"] },
   schema: {
     operationId: "speak",
     summary: "Turn text into speech",
