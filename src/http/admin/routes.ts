@@ -48,18 +48,13 @@ export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...diskRoutes,
 ];
 
-export type GatewayRoutesDeps = DesiredRoutesDeps &
-  EditRoutesDeps &
-  DiskRoutesDeps &
-  Omit<HubRoutesDeps, "hubQueue"> & {
-    readonly journal: Journal;
-    /** The gateway stops. */
-    readonly stopping: AbortSignal;
-    /** Event streams end. */
-    readonly cutOff: AbortSignal;
-    /** Event streams at once. */
-    readonly eventListeners: number;
-  };
+export type GatewayRoutesDeps = Omit<OwnRoutesDeps, "openApi" | "reportFor" | "streamEvents" | "hubQueue"> & {
+  readonly journal: Journal;
+  /** Event streams end. */
+  readonly cutOff: AbortSignal;
+  /** Event streams at once. */
+  readonly eventListeners: number;
+};
 
 export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): void {
   installFamily(app, "gateway");

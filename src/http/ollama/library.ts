@@ -18,8 +18,7 @@ import { changeErrors } from "../server/route-errors.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { detailsOf, detailsOfProjector, factsOf } from "./model-facts.ts";
 import { booleanOf, modelNameOf, objectOf, refuse, stringOf } from "./wire/fields.ts";
-import { psEntry, tagEntry } from "./wire/model-records.ts";
-import { showBody } from "./wire/show-body.ts";
+import { psEntry, showBody, tagEntry } from "./wire/model-records.ts";
 
 const reading = { scope: "chat", anyMediaType: true } as const;
 
