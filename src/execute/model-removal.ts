@@ -1,9 +1,7 @@
 // Deletes models from the cache: a requested removal with every trace, a prune only what the inventory says was stored here.
 
 import type { Inventory } from "../cache/inventory/inventory.ts";
-import { snapshotPath } from "../cache/layout/layout.ts";
-import { type LinkedFiles, linkedFiles } from "../cache/removal/linked-files.ts";
-import { removeModel, removeStored } from "../cache/removal/remove.ts";
+import { type LinkedFiles, linkedFiles, removeModel, removeStored } from "../cache/removal/remove.ts";
 import { entryAfterRemoval, storedCommits, storedFiles } from "../cache/report/stored.ts";
 import { surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -91,8 +89,8 @@ export function removalHandler(options: {
         commits: [...new Set([...(removal.commits ?? []), ...storedCommits(entries), ...linked.commits])],
       };
       await removals.note(id, found);
-      const links = paths.map((path) => snapshotPath(cacheDir, repo, commit, path));
-      const removed = await removeModel({ cacheDir, repo, links, ...found });
+      const commits = [commit, ...found.commits];
+      const removed = await removeModel({ cacheDir, repo, paths, blobs: found.blobs, commits });
       await forget(repo, entries);
       await removals.end(id);
       return removed;

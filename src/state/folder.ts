@@ -1,6 +1,6 @@
-// Makes folders with those above them, and lists what is below one, where Node's own `recursive` cannot be used.
+// Makes folders with those above them, lists what is below one, where Node's own `recursive` cannot be used, and removes empty ones.
 import type { Dirent } from "node:fs";
-import { mkdir, readdir, stat } from "node:fs/promises";
+import { lstat, mkdir, readdir, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { systemCode } from "../core/errors.ts";
 
@@ -38,6 +38,20 @@ export async function entriesBelow(folder: string): Promise<Dirent[]> {
       }),
     );
   return [...entries, ...(await Promise.all(below)).flat()];
+}
+
+/** True if nothing is left in it, also if it was gone before: a removal that was cut short is finished. */
+export async function removeIfEmpty(folder: string): Promise<boolean> {
+  try {
+    // rmdir refuses a link to a folder; it stays, and so does the folder.
+    if ((await lstat(folder)).isSymbolicLink()) return (await readdir(folder)).length === 0;
+    await rmdir(folder);
+    return true;
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return true;
+    if (["ENOTEMPTY", "EEXIST"].includes(systemCode(error) ?? "")) return false;
+    throw error;
+  }
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -1,23 +1,21 @@
-// Whether the disk has room for a download, before it begins and while others fill the disk too.
+// Whether the disk has space for a download, before it begins and while other programs fill the disk too.
 import { GatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { inMiB, reserveBytes } from "../../plan/room.ts";
 
-export { reserveBytes } from "../../plan/room.ts";
-
-export interface Room {
-  /** Throws `disk_full` where there is not room for so many bytes and the reserve. */
+export interface DiskRoom {
+  /** Throws `disk_full` if so many bytes and the reserve do not fit. */
   check(needed: number): Promise<void>;
-  /** While bytes come in: throws `disk_full` where others have eaten into the reserve. Looks once a second. */
+  /** While bytes come in: throws `disk_full` if others have eaten into the reserve. Checks once a second. */
   watch(left: number): Promise<void>;
-  /** The system's own `disk_full`, with how much is missing where that can be told. */
+  /** The system's own `disk_full`, with how much is missing if that is known. */
   explain(error: GatewayError, left: number): Promise<GatewayError>;
 }
 
 const lookMs = 1000;
 
-/** `freeBytes`: undefined where that cannot be told; then there is room until the system says otherwise. */
-export function createRoom(freeBytes: () => Promise<number | undefined>): Room {
+/** `freeBytes`: undefined if it is not known; then everything fits until the system refuses. */
+export function createDiskRoom(freeBytes: () => Promise<number | undefined>): DiskRoom {
   let lookedAt = steadyNow();
 
   function full(needed: number, free: number, cause?: unknown): GatewayError {
@@ -43,8 +41,8 @@ export function createRoom(freeBytes: () => Promise<number | undefined>): Room {
       if (free !== undefined && free < Math.min(left, reserveBytes / 2)) throw full(left, free);
     },
     async explain(error, left) {
-      if (error.code !== "disk_full" || error.message.includes("are missing")) return error;
-      const free = await freeBytes().catch(() => undefined);
+      if (error.code !== "disk_full" || error.neededBytes !== undefined) return error;
+      const free = await freeBytes();
       return free === undefined ? error : full(left, free, error);
     },
   };

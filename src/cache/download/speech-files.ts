@@ -9,7 +9,7 @@ import { isVoiceId, localVoice, type Voice, voiceRepo } from "../../speech/voice
 import { parseJson } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { repoOfFolder } from "../layout/layout.ts";
-import { type FilesPull, type PulledFiles, pullFiles } from "./pull-files.ts";
+import { type FilesPull, type PulledFiles, pullFiles } from "./pull.ts";
 
 export interface CachedModelFile {
   /** The file's name: `ggml-base.en.bin`. */

@@ -32,7 +32,7 @@ export interface SkippedRepo {
 export interface RepoGarbage {
   readonly repo: string;
   readonly items: readonly GarbageItem[];
-  readonly links: readonly string[];
+  readonly links: readonly { readonly commit: string; readonly path: string }[];
   /** Names of blobs, which go only if nothing links them then. */
   readonly blobs: readonly string[];
   readonly partials: readonly string[];
@@ -123,7 +123,7 @@ function garbageOf(files: RepoFiles, input: GarbageInput): { garbage: RepoGarbag
   const whole = new Set(files.blobs.map(({ name }) => `blobs/${name}`));
   const garbage = {
     repo,
-    links: links.map(({ commit, path }) => `snapshots/${commit}/${path}`),
+    links,
     blobs: [...blobs, ...unfinished.filter((path) => whole.has(path)).map((path) => path.slice("blobs/".length))],
     partials: unfinished.filter((path) => !whole.has(path)),
     items: [

@@ -169,7 +169,7 @@ export function speechGarbage(going: readonly SpeechFiles[], files: RepoFiles): 
   const loose = (link: Link): boolean => link.blob !== null && !staying.has(link.blob);
   return {
     repo,
-    links: [...gone].map((place) => `snapshots/${place}`),
+    links,
     blobs: [...new Set(links.filter(loose).flatMap(({ blob }) => blob ?? []))],
     partials: [],
     items: going.map((each): GarbageItem => {

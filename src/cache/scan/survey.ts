@@ -6,7 +6,7 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { ignoreDangling, systemCode } from "../../core/errors.ts";
 import { entriesBelow } from "../../state/folder.ts";
 import { isHeld } from "../download/in-use.ts";
-import { partialEntries } from "../download/partial-entries.ts";
+import { partialEntries } from "../download/partials.ts";
 import { isDigest, partialPath, partialSuffix, repoFolder, repoOfFolder } from "../layout/layout.ts";
 import { onDisk } from "../removal/remove.ts";
 import {
