@@ -72,6 +72,6 @@ export function openCache(
     count: inventory.entries().length,
     place: inventory.place(),
   }));
-  const damage = createDamage(inventory.entries);
+  const damage = createDamage(cacheDir, inventory.entries);
   return { scanner: createCacheScanner(cacheDir, presence, inventory.entries, damage.has), presence, damage };
 }

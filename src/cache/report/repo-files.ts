@@ -7,8 +7,11 @@ export interface RepoLink {
   readonly path: string;
   /** Name of the blob that it leads to, by a link of either kind; null for a plain file and a link out of the repository. */
   readonly blob: string | null;
+  readonly isLink: boolean;
   /** Bytes; null for a link whose target is gone. */
   readonly size: number | null;
+  /** ms; of the file that it leads to. */
+  readonly modifiedAt: number;
   /** The same for two names of one file; null where there is no file. */
   readonly inode: string | null;
 }
