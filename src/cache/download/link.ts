@@ -2,7 +2,7 @@
 // A ref is written last and in one step, as a reader takes it for "all of this is there".
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, link, open, readFile, readlink, realpath, rename, rm, stat, symlink } from "node:fs/promises";
+import { copyFile, link, open, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { GatewayError, ignoreDangling, isAbsent } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
@@ -22,7 +22,6 @@ import {
 } from "../layout/layout.ts";
 import { blobName, type HubFile } from "../layout/select.ts";
 import { fileAt } from "./beside-partial.ts";
-import { hashFile, isOneOf } from "./hash.ts";
 import { holdPaths } from "./in-use.ts";
 
 /** Ways to make a snapshot's file; the first that works counts, as not every file system has links. */
@@ -50,33 +49,50 @@ export async function linkSnapshot({ cacheDir, repo, commit, files, ways }: Snap
   }
 }
 
-export interface CarryOver {
+/**
+ * Links the files of an older snapshot into a newer one, if the newer commit has the same content: the router lists only the
+ * snapshot of refs/main, and without it a second quant, pulled after the repository moved on, makes the first one vanish.
+ * `tree`: all files of the newer commit.
+ */
+export async function carryOver(options: {
   readonly cacheDir: string;
   readonly repo: string;
   readonly from: string;
   readonly to: string;
-  /** All files of the commit `to`. */
   readonly tree: readonly HubFile[];
-  readonly signal?: AbortSignal;
+}): Promise<void> {
+  const { cacheDir, repo, from, to, tree } = options;
+  const shown = await blobsLinkedBelow(snapshotFolder(cacheDir, repo, from)).catch(ignoreDangling);
+  for (const file of tree) {
+    const blob = blobName(file);
+    if (!shown?.blobs.has(blob) || !isSafePath(file.path)) continue;
+    const place = snapshotPath(cacheDir, repo, to, file.path);
+    const source = blobPath(cacheDir, repo, blob);
+    const isThere = (await stat(place).catch(() => undefined)) !== undefined;
+    if (isThere || (await fileAt(source))?.size !== file.size) continue;
+    await putLink({ place, source, target: linkTarget(file.path, blob), cacheDir, repo });
+  }
 }
 
-/**
- * Links the files of an older snapshot into a newer one, if the newer commit has the same content: the router lists only the
- * snapshot of refs/main, and without it a second quant, pulled after the repository moved on, makes the first one vanish.
- */
-export async function carryOver({ cacheDir, repo, from, to, tree, signal }: CarryOver): Promise<void> {
-  for (const old of await snapshotFiles(snapshotFolder(cacheDir, repo, from))) {
-    for (const file of await sameContent(old, tree, signal)) {
-      const digest = blobName(file);
-      const place = snapshotPath(cacheDir, repo, to, file.path);
-      if (await stat(place).catch(() => undefined)) continue;
-      const source = blobPath(cacheDir, repo, digest);
-      const link = { place, cacheDir, repo, target: linkTarget(file.path, digest) };
-      // Without symlinks other tools keep the file itself in the snapshot, and no blob.
-      const isBlob = (await stat(source).catch(() => undefined))?.size === file.size;
-      await putLink(isBlob ? { ...link, source } : { ...link, source: old.real, ways: ["hardlink", "copy"] });
-    }
+/** Names of the blobs that links in the snapshots lead to; null if a link to a folder may show any of them. */
+export async function shownBlobs(cacheDir: string, repo: string): Promise<ReadonlySet<string> | null> {
+  const shown = await blobsLinkedBelow(snapshotsFolder(cacheDir, repo)).catch(ignoreDangling);
+  if (shown?.hasFolderLink) return null;
+  return shown?.blobs ?? new Set();
+}
+
+async function blobsLinkedBelow(
+  folder: string,
+): Promise<{ readonly blobs: ReadonlySet<string>; readonly hasFolderLink: boolean }> {
+  const blobs = new Set<string>();
+  let hasFolderLink = false;
+  for (const entry of await entriesBelow(folder)) {
+    if (!entry.isSymbolicLink()) continue;
+    const place = `${entry.parentPath}/${entry.name}`;
+    hasFolderLink ||= (await stat(place).catch(ignoreDangling))?.isDirectory() === true;
+    blobs.add(basename((await readlink(place).catch(ignoreDangling)) ?? ""));
   }
+  return { blobs, hasFolderLink };
 }
 
 /** The commit that a branch or tag of the cache points to; undefined where it points to none. */
@@ -102,43 +118,6 @@ export async function writeRef(cacheDir: string, repo: string, revision: string,
     }
   });
   await syncFolder(dirname(place));
-}
-
-interface OldFile {
-  /** Inside the snapshot, with `/`. */
-  readonly path: string;
-  /** The file behind it. */
-  readonly real: string;
-  readonly size: number;
-  /** Name of the blob, where the entry is a link to one. */
-  readonly blob: string | undefined;
-}
-
-async function snapshotFiles(folder: string): Promise<OldFile[]> {
-  const entries = await entriesBelow(folder).catch(() => []);
-  const files: OldFile[] = [];
-  for (const entry of entries) {
-    if (entry.isDirectory()) continue;
-    const full = `${entry.parentPath}/${entry.name}`;
-    const path = full.slice(folder.length + 1).replaceAll("\\", "/");
-    const found = await stat(full).catch(() => undefined);
-    if (!found?.isFile()) continue;
-    const blob = entry.isSymbolicLink() ? basename(await readlink(full)) : undefined;
-    files.push({ path, real: await realpath(full), size: found.size, blob });
-  }
-  return files;
-}
-
-/** The files of the tree whose content the old file has; a real file's is known only by hashing it. */
-async function sameContent(
-  old: OldFile,
-  tree: readonly HubFile[],
-  signal: AbortSignal | undefined,
-): Promise<HubFile[]> {
-  const alike = tree.filter((file) => file.size === old.size && isSafePath(file.path));
-  if (alike.length === 0 || old.blob !== undefined) return alike.filter((file) => blobName(file) === old.blob);
-  const digests = await hashFile(old.real, signal);
-  return alike.filter((file) => isOneOf(digests, blobName(file)));
 }
 
 interface Link {
@@ -195,16 +174,4 @@ async function replace(
 async function sameFile(a: string, b: string): Promise<boolean> {
   const [left, right] = await Promise.all([a, b].map((path) => stat(path).catch(() => undefined)));
   return left !== undefined && right !== undefined && left.ino === right.ino && left.dev === right.dev;
-}
-
-/** Names of the blobs that links in the snapshots lead to; null if a link to a folder may show any of them. */
-export async function shownBlobs(cacheDir: string, repo: string): Promise<ReadonlySet<string> | null> {
-  const shown = new Set<string>();
-  for (const entry of (await entriesBelow(snapshotsFolder(cacheDir, repo)).catch(ignoreDangling)) ?? []) {
-    if (!entry.isSymbolicLink()) continue;
-    const place = `${entry.parentPath}/${entry.name}`;
-    if ((await stat(place).catch(ignoreDangling))?.isDirectory()) return null;
-    shown.add(basename((await readlink(place).catch(ignoreDangling)) ?? ""));
-  }
-  return shown;
 }

@@ -143,7 +143,7 @@ export async function show(
   pulled: PulledModel,
   tree: readonly HubFile[],
 ): Promise<void> {
-  const { cacheDir, gateway, signal, model } = options;
+  const { cacheDir, gateway, model } = options;
   const { repo, commit, revision, files } = pulled;
   await options.beforeShown?.(pulled);
   const [first] = files;
@@ -153,8 +153,7 @@ export async function show(
   }
   await linkSnapshot({ cacheDir, repo, commit, files });
   const before = isCommit(revision) ? commit : await readRef(cacheDir, repo, revision);
-  if (before !== undefined && before !== commit)
-    await carryOver({ cacheDir, repo, from: before, to: commit, tree, signal });
+  if (before !== undefined && before !== commit) await carryOver({ cacheDir, repo, from: before, to: commit, tree });
   if (before !== commit) await writeRef(cacheDir, repo, revision, commit);
   await settleModel({ cacheDir, repo, model, blobs: files.map(({ blob }) => blob), gateway });
 }

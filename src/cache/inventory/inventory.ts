@@ -16,7 +16,7 @@ export interface SpeechEntry {
 export interface Inventory {
   entries(): readonly InventoryEntry[];
   get(id: string): InventoryEntry | undefined;
-  /** Who stored a blob of that repository, by its name, as far as an entry or what it was before says. */
+  /** Which program stored a blob of that repository, by its name, as far as an entry or what it was before has it. */
   originIn(repo: string): (blob: string) => Origin | undefined;
   /** What the entry was before is remembered with it: those files are ours too. */
   put(entry: InventoryEntry): Promise<void>;
@@ -101,7 +101,7 @@ export async function openInventory(
   };
 }
 
-/** A time to come is of a clock that was wrong: the model would stay until then. */
+/** A time in the future is of a clock that was wrong: the model would stay until then. */
 function withLeft(entry: InventoryEntry, hasLeft: boolean, at: number): InventoryEntry {
   const { leftAt: before, ...rest } = entry;
   if (!hasLeft) return before === undefined ? entry : rest;
@@ -109,7 +109,7 @@ function withLeft(entry: InventoryEntry, hasLeft: boolean, at: number): Inventor
   return since !== null && since <= at ? entry : { ...entry, leftAt: new Date(at).toISOString() };
 }
 
-/** More than so many revisions back nobody's disk holds. */
+/** No disk holds more revisions of a model. */
 const mostFormer = 20;
 
 function withFormer(entry: InventoryEntry, { commit, files, former = [] }: InventoryEntry): InventoryEntry {
@@ -131,62 +131,43 @@ function textOf({ entries, speech, place }: Content): string {
 }
 
 function readContent(value: unknown): Content | null {
-  const entries = readEntries(value);
-  if (!entries || !isJsonObject(value)) return null;
-  const { speech = [], cache } = value;
-  if (!Array.isArray(speech) || !speech.every(isSpeechEntry)) return null;
+  if (!isJsonObject(value)) return null;
+  const { models, speech = [], cache } = value;
+  if (!Array.isArray(models) || !models.every(isEntry) || !Array.isArray(speech) || !speech.every(isSpeechEntry))
+    return null;
+  const entries = models as unknown as readonly InventoryEntry[];
   return { entries, speech, place: typeof cache === "string" ? cache : null };
 }
 
-function isSpeechEntry(value: unknown): value is SpeechEntry {
-  return isJsonObject(value) && speechKinds.some((kind) => kind === value["kind"]) && typeof value["name"] === "string";
+function isSpeechEntry(value: Json): value is Json & SpeechEntry {
+  return has(value, { kind: "string", name: "string" }) && speechKinds.some((kind) => kind === value["kind"]);
+}
+
+/** A removal deletes what an entry names, so a mangled one must not be believed. */
+function isEntry(value: Json): boolean {
+  const texts = { id: "string", repo: "string", tag: "string", revision: "string", addedAt: "string" };
+  if (!isRevision(value) || !has(value, { ...texts, keep: "boolean" })) return false;
+  const { leftAt, source, former } = value;
+  return (
+    (leftAt === undefined || typeof leftAt === "string") &&
+    (source === undefined || has(source, { path: "string", stamp: "string" })) &&
+    (former === undefined || (Array.isArray(former) && former.every(isRevision)))
+  );
+}
+
+function isRevision(value: Json): boolean {
+  if (!has(value, { commit: "string" }) || !Array.isArray(value["files"])) return false;
+  return value["files"].every(
+    (file) =>
+      has(file, { path: "string", blob: "string", size: "number" }) &&
+      (file["found"] === undefined || file["found"] === true),
+  );
+}
+
+function has(value: Json, fields: Readonly<Record<string, string>>): value is JsonObject {
+  return isJsonObject(value) && Object.entries(fields).every(([name, type]) => typeof value[name] === type);
 }
 
 function toJson(value: object): Json {
   return value as unknown as Json;
-}
-
-function readEntries(value: unknown): readonly InventoryEntry[] | null {
-  if (!isJsonObject(value) || !Array.isArray(value["models"])) return null;
-  const models = value["models"] as readonly Json[];
-  return models.every(isEntry) ? (models as unknown as readonly InventoryEntry[]) : null;
-}
-
-/** Removing deletes what an entry names, so a mangled one must not be believed. */
-function isEntry(value: Json): boolean {
-  if (!isJsonObject(value)) return false;
-  const texts = ["id", "repo", "tag", "revision", "commit", "addedAt"].every((key) => typeof value[key] === "string");
-  return (
-    texts &&
-    typeof value["keep"] === "boolean" &&
-    (value["leftAt"] === undefined || typeof value["leftAt"] === "string") &&
-    (value["source"] === undefined || isSource(value["source"])) &&
-    hasFiles(value) &&
-    (value["former"] === undefined || isFormer(value["former"]))
-  );
-}
-
-function isSource(value: Json): boolean {
-  return isJsonObject(value) && typeof value["path"] === "string" && typeof value["stamp"] === "string";
-}
-
-function isFormer(value: Json): boolean {
-  return (
-    Array.isArray(value) &&
-    value.every((revision) => isJsonObject(revision) && typeof revision["commit"] === "string" && hasFiles(revision))
-  );
-}
-
-function hasFiles(value: JsonObject): boolean {
-  return Array.isArray(value["files"]) && value["files"].every(isFile);
-}
-
-function isFile(value: Json): boolean {
-  return (
-    isJsonObject(value) &&
-    typeof value["path"] === "string" &&
-    typeof value["blob"] === "string" &&
-    typeof value["size"] === "number" &&
-    (value["found"] === undefined || value["found"] === true)
-  );
 }

@@ -117,23 +117,6 @@ describe("a pull", () => {
     assert.equal(pulled.downloadedBytes, moved["demo-Q6_K.gguf"].length);
   });
 
-  it("keeps a file that another tool put into the old snapshot without a blob", async (t) => {
-    const { hub, pull, shown, cacheDir } = await startPulling(t);
-    const old = hub.addRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": bytes("eight") } });
-    const snapshot = join(cacheDir, folder, "snapshots", old);
-    await mkdir(snapshot, { recursive: true });
-    await mkdir(join(cacheDir, folder, "refs"));
-    await writeFile(join(snapshot, "demo-Q8_0.gguf"), bytes("eight"));
-    await writeFile(join(snapshot, "demo-Q5_K_M.gguf"), bytes("other"));
-    await writeFile(join(cacheDir, folder, "refs", "main"), `${old}\n`);
-    hub.updateRepo("acme/demo-GGUF", {
-      files: { "demo-Q8_0.gguf": bytes("eight"), "demo-Q4_0.gguf": bytes("four"), "demo-Q5_K_M.gguf": bytes("fives") },
-    });
-    await pull("acme/demo-GGUF:Q4_0");
-    assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), bytes("eight"));
-    await assert.rejects(shown("acme/demo-GGUF", "demo-Q5_K_M.gguf"), "of other content in the new commit");
-  });
-
   it("brings a small file that is not in LFS, named and checked by git's digest", async (t) => {
     const { hub, pull, refusal, shown, progress } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", {
