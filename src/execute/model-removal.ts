@@ -1,8 +1,15 @@
 // Deletes models from the cache: a requested removal with every trace, a prune only what the inventory says was stored here.
 
 import type { Inventory } from "../cache/inventory/inventory.ts";
-import { type LinkedFiles, linkedFiles, removeModel, removeStored } from "../cache/removal/remove.ts";
-import { entryAfterRemoval, storedCommits, storedFiles } from "../cache/report/stored.ts";
+import { removeModel, removeStored } from "../cache/removal/remove.ts";
+import type { RepoFiles } from "../cache/report/repo-files.ts";
+import {
+  entryAfterRemoval,
+  type LinkedFiles,
+  linkedFiles,
+  storedCommits,
+  storedFiles,
+} from "../cache/report/stored.ts";
 import { surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isProjector } from "../core/ids.ts";
@@ -57,10 +64,14 @@ export function removalHandler(options: {
       .catch(() => undefined);
   }
 
-  async function forget(repo: string, removed: readonly InventoryEntry[]): Promise<void> {
-    const files = await surveyRepo(cacheDir, repo).catch((error: unknown) => {
+  function survey(repo: string): Promise<RepoFiles | null> {
+    return surveyRepo(cacheDir, repo).catch((error: unknown) => {
       throw cacheError(error, repo);
     });
+  }
+
+  async function forget(repo: string, removed: readonly InventoryEntry[]): Promise<void> {
+    const files = await survey(repo);
     await inventory.review(repo, (entry) => entryAfterRemoval(entry, removed, files));
   }
 
@@ -83,7 +94,7 @@ export function removalHandler(options: {
       const stored = entries
         .flatMap(storedFiles)
         .flatMap(({ path, blob }) => (alone || !isProjector(path) ? blob : []));
-      const linked = await linkedFiles(cacheDir, repo, paths);
+      const linked = linkedFiles(await survey(repo), paths);
       const found = {
         blobs: [...new Set([...removal.blobs, ...stored, ...linked.blobs])],
         commits: [...new Set([...(removal.commits ?? []), ...storedCommits(entries), ...linked.commits])],

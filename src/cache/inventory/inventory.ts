@@ -158,7 +158,7 @@ function isEntry(value: Json): boolean {
 function isRevision(value: Json): boolean {
   if (!has(value, { commit: "string" }) || !Array.isArray(value["files"])) return false;
   return value["files"].every(
-    (file) =>
+    (file: Json) =>
       has(file, { path: "string", blob: "string", size: "number" }) &&
       (file["found"] === undefined || file["found"] === true),
   );

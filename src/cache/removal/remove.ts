@@ -217,31 +217,6 @@ async function isPlain(path: string, size: number): Promise<boolean> {
   return found?.isFile() === true && found.size === size;
 }
 
-export interface LinkedFiles {
-  /** Names of blobs. */
-  readonly blobs: readonly string[];
-  /** Revisions that have any of the files. */
-  readonly commits: readonly string[];
-}
-
-/** The blobs and revisions of files, by their paths in the repository, as long as the links are there. Errors: `cache_unwritable`. */
-export async function linkedFiles(cacheDir: string, repo: string, paths: readonly string[]): Promise<LinkedFiles> {
-  const root = repoFolder(cacheDir, repo);
-  const blobs = new Set<string>();
-  const commits = new Set<string>();
-  const all = await inPlace(repo, readdir(join(root, "snapshots")).catch(ignoreAbsent));
-  for (const commit of all ?? []) {
-    for (const path of paths) {
-      const link = join(root, "snapshots", commit, path);
-      const found = await inPlace(repo, lstat(link).catch(ignoreAbsent));
-      if (found && isCommit(commit)) commits.add(commit);
-      const blob = found?.isSymbolicLink() ? basename(await inPlace(repo, readlink(link))) : "";
-      if (isDigest(blob)) blobs.add(blob);
-    }
-  }
-  return { blobs: [...blobs], commits: [...commits] };
-}
-
 /** What a file takes on the disk: one that is written at several places has holes. */
 export function onDisk({ size, blocks }: Stats): number {
   return Number.isFinite(blocks) ? Math.min(size, blocks * 512) : size;

@@ -142,7 +142,7 @@ function isOurs(files: SpeechFiles, { ours }: SpeechFacts): boolean {
   return files.repo === officialRepo(files.kind) && ours(files);
 }
 
-/** What this gateway fetched and nobody asks for any more: the document names another, and no engine runs with it. */
+/** What this gateway fetched and nothing uses any more: the document names another, and no engine runs with it. */
 export function unusedSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): SpeechFiles[] {
   return found.filter((files) => {
     const { desired, running } = said(files.kind, files.name, facts);

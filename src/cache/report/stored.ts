@@ -1,4 +1,5 @@
 // The files of a repository that this gateway stored, by its inventory, and what it remembers once some of them are gone. Pure.
+import { isCommit } from "../../core/ids.ts";
 import type { InventoryEntry } from "../../plan/observed.ts";
 import { linkedBlobs, type RepoFiles } from "./repo-files.ts";
 
@@ -62,4 +63,22 @@ export function entryAfterRemoval(
 
 function hasBlob(files: RepoFiles | null, blob: string): boolean {
   return files?.blobs.some(({ name }) => name === blob) ?? false;
+}
+
+export interface LinkedFiles {
+  /** Names of blobs. */
+  readonly blobs: readonly string[];
+  /** Revisions that have any of the files. */
+  readonly commits: readonly string[];
+}
+
+/** The blobs and revisions of files, by their paths in the repository. */
+export function linkedFiles(files: RepoFiles | null, paths: readonly string[]): LinkedFiles {
+  const found = (files?.snapshots ?? []).flatMap(({ commit, files: all }) =>
+    all.filter(({ path }) => paths.includes(path)).map(({ blob }) => ({ commit, blob })),
+  );
+  return {
+    blobs: [...new Set(found.flatMap(({ blob }) => blob ?? []))],
+    commits: [...new Set(found.map(({ commit }) => commit))].filter(isCommit),
+  };
 }

@@ -1,20 +1,20 @@
-// Whether a model cache that looks empty is empty, or the place where a disk with models is mounted at other times. To take
-// the one for the other would pull everything again, onto the wrong disk. Writes nothing.
+// Whether an empty model cache is empty, or the place where a disk with models is mounted at other times. Mistaking one for the
+// other would pull everything again, onto the wrong disk. Writes nothing.
 
 /** What this gateway once put into the cache, and where that was. */
 export interface StoredModels {
   readonly count: number;
-  /** As {@link CachePresence.doubt} knows places; null: nobody noted it. */
+  /** As {@link CachePresence.doubt} knows places; null: it is not known. */
   readonly place: string | null;
 }
 
 export interface CachePresence {
   /**
-   * Why what is seen is not believed; null where it is. `place`: device and number of the folder, null where there is
-   * none; `repos`: how many repositories lie in it.
+   * Why the cache is taken for unknown; null if it is not. `place`: device and number of the folder, null if there is none;
+   * `repos`: how many repositories it has.
    */
   doubt(place: string | null, repos: number): string | null;
-  /** Somebody says that it is as it seems. */
+  /** A person confirms that it is as it seems. */
   believe(): void;
 }
 

@@ -39,10 +39,7 @@ export async function surveyRepo(cacheDir: string, repo: string, gateway = ""): 
   if (folder === null) return null;
   if (folder.failure !== null) throw Object.assign(new Error(folder.failure), { code: folder.failure });
   const { refs, snapshots, blobs, hasFolderLink } = folder;
-  const partials = [
-    ...(await partialsOf(cacheDir, repo, gateway, folder)),
-    ...(await temporariesOf(root, folder.places)),
-  ];
+  const partials = await partialsOf(cacheDir, repo, gateway, folder);
   return { repo, refs, snapshots, blobs, hasFolderLink, partials, othersAt: await othersAt(cacheDir, root, folder) };
 }
 
@@ -73,18 +70,6 @@ async function partialsOf(
     });
   }
   return partials;
-}
-
-/** Links and refs on their way. */
-async function temporariesOf(root: string, places: readonly string[]): Promise<RepoPartial[]> {
-  const temporaries: RepoPartial[] = [];
-  for (const place of places.filter((name) => name.endsWith(partialSuffix) && !name.includes("/"))) {
-    const path = join(root, place);
-    const unknown = { total: null, model: null, isAnothers: false, isShown: false };
-    const rest = { bytes: await bytesAt(path), modifiedAt: await timeOf(path), isHeld: isHeld(path) };
-    temporaries.push({ paths: [place], ...rest, ...unknown });
-  }
-  return temporaries;
 }
 
 /** The hub's own tools and llama.cpp write these while they download; their locks may stay for ever, so only the time counts. */
