@@ -3,19 +3,12 @@ import { GatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { inMiB, reserveBytes } from "../../plan/room.ts";
 
-export interface DiskRoom {
-  /** Throws `disk_full` if so many bytes and the reserve do not fit. */
-  check(needed: number): Promise<void>;
-  /** While bytes come in: throws `disk_full` if others have eaten into the reserve. Checks once a second. */
-  watch(left: number): Promise<void>;
-  /** The system's own `disk_full`, with how much is missing if that is known. */
-  explain(error: GatewayError, left: number): Promise<GatewayError>;
-}
+export type DiskRoom = ReturnType<typeof createDiskRoom>;
 
 const lookMs = 1000;
 
 /** `freeBytes`: undefined if it is not known; then everything fits until the system refuses. */
-export function createDiskRoom(freeBytes: () => Promise<number | undefined>): DiskRoom {
+export function createDiskRoom(freeBytes: () => Promise<number | undefined>) {
   let lookedAt = steadyNow();
 
   function full(needed: number, free: number, cause?: unknown): GatewayError {
@@ -28,11 +21,13 @@ export function createDiskRoom(freeBytes: () => Promise<number | undefined>): Di
   }
 
   return {
-    async check(needed) {
+    /** Throws `disk_full` if so many bytes and the reserve do not fit. */
+    async check(needed: number): Promise<void> {
       const free = await freeBytes();
       if (free !== undefined && free < needed + reserveBytes) throw full(needed, free);
     },
-    async watch(left) {
+    /** While bytes come in: throws `disk_full` if others have eaten into the reserve. Checks once a second. */
+    async watch(left: number): Promise<void> {
       const now = steadyNow();
       if (now - lookedAt < lookMs) return;
       lookedAt = now;
@@ -40,7 +35,8 @@ export function createDiskRoom(freeBytes: () => Promise<number | undefined>): Di
       // Half, as a file takes a little more than its bytes and the check before may have been exact.
       if (free !== undefined && free < Math.min(left, reserveBytes / 2)) throw full(left, free);
     },
-    async explain(error, left) {
+    /** The system's own `disk_full`, with how much is missing if that is known. */
+    async explain(error: GatewayError, left: number): Promise<GatewayError> {
       if (error.code !== "disk_full" || error.neededBytes !== undefined) return error;
       const free = await freeBytes();
       return free === undefined ? error : full(left, free, error);

@@ -56,18 +56,11 @@ export function bytesOf(files: readonly { readonly size: number }[]): number {
   return files.reduce((sum, file) => sum + file.size, 0);
 }
 
-export interface Pace {
-  /** Bytes that came over the network, at a time in milliseconds. */
-  add(bytes: number, now: number): void;
-  /** Bytes per second, whole; 0 while it is not known. */
-  bytesPerSecond(now: number): number;
-}
-
 /** Over so many samples an old rate fades to a third. */
 const memory = 20;
 
 /** `sampleMs`: shorter samples would measure how bytes are bundled. */
-export function createPace(start: number, sampleMs = 200): Pace {
+export function createPace(start: number, sampleMs = 200) {
   let rate: number | null = null;
   let since = start;
   let waiting = 0;
@@ -82,11 +75,13 @@ export function createPace(start: number, sampleMs = 200): Pace {
   }
 
   return {
-    add(bytes, now) {
+    /** Bytes that came over the network, at a time in milliseconds. */
+    add(bytes: number, now: number): void {
       waiting += bytes;
       sample(now);
     },
-    bytesPerSecond(now) {
+    /** Whole; 0 while it is not known. */
+    bytesPerSecond(now: number): number {
       sample(now);
       return Math.round(rate ?? 0);
     },

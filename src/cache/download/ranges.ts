@@ -63,18 +63,7 @@ export interface Piece {
   to: number;
 }
 
-export interface WorkList {
-  /** The next piece, or null where nothing is left that is worth a connection of its own. */
-  claim(): Piece | null;
-  /** More for a connection that goes on past its piece: whether the bytes behind it were still free. */
-  extend(piece: Piece): boolean;
-  /** Up to where the bytes behind a piece are free: what may be asked for at once. */
-  freeTo(piece: Piece): number;
-  /** The piece is done, or broke off; what it lacks is free again. */
-  release(piece: Piece): void;
-  /** Bytes that have not come in. */
-  left(): number;
-}
+export type WorkList = ReturnType<typeof createWorkList>;
 
 export interface WorkListOptions {
   readonly gaps: Extents;
@@ -84,7 +73,7 @@ export interface WorkListOptions {
   readonly leastBytes: number;
 }
 
-export function createWorkList({ gaps, pieceBytes, leastBytes }: WorkListOptions): WorkList {
+export function createWorkList({ gaps, pieceBytes, leastBytes }: WorkListOptions) {
   let free = gaps;
   const claimed = new Set<Piece>();
 
@@ -112,7 +101,8 @@ export function createWorkList({ gaps, pieceBytes, leastBytes }: WorkListOptions
   }
 
   return {
-    claim() {
+    /** The next piece, or null if nothing is left that is worth a connection of its own. */
+    claim(): Piece | null {
       const first = free[0];
       // Smaller towards the end: all end together then, and the digest has little left to follow.
       const share = Math.ceil(coveredBytes(free) / (2 * (claimed.size + 1)));
@@ -123,7 +113,8 @@ export function createWorkList({ gaps, pieceBytes, leastBytes }: WorkListOptions
       claimed.add(piece);
       return piece;
     },
-    extend(piece) {
+    /** More for a connection that reads on past its piece: whether the bytes behind it were still free. */
+    extend(piece: Piece): boolean {
       const behind = gapAt(piece.to);
       if (!behind) return false;
       const to = Math.min(behind[1], piece.to + pieceBytes);
@@ -131,12 +122,15 @@ export function createWorkList({ gaps, pieceBytes, leastBytes }: WorkListOptions
       piece.to = to;
       return true;
     },
-    freeTo: (piece) => gapAt(piece.to)?.[1] ?? piece.to,
-    release(piece) {
+    /** The end of the free bytes behind a piece: what may be requested at once. */
+    freeTo: (piece: Piece): number => gapAt(piece.to)?.[1] ?? piece.to,
+    /** The piece is done, or broke off; what it lacks is free again. */
+    release(piece: Piece): void {
       claimed.delete(piece);
       free = withExtent(free, piece.at, piece.to);
     },
-    left() {
+    /** Bytes that have not come in. */
+    left(): number {
       let bytes = coveredBytes(free);
       for (const piece of claimed) bytes += piece.to - piece.at;
       return bytes;

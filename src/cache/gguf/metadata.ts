@@ -130,13 +130,11 @@ function sumOf(counts: readonly (number | null)[], expected: number): number | n
   return sum > 0 && Number.isSafeInteger(sum) ? sum : null;
 }
 
-export interface DetailsReader {
-  /** As {@link readGgufDetails}, for shards in order. Files are read again once their size or time has changed. */
-  read(paths: readonly string[]): Promise<GgufDetails | null>;
-}
-
-/** Remembers the details of `most` models, as clients ask for the same few again and again; the least recently used go. */
-export function createDetailsReader(most = 200): DetailsReader {
+/**
+ * As {@link readGgufDetails}, for shards in order. Remembers `most` models, as clients ask for the same few again and again; the
+ * least recently used go. Files are read again once their size or time has changed.
+ */
+export function createDetailsReader(most = 200) {
   const known = new Map<string, Promise<GgufDetails | null>>();
 
   async function read(paths: readonly string[]): Promise<GgufDetails | null> {

@@ -13,33 +13,13 @@ export interface SpeechEntry {
   readonly name: string;
 }
 
-export interface Inventory {
-  entries(): readonly InventoryEntry[];
-  get(id: string): InventoryEntry | undefined;
-  /** Which program stored a blob of that repository, by its name, as far as an entry or what it was before has it. */
-  originIn(repo: string): (blob: string) => Origin | undefined;
-  /** What the entry was before is remembered with it: those files are ours too. */
-  put(entry: InventoryEntry): Promise<void>;
-  remove(id: string): Promise<void>;
-  /** Keeps of the entries of a repository what `remember` answers; null: nothing. */
-  review(repo: string, remember: (entry: InventoryEntry) => InventoryEntry | null): Promise<void>;
-  /** Remembers which entries the document marks `keep`, so that they stay when they leave it. */
-  noteKept(ids: ReadonlySet<string>, unkept: ReadonlySet<string>): Promise<void>;
-  /** Remembers since when (ms) the document has not named entries: all but these. */
-  noteLeft(named: ReadonlySet<string>, at: number): Promise<void>;
-  hasSpeech(entry: SpeechEntry): boolean;
-  addSpeech(entry: SpeechEntry): Promise<void>;
-  removeSpeech(entry: SpeechEntry): Promise<void>;
-  /** Where the model cache was when it had models; null: never noted. */
-  place(): string | null;
-  notePlace(place: string): Promise<void>;
-}
+export type Inventory = Awaited<ReturnType<typeof openInventory>>;
 
 export async function openInventory(
   stateDir: string,
   warn: (message: string, fields: object) => void,
   files: StateFiles = plainStateFiles,
-): Promise<Inventory> {
+) {
   const path = join(stateDir, "inventory.json");
   let content = (await readJsonState(path, readContent, (aside) => {
     warn("the inventory was unreadable and was set aside", { path: aside });
@@ -70,14 +50,17 @@ export async function openInventory(
   }
 
   return {
-    place: () => content.place,
-    notePlace: (place) => save((before) => ({ ...before, place })),
-    hasSpeech: ({ kind, name }) => content.speech.some((other) => other.kind === kind && other.name === name),
-    addSpeech: (entry) => saveSpeech(entry, [entry]),
-    removeSpeech: (entry) => saveSpeech(entry, []),
-    entries: () => content.entries,
-    get: (id) => content.entries.find((entry) => entry.id === id),
-    originIn: (repo) => {
+    /** Where the model cache was when it had models; null: never noted. */
+    place: (): string | null => content.place,
+    notePlace: (place: string): Promise<void> => save((before) => ({ ...before, place })),
+    hasSpeech: ({ kind, name }: SpeechEntry): boolean =>
+      content.speech.some((other) => other.kind === kind && other.name === name),
+    addSpeech: (entry: SpeechEntry): Promise<void> => saveSpeech(entry, [entry]),
+    removeSpeech: (entry: SpeechEntry): Promise<void> => saveSpeech(entry, []),
+    entries: (): readonly InventoryEntry[] => content.entries,
+    get: (id: string): InventoryEntry | undefined => content.entries.find((entry) => entry.id === id),
+    /** Which program stored a blob of that repository, by its name, as far as an entry or what it was before has it. */
+    originIn: (repo: string): ((blob: string) => Origin | undefined) => {
       const files = content.entries
         .filter((entry) => entry.repo === repo)
         .flatMap((entry) => [...entry.files, ...(entry.former ?? []).flatMap((revision) => revision.files)]);
@@ -85,19 +68,24 @@ export async function openInventory(
       const stored = new Set(files.flatMap(({ blob, found }) => (found ? [] : [blob])));
       return (blob) => (stored.has(blob) ? "stored" : all.has(blob) ? "found" : undefined);
     },
-    put: (entry) =>
+    /** What the entry was before is remembered with it: those files are ours too. */
+    put: (entry: InventoryEntry): Promise<void> =>
       saveEntries((all) => {
         const before = all.find((other) => other.id === entry.id);
         return [...all.filter((other) => other !== before), before ? withFormer(entry, before) : entry];
       }),
-    remove: (id) => saveEntries((all) => all.filter((entry) => entry.id !== id)),
-    review: (repo, remember) =>
+    remove: (id: string): Promise<void> => saveEntries((all) => all.filter((entry) => entry.id !== id)),
+    /** Keeps of the entries of a repository what `remember` answers; null: nothing. */
+    review: (repo: string, remember: (entry: InventoryEntry) => InventoryEntry | null): Promise<void> =>
       saveEntries((all) => all.flatMap((entry) => (entry.repo === repo ? (remember(entry) ?? []) : entry))),
-    noteKept: (ids, unkept) =>
+    /** Remembers which entries the document marks `keep`, so that they stay when they leave it. */
+    noteKept: (ids: ReadonlySet<string>, unkept: ReadonlySet<string>): Promise<void> =>
       saveEntries((all) =>
         all.map((entry) => ({ ...entry, keep: ids.has(entry.id) || (entry.keep && !unkept.has(entry.id)) })),
       ),
-    noteLeft: (named, at) => saveEntries((all) => all.map((entry) => withLeft(entry, !named.has(entry.id), at))),
+    /** Remembers since when (ms) the document has not named entries: all but these. */
+    noteLeft: (named: ReadonlySet<string>, at: number): Promise<void> =>
+      saveEntries((all) => all.map((entry) => withLeft(entry, !named.has(entry.id), at))),
   };
 }
 

@@ -1,21 +1,15 @@
 // One at a time with a repository's folder: pulls and imports, or a garbage collection.
 import { unlessLeft } from "../../core/unless-left.ts";
 
-export interface RepoTurns {
-  /** For a pull: waits while a collection runs; call the result when done. Rejects with the signal's reason. */
-  take(repo: string, signal: AbortSignal): Promise<() => void>;
-  /** For a collection: at once, or null while the repository is in use. */
-  tryTake(repo: string): (() => void) | null;
-  /** Repositories with a pull. */
-  taken(): readonly string[];
-}
+export type RepoTurns = ReturnType<typeof createRepoTurns>;
 
-export function createRepoTurns(): RepoTurns {
+export function createRepoTurns() {
   // Two pulls of a repository may run side by side; only a collection needs it for itself.
   const pulls = new Map<string, number>();
   const collections = new Map<string, Promise<void>>();
   return {
-    take: async (repo, signal) => {
+    /** For a pull: waits while a collection runs; call the result when done. Rejects with the signal's reason. */
+    take: async (repo: string, signal: AbortSignal): Promise<() => void> => {
       const key = repo.toLowerCase();
       for (let other = collections.get(key); other; other = collections.get(key))
         await unlessLeft(other, signal).catch(() => signal.throwIfAborted());
@@ -26,7 +20,8 @@ export function createRepoTurns(): RepoTurns {
         else pulls.delete(key);
       };
     },
-    tryTake: (repo) => {
+    /** For a collection: at once, or null while the repository is in use. */
+    tryTake: (repo: string): (() => void) | null => {
       const key = repo.toLowerCase();
       if (pulls.has(key) || collections.has(key)) return null;
       let end = (): void => undefined;
@@ -41,6 +36,7 @@ export function createRepoTurns(): RepoTurns {
         end();
       };
     },
-    taken: () => [...pulls.keys()],
+    /** Repositories with a pull. */
+    taken: (): readonly string[] => [...pulls.keys()],
   };
 }

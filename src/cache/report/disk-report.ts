@@ -1,62 +1,17 @@
 // The models on the disk: each one's size, what it shares, its stale files and its unfinished download. Pure.
+import type { DiskBody } from "../../../schemas/disk.ts";
 import type { Desired, DesiredModel } from "../../desired/document/document.ts";
 import { type CachedModel, findCached, holdsFilesOf, type InventoryEntry, type Knowable } from "../../plan/observed.ts";
 import { pathInRepo } from "../../plan/removals.ts";
 import { type Garbage, previewOf } from "./garbage.ts";
 import { bytesOf, type CacheSurvey, linkedBlobs, type RepoFiles, type RepoLink } from "./repo-files.ts";
 
-/** One revision that has files of a model. */
-export interface DiskRevision {
-  readonly commit: string;
-  /** Branches and tags of the cache that name it. */
-  readonly refs: readonly string[];
-  /** The model is served from it. */
-  readonly current: boolean;
-  readonly bytes: number;
-}
+type DiskModel = DiskBody["models"][number];
+type DiskRevision = DiskModel["revisions"][number];
 
-export interface DiskModel {
-  readonly id: string;
-  /** All of its files are there. */
-  readonly present: boolean;
-  /** The document names it. */
-  readonly desired: boolean;
-  /** By this id; null: it does not. */
-  readonly documentName: string | null;
-  /** This gateway stored it, so may prune it. */
-  readonly ours: boolean;
-  readonly loaded: boolean;
-  /** ISO 8601; null: never, as far as this gateway remembers. */
-  readonly lastUsed: string | null;
-  readonly files: number;
-  /** Bytes of its files, the projector too. */
-  readonly bytes: number;
-  /** Of these, what something else links too: they stay when the model is removed. */
-  readonly sharedBytes: number;
-  /** Of its files, what lies in other revisions and is not in the current one. */
-  readonly staleBytes: number;
-  readonly revisions: readonly DiskRevision[];
-  /** What an unfinished pull left to resume; null if there is none. */
-  readonly partial: { readonly bytes: number; readonly total: number | null } | null;
-}
-
-export interface DiskReport {
-  readonly models: readonly DiskModel[];
-  readonly totals: {
-    /** Everything in the cache, each file once. */
-    readonly bytes: number;
-    readonly modelBytes: number;
-    readonly staleBytes: number;
-    /** Blobs that nothing links. */
-    readonly orphanBytes: number;
-    readonly partialBytes: number;
-    /** What `gc` would free now. */
-    readonly collectableBytes: number;
-    /** null if it is not known. */
-    readonly freeBytes: number | null;
-  };
-  /** Repositories whose folder cannot be read. */
-  readonly unreadable: readonly string[];
+/** The body of `GET /api/models/disk` without speech. */
+export interface DiskReport extends Pick<DiskBody, "models" | "unreadable"> {
+  readonly totals: Omit<DiskBody["totals"], "speechBytes">;
 }
 
 export interface DiskInput {

@@ -1,5 +1,6 @@
 // What of ours in the model cache serves nothing: revisions that were superseded, blobs that no link shows, abandoned partials.
 // Pure. What is unknown, in use, or another program's stays.
+import type { CollectedBody } from "../../../schemas/disk.ts";
 import type { Desired } from "../../desired/document/document.ts";
 import type { CachedModel, InventoryEntry, Knowable } from "../../plan/observed.ts";
 import { pathInRepo } from "../../plan/removals.ts";
@@ -13,26 +14,10 @@ import {
 } from "./repo-files.ts";
 import { isStored, storedCommits, storedFiles } from "./stored.ts";
 
-export interface GarbageItem {
-  readonly repo: string;
-  readonly kind: "revision" | "blob" | "partial" | "speech";
-  /** Relative to the model cache. */
-  readonly path: string;
-  /** Links and blobs that go. */
-  readonly files: number;
-  /** Bytes that become free. */
-  readonly bytes: number;
-  /** CamelCase. */
-  readonly reason: string;
-  readonly message: string;
-}
+export type GarbageItem = CollectedBody["items"][number];
 
 /** A repository with garbage that does not go now. */
-export interface SkippedRepo {
-  readonly repo: string;
-  readonly reason: string;
-  readonly message: string;
-}
+export type SkippedRepo = CollectedBody["skipped"][number];
 
 /** What goes of one repository. */
 export interface RepoGarbage {
@@ -71,7 +56,7 @@ export interface GarbageInput {
   readonly now: number;
 }
 
-export const hourMs = 3_600_000;
+const hourMs = 3_600_000;
 /** A pull of another gateway may wait for its hub for a while. */
 const anothersMs = 7 * 24 * hourMs;
 

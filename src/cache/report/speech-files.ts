@@ -1,4 +1,5 @@
 // Voices and transcription models as files of the model cache: which there are, their size, which are not in use. Pure.
+import type { DiskBody } from "../../../schemas/disk.ts";
 import type { Desired } from "../../desired/document/document.ts";
 import type { SpeechKind } from "../../plan/observed.ts";
 import { isModelFileName, transcriptionRepo } from "../../speech/transcription-models.ts";
@@ -25,21 +26,7 @@ export interface SpeechFiles {
   readonly links: readonly Link[];
 }
 
-export interface DiskSpeech {
-  readonly kind: SpeechKind;
-  readonly name: string;
-  /** Null: it lies in the folder of voices by itself, put there by hand. */
-  readonly repo: string | null;
-  readonly present: boolean;
-  readonly desired: boolean;
-  readonly ours: boolean;
-  readonly running: boolean;
-  readonly bytes: number;
-  /** Of the copy that the embedded engine reads, in the state folder. */
-  readonly copyBytes: number;
-  /** Of a voice, as its model card says it; null where nothing is said. */
-  readonly license: string | null;
-}
+export type DiskSpeech = DiskBody["speech"][number];
 
 export interface SpeechFacts {
   readonly desired: Pick<Desired, "speech">;
@@ -97,7 +84,7 @@ function folderOf(path: string): string {
 export function diskSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): DiskSpeech[] {
   const cached = found.map(
     (files): DiskSpeech => ({
-      ...said(files.kind, files.name, facts),
+      ...factsAbout(files.kind, files.name, facts),
       repo: files.repo,
       present: files.links.some(({ size }) => size !== null),
       ours: isOurs(files, facts),
@@ -106,7 +93,7 @@ export function diskSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): D
   );
   const plain = [...facts.plainVoices].map(
     ([voice, bytes]): DiskSpeech => ({
-      ...said("synthesis", voice, facts),
+      ...factsAbout("synthesis", voice, facts),
       repo: null,
       present: true,
       ours: false,
@@ -117,12 +104,12 @@ export function diskSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): D
   const absent = (["transcription", "synthesis"] as const).flatMap((kind): DiskSpeech[] => {
     const name = facts.desired.speech?.[kind] ?? null;
     if (name === null || all.some((each) => each.kind === kind && each.name === name)) return [];
-    return [{ ...said(kind, name, facts), repo: officialRepo(kind), present: false, ours: false, bytes: 0 }];
+    return [{ ...factsAbout(kind, name, facts), repo: officialRepo(kind), present: false, ours: false, bytes: 0 }];
   });
   return [...all, ...absent];
 }
 
-function said(kind: SpeechKind, name: string, { desired, running, copies, licenses }: SpeechFacts) {
+function factsAbout(kind: SpeechKind, name: string, { desired, running, copies, licenses }: SpeechFacts) {
   return {
     kind,
     name,
@@ -145,7 +132,7 @@ function isOurs(files: SpeechFiles, { ours }: SpeechFacts): boolean {
 /** What this gateway fetched and nothing uses any more: the document names another, and no engine runs with it. */
 export function unusedSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): SpeechFiles[] {
   return found.filter((files) => {
-    const { desired, running } = said(files.kind, files.name, facts);
+    const { desired, running } = factsAbout(files.kind, files.name, facts);
     return isOurs(files, facts) && !desired && !running;
   });
 }

@@ -7,17 +7,9 @@ import { isDigest, repoFolder } from "../layout/layout.ts";
 import { contentKey } from "../layout/models.ts";
 import { readSnapshotFile, snapshotFile } from "./repo-folder.ts";
 
-export interface Damage {
-  /** Hashes the model's files; true if that finds a damaged one. Errors: `cache_unwritable`, `cancelled`. */
-  check(model: CachedModel): Promise<boolean>;
-  /** By `contentKey`. */
-  has(key: string): boolean;
-  /** The files of a repository were verified or replaced. */
-  forget(repo: string): void;
-  close(): void;
-}
+export type Damage = ReturnType<typeof createDamage>;
 
-export function createDamage(cacheDir: string, inventory: () => readonly InventoryEntry[]): Damage {
+export function createDamage(cacheDir: string, inventory: () => readonly InventoryEntry[]) {
   /** Whether a content, by its key, is damaged. */
   const hashed = new Map<string, boolean>();
   const closing = new AbortController();
@@ -43,16 +35,18 @@ export function createDamage(cacheDir: string, inventory: () => readonly Invento
   }
 
   return {
-    // One at a time: two would share the disk.
-    check: (model) => {
+    /** Hashes the model's files, one model at a time; true if that finds a damaged one. Errors: `cache_unwritable`, `cancelled`. */
+    check: (model: CachedModel): Promise<boolean> => {
       const result = work.then(() => checkNow(model));
       work = result.catch(() => undefined);
       return result;
     },
-    has: (key) => hashed.get(key) === true,
-    forget: (repo) => {
+    /** By `contentKey`. */
+    has: (key: string): boolean => hashed.get(key) === true,
+    /** The files of a repository were verified or replaced. */
+    forget: (repo: string): void => {
       for (const key of hashed.keys()) if (key.startsWith(`${repo} `)) hashed.delete(key);
     },
-    close: () => closing.abort(),
+    close: (): void => closing.abort(),
   };
 }
