@@ -43,16 +43,11 @@ const dayMs = 24 * hourMs;
 /** Another gateway that was stopped in a download resumes it when it is started again. */
 const anothersMs = 7 * dayMs;
 
-/** Those of a repository, of one blob if it is named. `gateway`: id of this one. Throws `cache_unwritable`. */
-export async function partialEntries(
-  cacheDir: string,
-  repo: string,
-  gateway: string,
-  only?: string,
-): Promise<PartialEntry[]> {
+/** Those of a repository. `gateway`: id of this one. Throws `cache_unwritable`. */
+export async function partialEntries(cacheDir: string, repo: string, gateway: string): Promise<PartialEntry[]> {
   const folder = blobsFolder(cacheDir, repo);
   const names = (await namesIn(folder)).toSorted((a, b) => Number(isSidecar(a)) - Number(isSidecar(b)));
-  const digests = new Set(only === undefined ? names.flatMap((name) => digestOfPartial(name) ?? []) : [only]);
+  const digests = new Set(names.flatMap((name) => digestOfPartial(name) ?? []));
   const entries: PartialEntry[] = [];
   for (const digest of digests) {
     const partial = partialPath(cacheDir, repo, digest);
@@ -83,12 +78,13 @@ function isSidecar(name: string): boolean {
 
 /** Whether this gateway stored the blob that is there, and has checked it, as far as the sidecar has it. */
 export async function hasStored(cacheDir: string, repo: string, digest: string, gateway: string): Promise<boolean> {
-  const [entry] = await partialEntries(cacheDir, repo, gateway, digest);
-  return entry?.gateway === gateway && isStored(entry);
+  const partial = partialPath(cacheDir, repo, digest);
+  const [data, sidecar] = [await fileAt(partial), await readSidecar(partial)];
+  return sidecar?.gateway === gateway && isStored({ data: data ?? null, sidecar });
 }
 
 /** The sidecar is all that is left of a download: its file became the blob. */
-function isStored({ data, sidecar }: PartialEntry): boolean {
+function isStored({ data, sidecar }: Pick<PartialEntry, "data" | "sidecar">): boolean {
   return data === null && sidecar?.stored === true;
 }
 

@@ -44,7 +44,7 @@ export function diskReport(input: DiskInput): DiskReport {
   return {
     models: all,
     totals: {
-      bytes: survey.repos.reduce((total, files) => total + everyByte(files), 0),
+      bytes: everyByte(survey),
       modelBytes: bytesOf(models.flatMap((model) => currentLinks(model, repoOf(model)))),
       staleBytes: all.reduce((total, { staleBytes }) => total + staleBytes, 0),
       orphanBytes: survey.repos.reduce((total, files) => total + orphanBytes(files), 0),
@@ -67,7 +67,11 @@ function cachedModel(model: CachedModel, input: DiskInput): DiskModel {
   const current = currentLinks(model, files);
   const inodes = new Set(current.map(({ inode }) => inode));
   const elsewhere = new Set(
-    snapshots.flatMap((snapshot) => snapshot.files.flatMap(({ path, inode }) => (paths.has(path) ? [] : inode))),
+    survey.repos.flatMap(({ repo, snapshots: all }) =>
+      all.flatMap((other) =>
+        other.files.flatMap(({ path, inode }) => (repo === model.repo && paths.has(path) ? [] : inode)),
+      ),
+    ),
   );
   const revisions = snapshots.flatMap(({ commit, files: all }): DiskRevision[] => {
     const own = all.filter(({ path }) => paths.has(path));
@@ -148,11 +152,11 @@ function orphanBytes(files: RepoFiles): number {
 }
 
 /** Each file once. A whole file that is not linked yet counts as a blob. */
-function everyByte({ snapshots, blobs, partials }: RepoFiles): number {
-  const whole = new Set(blobs.map(({ name }) => `blobs/${name}`));
-  const rest = partials.filter(({ paths }) => !paths.some((path) => whole.has(path)));
-  const unfinished = rest.reduce((total, { bytes }) => total + bytes, 0);
-  return bytesOf([...snapshots.flatMap(({ files }) => files), ...blobs]) + unfinished;
+function everyByte({ repos }: CacheSurvey): number {
+  const whole = new Set(repos.flatMap(({ blobs }) => blobs.map(({ name }) => `blobs/${name}`)));
+  const rest = repos.flatMap(({ partials }) => partials.filter(({ paths }) => !paths.some((path) => whole.has(path))));
+  const files = repos.flatMap(({ snapshots, blobs }) => [...snapshots.flatMap((snapshot) => snapshot.files), ...blobs]);
+  return rest.reduce((total, { bytes }) => total + bytes, bytesOf(files));
 }
 
 function isoTime(ms: number | undefined): string | null {
