@@ -22,12 +22,12 @@ export interface RepoFolder extends Pick<RepoFiles, "refs" | "snapshots" | "blob
 interface Entry {
   readonly place: string;
   readonly isLink: boolean;
-  /** Of the target; null if there is none. */
+  /** Of the target of a link and of files in revisions; null if there is none. */
   readonly target: Stats | null;
 }
 
-/** Null if there is no such folder. Errors: the system's, of a ref. */
-export async function readRepoFolder(root: string): Promise<RepoFolder | null> {
+/** `withBlobs`: else there are none in the answer. Null if there is no such folder. Errors: the system's, of a ref or blob. */
+export async function readRepoFolder(root: string, withBlobs = true): Promise<RepoFolder | null> {
   const faults: string[] = [];
   let failure: string | null = null;
 
@@ -45,11 +45,13 @@ export async function readRepoFolder(root: string): Promise<RepoFolder | null> {
       if (entry.isDirectory()) return below(own);
       // A person may have moved the revisions or the blobs to another disk; links further down are not followed.
       const isTop = place === "" && ["snapshots", "blobs", "refs"].includes(entry.name);
+      const isLink = entry.isSymbolicLink();
+      if (!isLink && !own.startsWith("snapshots/")) return [{ place: own, isLink, target: null }];
       const target = await stat(join(root, own)).catch((error: unknown) => {
         note(error, isTop);
         return null;
       });
-      const self = { place: own, isLink: entry.isSymbolicLink(), target };
+      const self = { place: own, isLink, target };
       return isTop && target?.isDirectory() ? [self, ...(await below(own))] : [self];
     });
     return (await Promise.all(found)).flat();
@@ -69,7 +71,7 @@ export async function readRepoFolder(root: string): Promise<RepoFolder | null> {
   });
   if (listed === null && failure === null) return null;
   const entries = await entriesOf("", listed ?? []);
-  const blobs = entries.flatMap(blobOf);
+  const blobs = withBlobs ? await blobsOf(root, entries) : [];
   return {
     refs: await refsOf(root, entries),
     ...(await snapshotsOf(root, entries, blobs)),
@@ -80,10 +82,14 @@ export async function readRepoFolder(root: string): Promise<RepoFolder | null> {
   };
 }
 
-function blobOf({ place, isLink, target }: Entry): RepoBlob[] {
-  const [folder, name = "", ...rest] = place.split("/");
-  if (folder !== "blobs" || !isDigest(name) || rest.length > 0 || isLink || !target?.isFile()) return [];
-  return [{ name, size: target.size, inode: inodeOf(target), names: target.nlink }];
+async function blobsOf(root: string, entries: readonly Entry[]): Promise<RepoBlob[]> {
+  const found = entries.map(async ({ place, isLink }): Promise<RepoBlob[]> => {
+    const [folder, name = "", ...rest] = place.split("/");
+    if (folder !== "blobs" || !isDigest(name) || rest.length > 0 || isLink) return [];
+    const file = await lstat(join(root, place)).catch(ignoreDangling);
+    return file?.isFile() ? [{ name, size: file.size, inode: inodeOf(file), names: file.nlink }] : [];
+  });
+  return (await Promise.all(found)).flat();
 }
 
 async function refsOf(root: string, entries: readonly Entry[]): Promise<RepoFiles["refs"]> {
@@ -102,18 +108,20 @@ async function snapshotsOf(
   blobs: readonly RepoBlob[],
 ): Promise<Pick<RepoFiles, "snapshots" | "hasFolderLink">> {
   const byInode = new Map(blobs.map(({ inode, name }) => [inode, name]));
+  const inside = entries.filter(({ place }) => /^snapshots(?:\/|$)/.test(place));
+  const found = await Promise.all(
+    inside.map(async (entry) => {
+      const [, commit = "", ...path] = entry.place.split("/");
+      // A file among the commits, as file browsers leave them.
+      return { commit, link: path.length === 0 ? null : await linkOf(root, commit, path.join("/"), entry, byInode) };
+    }),
+  );
   const snapshots = new Map<string, RepoLink[]>();
-  let hasFolderLink = false;
-  for (const { place, isLink, target } of entries) {
-    const [folder, commit = "", ...path] = place.split("/");
-    if (folder !== "snapshots") continue;
-    hasFolderLink ||= isLink && target?.isDirectory() === true;
-    // A file among the commits, as file browsers leave them.
-    if (path.length === 0) continue;
-    const link = await linkOf(root, commit, path.join("/"), { isLink, target }, byInode);
-    if (link) snapshots.set(commit, [...(snapshots.get(commit) ?? []), link]);
-  }
-  return { snapshots: [...snapshots].map(([commit, files]) => ({ commit, files })), hasFolderLink };
+  for (const { commit, link } of found) if (link) snapshots.set(commit, [...(snapshots.get(commit) ?? []), link]);
+  return {
+    snapshots: [...snapshots].map(([commit, files]) => ({ commit, files })),
+    hasFolderLink: inside.some(({ isLink, target }) => isLink && target?.isDirectory() === true),
+  };
 }
 
 /** A file of a revision; null if it went meanwhile. */

@@ -77,7 +77,7 @@ export function createCacheScanner(
     const root = join(cacheDir, name);
     const unreadable: RepoScan = { folder: name, repo, models: null, faults: [], seen: repo };
     try {
-      const folder = await readRepoFolder(root);
+      const folder = await readRepoFolder(root, false);
       if (folder === null) return { ...unreadable, models: [] };
       const { faults } = folder;
       // A folder that cannot be read hides files, but those of other repositories are known.
