@@ -1,5 +1,6 @@
 // Files of the model cache that do not match their checksums. Hashing a large model takes minutes, so only the files of a model
 // that failed to load are hashed, each content once. Writes nothing.
+import { createSerial } from "../../core/serial.ts";
 import { type CachedModel, type InventoryEntry, storedFile } from "../../plan/observed.ts";
 import { pathInRepo } from "../../plan/removals.ts";
 import { hashFile, isOneOf } from "../download/hash.ts";
@@ -13,7 +14,8 @@ export function createDamage(cacheDir: string, inventory: () => readonly Invento
   /** Whether a content, by its key, is damaged. */
   const hashed = new Map<string, boolean>();
   const closing = new AbortController();
-  let work: Promise<unknown> = Promise.resolve();
+  // One at a time: two would share the disk.
+  const serial = createSerial();
 
   async function isNewlyDamaged({ repo, commit }: CachedModel, path: string, place: string): Promise<boolean> {
     const found = await readSnapshotFile(repoFolder(cacheDir, repo), commit, path);
@@ -35,12 +37,8 @@ export function createDamage(cacheDir: string, inventory: () => readonly Invento
   }
 
   return {
-    /** Hashes the model's files, one model at a time; true if that finds a damaged one. Errors: `cache_unwritable`, `cancelled`. */
-    check: (model: CachedModel): Promise<boolean> => {
-      const result = work.then(() => checkNow(model));
-      work = result.catch(() => undefined);
-      return result;
-    },
+    /** Hashes the model's files; true if that finds a damaged one. Errors: `cache_unwritable`, `cancelled`. */
+    check: (model: CachedModel): Promise<boolean> => serial(() => checkNow(model)),
     /** By `contentKey`. */
     has: (key: string): boolean => hashed.get(key) === true,
     /** The files of a repository were verified or replaced. */
