@@ -65,7 +65,7 @@ function openCache(cacheDir: string, inventory: Inventory) {
     count: inventory.entries().length,
     place: inventory.place(),
   }));
-  const damage = createDamage(inventory.entries);
+  const damage = createDamage(cacheDir, inventory.entries);
   return { scanner: createCacheScanner(cacheDir, presence, inventory.entries, damage.has), presence, damage };
 }
 

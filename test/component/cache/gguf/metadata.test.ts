@@ -159,7 +159,7 @@ test("values of the wrong type or out of range are as good as absent", async (t)
   const contextLengths = [
     { type: 5, value: uint32(0xffffffff) }, // int32 -1
     { type: 4, value: uint32(0) },
-    { type: 6, value: uint32(0x45000000) }, // float32
+    { type: 6, value: uint32(0x45000800) }, // float32 2048.5
     { type: 7, value: Buffer.of(1) },
     { type: 8, value: string("4096") },
     { type: 10, value: uint64(2n ** 63n) },
