@@ -1,7 +1,8 @@
 // Owns a private apt: its own source line, lists and archives in one folder, the system's mirror, proxy and keyring.
 // Needs no root and never changes anything of the system's apt.
 
-import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { type DebianMirror, debianMirrors } from "./apt-sources.ts";
@@ -10,6 +11,7 @@ import { type RunOptions, runTool } from "./run.ts";
 /** The Debian release that carries the engines; Debian 12 and 13 do not. */
 export const debianSuite = "forky";
 const systemApt = "/etc/apt";
+/** The name of the keyring differs between releases. */
 const archiveKeyrings = [
   "/usr/share/keyrings/debian-archive-keyring.pgp",
   "/usr/share/keyrings/debian-archive-keyring.gpg",
@@ -45,19 +47,15 @@ export async function createPrivateApt(dir: string, run: RunOptions): Promise<Pr
   await writeFile(path.join(dir, "apt.conf"), aptConfiguration(architecture));
   const base = ["-c", path.join(dir, "apt.conf"), ...pathOptions(dir)];
 
-  let failure: unknown;
   for (const mirror of mirrors) {
     try {
-      await writeFile(path.join(dir, "sources.list"), await sourceLine(mirror, architecture));
+      await writeFile(path.join(dir, "sources.list"), sourceLine(mirror, architecture));
       await runTool("apt-get", [...base, "-q", "update"], run);
-      failure = undefined;
       break;
     } catch (error) {
-      if (error instanceof GatewayError && error.code === "cancelled") throw error;
-      failure = error;
+      if (mirror === mirrors.at(-1) || toGatewayError(error).code === "cancelled") throw error;
     }
   }
-  if (failure !== undefined) throw toGatewayError(failure);
 
   return {
     async resolve(packages) {
@@ -67,11 +65,11 @@ export async function createPrivateApt(dir: string, run: RunOptions): Promise<Pr
     async download(packages, onPercent) {
       await runTool(
         "apt-get",
-        [...base, "-q", "-y", "-o", "APT::Status-Fd=3", "--download-only", "install", ...packages],
+        [...base, "-q", "-y", "-o", "APT::Status-Fd=1", "--download-only", "install", ...packages],
         {
           ...run,
-          onStatus(line) {
-            const percent = /^dlstatus:[^:]*:([\d.]+):/.exec(line)?.[1];
+          onOutput: (text) => {
+            const percent = /^dlstatus:[^:]*:([\d.]+):/m.exec(text)?.[1];
             if (percent !== undefined) onPercent(Number(percent));
           },
         },
@@ -84,15 +82,10 @@ export async function createPrivateApt(dir: string, run: RunOptions): Promise<Pr
 
 /** `'URI' name_version_arch.deb size hash`, one line for each file; `%3a` in the name is the epoch's colon. */
 function parseUris(listing: string): DebFile[] {
-  const files: DebFile[] = [];
-  for (const line of listing.split("\n")) {
-    const match = /^'[^']*' (\S+) (\d+) /.exec(line);
-    const file = match?.[1];
-    if (file === undefined) continue;
+  return [...listing.matchAll(/^'[^']*' (\S+) (\d+) /gm)].map(([, file = "", size]) => {
     const [name = "", version = ""] = file.split("_");
-    files.push({ file, package: name, version: decodeURIComponent(version), size: Number(match?.[2]) });
-  }
-  return files;
+    return { file, package: name, version: decodeURIComponent(version), size: Number(size) };
+  });
 }
 
 /**
@@ -139,8 +132,8 @@ function pathOptions(dir: string): string[] {
   return Object.entries(settings).flatMap(([key, value]) => ["-o", `${key}=${value}`]);
 }
 
-async function sourceLine(mirror: DebianMirror, architecture: string): Promise<string> {
-  const keyring = mirror.signedBy.length > 0 ? mirror.signedBy.join(",") : await firstReadable(archiveKeyrings);
+function sourceLine(mirror: DebianMirror, architecture: string): string {
+  const keyrings = mirror.signedBy.length > 0 ? mirror.signedBy : archiveKeyrings.filter(existsSync).slice(0, 1);
   const options = [
     `arch=${architecture}`,
     "target=Packages",
@@ -148,21 +141,9 @@ async function sourceLine(mirror: DebianMirror, architecture: string): Promise<s
     "pdiffs=no",
     // A mirror may be a snapshot of a past day, whose list is signed but past its date.
     "check-valid-until=no",
-    ...(keyring === null ? [] : [`signed-by=${keyring}`]),
+    ...(keyrings.length === 0 ? [] : [`signed-by=${keyrings.join(",")}`]),
   ];
   return `deb [${options.join(" ")}] ${mirror.uri} ${debianSuite} main\n`;
-}
-
-async function firstReadable(files: readonly string[]): Promise<string | null> {
-  for (const file of files) {
-    try {
-      await access(file);
-      return file;
-    } catch {
-      // The name of the keyring differs between releases: the next one.
-    }
-  }
-  return null;
 }
 
 async function readSourceLists(): Promise<{ name: string; text: string }[]> {

@@ -37,7 +37,7 @@ export async function startProcess(options: {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly workingDir: string;
-  readonly onOutput?: (text: string) => void;
+  readonly onOutput?: (text: string, from: "stdout" | "stderr") => void;
 }): Promise<ManagedProcess> {
   const child = spawn(options.path, options.args, {
     cwd: options.workingDir,
@@ -57,11 +57,10 @@ export async function startProcess(options: {
     endedAt = steadyNow();
     isGone();
   });
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding("utf8");
-    stream?.on("data", (text: string) => {
+  for (const from of ["stdout", "stderr"] as const) {
+    child[from].setEncoding("utf8").on("data", (text: string) => {
       tail = (tail + text).slice(-tailBytes);
-      options.onOutput?.(text);
+      options.onOutput?.(text, from);
     });
   }
 
@@ -90,6 +89,16 @@ export async function startProcess(options: {
       return exited;
     },
   };
+}
+
+/** Waits for its end; when the signal aborts, it is stopped with the rest of its group. */
+export async function supervise(process: ManagedProcess, signal: AbortSignal, graceMs: number): Promise<ProcessExit> {
+  const stop = (): void => void process.stop(graceMs);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  const exit = await process.exited;
+  signal.removeEventListener("abort", stop);
+  return signal.aborted ? process.stop(graceMs) : exit;
 }
 
 /**
