@@ -1,9 +1,9 @@
 // A process that speaks with one voice, behind the HTTP interface of Piper's server. Cuts no text.
 
 import type { Pcm } from "../../speech/wav.ts";
-import type { EngineRun } from "../process/engine-slot.ts";
 import { hasEnded, type ServerCommand, type ServerOptions, startServer } from "../process/server-process.ts";
 import { detectPiper, type PieceRequest, speakPiece } from "./piper-http.ts";
+import type { EngineRun } from "./speech-engine.ts";
 
 /** What is started, and how. */
 export interface VoiceCommand extends Omit<ServerCommand, "isReady"> {

@@ -8,9 +8,9 @@ import { GatewayError } from "../../core/errors.ts";
 import { unlessLeft } from "../../core/unless-left.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { findOnPath } from "../install/locate.ts";
-import type { EngineRun } from "../process/engine-slot.ts";
 import { memoryOf, watchMemory } from "../process/memory.ts";
 import { hasEnded, type ServerOptions, startServer } from "../process/server-process.ts";
+import type { EngineRun } from "./speech-engine.ts";
 import {
   type EngineAnswer,
   isReady,
