@@ -156,16 +156,15 @@ function unresolved(error: unknown): Seen {
   return { kind: "failed", reason: certain ? error.reason : "Unresolvable", message, certain };
 }
 
-/** The connections to a worker: at most one probe or silent connection at a time. */
-function createContact({
-  onFree,
-  onLost,
-}: {
+interface ContactEvents {
   /** A probe that it had not answered is over. */
   readonly onFree: () => void;
   /** It went while a model used it. */
   readonly onLost: (message: string) => void;
-}) {
+}
+
+/** The connections to a worker: at most one probe or silent connection at a time. */
+function createContact({ onFree, onLost }: ContactEvents) {
   let facts: WorkerFacts | null = null;
   let latencyMs: number | null = null;
   let held: Socket | null = null;

@@ -22,7 +22,7 @@ export interface EngineSource {
   look(): Promise<boolean>;
 }
 
-export function createEngineSource(options: {
+export interface EngineSourceOptions {
   readonly explicit: string | undefined;
   readonly enginesDir: string;
   /** What installs it. */
@@ -33,7 +33,9 @@ export function createEngineSource(options: {
   readonly rehome: boolean;
   readonly onProgress: (progress: InstallProgress) => void;
   readonly onChange: () => void;
-}): EngineSource {
+}
+
+export function createEngineSource(options: EngineSourceOptions): EngineSource {
   const where = {
     explicit: options.explicit,
     pathVariable: options.environment["PATH"] ?? "",

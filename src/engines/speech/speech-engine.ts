@@ -151,22 +151,17 @@ export function createSpeechEngine<R extends EngineRun>(
   };
 }
 
-/** The process, its choice, how it ended, and its replacement. `onUse`: it was started, or used. */
-function createSlot<R extends EngineRun>({
-  overlaps,
-  drainMs,
-  now,
-  onChange,
-  onUse,
-  ...parts
-}: EngineParts<R> & SpeechEngineOptions & { readonly onUse: () => void }) {
+/** `onUse`: it was started, or used. */
+type SlotOptions<R extends EngineRun> = EngineParts<R> & SpeechEngineOptions & { readonly onUse: () => void };
+
+/** The process, its choice, how it ended, and its replacement. */
+function createSlot<R extends EngineRun>({ overlaps, drainMs, now, onChange, onUse, ...parts }: SlotOptions<R>) {
   let current: { readonly choice: string; readonly run: R } | null = null;
   /** The choice of the last start that succeeded. */
   let last: string | null = null;
   let launching = 0;
   let isEnding = false;
-  /** Settles when the response in flight has ended. */
-  let inUse: Promise<void> | null = null;
+  const flight = createFlight();
   let crashes: readonly number[] = [];
   let exitReason = "";
 
@@ -216,7 +211,7 @@ function createSlot<R extends EngineRun>({
     const drained = new AbortController();
     try {
       const limit = delay(drainMs, undefined, { signal: drained.signal });
-      await unlessLeft(Promise.race([inUse, limit]), signal);
+      await unlessLeft(Promise.race([flight.ended(), limit]), signal);
       await current?.run.process.stop();
       current = null;
       exitReason = "";
@@ -230,13 +225,9 @@ function createSlot<R extends EngineRun>({
   function use(choice: string): ReturnType<SpeechEngine<R>["use"]> {
     if (!current || !runs(choice)) return null;
     const { run } = current;
-    let resolve = (): void => undefined;
-    inUse = new Promise((settle) => {
-      resolve = settle;
-    });
+    const land = flight.begin();
     const release = (): void => {
-      inUse = null;
-      resolve();
+      land();
       onUse();
       if (run.isWorn?.() === true) onChange();
     };
@@ -261,6 +252,25 @@ function createSlot<R extends EngineRun>({
     close: async () => {
       isEnding = true;
       await current?.run.process.stop();
+    },
+  };
+}
+
+/** The one response in flight. */
+function createFlight() {
+  let current: Promise<void> | null = null;
+  return {
+    /** Settles when it has ended; null: there is none. */
+    ended: () => current,
+    begin: (): (() => void) => {
+      let resolve = (): void => undefined;
+      current = new Promise((settle) => {
+        resolve = settle;
+      });
+      return () => {
+        current = null;
+        resolve();
+      };
     },
   };
 }
