@@ -2,15 +2,15 @@
 // Needs no root and never changes anything of the system's apt.
 
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { type DebianMirror, debianMirrors } from "./apt-sources.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
 /** The Debian release that carries the engines; Debian 12 and 13 do not. */
 export const debianSuite = "forky";
-const systemApt = "/etc/apt";
+const debianSuites =
+  "buster bullseye bookworm trixie forky duke sid oldoldstable oldstable stable testing unstable".split(" ");
 /** The name of the keyring differs between releases. */
 const archiveKeyrings = [
   "/usr/share/keyrings/debian-archive-keyring.pgp",
@@ -35,7 +35,7 @@ export interface PrivateApt {
 
 /** Sets up an apt in `dir` and fetches the package list. Throws `engine_missing` when the system names no mirror of Debian. */
 export async function createPrivateApt(dir: string, run: RunOptions): Promise<PrivateApt> {
-  const mirrors = debianMirrors(await readSourceLists());
+  const mirrors = mirrorsIn(await runTool("apt-get", ["update", "--print-uris"], run));
   if (mirrors.length === 0) {
     throw new GatewayError("engine_missing", "the system's apt sources name no mirror of Debian's main archive");
   }
@@ -132,8 +132,8 @@ function pathOptions(dir: string): string[] {
   return Object.entries(settings).flatMap(([key, value]) => ["-o", `${key}=${value}`]);
 }
 
-function sourceLine(mirror: DebianMirror, architecture: string): string {
-  const keyrings = mirror.signedBy.length > 0 ? mirror.signedBy : archiveKeyrings.filter(existsSync).slice(0, 1);
+function sourceLine(mirror: string, architecture: string): string {
+  const keyring = archiveKeyrings.find(existsSync);
   const options = [
     `arch=${architecture}`,
     "target=Packages",
@@ -141,15 +141,19 @@ function sourceLine(mirror: DebianMirror, architecture: string): string {
     "pdiffs=no",
     // A mirror may be a snapshot of a past day, whose list is signed but past its date.
     "check-valid-until=no",
-    ...(keyrings.length === 0 ? [] : [`signed-by=${keyrings.join(",")}`]),
+    ...(keyring === undefined ? [] : [`signed-by=${keyring}`]),
   ];
-  return `deb [${options.join(" ")}] ${mirror.uri} ${debianSuite} main\n`;
+  return `deb [${options.join(" ")}] ${mirror} ${debianSuite} main\n`;
 }
 
-async function readSourceLists(): Promise<{ name: string; text: string }[]> {
-  const parts = path.join(systemApt, "sources.list.d");
-  const names = (await readdir(parts).catch(() => [])).filter((name) => /\.(list|sources)$/.test(name)).sort();
-  const files = [path.join(systemApt, "sources.list"), ...names.map((name) => path.join(parts, name))];
-  const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
-  return files.map((name, index) => ({ name, text: texts[index] ?? "" }));
+/**
+ * The mirrors of Debian's main archive that the system's apt uses, each once. The security archive (`bookworm-security`) is another
+ * tree, without the packages of {@link debianSuite}. `'http://…/debian/dists/bookworm/main/binary-amd64/Packages.xz' …`
+ */
+export function mirrorsIn(uris: string): string[] {
+  const list = new RegExp(
+    String.raw`^'((?!cdrom:)[^']+)/dists/(?:${debianSuites.join("|")})(?:-updates|-backports)?/main/binary-`,
+    "gm",
+  );
+  return [...new Set([...uris.matchAll(list)].map(([, mirror = ""]) => mirror))];
 }
