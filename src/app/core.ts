@@ -69,7 +69,6 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     installCommand: settings.command("engine", "install", "llama"),
     environment,
     install: settings.installEngine,
-    rehome: true,
     onProgress: onInstallProgress,
     onChange: () => events.emit({ type: "changed", what: "engine" }),
   });

@@ -33,7 +33,6 @@ export async function offlinePlan(settings: Settings): Promise<object> {
     installCommand: settings.command("engine", "install", "llama"),
     environment,
     install: false,
-    rehome: false,
     onProgress: nothing,
     onChange: nothing,
   });

@@ -10,7 +10,7 @@ export interface EngineManifest {
   readonly name: EngineName;
   readonly version: string;
   readonly how: "debian" | "release";
-  /** Executables of the Debian way contain this path: a moved folder counts as none until rehome.ts has changed it. */
+  /** Executables of the Debian way contain this path: a folder that was moved or copied counts as none. */
   readonly home: string;
   /** Paths relative to the folder. */
   readonly binaries: Readonly<Partial<Record<EngineBinary, string>>>;

@@ -6,7 +6,6 @@ import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { BinaryState } from "../../plan/observed.ts";
 import { type InstallProgress, installEngine } from "../install/install.ts";
 import { locateEngine, whyNone } from "../install/locate.ts";
-import { rehomeEngines } from "../install/rehome.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
 
 export interface EngineSource {
@@ -29,8 +28,6 @@ export interface EngineSourceOptions {
   readonly installCommand: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly install: boolean;
-  /** Whether engines that were moved with their folder are repaired. */
-  readonly rehome: boolean;
   readonly onProgress: (progress: InstallProgress) => void;
   readonly onChange: () => void;
 }
@@ -47,8 +44,6 @@ export function createEngineSource(options: EngineSourceOptions): EngineSource {
   let knownOptions: ReadonlySet<string> | null = null;
   let failure: GatewayError | null = null;
   let none = "";
-  /** Why moved engines do not run. */
-  let strays: readonly string[] = [];
   let stamp: string | null = null;
   let prepared = false;
   let preparation: Promise<void> = Promise.resolve();
@@ -56,7 +51,7 @@ export function createEngineSource(options: EngineSourceOptions): EngineSource {
   async function find(signal?: AbortSignal): Promise<boolean> {
     const located = await locateEngine("llama-server", where);
     if (!located) {
-      none = [await whyNone("llama-server", options.enginesDir), ...strays].join("; ");
+      none = await whyNone("llama-server", options.enginesDir);
       return false;
     }
     stamp = await stampOf(located.path);
@@ -77,17 +72,11 @@ export function createEngineSource(options: EngineSourceOptions): EngineSource {
   async function prepare(signal: AbortSignal): Promise<void> {
     failure = null;
     try {
-      const { enginesDir, environment } = options;
-      if (options.rehome) strays = await rehomeEngines(enginesDir, { environment, signal });
+      const { enginesDir, environment, onProgress } = options;
       if (!(await find(signal)) && options.install) {
         binary = "installing";
         options.onChange();
-        await installEngine("llama", {
-          enginesDir,
-          environment,
-          signal,
-          onProgress: options.onProgress,
-        });
+        await installEngine("llama", { enginesDir, environment, signal, onProgress });
         binary = "missing";
         await find(signal);
       }

@@ -2,14 +2,14 @@
 import { randomBytes } from "node:crypto";
 import { readdir, readlink, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { toGatewayError } from "../../core/errors.ts";
 import { stateError } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
 import { freePort } from "../process/free-port.ts";
 import { markerName, markerValue } from "../process/leftovers.ts";
 import { type ManagedProcess, startProcess } from "../process/managed-process.ts";
+import { untilReady } from "../process/server-process.ts";
 import { createRouterClient, type RouterClient } from "./router-client.ts";
 
 export interface RouterProcess {
@@ -70,7 +70,9 @@ async function startOnce(binary: string, options: RouterProcessOptions, signal: 
   });
   const client = createRouterClient(`http://127.0.0.1:${port}`, key);
   try {
-    await untilHealthy(process, client, options, signal);
+    // A healthy response may come from another program on the port: only our router takes our key.
+    const isReady = async (): Promise<boolean> => (await client.healthy()) && (await client.models()) !== null;
+    await untilReady("the router", process, isReady, options, signal, (output) => output);
   } catch (error) {
     await process.stop(options.stopGraceMs);
     void client.close();
@@ -86,28 +88,6 @@ async function startOnce(binary: string, options: RouterProcessOptions, signal: 
 function routerArguments(port: number, presetPath: string): string[] {
   const address = ["--host", "127.0.0.1", "--port", String(port)];
   return [...address, "--models-preset", presetPath, "--models-max", "0", "--no-models-autoload", "--no-webui"];
-}
-
-async function untilHealthy(
-  process: ManagedProcess,
-  client: RouterClient,
-  { startTimeoutMs, now }: RouterProcessOptions,
-  signal: AbortSignal,
-): Promise<void> {
-  const deadline = now() + startTimeoutMs;
-  for (;;) {
-    // A healthy response may come from another program on the port: only our router takes our key.
-    const answers = (await client.healthy()) && (await client.models().catch(() => null)) !== null;
-    if (process.hasExited())
-      throw new GatewayError("engine_failed", `the router ended while starting: ${process.lastWords()}`);
-    if (answers) return;
-    if (signal.aborted) throw new GatewayError("shutting_down", "stopped while the router was starting");
-    if (now() > deadline) {
-      const message = `the router was not ready within ${startTimeoutMs} ms: ${process.lastWords()}`;
-      throw new GatewayError("engine_failed", message);
-    }
-    await Promise.race([process.exited, delay(15)]);
-  }
 }
 
 /** Another program took the port between its choice and its use. */
