@@ -51,10 +51,10 @@ export async function startProcess(options: {
   let tail = "";
   let endedAt: number | null = null;
   let stopping: Promise<ProcessExit> | null = null;
-  const isGone = noteGroup(pid);
+  living.add(pid);
   void exited.then(() => {
     endedAt = steadyNow();
-    isGone();
+    living.delete(pid);
   });
   for (const from of ["stdout", "stderr"] as const) {
     child[from].setEncoding("utf8").on("data", (text: string) => {
@@ -138,7 +138,7 @@ function signalTo(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    // Gone, or on macOS a zombie.
+    // Gone, or on macOS a zombie or a group of zombies.
     if (!["ESRCH", "EPERM"].includes(systemCode(error) ?? "")) throw error;
   }
 }
@@ -148,50 +148,17 @@ export function exitText({ code, signal }: ProcessExit): string {
   return signal === null ? `it exited with code ${code ?? "unknown"}` : `it was ended by ${signal}`;
 }
 
-// The process groups that this process has started and that may still live. Whatever ends this process, short of a KILL,
-// they end with it: each is in a group of its own, so no signal of the terminal reaches them.
+/**
+ * Leaders of running groups. Whatever ends this process, short of a KILL, they end with it: each is in a group of its own, so no
+ * signal of the terminal reaches them. What a dead leader left behind ends when its input closes, which this process holds.
+ */
+const living = new Set<number>();
 
-/** By the leader's number; `left`: the leader has ended, others of its group may live on. */
-const living = new Map<number, "led" | "left">();
-
-/** Counts a group among the living; call the result once its leader has ended. */
-function noteGroup(pid: number): () => void {
-  if (living.size === 0) process.on("exit", killLiving);
-  for (const [other, state] of living) if (state === "left" && !isThere(groupOf(other))) living.delete(other);
-  living.set(pid, "led");
-  return () => {
-    if (isThere(groupOf(pid))) living.set(pid, "left");
-    else living.delete(pid);
-    if (living.size === 0) process.off("exit", killLiving);
-  };
-}
+process.on("exit", () => {
+  for (const pid of living) killGroup(pid);
+});
 
 /** KILL to a whole group; one that is gone is no error. */
 function killGroup(pid: number): void {
-  try {
-    process.kill(groupOf(pid), "SIGKILL");
-  } catch (error) {
-    // EPERM is what macOS says of a group in which only zombies are left.
-    if (!["ESRCH", "EPERM"].includes(systemCode(error) ?? "")) throw error;
-  }
-}
-
-function killLiving(): void {
-  for (const [pid, state] of living) {
-    // A number is not given away while its group lives: where there is a new process of that number, the group was gone.
-    if (state === "led" || !isThere(pid)) killGroup(pid);
-  }
-}
-
-function groupOf(pid: number): number {
-  return process.platform === "win32" ? pid : -pid;
-}
-
-function isThere(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return systemCode(error) === "EPERM";
-  }
+  signalTo(process.platform === "win32" ? pid : -pid, "SIGKILL");
 }
