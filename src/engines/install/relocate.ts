@@ -161,7 +161,7 @@ function runInside(prefix: Prefix, program: string, args: readonly string[], run
 }
 
 /** Ours, relative to the prefix. */
-export async function findExecutables(prefix: Prefix): Promise<string[]> {
+async function findExecutables(prefix: Prefix): Promise<string[]> {
   const tops = await Promise.all(
     ["usr/bin", "usr/libexec"].map((top) => filesBelow(prefix, top, (name) => ours.test(name))),
   );
