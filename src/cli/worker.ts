@@ -7,7 +7,6 @@ import { steadyNow } from "../core/steady.ts";
 import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
 import { installEngine } from "../engines/install/install.ts";
 import { locateEngine, whyNone } from "../engines/install/locate.ts";
-import { rehomeEngines } from "../engines/install/rehome.ts";
 import { freePort } from "../engines/process/free-port.ts";
 import { endLeftovers } from "../engines/process/leftovers.ts";
 import { runRpcWorker } from "../rpc/rpc-worker.ts";
@@ -90,7 +89,6 @@ async function findBinary(
   signal: AbortSignal,
 ): Promise<string> {
   const enginesDir = join(stateDir, "engines");
-  await rehomeEngines(enginesDir, { environment, signal });
   const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
   const found = await locateEngine("ggml-rpc-server", where);
   if (found) return found.path;
