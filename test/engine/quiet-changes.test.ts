@@ -45,19 +45,20 @@ test("changes that wait for a router that hangs cost its one restart", async (t)
   const gateway = await startTestGateway(t, {
     folders,
     yaml: "version: 1\n",
-    flags: ["--silence-limit", "1.5", "--resync", "0.2", "--stop-grace", "0.5"],
+    flags: ["--silence-limit", "3", "--resync", "0.2", "--stop-grace", "0.5"],
   });
   const { router } = await gateway.converged();
   const reloads = done(gateway, "router.reload");
   process.kill(router.pid ?? 0, "SIGSTOP");
   await gateway.until("silent", (status) => !status.router.connected);
-  for (const [id, ctxSize] of [
-    [a, 512],
-    [b, 768],
-  ] as const)
-    await gateway.json("/api/desired", patchWith({ models: { [id]: { ctxSize } } }));
+  const sizes = { [a]: 512, [b]: 768 };
+  await Promise.all(
+    Object.entries(sizes).map(([id, ctxSize]) =>
+      gateway.json("/api/desired", patchWith({ models: { [id]: { ctxSize } } })),
+    ),
+  );
   await gateway.until("another router", (status) => status.router.pid !== null && status.router.pid !== router.pid);
   await gateway.converged();
-  assert.deepEqual(await contextLengths(gateway), { [a]: 512, [b]: 768 });
+  assert.deepEqual(await contextLengths(gateway), sizes);
   assert.deepEqual([done(gateway, "router.restart"), done(gateway, "router.reload") - reloads], [1, 0]);
 });

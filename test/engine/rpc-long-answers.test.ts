@@ -13,7 +13,7 @@ test("an answer that is sent whole, and a queue deeper than the slots, outlast -
   const { long } = answersOf("acme/talker");
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
   const startedAt = performance.now();
-  const chat = chatWith(gateway.model, "forever", { max_tokens: 300 });
+  const chat = chatWith(gateway.model, "forever", { max_tokens: 160 });
   const whole = gateway.json("/beta/v1/chat/completions", chat).then(({ status, body }) => {
     assert.equal(status, 200, JSON.stringify(body));
     t.diagnostic(`sent whole after ${since(startedAt)} (0.5 s of silence allowed)`);
@@ -21,7 +21,7 @@ test("an answer that is sent whole, and a queue deeper than the slots, outlast -
     return (body["usage"] as { completion_tokens: number }).completion_tokens;
   });
   const stream = streamChat(gateway.url, gateway.model, "long");
-  assert.equal(await whole, 300);
+  assert.equal(await whole, 160);
   assert.deepEqual(await stream, { text: long, done: true, error: null });
   t.diagnostic(`all through after ${since(startedAt)}`);
 });

@@ -79,10 +79,14 @@ test("OpenAI's names mean the document's voice, and leave the document alone", a
   await t.test("in the middle of a change by the file: the voice that the file names", async () => {
     const under = gateway.say(lowVoice, longText);
     await gateway.until("it speaks", ({ speech }) => speech.synthesis?.inFlight === 1);
+    // It would be through before a slow disk shows the edit.
+    const { pid } = gateway.engine("synthesis");
+    process.kill(pid ?? 0, "SIGSTOP");
     await write(highVoice);
     const during = gateway.gateway.status().speech.synthesis;
     assert.deepEqual([during?.running, during?.inFlight], [lowVoice, 1], "the change is under way");
     const body = (await gateway.json("/api/desired")).body;
+    process.kill(pid ?? 0, "SIGCONT");
     assert.equal((await gateway.say("alloy")).sampleRate, rates[highVoice]);
     assert.equal((await under).sampleRate, rates[lowVoice]);
     assert.deepEqual((await gateway.json("/api/desired")).body, body);

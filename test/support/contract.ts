@@ -1,8 +1,10 @@
 // The set-up that the clients' contract tests share: a gateway with models of each kind, with and without a license key,
 // and the addresses under which a client may be pointed at it. Knows nothing of any client.
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { cacheModel, eventsOf, makeFolders, startTestGateway, type TestGateway } from "./gateway.ts";
+import { addKey, keyFileName } from "../../src/keys/key-file.ts";
+import { cacheModel, eventsOf, makeFolders, patchWith, startTestGateway, type TestGateway } from "./gateway.ts";
 import { startLoopbackHub } from "./loopback-hub.ts";
 import { type Answers, answersOf, embeddingModel, modelBytes, talkingModel } from "./models.ts";
 import type { ScriptedModel } from "./scripted/scripted-model.ts";
@@ -47,18 +49,21 @@ export const jsonSchema = {
   additionalProperties: false,
 } as const;
 
-const licenseKey = "contract-key-5f0c1d7a9b3e42c88d61";
-
-/** Two tests: at a gateway without a license key and at one that needs it. */
+/** Two tests at one gateway: while it has no license key, and once it has one. */
 export function contractTest(
   title: string,
   run: (t: TestContext, contract: Contract) => Promise<void>,
   options: ContractOptions = {},
 ): void {
-  for (const key of [null, licenseKey]) {
-    test(`${title}, ${key === null ? "no license key configured" : "a license key needed"}`, async (t) =>
-      run(t, await startContract(t, key, options)));
-  }
+  test(title, async (t) => {
+    const contract = await startContract(t, options);
+    const { body } = await contract.json("/api/desired");
+    await t.test("no license key configured", (inner) => run(inner, contract));
+    await contract.json("/api/desired?wait=true", { ...patchWith(body["document"] as object), method: "PUT" });
+    const path = join(contract.stateDir, keyFileName);
+    const { key } = await addKey(path, { name: "contract", expiresAt: undefined, now: Date.now() });
+    await t.test("a license key needed", (inner) => run(inner, withKey(contract, key)));
+  });
 }
 
 interface ContractOptions {
@@ -71,7 +76,7 @@ interface ContractOptions {
 /** What there is to pull, by a short tag: a model that calls itself "pulled". */
 export const pullable = "acme/pulled-GGUF:Q4_K_M";
 
-async function startContract(t: TestContext, key: string | null, options: ContractOptions): Promise<Contract> {
+async function startContract(t: TestContext, options: ContractOptions): Promise<Contract> {
   const folders = await makeFolders(t);
   const add = async (repo: string, model: ScriptedModel): Promise<string> => {
     await cacheModel(folders, repo, "model-Q8_0.gguf", modelBytes(model));
@@ -85,33 +90,41 @@ async function startContract(t: TestContext, key: string | null, options: Contra
   const gateway = await startTestGateway(t, {
     folders,
     yaml: documentOf([talker, endless, embedder], options.ctxSize === undefined ? {} : { [talker]: options.ctxSize }),
-    environment: {
-      ...(key === null ? {} : { GATEWAY_LICENSE_KEY: key }),
-      ...(hub === null ? {} : { HF_ENDPOINT: hub.endpoint }),
-    },
+    environment: hub === null ? {} : { HF_ENDPOINT: hub.endpoint },
   });
   await gateway.converged();
-  const sendingKey = (path: string): Address => ({ label: path || "the root", base: gateway.url + path, key });
-  const keyless = (path: string): Address =>
-    key === null
-      ? sendingKey(path)
-      : { label: `key in the path, ${path || "the root"}`, base: `${gateway.url}/k/${key}${path}`, key: null };
+  const addresses = (paths: readonly string[]): readonly Address[] =>
+    paths.map((path) => ({ label: path || "the root", base: gateway.url + path, key: null }));
   return {
     ...gateway,
     talker,
     endless,
     embedder,
-    key,
+    key: null,
     says: answersOf("talker"),
-    addresses: (paths) =>
-      key === null ? paths.map(sendingKey) : [...paths.slice(0, 1).map(sendingKey), ...paths.slice(-1).map(keyless)],
-    keylessAddresses: (paths) => paths.map(keyless),
+    addresses,
+    keylessAddresses: addresses,
     generating: async (model) => {
       await gateway.until("generating", ({ inFlight }) => (inFlight[model] ?? 0) > 0);
     },
     idle: async () => {
       await gateway.until("idle", ({ inFlight }) => Object.keys(inFlight).length === 0, 8_000);
     },
+  };
+}
+
+function withKey(contract: Contract, key: string): Contract {
+  const sendingKey = (path: string): Address => ({ label: path || "the root", base: contract.url + path, key });
+  const keyless = (path: string): Address => ({
+    label: `key in the path, ${path || "the root"}`,
+    base: `${contract.url}/k/${key}${path}`,
+    key: null,
+  });
+  return {
+    ...contract,
+    key,
+    addresses: (paths) => [...paths.slice(0, 1).map(sendingKey), ...paths.slice(-1).map(keyless)],
+    keylessAddresses: (paths) => paths.map(keyless),
   };
 }
 

@@ -173,6 +173,7 @@ test("while others wait, an answer that nobody reads is cut; one that is read is
     slow.socket.pause();
     setTimeout(() => slow.socket.resume(), 5);
   });
+  await until("both are answered", () => endless.leases() === 2);
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   assert.equal(endless.leases(), 2, "nobody waits");
   othersWait = true;
