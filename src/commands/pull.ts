@@ -1,5 +1,4 @@
 // Pulls a model: names it in the document and follows the loop until the router lists it.
-
 import type { Catalog } from "../catalog/catalog.ts";
 import { type ErrorCode } from "../core/error-catalog.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
@@ -8,14 +7,12 @@ import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Executor } from "../execute/executor.ts";
 import type { HubClient } from "../hub/client.ts";
-import { backoffKey, withRetry } from "../plan/actions.ts";
+import { backoffKey, type Progress, withRetry } from "../plan/actions.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import type { Edits, PullCall, PullNews } from "./edits.ts";
-import { failureOf, throwIfStuck, type WaitDeps, waitFor } from "./in-force.ts";
+import { type Call, failureOf, suspended, throwIfStuck, type WaitDeps, waitFor } from "./in-force.ts";
 import { namesInDocument } from "./naming.ts";
 import { type Claim, createClaims } from "./pull-claims.ts";
-import { requireMeant } from "./pull-meaning.ts";
 import { modelToPull } from "./pull-name.ts";
 import { createPullPatience, type PullTimes } from "./pull-patience.ts";
 
@@ -26,16 +23,36 @@ export interface PullDeps extends WaitDeps, Pick<PullTimes, "pullPatienceMs"> {
   readonly hub: HubClient;
 }
 
+export interface PullCall extends Call {
+  /** The model stays in the document when the client has left. */
+  readonly keep: boolean;
+}
+
+/** Progress of a pull. */
+export type PullNews =
+  | { readonly kind: "waiting"; readonly message: string }
+  | { readonly kind: "progress"; readonly progress: Progress }
+  /** The files are present; the router reloads. */
+  | { readonly kind: "fetched" }
+  /** A try failed, another one follows. */
+  | { readonly kind: "retrying"; readonly message: string };
+
+type Tell = (news: PullNews) => void;
+
 /** How long the router may take to list a model whose files are present, in ms. */
 const listedWithinMs = 60_000;
 /** After these the model stays in the document. */
 const noted: ReadonlySet<ErrorCode> = new Set(["suspended", "shutting_down"]);
 
-export function pullEdit(deps: PullDeps): Edits["pull"] {
+/**
+ * Pulls a model, or joins a running pull; resolves once the router lists it. When the client leaves, or the pull fails for good,
+ * what this call added to the document is removed again; with `keep` it stays, and the pull waits for outside causes (an
+ * unreachable hub, a full disk).
+ */
+export function pullEdit(deps: PullDeps) {
   const claims = createClaims(deps.store);
-  return async (name, { keep, ...call }, tell) => {
+  return async (name: string, { keep, ...call }: PullCall, tell: Tell): Promise<{ readonly id: string }> => {
     const id = await modelToPull(deps, name, call.signal);
-    await requireMeantHere(deps, id, call.signal);
     const claim = await claims.claim(id, (document) => nameInDocument(document, id, deps.loop.last()), call.by);
     const pass = await untilFetched(deps, claim, { ...call, keep }, tell).catch(async (error: unknown) => {
       if (noted.has(toGatewayError(error).code) || (keep && call.signal.aborted)) claim.keep();
@@ -50,21 +67,13 @@ export function pullEdit(deps: PullDeps): Edits["pull"] {
         call,
         timeoutMs: listedWithinMs,
         test: (next) => {
-          throwIfStuck(deps, next, ["preset", "router"]);
+          throwIfStuck(deps, next);
           return isListed(next, claim.key);
         },
       });
     }
     return { id: cachedIn(deps.loop.last() ?? pass, claim.key)?.id ?? claim.key };
   };
-}
-
-/** What the document names by this id is settled; a model that is only here may be another one than the hub has by it. */
-async function requireMeantHere({ store, loop, hub }: PullDeps, id: string, signal: AbortSignal): Promise<void> {
-  const pass = loop.last();
-  const cached = pass && cachedIn(pass, id);
-  const isNamed = store.current().document.models.some((model) => model.id.toLowerCase() === id.toLowerCase());
-  if (cached && !isNamed) await requireMeant(hub, id, cached, signal);
 }
 
 function nameInDocument({ models }: Desired, id: string, pass: Pass | null): string | undefined {
@@ -75,12 +84,7 @@ function nameInDocument({ models }: Desired, id: string, pass: Pass | null): str
 }
 
 /** Resolves with a pass that finds all files of the model in the cache, and nothing at work on them. */
-async function untilFetched(
-  deps: PullDeps,
-  { key, generation }: Claim,
-  call: PullCall,
-  tell: (news: PullNews) => void,
-): Promise<Pass> {
+async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: PullCall, tell: Tell): Promise<Pass> {
   const { loop, executor } = deps;
   const actionKey = `model/${key}`;
   const patience = createPullPatience(steadyNow, deps.pullPatienceMs);
@@ -145,13 +149,11 @@ async function untilFetched(
 }
 
 /** Passes on what differs from the last report (by default in its message): each pass finds the same again. */
-function withoutRepeats(
-  tell: (news: PullNews) => void,
-): (news: Exclude<PullNews, { kind: "fetched" }>, said?: unknown) => void {
-  let told: unknown = null;
-  return (news, said = news.kind === "progress" ? null : news.message) => {
-    if (said === null || said !== told) tell(news);
-    told = said;
+function withoutRepeats(tell: Tell): (news: Exclude<PullNews, { kind: "fetched" }>, key?: unknown) => void {
+  let last: unknown = null;
+  return (news, key = news.kind === "progress" ? null : news.message) => {
+    if (key === null || key !== last) tell(news);
+    last = key;
   };
 }
 
@@ -167,8 +169,7 @@ function throwIfGivenUp({ loop }: PullDeps, { plan, desired }: Pass, key: string
     throw new GatewayError("cancelled", `${key} was taken out of the document`);
   for (const { action, why } of plan.held) {
     if (action.key !== `model/${key}`) continue;
-    if (why === "suspended")
-      throw new GatewayError("suspended", `noted, but not made: the document says suspend (${action.message})`);
+    if (why === "suspended") throw suspended(action.message);
     // It may take days until there is disk space, too long for a client.
     if (why === "room" && !keep) throw new GatewayError("disk_full", action.message);
     const failure = why === "stalled" ? failureOf(loop, action) : null;
