@@ -8,7 +8,7 @@ import {
   standingRemovals,
   toDesired,
 } from "../desired/document/document.ts";
-import { parseBytes } from "../desired/document/encoding.ts";
+import { parseBytes } from "../desired/document/parse.ts";
 import { readSavedDocument } from "../desired/saved.ts";
 import type { Settings } from "../settings/settings.ts";
 

@@ -1,7 +1,7 @@
 // `validate FILE`: every problem as FILE:LINE:COLUMN, as editors and CI read it.
 import { GatewayError, systemCode } from "../core/errors.ts";
 import type { PresetAllow } from "../core/preset-keys.ts";
-import { parseBytes } from "../desired/document/encoding.ts";
+import { parseBytes } from "../desired/document/parse.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
 
 export async function validateCommand([path = ""]: readonly string[], presetAllow: PresetAllow): Promise<number> {
