@@ -11,8 +11,6 @@ export interface CachedFacts {
   modelOf(upstreamId: string): CachedModel | undefined;
   /** Its own id. */
   idOf(upstreamId: string): string;
-  /** Changes with its file; null: not known at the moment. */
-  fileOf(upstreamId: string): string | null;
 }
 
 export function createCachedFacts(events: Events, document: () => Desired): CachedFacts {
@@ -34,11 +32,5 @@ export function createCachedFacts(events: Events, document: () => Desired): Cach
       document().models.some(({ id, pinned }) => pinned === true && findCached(models, id)?.upstreamId === upstreamId),
     modelOf: find,
     idOf: (upstreamId) => find(upstreamId)?.id ?? upstreamId,
-    fileOf: (upstreamId) => {
-      const model = find(upstreamId);
-      if (!model) return null;
-      const { files, digest, bytes, modifiedAt, projector } = model;
-      return JSON.stringify([files, digest, bytes, modifiedAt, projector]);
-    },
   };
 }

@@ -5,7 +5,6 @@ import type { DesiredStore } from "../desired/store.ts";
 import type { Router } from "../engines/llama/router.ts";
 import { verdictRules } from "../plan/worker-verdict.ts";
 import { endpointsOf, workersByAddress } from "../plan/workers.ts";
-import type { Pass } from "../reconcile/loop.ts";
 import { createWorkers, type Workers } from "../rpc/workers.ts";
 import { createRpcGate, type RpcGate } from "../scheduler/rpc-gate.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -32,7 +31,6 @@ export function createRpc(options: {
   readonly warn: Warn;
 }): Rpc {
   const { settings, events, store, router, now, warn } = options;
-  let last: Pass | null = null;
   const inUse = new Set<string>();
   events.on("modelInUse", ({ id }) => inUse.add(id));
   events.on("modelIdle", ({ id }) => inUse.delete(id));
@@ -55,15 +53,12 @@ export function createRpc(options: {
     desired: store.current,
     router,
     workers,
-    pass: () => last,
-    isUnderWay: (key) => last?.running.some(({ action }) => action.key === key) ?? false,
     stallMs: settings.workerStallMs,
   });
   events.on("modelIdle", workers.settled);
   events.on("routerChanged", workers.review);
   let isWarned = false;
   events.on("passed", ({ pass }) => {
-    last = pass;
     const { mode, workers: named } = pass.desired.document.rpc;
     // Once each time that RPC mode comes into force.
     if (mode === "rpc" && !isWarned) warn(rpcWarning, { workers: named });

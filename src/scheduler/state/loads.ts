@@ -1,11 +1,11 @@
 // Loads, one at a time, and the model slots for them. The gateway alone loads: the router takes a model whose answers go past it
 // for idle, and would evict it while it answers.
 import { GatewayError } from "../../core/errors.ts";
-import type { Event, WorkersVerdict } from "./events.ts";
-import { failureOf, noteFailure } from "./load-backoff.ts";
+import { noteFailure } from "./load-backoff.ts";
 import { type Placed, roomFor, turnAfter } from "./placement.ts";
 import { pinnedError, rejectAll } from "./queues.ts";
 import { emit, isHeld, type Load, type Model, modelOf, type State, wake } from "./state.ts";
+import type { Event, WorkersVerdict } from "./types.ts";
 import { beginUnload, endUnload } from "./unloads.ts";
 
 /** How long the preset may take to follow the workers: then the load is tried with those that the router has. */
@@ -134,22 +134,25 @@ export function workersChecked(state: State, verdict: WorkersVerdict): void {
   emit(state, { kind: "load", id: load.id });
 }
 
-export function loadStarted(state: State): void {
+export function loadSent(state: State, error: GatewayError | null): void {
+  const { load } = state;
+  if (!load) return;
+  if (error) {
+    endLoad(state);
+    return routerRefused(state, load.id, error);
+  }
   state.brokenOff = 0;
-  if (state.load) state.load.phase = "loading";
+  load.phase = "loading";
 }
 
-export function loadRefused(state: State, error: GatewayError): void {
-  const id = state.load?.id ?? null;
-  endLoad(state);
-  if (id !== null) routerRefused(state, id, error);
-}
-
-export function unloadFailed(state: State, id: string, error: GatewayError): void {
+export function unloadSent(state: State, id: string, error: GatewayError | null): void {
   const model = modelOf(state, id);
-  const cause = model.unload?.cause;
+  const { unload } = model;
+  if (!unload) return;
+  unload.isSent = true;
+  if (!error) return;
   endUnload(state, model, error);
-  if (typeof cause === "object") routerRefused(state, cause.slotFor, error);
+  if (typeof unload.cause === "object") routerRefused(state, unload.cause.slotFor, error);
 }
 
 /**
@@ -232,7 +235,7 @@ export function loadEnded(state: State, { isWorkerLost, why, workers }: Extract<
   const model = modelOf(state, load.id);
   endLoad(state);
   if (isWorkerLost) return;
-  if (load.timeout === null && failureOf(state, model) === null && !model.hasEndedOnce) {
+  if (load.timeout === null && model.failing === null && !model.hasEndedOnce) {
     model.hasEndedOnce = true;
     return;
   }

@@ -1,9 +1,9 @@
 // Requests: granted at once, kept in their model's queue, or rejected.
 import { GatewayError } from "../../core/errors.ts";
-import { useBegins } from "./idle.ts";
 import { backoffRefusal } from "./load-backoff.ts";
 import { emit, isHeld, isLoading, type Model, modelOf, type State, wake } from "./state.ts";
 import type { Ticket, WaitReason } from "./types.ts";
+import { useBegins } from "./unloads.ts";
 
 /** How long a model in the cache may take to appear on the router's list. */
 const listedMs = 10_000;

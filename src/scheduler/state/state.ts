@@ -1,7 +1,7 @@
 // The scheduler's state: one value that only `decide` changes. Every rule below it is a function of this value.
-import type { Effect } from "./events.ts";
+
 import type { Turn } from "./placement.ts";
-import type { FailingLoad, Limits, Ticket, WaitReason, World } from "./types.ts";
+import type { Effect, FailingLoad, Limits, Ticket, WaitReason, World } from "./types.ts";
 
 /** Everything that is known of one model; dropped when nothing is. */
 export class Model {
@@ -82,11 +82,11 @@ const unknownWorld: World = {
   listed: new Map(),
   loaded: new Map(),
   modelsMax: 1,
+  inputs: "",
   engineProblem: null,
   refusal: null,
   isPinned: () => false,
   isCached: () => true,
-  identity: () => null,
 };
 
 export class State {
@@ -114,8 +114,6 @@ export class State {
   readonly drains = new Map<number, Drain>();
   /** Drains of all models in force. */
   holds = 0;
-  /** Drains that were given up, by model: when they began, and when that was. */
-  readonly givenUp = new Map<string, { readonly began: number; readonly at: number }>();
   isShutDown = false;
 
   constructor(limits: Limits) {

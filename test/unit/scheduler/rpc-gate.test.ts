@@ -49,8 +49,6 @@ function start(): Scene {
       desired: () => ({ generation: 1, document: document() }) as never,
       router: router as never,
       workers: workers as Workers,
-      pass: () => null,
-      isUnderWay: () => false,
       stallMs: 7,
     }),
     mode: "rpc",
