@@ -195,6 +195,6 @@ function wakeLoop(events: Events, loop: Loop): void {
     if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
   });
   events.on("engineFound", loop.retry);
-  events.on("actionProgressed", ({ action, progress }) => loop.sizes.progressed(action, progress));
+  events.on("actionProgressed", ({ action, progress }) => loop.progressed(action, progress));
   events.on("actionSettled", ({ outcome }) => loop.settled(outcome));
 }

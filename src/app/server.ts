@@ -105,7 +105,7 @@ function ownDeps({ core, settings, status, readFile, stopping, cutOff }: ServerO
         now: steadyNow(),
         backoff: new Map(),
         silenceLimitMs: settings.silenceLimitMs,
-        needs: loop.needs(),
+        underWay: loop.underWay(),
       });
     },
     waitTimeoutMs: settings.waitTimeoutMs,

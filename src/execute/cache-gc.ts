@@ -105,12 +105,13 @@ export function createCollector(options: {
         report({ phase: "collecting", completed: index, total: garbage.repos.length });
         results.push(await collect(repo));
       }
-      return {
+      const collected = {
         items: results.flatMap(({ items }) => items),
         skipped: eachOnce(results.flatMap(({ skipped }) => skipped)),
         deletedFiles: results.reduce((sum, { deletedFiles }) => sum + deletedFiles, 0),
         freedBytes: results.reduce((sum, { freedBytes }) => sum + freedBytes, 0),
       };
+      return { collected };
     },
   };
 }

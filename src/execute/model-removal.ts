@@ -118,5 +118,7 @@ export function removalHandler(options: {
     });
   }
 
-  return ({ model, requested }, { signal }) => (requested ? removeRequested(model, signal) : prune(model, signal));
+  return async ({ model, requested }, { signal }) => ({
+    removed: await (requested ? removeRequested(model, signal) : prune(model, signal)),
+  });
 }

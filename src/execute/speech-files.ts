@@ -155,7 +155,7 @@ export function createSpeechStore(options: {
         };
       },
       handler: async (action, run) => {
-        let sum = await collector.handler(action, run);
+        let { collected: sum } = await collector.handler(action, run);
         for (const { repo } of kinds) {
           if (run.signal.aborted) throw run.signal.reason;
           const own = await collect(repo);
@@ -166,7 +166,7 @@ export function createSpeechStore(options: {
             freedBytes: sum.freedBytes + own.freedBytes,
           };
         }
-        return sum;
+        return { collected: sum };
       },
     }),
     has: async (asked) => (await find(asked)) !== null,

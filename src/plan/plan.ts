@@ -3,8 +3,8 @@
 import { restartAfterCrash } from "../core/backoff.ts";
 import { isCommit } from "../core/ids.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
-import { type Action, backoffKey, type HeldAction, type Plan } from "./actions.ts";
-import type { Candidate, PlanContext } from "./candidate.ts";
+import { type Action, backoffKey, type Candidate, type HeldAction, type Plan, type PlanContext } from "./actions.ts";
+import { sourceState } from "./model-files.ts";
 import {
   type CachedModel,
   type CacheSnapshot,
@@ -18,14 +18,12 @@ import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./pres
 import { duePrunes, planPruned } from "./prune.ts";
 import { type Going, isMarked, isPresent, modelsToGo, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
-import { createRoomCheck, noNeeds } from "./room.ts";
-import { sourceState } from "./sources.ts";
+import { lackingSpace } from "./room.ts";
 import { planSpeech } from "./speech.ts";
 import { note, reloadTookEffect, wantedSections } from "./wanted-preset.ts";
 import { onlyTakesBack, presetEndpoints, wantedWorkers } from "./workers.ts";
 
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
-  const { needs = noNeeds } = context;
   const going = modelsToGo(desired, observed, context.now);
   const findings = new Map<string, string>();
   const models = [...planModels(desired, observed, findings), ...planRequested(going.requested, observed).map(now)];
@@ -36,14 +34,16 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   const pruned = planPruned(going.pruned, others, desired, observed, findings, context);
   const ready: Action[] = [];
   const held: HeldAction[] = [];
-  const lacking = createRoomCheck(observed.freeBytes, needs);
   for (const { action, notBefore, waits, settles, prune, isUpkeep } of [...others, ...pruned]) {
-    const entry = context.backoff.get(backoffKey(action));
+    const failure = context.backoff.get(backoffKey(action));
+    const missing = failure ? lackingSpace(failure, observed.freeBytes) : null;
+    // One that found the disk too full is tried at once where there is space for it.
+    const isRelieved = failure?.neededBytes !== undefined && missing === null && observed.freeBytes.state === "known";
+    const entry = isRelieved ? undefined : failure;
     const until = Math.max(notBefore, entry?.until ?? 0);
     const hold = (why: HeldAction["why"], because: string, next: number | null = null): void =>
       void held.push({ action, why, because, until: next });
     const isSuspended = desired.suspend && isUpkeep !== true;
-    const missing = isSuspended || entry?.stalled ? null : lacking(action);
     if (isSuspended) hold("suspended", "suspend is set in the document");
     else if (entry?.stalled) hold("stalled", `it failed: ${entry.message}`);
     else if (missing !== null)

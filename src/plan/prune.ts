@@ -1,7 +1,7 @@
 // When prune deletes: last, once everything else of the document is in sync, and not before its time. A typo in an id, a rename
 // whose pull takes hours and the first half of a save have all deleted a model that only seemed to have left. Pure.
 import type { Desired } from "../desired/document/document.ts";
-import type { Candidate, PlanContext } from "./candidate.ts";
+import type { Candidate, PlanContext } from "./actions.ts";
 import { isOfRepo, type Observed } from "./observed.ts";
 import { type Pruned, pruneAction } from "./removals.ts";
 
@@ -47,9 +47,8 @@ export function planPruned(
   });
 }
 
-function othersUnderWay(pruned: readonly Pruned[], { needs }: PlanContext): string[] {
-  const own = new Set(pruned.map(({ id }) => `model/${id}`));
-  return [...(needs?.underWay.keys() ?? [])].filter((key) => !own.has(key));
+function othersUnderWay(pruned: readonly Pruned[], { underWay = [] }: PlanContext): string[] {
+  return underWay.filter((key) => !pruned.some(({ id }) => key === `model/${id}`));
 }
 
 /** Why the document is not in force although nothing else is planned; null: it is. */

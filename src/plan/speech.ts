@@ -2,8 +2,7 @@
 // Pure, as the planner is.
 import { restartAfterCrash } from "../core/backoff.ts";
 import type { Desired } from "../desired/document/document.ts";
-import type { Action } from "./actions.ts";
-import type { Candidate } from "./candidate.ts";
+import type { Action, Candidate } from "./actions.ts";
 import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "./observed.ts";
 
 /** Findings name what no action repairs: an engine that is not installed. */

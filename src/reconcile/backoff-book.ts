@@ -25,6 +25,7 @@ export function createBackoffBook(now: () => number): BackoffBook {
         failures,
         until: now() + delay,
         stalled,
+        neededBytes: error.neededBytes,
         code: error.code,
         reason: error.reason,
         message: error.message,

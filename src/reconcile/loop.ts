@@ -4,14 +4,19 @@ import { jittered } from "../core/backoff.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
-import { type BackoffEntry, backoffKey, isAtRest, type Plan, type RunningAction } from "../plan/actions.ts";
+import {
+  type Action,
+  type BackoffEntry,
+  backoffKey,
+  isAtRest,
+  type Plan,
+  type Progress,
+  type RunningAction,
+} from "../plan/actions.ts";
 import type { Observed } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
-import type { Needs } from "../plan/room.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
-import { createPacing } from "./pacing.ts";
-import { createSettling } from "./settling.ts";
-import { createSizeBook, type SizeBook } from "./size-book.ts";
+import { createPacing, createSettling } from "./pacing.ts";
 import { unwantedKeys } from "./unwanted.ts";
 import { createWaiters, type PassWait } from "./waiters.ts";
 
@@ -33,13 +38,14 @@ export interface Loop {
   /** Forgets failures and looks again: somebody asked. */
   retry(): void;
   settled(outcome: Outcome): void;
-  /** What transfers tell of their size. */
-  readonly sizes: Pick<SizeBook, "progressed" | "totals">;
+  progressed(action: Action, progress: Progress): void;
+  /** Bytes of all that a transfer brings, by its action's key: of those that are not done and have reported it. */
+  totals(): ReadonlyMap<string, number>;
   /** The newest pass; null before the first. */
   last(): Pass | null;
   backoff: BackoffBook["entries"];
-  /** What transfers need of the disk, as far as it is known now. */
-  needs(): Needs;
+  /** Keys of the actions that have begun. */
+  underWay(): readonly string[];
   /**
    * Resolves with the first pass that has seen the generation and satisfies the test; `fresh`: one that begins after the call.
    * Errors: `wait_timeout`, `shutting_down`, and whatever the test throws.
@@ -72,7 +78,7 @@ interface LoopOptions {
 
 export function createLoop(options: LoopOptions): Loop {
   const backoff = createBackoffBook(options.now);
-  const sizes = createSizeBook();
+  const totals = new Map<string, number>();
   const settling = createSettling(options.now);
   const waiters = createWaiters<Pass>();
   let last: Pass | null = null;
@@ -102,7 +108,7 @@ export function createLoop(options: LoopOptions): Loop {
       backoff: backoff.entries(),
       silenceLimitMs: options.silenceLimitMs,
       settledAt: settling.settledAt(),
-      needs: needs(),
+      underWay: underWay(),
     });
     for (const key of unwantedKeys(desired.document, found, options.executor.running())) options.executor.cancel(key);
     for (const action of found.actions) options.executor.submit(action);
@@ -112,8 +118,8 @@ export function createLoop(options: LoopOptions): Loop {
     waiters.check(last);
   }
 
-  function needs(): Needs {
-    return sizes.needs(options.executor.running());
+  function underWay(): readonly string[] {
+    return options.executor.running().flatMap(({ action, startedAt }) => (startedAt === null ? [] : action.key));
   }
 
   function untilNext(failed: boolean): number {
@@ -141,21 +147,24 @@ export function createLoop(options: LoopOptions): Loop {
     wake: pacing.wake,
     retry: () => {
       backoff.forgive();
-      sizes.forget();
       options.onRetry?.();
       pacing.wake();
     },
     settled: ({ action, error }) => {
       settledCount++;
-      sizes.settled(action, error);
-      if (!error) backoff.succeeded(action);
-      else if (error.code !== "cancelled") backoff.failed(action, error);
+      if (!error) {
+        totals.delete(action.key);
+        backoff.succeeded(action);
+      } else if (error.code !== "cancelled") backoff.failed(action, error);
       pacing.wake();
     },
-    sizes,
+    progressed: ({ key }, { total }) => {
+      if (total > 0) totals.set(key, total);
+    },
+    totals: () => totals,
     last: () => last,
     backoff: backoff.entries,
-    needs,
+    underWay,
     waitFor: (wait) => {
       const waiting = waiters.add(wait, wait.fresh ? count : 0);
       // The edit that is waited for has asked for a pass already.

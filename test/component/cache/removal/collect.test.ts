@@ -80,11 +80,17 @@ async function cache(t: TestContext): Promise<Cache> {
       await inventory.put({ id, repo: repoName, tag, revision: "main", commit, files, addedAt: "", keep });
       return place;
     },
-    collect: () =>
-      self.collector.handler(
-        { kind: "cache.gc", key: "cache", reason: "", message: "", disrupts: [] } satisfies Action,
-        { signal: new AbortController().signal, report: () => undefined },
-      ),
+    collect: async () => {
+      const action: Extract<Action, { kind: "cache.gc" }> = {
+        kind: "cache.gc",
+        key: "cache",
+        reason: "",
+        message: "",
+        disrupts: [],
+      };
+      const run = { signal: new AbortController().signal, report: () => undefined };
+      return (await self.collector.handler(action, run)).collected;
+    },
     preview: async () => {
       const { repos, skipped } = (await self.collector.look()).garbage;
       const items = repos.flatMap((garbage) => garbage.items);
