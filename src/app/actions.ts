@@ -46,7 +46,7 @@ export function createActions(options: {
   const cachedModels = async () => (await cacheNow(scanner)).models;
   const stored = { ...transfers, inventory, now: Date.now, cachedModels };
   const speechStorage = createSpeechStorage({ ...stored, settings, speech, desired });
-  const collector = speechStorage.files.collecting(createCollector({ ...stored, desired, router: router.snapshot }));
+  const collector = createCollector({ ...stored, desired, router: router.snapshot, speech: speechStorage.files });
   const executor = createExecutor({
     handlers: {
       ...modelHandlers({

@@ -64,6 +64,7 @@ async function offlineLook(settings: Settings): Promise<{
     cacheDir,
     gateway: await openGatewayId(stateDir, { write: async () => undefined }),
     inventory,
+    speech: speechFiles,
     desired: () => desired,
     // Nothing is loaded where no gateway runs.
     router: () => ({ phase: "stopped", models: { state: "unknown", why: "" } }),
@@ -71,5 +72,5 @@ async function offlineLook(settings: Settings): Promise<{
     now: Date.now,
     cachedModels: async () => (await cacheNow(scanner)).models,
   });
-  return { look: await speechFiles.collecting(collector).look(), desired, inventory, speechFiles };
+  return { look: await collector.look(), desired, inventory, speechFiles };
 }
