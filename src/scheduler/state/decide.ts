@@ -1,5 +1,5 @@
 // The scheduler's one decision: what has to be done about an event. Changes the state that it is given, and nothing else.
-import { drainBegan, drainOver, settleDrains } from "./drains.ts";
+import { drainBegan, settleDrains } from "./drains.ts";
 import { endBackoff } from "./load-backoff.ts";
 import {
   checkWorkersAgain,
@@ -40,7 +40,7 @@ const notes: { readonly [K in Event["kind"]]: (state: State, event: Extract<Even
   unload: (state, { id }) => unloadOnRequest(state, id),
   unloadSent: (state, { id, error }) => unloadSent(state, id, error),
   drainBegan: (state, { drain, models }) => drainBegan(state, drain, models),
-  drainOver: (state, { drain }) => drainOver(state, drain),
+  drainOver: ({ drains }, { drain }) => void drains.delete(drain),
   keep: (state, { id, keepMs }) => keep(state, id, keepMs),
   retry: (state, { id }) => endBackoff(state, id),
   shutdown: (state) => {

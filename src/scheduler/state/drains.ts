@@ -2,23 +2,8 @@
 import { type Drain, emit, isLoading, modelOf, type State, wake } from "./state.ts";
 
 export function drainBegan(state: State, drain: number, models: readonly string[] | "all"): void {
-  const isBusy = (id: string): boolean => modelOf(state, id).inFlight > 0;
-  const busy = (models === "all" ? [...state.models.keys()] : models).filter(isBusy);
+  const busy = (models === "all" ? [...state.models.keys()] : models).filter((id) => isAnswering(state, id));
   state.drains.set(drain, { models, began: state.now, busy, isDone: false });
-  hold(state, models, 1);
-}
-
-function hold(state: State, models: readonly string[] | "all", by: 1 | -1): void {
-  if (models === "all") state.holds += by;
-  else for (const id of models) modelOf(state, id).holds += by;
-}
-
-/** The change is made, or given up. */
-export function drainOver(state: State, drain: number): void {
-  const entry = state.drains.get(drain);
-  if (!entry) return;
-  state.drains.delete(drain);
-  hold(state, entry.models, -1);
 }
 
 export function settleDrains(state: State): void {
@@ -31,8 +16,12 @@ export function settleDrains(state: State): void {
 }
 
 function isBusy(state: State, { models }: Drain): boolean {
-  if (models !== "all") return models.some((id) => isLoading(state, id) || modelOf(state, id).inFlight > 0);
-  return state.load !== null || [...state.models.values()].some(({ inFlight }) => inFlight > 0);
+  if (models === "all") return state.load !== null || [...state.models.keys()].some((id) => isAnswering(state, id));
+  return models.some((id) => isLoading(state, id) || isAnswering(state, id));
+}
+
+function isAnswering({ models }: State, id: string): boolean {
+  return (models.get(id)?.inFlight ?? 0) > 0;
 }
 
 function finish(state: State, drain: number, entry: Drain): void {

@@ -11,8 +11,6 @@ export class Model {
   /** Requests that wait for something else first. */
   readonly elsewhere = new Map<Ticket, WaitReason>();
   inFlight = 0;
-  /** Drains in force. */
-  holds = 0;
   unload: Unload | null = null;
   /** What the queue waits for. */
   reason: WaitReason = "load";
@@ -111,9 +109,8 @@ export class State {
   retryAt = 0;
   /** ms; when the router's list is read again although no event came. */
   resyncAt = Number.POSITIVE_INFINITY;
+  /** In force, until the change is made or given up. */
   readonly drains = new Map<number, Drain>();
-  /** Drains of all models in force. */
-  holds = 0;
   isShutDown = false;
 
   constructor(limits: Limits) {
@@ -130,7 +127,7 @@ export function modelOf(state: State, id: string): Model {
 /** Drops models of which nothing has to be remembered. */
 export function forget(state: State): void {
   for (const [id, model] of state.models) {
-    const isAsked = model.queue.length + model.elsewhere.size + model.inFlight + model.holds > 0;
+    const isAsked = model.queue.length + model.elsewhere.size + model.inFlight > 0;
     const isThere = state.world.loaded.has(id) || state.load?.id === id || model.unload !== null;
     if (!isAsked && !isThere && model.failing === null) state.models.delete(id);
   }
@@ -138,7 +135,12 @@ export function forget(state: State): void {
 
 /** Requests for the model wait while something is done to it. */
 export function isHeld(state: State, model: Model): boolean {
-  return state.holds > 0 || model.holds > 0 || model.unload !== null;
+  return model.unload !== null || isDrained(state, model.id);
+}
+
+export function isDrained({ drains }: State, id: string): boolean {
+  for (const { models } of drains.values()) if (models === "all" || models.includes(id)) return true;
+  return false;
 }
 
 /** A drain waits for the load in progress; a load that only waits for a slot is none. */
