@@ -9,8 +9,8 @@ import { type Collected, previewOf } from "../cache/report/garbage.ts";
 import { cacheNow } from "../cache/scan/scan.ts";
 import type { Desired } from "../desired/document/document.ts";
 import { createCollector, type Look } from "../execute/cache-gc.ts";
-import { freeBytes } from "../execute/model-actions.ts";
 import { createSpeechStore, type SpeechStore } from "../execute/speech-files.ts";
+import { readFreeBytes } from "../observe/observe.ts";
 import type { Settings } from "../settings/settings.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
 import { openGatewayId } from "../state/gateway-id.ts";
@@ -21,7 +21,6 @@ import { offlineDocument } from "./offline-document.ts";
 export async function offlineReport(settings: Settings): Promise<DiskBody> {
   const { look, desired, inventory, speechFiles } = await offlineLook(settings);
   const lastUsed = await openLastUsed({ stateDir: settings.stateDir, now: Date.now, warn: () => undefined });
-  const free = await freeBytes(settings.cacheDir);
   const { speech, bytes: speechBytes } = await speechFiles.report(look.survey);
   const report = diskReport({
     ...look,
@@ -30,7 +29,7 @@ export async function offlineReport(settings: Settings): Promise<DiskBody> {
     loaded: [],
     lastUsed: lastUsed.entries(),
     totals: new Map(),
-    freeBytes: free === undefined ? { state: "unknown", why: "" } : { state: "known", value: free },
+    freeBytes: await readFreeBytes(settings.cacheDir),
   });
   return { ...report, speech, totals: { ...report.totals, speechBytes } } as DiskBody;
 }

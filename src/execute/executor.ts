@@ -127,10 +127,10 @@ export function createExecutor(options: {
   function enqueue(task: Task): Promise<Done> {
     const { signal } = task.abort;
     return new Promise((resolve, reject) => {
-      const giveUp = (): void => reject(signal.reason as Error);
-      signal.addEventListener("abort", giveUp, { once: true });
+      const onAbort = (): void => reject(signal.reason as Error);
+      signal.addEventListener("abort", onAbort, { once: true });
       void lanes[laneOf(task.action.kind)].add(async () => {
-        signal.removeEventListener("abort", giveUp);
+        signal.removeEventListener("abort", onAbort);
         if (!signal.aborted) await execute(task).then(resolve, reject);
       });
     });

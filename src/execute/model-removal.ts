@@ -40,13 +40,13 @@ export function removalHandler(options: {
     signal: AbortSignal,
     task: () => Promise<RemovedFiles>,
   ): Promise<RemovedFiles> {
-    const letIn = await options.drainer.drain(cached ? [cached.upstreamId] : [], signal);
+    const readmit = await options.drainer.drain(cached ? [cached.upstreamId] : [], signal);
     try {
       if (signal.aborted) throw signal.reason;
       await unload(cached);
       return await task();
     } finally {
-      letIn();
+      readmit();
     }
   }
 

@@ -76,7 +76,7 @@ export async function readPreset(path: string): Promise<Knowable<PresetFile>> {
 }
 
 /** Of the folder, or of the nearest one above it that exists. */
-async function readFreeBytes(folder: string): Promise<Knowable<number>> {
+export async function readFreeBytes(folder: string): Promise<Knowable<number>> {
   try {
     const { bavail, bsize } = await statfs(folder);
     return { state: "known", value: bavail * bsize };

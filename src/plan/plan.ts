@@ -15,8 +15,7 @@ import {
   type RouterSnapshot,
 } from "./observed.ts";
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
-import { duePrunes, planPruned } from "./prune.ts";
-import { type Going, isMarked, isPresent, modelsToGo, planRequested } from "./removals.ts";
+import { duePrunes, type Going, isMarked, isPresent, modelsToGo, planPruned, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
 import { lackingSpace } from "./room.ts";
 import { planSpeech } from "./speech.ts";

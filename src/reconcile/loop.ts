@@ -1,5 +1,5 @@
-// The loop: observe, plan, hand the plan to the executor, tell what was found. Level-triggered: a wake carries no content,
-// many wakes make one pass, and a pass looks at everything.
+// The loop: observe, plan, hand the plan to the executor, report. Level-triggered: a wake carries no content, many wakes make one
+// pass, and a pass observes everything.
 import { jittered } from "../core/backoff.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
@@ -35,7 +35,7 @@ export interface Loop {
   start(): void;
   /** Asks for a pass soon. */
   wake(reason: string): void;
-  /** Forgets failures and looks again: somebody asked. */
+  /** Forgets failures and wakes the loop, as a retry was requested. */
   retry(): void;
   settled(outcome: Outcome): void;
   progressed(action: Action, progress: Progress): void;
@@ -54,12 +54,12 @@ export interface Loop {
   stop(): Promise<void>;
 }
 
-/** After a look that failed, the next one, in ms. */
+/** ms until the next pass after one that failed. */
 const soonMs = 1_000;
-/** While a part of the world cannot be seen, in ms. */
+/** ms until the next pass while a part of the world cannot be observed. */
 const unseenMs = 2_000;
 
-/** How soon to look again for room on the disk, in ms. */
+/** ms until the next pass while a pull lacks disk space. */
 const roomMs = 10_000;
 
 interface LoopOptions {
@@ -71,7 +71,7 @@ interface LoopOptions {
   readonly now: () => number;
   readonly random: () => number;
   readonly onPass: (pass: Pass) => void;
-  /** Somebody asked for what had failed to be tried again. */
+  /** A retry of what had failed was requested. */
   readonly onRetry?: () => void;
   readonly onError: (error: unknown) => void;
 }
@@ -84,7 +84,7 @@ export function createLoop(options: LoopOptions): Loop {
   let last: Pass | null = null;
   let seenGeneration = -1;
   let count = 0;
-  /** Of the document that the pass under way looks at; null: none is under way. */
+  /** Of the document of the pass under way; null: none is under way. */
   let passGeneration: number | null = null;
   let settledCount = 0;
 
@@ -94,14 +94,14 @@ export function createLoop(options: LoopOptions): Loop {
     passGeneration = desired.generation;
     if (desired.generation !== seenGeneration) {
       // A new document is a new chance for what had failed.
-      if (seenGeneration >= 0) backoff.forgive();
+      if (seenGeneration >= 0) backoff.reset();
       seenGeneration = desired.generation;
       settling.changed();
     }
     const before = settledCount;
     const observed = await options.observer.observe();
     if (pacing.isStopped()) return;
-    // What was looked at before an action ended would have the same done again: a file imported twice.
+    // What was observed before an action ended would have the same done again: a file imported twice.
     if (settledCount !== before) return pacing.wake();
     const found = plan(desired.document, observed, {
       now: options.now(),
@@ -126,7 +126,6 @@ export function createLoop(options: LoopOptions): Loop {
     const now = options.now();
     const next = Math.min(
       now + jittered(options.resyncMs, options.random()),
-      backoff.nextTry(now) ?? Number.POSITIVE_INFINITY,
       ...(failed ? [now + soonMs] : []),
       ...(last ? dueTimes(last, now, options.silenceLimitMs) : []),
     );
@@ -146,7 +145,7 @@ export function createLoop(options: LoopOptions): Loop {
     start: pacing.start,
     wake: pacing.wake,
     retry: () => {
-      backoff.forgive();
+      backoff.reset();
       options.onRetry?.();
       pacing.wake();
     },
@@ -184,7 +183,7 @@ function dueTimes({ plan: found, observed }: Pass, now: number, silenceLimitMs: 
   const due = found.held.flatMap(({ until }) => until ?? []);
   // A router that has gone silent is observed again soon: it may have to be restarted.
   if (observed.router.silentSince !== null) due.push(now + silenceLimitMs / 4);
-  // No event tells when a disk has space again.
+  // There is no event for a disk that has space again.
   if (found.held.some(({ why }) => why === "room")) due.push(now + roomMs);
   // What cannot be read comes back without an event: a disk that is mounted, a folder that is moved back.
   if (observed.cache.state === "unknown" || observed.preset.state === "unknown") due.push(now + unseenMs);

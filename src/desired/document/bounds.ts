@@ -36,7 +36,7 @@ export const tooManyValues = `the document exceeds the limit of ${documentBounds
 export const tooLong = `the document exceeds the limit of ${documentBounds.bytes} bytes`;
 
 /** Problems that are listed; with 380,000 unknown keys the answer had 7 MB. */
-export const mostTold = 20;
+export const mostListed = 20;
 
 /** A message may quote a value, and a value may be the whole document. */
 export function clip(text: string): string {

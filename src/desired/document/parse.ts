@@ -1,9 +1,9 @@
 // gateway.yaml's text to a document tree, or to every problem in it with line and column. Reads no file.
 import { type CST, type Document, isMap, isScalar, LineCounter, Parser, parseDocument } from "yaml";
 import { noneAllowed, type PresetAllow } from "../../core/preset-keys.ts";
-import { clip, documentBounds, mostTold, tooLong, tooManyValues } from "./bounds.ts";
+import { clip, documentBounds, mostListed, tooLong, tooManyValues } from "./bounds.ts";
 import type { DocumentTree } from "./document.ts";
-import { type Problem, validateDocument } from "./validate.ts";
+import { formatPath, type Problem, validateDocument } from "./validate.ts";
 
 export interface SourceProblem {
   /** From 1. */
@@ -63,7 +63,7 @@ export function parseSource(text: string, presetAllow: PresetAllow = noneAllowed
     const document = parseDocument(text, { lineCounter, prettyErrors: false });
     const { errors } = document;
     if (errors.length > 0) {
-      const problems = errors.slice(0, mostTold).map(({ message, pos: [offset] }) => {
+      const problems = errors.slice(0, mostListed).map(({ message, pos: [offset] }) => {
         const { line, col } = lineCounter.linePos(offset);
         return { line, column: col, path: "", message: clip(message) };
       });
@@ -118,12 +118,4 @@ function offsetOf(document: Document, { path, atKey }: Problem): number {
     if (node?.range) return node.range[0];
   }
   return document.contents?.range?.[0] ?? 0;
-}
-
-/** `models[2].preset.flash-attn` */
-export function formatPath(path: readonly (string | number)[]): string {
-  return path
-    .map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`))
-    .join("")
-    .replace(/^\./, "");
 }

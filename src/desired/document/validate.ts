@@ -2,13 +2,14 @@
 import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../../schemas/document.ts";
 import { presetKeyPattern } from "../../../schemas/preset-options.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { idForm, normaliseName, parseModelId } from "../../core/ids.ts";
-import { isJsonObject } from "../../core/merge-patch.ts";
+import { equalJson, isJsonObject } from "../../core/merge-patch.ts";
 import { noneAllowed, type PresetAllow, presetKeyProblem, presetValueProblem } from "../../core/preset-keys.ts";
 import { isPublicLiteral, workerProblem } from "../../core/worker-address.ts";
 import { modelFileName } from "../../speech/transcription-models.ts";
 import { isVoiceId } from "../../speech/voices.ts";
-import { boundProblem, clip, mostTold } from "./bounds.ts";
+import { boundProblem, clip, mostListed } from "./bounds.ts";
 import { type DocumentTree, toTree } from "./document.ts";
 
 export interface Problem {
@@ -68,11 +69,11 @@ export function validateDocument(value: unknown, presetAllow: PresetAllow = none
   const all = [
     ...new Map(problems.map((problem) => [JSON.stringify([problem.path, problem.message]), problem])).values(),
   ];
-  const told = all.slice(0, mostTold).map((problem) => ({ ...problem, message: clip(problem.message) }));
+  const listed = all.slice(0, mostListed).map((problem) => ({ ...problem, message: clip(problem.message) }));
   return {
     ok: false,
-    problems: told,
-    more: all.length - told.length + Math.max(0, errors.length - mostRead),
+    problems: listed,
+    more: all.length - listed.length + Math.max(0, errors.length - mostRead),
     isTooLarge: false,
   };
 }
@@ -186,7 +187,7 @@ function presetProblems(entry: unknown, index: number, presetAllow: PresetAllow)
   if (!isJsonObject(entry) || !isJsonObject(entry["preset"])) return [];
   return Object.entries(entry["preset"]).flatMap(([key, value]): Problem[] => {
     const path = ["models", index, "preset", key];
-    // The schema's own check says why such a key is none.
+    // The schema's own check reports such a key.
     if (!isPresetKey.test(key)) return [];
     const problem = presetKeyProblem(key, presetAllow);
     if (problem !== null) return [{ path, message: problem, atKey: true }];
@@ -223,4 +224,37 @@ function speechProblems(value: unknown): Problem[] {
   if (typeof voice === "string" && voicePattern.test(voice) && !isVoiceId(voice))
     problems.push({ path: ["speech", "synthesis", "voice"], message: `${JSON.stringify(voice)} is no voice's id` });
   return problems;
+}
+
+/** `models[2].preset.flash-attn` */
+export function formatPath(path: readonly (string | number)[]): string {
+  return path
+    .map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`))
+    .join("")
+    .replace(/^\./, "");
+}
+
+/** Fields that only gateway.yaml may set: they name files of this machine, so a license key is not enough. */
+const fileOnly = ["chatTemplate", "lora", "mmproj", "draft"] as const;
+
+/**
+ * For a document that a call makes. A value that the model has already, in the document or in the file, is no news: a PUT may
+ * repeat it, and a pull brings a model back as the file has it. Errors: `file_only`.
+ */
+export function requireFromFile(tree: DocumentTree, sources: readonly DocumentTree[]): void {
+  const { models } = tree;
+  if (!isJsonObject(models)) return;
+  for (const id of Object.keys(models)) {
+    for (const field of fileOnly) {
+      const value = fieldOf(tree, id, field);
+      if (value === undefined || sources.some((source) => equalJson(fieldOf(source, id, field) ?? null, value)))
+        continue;
+      throw new GatewayError("file_only", `${formatPath(["models", id, field])} can only be set in gateway.yaml`);
+    }
+  }
+}
+
+function fieldOf({ models }: DocumentTree, id: string, field: string): DocumentTree[string] | undefined {
+  const model = isJsonObject(models) && Object.hasOwn(models, id) ? models[id] : undefined;
+  return isJsonObject(model) && Object.hasOwn(model, field) ? model[field] : undefined;
 }

@@ -1,4 +1,4 @@
-// What the state says of its requests, for status and for other queues.
+// Views of the requests in the state, for status and for other queues.
 import { isDrained, type State } from "./state.ts";
 import type { Loaded, WaitReason } from "./types.ts";
 
