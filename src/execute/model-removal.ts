@@ -11,8 +11,8 @@ import { isProjector } from "../core/ids.ts";
 import type { Removal } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
 import { cacheError } from "../hub/errors.ts";
-import { type CachedModel, findCached, holdsFilesOf, type InventoryEntry } from "../plan/observed.ts";
-import { coversEntry, isMarked } from "../plan/removals.ts";
+import { type CachedModel, findCached, type InventoryEntry } from "../plan/observed.ts";
+import { coversEntry, holdsFilesOf, isMarked } from "../plan/removals.ts";
 import type { Handlers, RemovedFiles } from "./executor.ts";
 import type { Drainer } from "./router-actions.ts";
 

@@ -3,14 +3,7 @@
 // takes hours and the first half of a save have all deleted a model that only seemed to have left.
 import { type Desired, type DesiredModel, isNotNamedBy, type Removal } from "../desired/document/document.ts";
 import type { Action, Candidate, PlanContext } from "./actions.ts";
-import {
-  type CachedModel,
-  findCached,
-  holdsFilesOf,
-  type InventoryEntry,
-  isOfRepo,
-  type Observed,
-} from "./observed.ts";
+import { type CachedModel, findCached, type InventoryEntry, isOfRepo, type Observed } from "./observed.ts";
 
 /** A model to delete; `cached` is undefined if its files are gone and only notes of it are left. */
 export interface Going {
@@ -216,4 +209,35 @@ function notInSync(
   const isInForce = preset.state === "known" && router.loadedPreset === preset.value.text;
   if (isInForce && router.phase === "ready" && router.silentSince === null) return null;
   return "the router does not run with the preset file as it is";
+}
+
+/** The inventory's record of a cached file: by its blob, or by its place if it is no link. */
+export function storedFile(
+  inventory: readonly InventoryEntry[],
+  file: { readonly repo: string; readonly commit: string; readonly path: string; readonly blob: string | null },
+): InventoryEntry["files"][number] | undefined {
+  const revisions = inventory.flatMap((entry) => (entry.repo === file.repo ? [entry, ...(entry.former ?? [])] : []));
+  return revisions
+    .flatMap(({ commit, files }) => (file.blob !== null || commit === file.commit ? files : []))
+    .find(({ path, blob }) => (file.blob === null ? path === file.path : blob === file.blob));
+}
+
+/**
+ * Whether all files of a cached model are ones that we put there, by name and by content: another program may have stored
+ * the same name from another revision. The content of a plain file is known by its revision alone.
+ */
+export function holdsFilesOf(entry: InventoryEntry, model: CachedModel): boolean {
+  if (model.repo !== entry.repo) return false;
+  const stored = [entry, ...(entry.former ?? [])];
+  return model.files.every((file, index) => {
+    const blob = model.blobs[index] ?? null;
+    const place = file.replaceAll("\\", "/");
+    return stored.some(({ commit, files }) =>
+      files.some(
+        (own) =>
+          place.endsWith(`/snapshots/${model.commit}/${own.path}`) &&
+          (blob === null ? commit === model.commit : own.blob === blob),
+      ),
+    );
+  });
 }

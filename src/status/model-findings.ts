@@ -1,8 +1,9 @@
 // What is true of one model. Pure.
 import { runnableContext } from "../core/context-size.ts";
 import type { BackoffEntry } from "../plan/actions.ts";
-import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
+import { type CachedModel, findCached, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
+import { holdsFilesOf } from "../plan/removals.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
 import type { StatusInput } from "./conditions.ts";
 import { explain, failureOf, reasonOf } from "./failures.ts";

@@ -1,7 +1,7 @@
 // What the models take on the disk: each one's size, what it shares, what is stale of it, what is on its way. Pure.
 import type { Desired, DesiredModel } from "../../desired/document/document.ts";
-import { type CachedModel, findCached, holdsFilesOf, type InventoryEntry, type Knowable } from "../../plan/observed.ts";
-import { pathInRepo } from "../../plan/removals.ts";
+import { type CachedModel, findCached, type InventoryEntry, type Knowable } from "../../plan/observed.ts";
+import { holdsFilesOf, pathInRepo } from "../../plan/removals.ts";
 import { type Garbage, previewOf } from "./garbage.ts";
 import { type CacheSurvey, linkedBlobs, type RepoFiles, type RepoLink } from "./repo-files.ts";
 

@@ -4,8 +4,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Desired } from "../../../src/desired/document/document.ts";
 import type { Plan, PlanContext } from "../../../src/plan/actions.ts";
-import { findCached, holdsFilesOf, type Observed } from "../../../src/plan/observed.ts";
+import { findCached, type Observed } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
+import { holdsFilesOf } from "../../../src/plan/removals.ts";
 import { build, hub, randomDesired, randomMoment, runs } from "./random-worlds.ts";
 import { desiredFrom, known, silenceLimitMs, world } from "./world.ts";
 
