@@ -40,9 +40,7 @@ export function createStatusTracker(options: {
         desired,
         conditions: toConditions(modelFindings(id, input), since(id), generation, options.now()),
       }));
-      const seen = workersByAddress(
-        input.observed.workers.state === "known" ? input.observed.workers.value.workers : [],
-      );
+      const seen = workersByAddress(input.observed.workers.workers);
       const waiting = new Set(waitingWorkers(input.desired, input.observed));
       workers = new Map(
         input.desired.rpc.workers.map((address) => {

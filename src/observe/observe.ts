@@ -48,10 +48,8 @@ export function createObserver(options: {
         freeBytes,
         speech,
         ...files,
-        workers: options.workers
-          ? { state: "known", value: options.workers.snapshot() }
-          : { state: "unknown", why: "no gateway runs, so workers are not watched" },
-        inventory: { state: "known", value: options.inventory() },
+        workers: options.workers?.snapshot() ?? { workers: [], answering: false },
+        inventory: options.inventory(),
         router: { ...options.router.snapshot(), ...options.engine.state() },
       };
     },

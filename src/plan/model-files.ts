@@ -102,8 +102,8 @@ export type SourceState = "current" | "changed" | "missing";
 /** By path, size and time; the import compares the content, by its hash. */
 export function sourceState({ id, source }: DesiredModel, { inventory, sources }: Observed): SourceState {
   const file = source === undefined ? undefined : sources.get(source);
-  if (!file || inventory.state === "unknown") return "current";
+  if (!file) return "current";
   if (file.stamp === null) return "missing";
-  const imported = inventory.value.find((entry) => entry.id.toLowerCase() === id.toLowerCase())?.source;
+  const imported = inventory.find((entry) => entry.id.toLowerCase() === id.toLowerCase())?.source;
   return imported?.path === file.path && imported.stamp === file.stamp ? "current" : "changed";
 }

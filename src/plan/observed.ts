@@ -154,8 +154,6 @@ export interface WorkerSnapshot {
 export interface WorkersSnapshot {
   /** Responses are in flight: an automatic change of the roster waits for their end. */
   readonly answering: boolean;
-  /** Changes with every verdict and every endpoint. */
-  readonly epoch: number;
   readonly workers: readonly WorkerSnapshot[];
 }
 
@@ -222,10 +220,11 @@ export interface Observed {
   readonly cache: Knowable<CacheSnapshot>;
   readonly preset: Knowable<PresetFile>;
   readonly router: RouterSnapshot;
-  readonly inventory: Knowable<readonly InventoryEntry[]>;
+  readonly inventory: readonly InventoryEntry[];
   readonly freeBytes: Knowable<number>;
   readonly speech: SpeechObserved;
-  readonly workers: Knowable<WorkersSnapshot>;
+  /** None where no gateway watches them: the plan of the command line. */
+  readonly workers: WorkersSnapshot;
   /** The document's local files by their paths as written; `stamp` null: missing. */
   readonly sources: ReadonlyMap<string, { readonly path: string; readonly stamp: string | null }>;
   /** By their names in the document. */

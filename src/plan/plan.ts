@@ -93,8 +93,8 @@ function planModels(desired: Desired, observed: Observed, findings: Map<string, 
  * context size alone fetches nothing.
  */
 function isOfAnotherRevision({ id, source, revision }: DesiredModel, { cache, inventory }: Observed): boolean {
-  if (revision === undefined || source !== undefined || inventory.state === "unknown") return false;
-  const entry = inventory.value.find((own) => own.id.toLowerCase() === id.toLowerCase());
+  if (revision === undefined || source !== undefined) return false;
+  const entry = inventory.find((own) => own.id.toLowerCase() === id.toLowerCase());
   if (entry) return entry.revision !== revision;
   // For a file of another program only a commit decides.
   const cached = cache.state === "known" ? findCached(cache.value.models, id) : undefined;
@@ -137,8 +137,8 @@ function planEngine(
   if (cache.state === "unknown" || preset.state === "unknown") return [];
   const leaving = new Set(going.map(({ cached }) => cached));
   const kept = cache.value.models.filter((model) => !leaving.has(model));
-  const workers = observed.workers.state === "known" ? observed.workers.value : { workers: [], answering: false };
-  const { endpoints, unprobed } = wantedWorkers(desired, workers, presetEndpoints(router.loadedPreset ?? ""));
+  const inForce = presetEndpoints(router.loadedPreset ?? "");
+  const { endpoints, unprobed } = wantedWorkers(desired, observed.workers, inForce);
   const wanted = wantedSections(desired, kept, endpoints, router.knownOptions, findings, observed.documentFiles);
   const text = renderPreset(preset.value, wanted, router.knownOptions, (name) =>
     isOfRepo(name, cache.value.unreadable),
@@ -250,11 +250,10 @@ function reloadAction(observed: Observed, preset: PresetFile, cache: CacheSnapsh
       !sameValues(effectiveValues(before, id), effectiveValues(preset, id)),
   );
   const presetChanged = router.loadedPreset !== preset.text;
-  const workers = observed.workers.state === "known" ? observed.workers.value.workers : [];
   return {
     kind: "router.reload",
     key: "router",
-    yields: onlyTakesBack(router.loadedPreset ?? "", preset.text, workers),
+    yields: onlyTakesBack(router.loadedPreset ?? "", preset.text, observed.workers.workers),
     reason: presetChanged ? "PresetChanged" : "CacheChanged",
     message: `reload the router's ${presetChanged ? "preset" : "model cache"}`,
     changes,

@@ -90,10 +90,10 @@ function resolverOf(models: readonly CachedModel[]): (name: string) => string {
 
 /** Ids of the inventory's entries whose model the document names, by any of its names; null: unknown. */
 export function namedEntries(desired: Desired, { cache, inventory }: Observed): ReadonlySet<string> | null {
-  if (cache.state === "unknown" || inventory.state === "unknown") return null;
+  if (cache.state === "unknown") return null;
   const idOf = resolverOf(cache.value.models);
   const named = new Set(desired.models.map(({ id }) => idOf(id)));
-  return new Set(inventory.value.flatMap(({ id }) => (named.has(idOf(id)) ? id : [])));
+  return new Set(inventory.flatMap(({ id }) => (named.has(idOf(id)) ? id : [])));
 }
 
 /** An emptied list is more often an accident than intent, also if a request has added models beside it. */
@@ -109,9 +109,9 @@ function sparing(
 
 /** What to prune, but for what is spared. Every guard must hold. */
 function modelsToPrune(desired: Desired, observed: Observed): InventoryEntry[] {
-  if (!desired.prune || observed.inventory.state === "unknown" || observed.cache.state === "unknown") return [];
+  if (!desired.prune || observed.cache.state === "unknown") return [];
   const { models, unreadable } = observed.cache.value;
-  const entries = observed.inventory.value;
+  const entries = observed.inventory;
   const idOf = resolverOf(models);
   // The document may name a cached model by another of its names, and two entries may mean one model.
   const stays = new Set([...desired.models, ...entries.filter((entry) => entry.keep)].map(({ id }) => idOf(id)));

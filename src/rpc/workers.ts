@@ -48,7 +48,6 @@ export function createWorkers(options: {
   const resolve = createResolver();
   /** The part of the document that was applied last. */
   let roster = "";
-  let epoch = 0;
   let loads = 0;
   let stopped = false;
 
@@ -65,11 +64,6 @@ export function createWorkers(options: {
     const using = users(endpoint);
     if (using.length === 0) return "idle";
     return using.every((model) => model.value === "loaded") ? "loaded" : "closed";
-  }
-
-  function changed(): void {
-    epoch++;
-    options.onChange();
   }
 
   function claim(endpoint: string, address: string): string | null {
@@ -112,7 +106,7 @@ export function createWorkers(options: {
           intervalMs: options.intervalMs,
           rules: options.rules,
           now: options.now,
-          onChange: changed,
+          onChange: options.onChange,
           onLost: (endpoint, message) =>
             options.onLost(
               users(endpoint).map((model) => model.id),
@@ -150,11 +144,11 @@ export function createWorkers(options: {
   return {
     snapshot: () => {
       follow();
-      return { epoch, workers: list(), answering: options.isAnswering() };
+      return { workers: list(), answering: options.isAnswering() };
     },
     settled: () => {
       if (options.isAnswering() || !list().some(({ returned }) => returned)) return;
-      changed();
+      options.onChange();
     },
     usedBy: (endpoint) => (endpoint === null ? null : (users(endpoint)[0]?.id ?? null)),
     review,

@@ -186,7 +186,6 @@ export const gatewayConditions = {
         remedy: "Start workers, or lower `rpc.minWorkers`.",
       }),
       NotProbed: unknown("The workers are being probed."),
-      NotObserved: notObserved,
     },
   },
 } as const satisfies Readonly<Record<string, ConditionType>>;

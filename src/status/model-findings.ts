@@ -53,7 +53,7 @@ function fetchFailure(id: string, backoff: StatusInput["backoff"]): BackoffEntry
 function verified({ inventory }: Observed, cached: CachedModel | undefined): Finding {
   if (cached && cached.damage !== null) return finding("Verified", "Damaged", cached.damage);
   if (!cached?.complete) return finding("Verified", "Absent");
-  const ours = inventory.state === "known" && inventory.value.find((entry) => holdsFilesOf(entry, cached));
+  const ours = inventory.find((entry) => holdsFilesOf(entry, cached));
   if (!ours) return finding("Verified", "NotOurs");
   return finding(
     "Verified",
