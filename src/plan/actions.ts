@@ -148,8 +148,8 @@ export interface PlanContext {
 
 export interface Candidate {
   readonly action: Action;
-  /** ms; 0: at once. */
-  readonly notBefore: number;
+  /** ms; absent: at once. */
+  readonly notBefore?: number;
   /** What comes first. It stays in the plan: one that hides a deletion misleads. */
   readonly waits?: string;
   /** A hundred changes in a second are to cost one reload. */

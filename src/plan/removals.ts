@@ -1,7 +1,7 @@
 // Which models are deleted: requested removals, and with `prune` those that the document no longer names. Pure.
 // Prune deletes last, once everything else of the document is in sync, and not before its time: a typo in an id, a rename whose pull
 // takes hours and the first half of a save have all deleted a model that only seemed to have left.
-import { type Desired, type DesiredModel, isNotNamedBy, type Removal } from "../desired/document/document.ts";
+import { type Desired, isNotNamedBy, type Removal } from "../desired/document/document.ts";
 import type { Action, Candidate, PlanContext } from "./actions.ts";
 import { type CachedModel, findCached, type InventoryEntry, isOfRepo, type Observed } from "./observed.ts";
 
@@ -115,7 +115,7 @@ function modelsToPrune(desired: Desired, observed: Observed): InventoryEntry[] {
   const idOf = resolverOf(models);
   // The document may name a cached model by another of its names, and two entries may mean one model.
   const stays = new Set([...desired.models, ...entries.filter((entry) => entry.keep)].map(({ id }) => idOf(id)));
-  const fetched = desired.models.filter((model) => !isPresent(models, model)).map((model) => repoOfId(model.id));
+  const fetched = desired.models.filter(({ id }) => !findCached(models, id)?.complete).map(({ id }) => repoOfId(id));
   return entries.filter((entry) => {
     if (stays.has(idOf(entry.id)) || isOfRepo(entry.id, unreadable)) return false;
     const cached = findCached(models, entry.id);
@@ -126,14 +126,10 @@ function modelsToPrune(desired: Desired, observed: Observed): InventoryEntry[] {
   });
 }
 
-export function isPresent(models: readonly CachedModel[], model: DesiredModel): boolean {
-  return findCached(models, model.id)?.complete === true;
-}
-
 /** At once: the model is no longer offered, and its preset section goes right after it. */
-export function planRequested(requested: readonly Going[], { preset }: Observed): Action[] {
+export function planRequested(requested: readonly Going[], { preset }: Observed): Candidate[] {
   if (preset.state === "unknown") return [];
-  return requested.map((going) => removeAction(going, true, "RemovalRequested", `delete ${going.id}`));
+  return requested.map((going) => ({ action: removeAction(going, true, "RemovalRequested", `delete ${going.id}`) }));
 }
 
 /** Sections go before files go: a section whose model has vanished would become a phantom that hangs. */
@@ -181,7 +177,7 @@ export function planPruned(
     (underWay === undefined ? null : `${underWay} is in progress`) ??
     notInSync(desired, observed, findings);
   return pruned.map((going) => {
-    const candidate = { action: pruneAction(going), notBefore: 0 };
+    const candidate = { action: pruneAction(going) };
     const isDue = going.dueAt <= context.now;
     if (isDue && first === null) return candidate;
     const because = [
