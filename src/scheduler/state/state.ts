@@ -18,6 +18,8 @@ export class Model {
   /** Order in which models that are not loaded get a slot; Infinity: has no place yet. */
   rank = Number.POSITIVE_INFINITY;
   unlistedSince: number | null = null;
+  /** Since when its load waits for RPC workers. */
+  workersSince: number | null = null;
   lastUsed = 0;
   turn: Turn | null = null;
   idle: Idle | null = null;
@@ -52,10 +54,6 @@ export interface Load {
   phase: "workers" | "starting" | "loading" | "ended";
   /** ms; start of the phases `workers` and `starting`. */
   since: number;
-  /** A check of the workers is under way. */
-  isChecking: boolean;
-  /** ms; when the workers are checked again. */
-  checkAt: number;
   /** The workers are reserved for this load. */
   hasWorkers: boolean;
   /** ms without progress after which the load counts as stalled. */
