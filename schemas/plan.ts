@@ -77,7 +77,21 @@ export const sourceSchema = {
     valid: { type: "boolean" },
     reason: { type: "string", description: "As the condition SourceValid has it." },
     message: { type: "string" },
-    problems: { type: "array", items: { type: "object" } },
+    problems: {
+      type: "array",
+      items: {
+        title: "SourceProblem",
+        type: "object",
+        additionalProperties: false,
+        required: ["line", "column", "path", "message"],
+        properties: {
+          line: { type: "integer" },
+          column: { type: "integer" },
+          path: { type: "string", description: "Keys down to the fault." },
+          message: { type: "string" },
+        },
+      },
+    },
   },
 } as const;
 

@@ -192,7 +192,7 @@ export const statusSchema = {
     gateway: {
       type: "object",
       additionalProperties: false,
-      required: ["version", "startedAt", "ready"],
+      required: ["version", "id", "startedAt", "ready"],
       properties: { ...gatewayProperties, startedAt: { type: "string", description: "ISO 8601." } },
     },
     router: {

@@ -19,10 +19,12 @@ function testFiles(names: readonly string[]): string[] {
   );
   // Long by their nature: many seeded kills, time limits of the kernel's own. `npm run test:faults` names them.
   const usual = all.filter((name) => !name.startsWith("faults/"));
-  // `faults/ chaos` is what has `chaos` of what lies in `faults/`.
-  const folders = names.filter((name) => name.endsWith("/"));
-  const parts = names.filter((name) => !name.endsWith("/"));
-  const inFolders = folders.length === 0 ? all : all.filter((name) => folders.some((part) => name.includes(part)));
+  // `faults/ chaos` is what has `chaos` of what lies in `faults/`; `component/ !install/` leaves out the installations.
+  const folders = names.filter((name) => name.endsWith("/") && !name.startsWith("!"));
+  const without = names.flatMap((name) => (name.startsWith("!") ? [name.slice(1)] : []));
+  const parts = names.filter((name) => !name.endsWith("/") && !name.startsWith("!"));
+  const left = all.filter((name) => !without.some((part) => name.includes(part)));
+  const inFolders = folders.length === 0 ? left : left.filter((name) => folders.some((part) => name.includes(part)));
   const named = parts.length === 0 ? inFolders : inFolders.filter((name) => parts.some((part) => name.includes(part)));
   const chosen = names.length === 0 ? usual : named;
   if (chosen.length === 0) throw new Error(`no test file matches ${names.join(" ")}`);
@@ -48,13 +50,22 @@ async function run(): Promise<number> {
   await provideEngine("llama", console.log);
   await provideEngine("whisper", console.log);
   await provideSherpa(console.log);
-  const entries = writeEntries(testGroups(testFiles(process.argv.slice(2))));
+  const files = testFiles(process.argv.slice(2));
+  const entries = writeEntries(testGroups(files));
   // Everything that tests write goes here, so that nothing of it can stay.
   const scratch = mkdtempSync(join(tmpdir(), "model-gateway-tests-"));
   try {
-    // Three at a time on two cores: much of a test is waiting. The time limit is of an entry, not of a test. A chaos run is as long as asked for.
+    // More than the two cores of the smallest machine: tests wait more than they compute, those of faults most.
+    const atOnce = files.every((name) => name.startsWith("faults/")) ? 6 : 4;
+    // The time limit is of an entry, not of a test. A chaos run is as long as asked for.
     const timeoutMs = 480_000 + Number(process.env["CHAOS_MINUTES"] ?? 0) * 60_000;
-    const args = ["--enable-source-maps", "--test", "--test-concurrency=3", `--test-timeout=${timeoutMs}`, ...entries];
+    const args = [
+      "--enable-source-maps",
+      "--test",
+      `--test-concurrency=${atOnce}`,
+      `--test-timeout=${timeoutMs}`,
+      ...entries,
+    ];
     const child = spawn(process.execPath, args, {
       cwd: packageRoot,
       stdio: "inherit",

@@ -1,105 +1,55 @@
-// The parts between the document and the machine, wired from the bottom up: state, engines, scheduler, executor, loop, status.
-// What a part reports to those above it goes through the events. Starts nothing; src/app/gateway.ts does.
+// The parts between the document and the machine, wired from the bottom up: state, machine, scheduler, executor, loop, status.
+// A part reports to those above it by events. Starts nothing; gateway.ts does.
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import type { FastifyBaseLogger } from "fastify";
-import type { Damage } from "../cache/scan/damage.ts";
+import { createRepoTurns } from "../cache/removal/repo-turns.ts";
+import { cacheNow } from "../cache/scan/scan.ts";
 import { steadyNow } from "../core/steady.ts";
+import type { Desired } from "../desired/document/document.ts";
 import type { InstallProgress } from "../engines/install/install.ts";
-import { createEngineSource, type EngineSource } from "../engines/llama/engine-source.ts";
-import { createRouter, isProgress, type Router } from "../engines/llama/router.ts";
-import { createHubClient, type HubClient } from "../hub/client.ts";
-import { createObserver } from "../observe/observe.ts";
+import { isProgress } from "../engines/llama/router.ts";
+import { createCollector } from "../execute/cache-gc.ts";
+import { createExecutor } from "../execute/executor.ts";
+import { modelHandlers } from "../execute/model-actions.ts";
+import { presetHandlers } from "../execute/preset-actions.ts";
+import { routerHandlers } from "../execute/router-actions.ts";
+import { speechHandlers } from "../execute/speech-actions.ts";
+import { createSpeechStore } from "../execute/speech-files.ts";
+import { routerInputs } from "../observe/observe.ts";
 import { createLoop, type Loop } from "../reconcile/loop.ts";
 import type { Scheduler } from "../scheduler/scheduler.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
-import { createJournal, type Journal } from "../status/journal.ts";
-import { type Actions, createActions } from "./actions.ts";
-import type { CachedFacts } from "./cached-facts.ts";
-import { createEvents, type Events } from "./events.ts";
-import { type Kept, openCache, openKept } from "./kept.ts";
-import { writeDown } from "./outcomes.ts";
-import { createReports, type ReportStatus } from "./reports.ts";
-import { createRequests } from "./requests.ts";
-import { createRpc, type Rpc } from "./rpc.ts";
-import { createSpeech, type Speech } from "./speech.ts";
-import { type Warn, warnTo } from "./warn.ts";
+import { createJournal } from "../status/journal.ts";
+import { type Base, createBase, type Events } from "./events.ts";
+import { createMachine, type Machine } from "./machine.ts";
+import { recordEvents } from "./record.ts";
+import { createRpc } from "./rpc.ts";
+import { createScheduling } from "./scheduling.ts";
+import { openState, type State } from "./state.ts";
+import { createStatus } from "./status.ts";
 
-export interface Core extends Kept, Actions {
-  readonly events: Events;
-  readonly presetPath: string;
-  readonly journal: Journal;
-  readonly hub: HubClient;
-  readonly router: Router;
-  readonly engine: EngineSource;
-  readonly scheduler: Scheduler;
-  readonly facts: CachedFacts;
-  readonly loop: Loop;
-  readonly speech: Speech;
-  readonly rpc: Rpc;
-  readonly damage: Damage;
-  /** Retries what has failed; `cacheGone`: a model cache that is missing is gone for good. */
-  retry(cacheGone: boolean): void;
-  readonly status: ReportStatus;
-}
+export type Core = Awaited<ReturnType<typeof createCore>>;
 
 export interface CoreOptions {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
-  readonly lock: Pick<StateLock, "id" | "hold">;
-  readonly onInstallProgress: (progress: InstallProgress) => void;
+  readonly lock: StateLock;
+  readonly onInstall: (progress: InstallProgress) => void;
 }
 
-export async function createCore({ settings, logger, lock, onInstallProgress }: CoreOptions): Promise<Core> {
-  const { stateDir, cacheDir, configPath, environment } = settings;
-  const events = createEvents();
-  const presetPath = join(stateDir, "router.preset.ini");
-  // For durations; what people read, and what files remember, goes by the wall clock.
-  const common = { settings, events, presetPath, now: steadyNow, warn: warnTo(logger) };
-
-  const journal = createJournal(Date.now, randomBytes(4).toString("hex"));
-  const kept = await openKept({ settings, hold: lock.hold, logger, events });
-  const { store, inventory } = kept;
-  const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
-  const router = routerOf(common, logger);
-  const engine = createEngineSource({
-    explicit: settings.llamaServer,
-    enginesDir: join(stateDir, "engines"),
-    installCommand: settings.command("engine", "install", "llama"),
-    environment,
-    install: settings.installEngine,
-    rehome: true,
-    onProgress: onInstallProgress,
-    onChange: () => events.emit({ type: "changed", what: "engine" }),
-  });
-  const rpc = createRpc({ ...common, store, router });
-  const { scanner, presence, damage } = openCache(cacheDir, inventory);
-  const requests = createRequests({ ...common, store, router, rpc, engine, damage, logger });
-  const { scheduler } = requests;
-  const speech = createSpeech({
-    ...common,
-    hub,
-    document: () => store.current().document,
-    onOutput: (name, text) => logger.trace({ engine: name }, text.trimEnd()),
-  });
-  const actions = createActions({ ...common, kept, hub, router, engine, scheduler, speech, scanner, damage });
-  const observer = createObserver({
-    scanner,
-    cacheDir,
-    presetPath,
-    configPath,
-    desired: () => store.current().document,
-    router,
-    inventory: inventory.entries,
-    engine,
-    speech: speech.observe,
-    workers: rpc.workers,
-    onNewEngine: () => events.emit({ type: "engineFound" }),
-  });
+export async function createCore({ settings, logger, lock, onInstall }: CoreOptions) {
+  const base = createBase(settings, logger);
+  const { events } = base;
+  const state = await openState(base, lock);
+  const { store, inventory, lastUsed } = state;
+  const machine = createMachine({ ...base, inventory, document: () => store.current().document, onInstall });
+  const rpc = createRpc({ ...base, store, router: machine.router });
+  const scheduling = createScheduling({ ...base, ...machine, store, rpc });
+  const actions = createActions({ ...base, ...state, ...machine, ...scheduling });
   const loop = createLoop({
     desired: store.current,
-    observer,
+    observer: machine.observerOf(rpc.workers),
     executor: actions.executor,
     resyncMs: settings.resyncMs,
     silenceLimitMs: settings.silenceLimitMs,
@@ -109,83 +59,78 @@ export async function createCore({ settings, logger, lock, onInstallProgress }: 
     onPass: (pass) => events.emit({ type: "passed", pass }),
     onError: (error) => logger.error({ err: error }, "reconcile pass failed"),
   });
-  const status = createReports({
-    settings,
-    events,
-    lock,
-    kept,
-    hub,
-    router,
-    engine,
-    requests,
-    rpc,
-    speech,
-    executor: actions.executor,
-    loop,
-  });
+  const parts = { ...base, ...state, ...machine, ...scheduling, ...actions, rpc, loop, lock };
+  const status = createStatus(parts);
+  const journal = createJournal(Date.now, randomBytes(4).toString("hex"));
   wakeLoop(events, loop);
-  events.on("modelInUse", ({ id }) => kept.lastUsed.note(id));
-  events.on("modelIdle", ({ id }) => kept.lastUsed.note(id));
-  writeDown({ events, logger, journal, inventory, drainMs: settings.drainMs, backoff: loop.backoff });
-
-  return {
-    ...kept,
-    ...actions,
-    events,
-    presetPath,
-    journal,
-    hub,
-    router,
-    engine,
-    scheduler,
-    facts: requests.facts,
-    loop,
-    speech,
-    rpc,
-    damage,
-    retry: (cacheGone) => {
-      if (cacheGone) presence.believe();
-      loop.retry();
-    },
-    status,
+  events.on("modelInUse", ({ id }) => lastUsed.note(id));
+  events.on("modelIdle", ({ id }) => lastUsed.note(id));
+  recordEvents({ ...parts, journal });
+  /** Retries what has failed; `cacheGone`: a model cache that is missing is gone for good. */
+  const retry = (cacheGone: boolean): void => {
+    if (cacheGone) machine.presence.believe();
+    loop.retry();
   };
+  return { ...parts, status, journal, retry };
 }
 
-function routerOf(
-  {
-    settings,
-    events,
-    presetPath,
-    now,
-    warn,
-  }: {
-    readonly settings: Settings;
-    readonly events: Events;
-    readonly presetPath: string;
-    readonly now: () => number;
-    readonly warn: Warn;
-  },
-  logger: FastifyBaseLogger,
-): Router {
-  return createRouter({
-    presetPath,
-    stateDir: settings.stateDir,
-    cacheDir: settings.cacheDir,
-    environment: settings.environment,
-    startTimeoutMs: settings.startTimeoutMs,
-    stopGraceMs: settings.stopGraceMs,
-    // The router answers a reload once the last model it ends is gone.
-    reloadTimeoutMs: settings.startTimeoutMs,
-    pingMs: Math.max(250, settings.silenceLimitMs / 4),
-    now,
-    onOutput: (text) => logger.trace({ engine: "llama-server" }, text.trimEnd()),
-    onChange: (event) => events.emit({ type: "routerChanged", event: event ?? null }),
-    onList: () => events.emit({ type: "modelsListed" }),
-    warn,
+/** What may change the machine: a handler for each action, and the executor that runs them. */
+function createActions(parts: Base & State & Machine & { readonly scheduler: Scheduler }) {
+  const { settings, events, stateFolder, store, inventory, presetPath, router, engine, scheduler, speech } = parts;
+  const { scanner, damage } = parts;
+  const { cacheDir, configPath } = settings;
+  const desired = (): Desired => store.current().document;
+  const common = {
+    cacheDir,
+    configPath,
+    inventory,
+    gateway: parts.gatewayId,
+    hub: parts.hub,
+    turns: createRepoTurns(),
+    now: Date.now,
+    desired,
+    cachedModels: async () => (await cacheNow(scanner)).models,
+  };
+  const speechFiles = createSpeechStore({ ...common, ...speech });
+  const collector = createCollector({ ...common, router: router.snapshot, speech: speechFiles });
+  const executor = createExecutor({
+    handlers: {
+      ...modelHandlers({
+        ...common,
+        router,
+        drainer: scheduler,
+        removals: {
+          get: (id) => desired().removals.find((removal) => removal.id === id),
+          note: store.noteRemoval,
+          end: store.endRemoval,
+        },
+        isWanted: (id) => desired().models.some((model) => model.id === id),
+        onVerified: damage.forget,
+      }),
+      "cache.gc": collector.handler,
+      ...presetHandlers(presetPath, stateFolder.write, (lines) => events.emit({ type: "presetLinesDisabled", lines })),
+      ...routerHandlers({
+        router,
+        drainer: scheduler,
+        binary: engine.path,
+        inputs: () => routerInputs(presetPath, scanner),
+      }),
+      ...speechHandlers({
+        ...common,
+        ...speech,
+        engines: speech,
+        isWanted: (kind, choice) => desired().speech?.[kind] === choice,
+      }),
+    },
+    transfers: settings.transfers,
+    now: steadyNow,
+    onStarted: (action) => events.emit({ type: "actionStarted", action }),
+    onProgress: (action, progress) => events.emit({ type: "actionProgressed", action, progress }),
+    onSettled: (outcome) => events.emit({ type: "actionSettled", outcome }),
   });
+  return { executor, collector, speechFiles };
 }
 
-/** What the loop takes note of. */
 function wakeLoop(events: Events, loop: Loop): void {
   events.on("changed", ({ what }) => loop.wake(what));
   events.on("documentChanged", () => loop.wake("document"));

@@ -1,11 +1,25 @@
 // What the parts of a gateway report to each other. A part emits what happened and knows no listener, so parts can be created in
 // one order, from the bottom up. Listeners run at once, in the order in which they were added.
+import type { FastifyBaseLogger } from "fastify";
 import type { SourceStatus } from "../desired/document/parse.ts";
 import type { RouterEvent } from "../engines/llama/router-client.ts";
 import type { Outcome } from "../execute/executor.ts";
 import type { Action, Progress } from "../plan/actions.ts";
 import type { Pass } from "../reconcile/loop.ts";
+import type { Settings } from "../settings/settings.ts";
 import type { Condition } from "../status/finding.ts";
+
+/** What every part of a gateway is given. */
+export interface Base {
+  readonly settings: Settings;
+  readonly logger: FastifyBaseLogger;
+  readonly warn: (message: string, fields: object) => void;
+  readonly events: Events;
+}
+
+export function createBase(settings: Settings, logger: FastifyBaseLogger): Base {
+  return { settings, logger, warn: (message, fields) => logger.warn(fields, message), events: createEvents() };
+}
 
 export type GatewayEvent =
   /** Something that the loop observes may differ. */

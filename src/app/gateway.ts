@@ -1,31 +1,27 @@
 // Starts a gateway and stops it, in order.
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
-import type { FastifyBaseLogger } from "fastify";
+import { setTimeout as delay } from "node:timers/promises";
+import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { PullTimes } from "../commands/pull-patience.ts";
-import { watchFileSource } from "../desired/file-source.ts";
+import { GatewayError } from "../core/errors.ts";
+import { type FileSource, watchFileSource } from "../desired/file-source.ts";
 import type { InstallProgress } from "../engines/install/install.ts";
 import { endLeftovers } from "../engines/process/leftovers.ts";
 import { isLoopback } from "../http/auth/guards.ts";
 import { listen, requireFreePort, requireKeys } from "../http/server/listen.ts";
-import { createOpenAnswers } from "../http/server/open-answers.ts";
+import { createOpenAnswers, type OpenAnswers } from "../http/server/open-answers.ts";
 import { keyFileName } from "../keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "../keys/license-keys.ts";
 import { isDocumentFile } from "../observe/document-files.ts";
 import type { Settings } from "../settings/settings.ts";
 import { removeTemporaries } from "../state/atomic-file.ts";
-import { lockState, requireUnlocked, type StateLock } from "../state/lock.ts";
+import { lockState, requireUnlocked } from "../state/lock.ts";
 import type { Journal } from "../status/journal.ts";
 import type { StatusReport } from "../status/report.ts";
 import { type Core, createCore } from "./core.ts";
-import { writeFirstDocument } from "./first-start.ts";
-import { unlessDiskRefuses } from "./kept.ts";
-import { removeLeftoverPartials } from "./leftover-partials.ts";
-import { openFilesProblem } from "./open-files.ts";
 import { createServer } from "./server.ts";
-import { shutDown } from "./shut-down.ts";
-import { warnTo } from "./warn.ts";
-import { watchCache } from "./watch-cache.ts";
+import { checkOpenFiles, keepPartialsClean, unlessDiskRefuses, watchCache, writeFirstDocument } from "./start-up.ts";
 
 export interface Gateway {
   /** `http://HOST:PORT` */
@@ -42,30 +38,31 @@ export interface GatewayOptions {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
   readonly onInstallProgress?: (progress: InstallProgress) => void;
-  /** Gives the start up: whatever has been started ends. */
+  /** Aborts the start; everything that was started ends. */
   readonly signal?: AbortSignal;
   /** For tests, which cannot wait as long as people do. */
   readonly pulls?: PullTimes;
 }
 
-/** Filesystems without events: how often gateway.yaml is looked at anyway. */
+/** Filesystems without events: how often gateway.yaml is checked anyway. */
 const filePollMs = 2_000;
-
-/** How often the state folder is looked after, and whether the model cache is in its place. */
-const stateLookMs = 2_000;
+/** How often the state folder is checked. */
+const stateCheckMs = 2_000;
+/** ms for error frames and other last bytes to be sent. */
+const flushMs = 250;
 
 /**
  * Starts a gateway. Errors: `invalid_request` for settings that cannot work (port taken, state folder in use);
- * `shutting_down`, `cancelled` where the start was given up.
+ * `shutting_down`, `cancelled` where the start was aborted.
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { settings, logger, signal = new AbortController().signal } = options;
+  const { settings, logger, onInstallProgress = () => undefined } = options;
   const keys = openLicenseKeys({
     path: join(settings.stateDir, keyFileName),
     single: settings.licenseKey,
     createCommand: settings.command("key", "create", "NAME"),
     now: Date.now,
-    warn: warnTo(logger),
+    warn: (message, fields) => logger.warn(fields, message),
   });
   requireKeys(settings.host, keys, settings.command);
   // Nothing is written by a gateway that could not serve.
@@ -76,43 +73,28 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const ended = await endLeftovers(settings.stateDir);
     if (ended.length > 0) logger.warn({ pids: ended }, "ended engine processes that an earlier gateway left behind");
     await unlessDiskRefuses(logger, () => removeTemporaries(settings.stateDir));
-    const core = await createCore({
-      settings,
-      logger,
-      lock,
-      onInstallProgress: options.onInstallProgress ?? (() => undefined),
-    });
-    await unlessDiskRefuses(logger, () => writeFirstDocument(settings, core.store.hasAppliedFile(), logger));
-    const tight = await openFilesProblem(settings.maxConnections);
-    if (tight !== null) logger.warn(tight);
-    return await run({ core, keys, settings, logger, signal, lock, pulls: options.pulls ?? {} });
+    const core = await createCore({ settings, logger, lock, onInstall: onInstallProgress });
+    await unlessDiskRefuses(logger, () => writeFirstDocument(core));
+    await checkOpenFiles(core);
+    return await run(core, keys, options);
   } catch (error) {
     await lock.release();
     throw error;
   }
 }
 
-async function run(options: {
-  readonly core: Core;
-  readonly keys: LicenseKeys;
-  readonly settings: Settings;
-  readonly logger: FastifyBaseLogger;
-  readonly signal: AbortSignal;
-  readonly lock: StateLock;
-  readonly pulls: PullTimes;
-}): Promise<Gateway> {
-  const { core, keys, settings, logger, signal, lock } = options;
-  const { events, loop, store } = core;
+async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: GatewayOptions): Promise<Gateway> {
+  const { settings, events, loop, store, lock } = core;
   const stopping = new AbortController();
   const cutOff = new AbortController();
-  // Each request that waits, each answer in flight listens to one of them.
+  // Each request that waits, each response in flight listens to one of them.
   setMaxListeners(0, stopping.signal, cutOff.signal);
-  const answers = createOpenAnswers();
   let stoppingSince: number | null = null;
   stopping.signal.addEventListener("abort", () => {
     stoppingSince = Date.now();
   });
   const status = (): StatusReport => core.status(stoppingSince);
+  const answers = createOpenAnswers();
   const files = await watchFileSource({
     path: settings.configPath,
     store,
@@ -121,11 +103,13 @@ async function run(options: {
     isOther: (changed) => isDocumentFile(settings.configPath, store.current().document, changed),
     onOther: () => events.emit({ type: "changed", what: "watched file" }),
     onStatus: (found) => events.emit({ type: "sourceChecked", status: found }),
-    warn: warnTo(logger),
+    warn: core.warn,
     pollMs: filePollMs,
   });
   const app = createServer({
-    ...options,
+    core,
+    keys,
+    pulls,
     answers,
     readFile: files.refresh,
     status,
@@ -133,29 +117,18 @@ async function run(options: {
     cutOff: cutOff.signal,
   });
   let stopped: Promise<void> | null = null;
-  const stop = (): Promise<void> =>
-    (stopped ??= shutDown({
-      core,
-      app,
-      answers,
-      files,
-      stopGraceMs: settings.stopGraceMs,
-      stopping,
-      cutOff,
-      unlock: lock.release,
-    }));
-
+  const stop = (): Promise<void> => (stopped ??= shutDown({ core, app, answers, files, stopping, cutOff }));
   try {
     const url = await listen(app, settings);
     lock.announce(url);
     await files.check();
     await core.stateFolder.look();
-    core.stateFolder.start(stateLookMs);
-    watchCache(settings.cacheDir, loop, stopping.signal);
-    await removeLeftoverPartials(settings.cacheDir, core, logger);
-    events.on("documentChanged", () => void removeLeftoverPartials(settings.cacheDir, core, logger));
+    core.stateFolder.start(stateCheckMs);
+    watchCache(core, stopping.signal);
+    await keepPartialsClean(core);
     loop.start();
-    await loop.waitFor({ generation: 0, timeoutMs: settings.startTimeoutMs, signal, test: () => true });
+    const wait = { generation: 0, timeoutMs: settings.startTimeoutMs, test: () => true };
+    await loop.waitFor({ ...wait, signal: signal ?? stopping.signal });
     void core.engine.prepare(stopping.signal);
     const needsKey = (): boolean => !isLoopback(settings.host) || keys.areRequired();
     return { url, journal: core.journal, status, needsKey, stop };
@@ -163,4 +136,53 @@ async function run(options: {
     await stop();
     throw error;
   }
+}
+
+interface Running {
+  readonly core: Core;
+  readonly app: FastifyInstance;
+  readonly answers: OpenAnswers;
+  readonly files: FileSource;
+  /** Aborts when no new requests are taken and requests that wait for a model are rejected. */
+  readonly stopping: AbortController;
+  /** Aborts when responses in flight end in an error frame of their family. */
+  readonly cutOff: AbortController;
+}
+
+/**
+ * Ends the answers, then the server, then the engines, then the state. Each step is bounded, and a step that fails does not
+ * prevent the next. Errors: the first of a failed step, after all steps.
+ */
+async function shutDown({ core, app, answers, files, stopping, cutOff }: Running): Promise<void> {
+  const { engine, loop, executor, router, speech, settings } = core;
+  const failures: unknown[] = [];
+  const step = async (...works: readonly (() => unknown)[]): Promise<void> => {
+    for (const outcome of await Promise.allSettled(works.map(async (work) => work())))
+      if (outcome.status === "rejected") failures.push(outcome.reason);
+  };
+
+  stopping.abort();
+  core.scheduler.shutDown();
+  core.rpc.workers.stop();
+  core.damage.close();
+  // The engine's installation may be under way.
+  const acting = step(files.close, loop.stop, executor.close, engine.settled).then(() => step(core.hub.close));
+  const isOver = (): Promise<boolean> =>
+    Promise.race([acting.then(() => true), delay(settings.stopGraceMs, false, { ref: false })]);
+  // An action may hang on an engine, so it is not waited for longer than the answers are.
+  await Promise.all([answers.settled(AbortSignal.timeout(settings.stopGraceMs)), isOver()]);
+  cutOff.abort();
+  await answers.settled(AbortSignal.timeout(flushMs));
+  await step(() => app.close());
+  await step(router.close, speech.close);
+  if (!(await isOver())) {
+    const names = executor.running().map(({ action }) => action.message);
+    failures.push(new GatewayError("internal", `work under way did not end: ${names.join("; ") || "a pass"}`));
+  }
+  // An action may have started an engine meanwhile.
+  await step(router.close, speech.close);
+  await step(core.lastUsed.close);
+  await step(core.stateFolder.stop);
+  await step(core.lock.release);
+  if (failures.length > 0) throw failures[0];
 }

@@ -1,60 +1,15 @@
 // `plan` and `status`: call the running gateway; without one, `plan` observes the machine itself.
 import { realpath } from "node:fs/promises";
+import type { PlanBody, ShortStatusBody, StatusBody } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { amounts, type TransferStep } from "./progress.ts";
-
-interface PlanAnswer {
-  /** Of a running gateway. */
-  readonly stateDir?: string;
-  readonly source?: { readonly path: string; readonly valid: boolean; readonly message: string };
-  readonly converged: boolean;
-  readonly actions: readonly Line[];
-  readonly running: readonly Line[];
-  readonly held: readonly (Line & { readonly because: string; readonly until: string | null })[];
-  readonly unmanaged: readonly string[];
-  readonly spared: readonly string[];
-  /** What is impossible, and why. */
-  readonly findings: Readonly<Record<string, string>>;
-}
-
-interface Line {
-  readonly kind: string;
-  readonly message: string;
-  readonly reason: string;
-  readonly model?: string;
-}
-
-interface Said {
-  readonly gateway: { readonly ready: boolean; readonly version: string };
-}
-
-interface StatusAnswer extends Said {
-  readonly conditions: readonly {
-    readonly type: string;
-    readonly status: string;
-    readonly reason: string;
-    readonly message: string;
-  }[];
-  readonly models: readonly { readonly id: string; readonly conditions: StatusAnswer["conditions"] }[];
-  readonly running: readonly (Line & { readonly progress: TransferStep | null })[];
-  readonly inFlight: Readonly<Record<string, number>>;
-  readonly waiting: readonly {
-    readonly model: string;
-    readonly requests: number;
-    readonly oldestMs: number;
-    readonly for: string;
-  }[];
-}
+import { amounts } from "./progress.ts";
 
 export async function planCommand({ settings, json, flags }: CommandLine): Promise<number> {
-  const without = async (): Promise<PlanAnswer> => {
-    const { offlinePlan } = await import("./offline-plan.ts");
-    return (await offlinePlan(settings)) as PlanAnswer;
-  };
+  const without = async (): Promise<PlanBody> => (await import("./offline.ts")).offlinePlan(settings);
   const answer = await withGateway({ settings, without }, async (client) => {
-    const theirs = (await client.plan()) as unknown as PlanAnswer;
+    const theirs = await client.plan();
     if (flags.includes("config")) await requireDocument(settings, theirs);
     return theirs;
   });
@@ -65,7 +20,7 @@ export async function planCommand({ settings, json, flags }: CommandLine): Promi
 }
 
 /** Errors: `invalid_request` if the gateway that answered has another document than the flag names. */
-async function requireDocument({ configPath }: Settings, { source }: PlanAnswer): Promise<void> {
+async function requireDocument({ configPath }: Settings, { source }: PlanBody): Promise<void> {
   const theirs = source?.path ?? "";
   if ((await realPath(configPath)) === (await realPath(theirs))) return;
   throw new GatewayError(
@@ -85,11 +40,11 @@ function brokenSource(message: string): number {
   return 1;
 }
 
-function isEmpty({ actions, running, held, findings }: PlanAnswer): boolean {
+function isEmpty({ actions, running, held, findings }: PlanBody): boolean {
   return actions.length + running.length + held.length + Object.keys(findings).length === 0;
 }
 
-function printPlan(answer: PlanAnswer): void {
+function printPlan(answer: PlanBody): void {
   const { actions, running, held, unmanaged, spared, findings } = answer;
   for (const { kind, message, reason } of running) console.log(`* ${kind}: ${message} (${reason}, under way)`);
   for (const { kind, message, reason } of actions) console.log(`+ ${kind}: ${message} (${reason})`);
@@ -112,7 +67,7 @@ function printPlan(answer: PlanAnswer): void {
 }
 
 export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
-  const answer = (await withGateway<unknown>({ settings }, (client) => client.status())) as StatusAnswer | Said;
+  const answer = await withGateway({ settings }, (client) => client.status());
   if (json) console.log(JSON.stringify(answer, null, 2));
   else if ("conditions" in answer) printStatus(answer);
   else printShortStatus(answer, settings);
@@ -121,7 +76,7 @@ export async function statusCommand({ settings, json }: CommandLine): Promise<nu
   return answer.gateway.ready ? 0 : 2;
 }
 
-function printStatus({ conditions, models, gateway, running, inFlight, waiting }: StatusAnswer): void {
+function printStatus({ conditions, models, gateway, running, inFlight, waiting }: StatusBody): void {
   console.log(`Model Gateway ${gateway.version}`);
   for (const { type, status, reason, message } of conditions)
     console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
@@ -138,7 +93,7 @@ function printStatus({ conditions, models, gateway, running, inFlight, waiting }
 }
 
 /** The status without a license key. */
-function printShortStatus({ gateway }: Said, { licenseKey }: Settings): void {
+function printShortStatus({ gateway }: ShortStatusBody, { licenseKey }: Settings): void {
   console.log(`Model Gateway ${gateway.version}: ${gateway.ready ? "ready" : "not ready"}`);
   console.log(
     licenseKey === undefined

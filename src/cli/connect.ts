@@ -1,11 +1,12 @@
-// The running gateway, for commands that call it: the typed client, and its errors as errors of the command line.
+// The gateway that a command calls: the one in the lock of the state folder, or one at a given address. A command that took any
+// gateway on the port deleted the files of another one.
 import { Agent, fetch } from "undici";
 import { GatewayClientError } from "../client/error.ts";
 import { createGatewayClient, type GatewayClient } from "../client/index.ts";
 import { isErrorCode } from "../core/error-catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Settings } from "../settings/settings.ts";
-import { checkOwner, findTarget, noGateway, refusedKey, type Target } from "./target.ts";
+import { type LockHolder, lockHolder } from "../state/lock.ts";
 
 export interface Call<T> {
   readonly settings: Settings;
@@ -15,7 +16,14 @@ export interface Call<T> {
   readonly without?: () => Promise<T>;
 }
 
-/** Errors: `invalid_request` where no gateway answers, or not the right one, `unauthorized`, and what the gateway says. */
+interface Target {
+  /** `http://HOST:PORT` */
+  readonly origin: string;
+  /** The gateway that has the state folder; null where none has. */
+  readonly owner: LockHolder | null;
+}
+
+/** Errors: `invalid_request` where no gateway answers, or not the right one, `unauthorized`, and those of the gateway. */
 export async function withGateway<T>(
   { settings, change, without }: Call<T>,
   work: (client: GatewayClient) => Promise<T>,
@@ -35,20 +43,74 @@ export async function withGateway<T>(
     fetch: ask as typeof globalThis.fetch,
   });
   try {
-    if (change || settings.isAddressGiven) await checkOwner(client, target, settings, change);
+    if (change || settings.isAddressGiven) await checkOwner(client, target, settings, change?.force ?? true);
     return await work(client);
   } catch (error) {
     if (!(error instanceof GatewayClientError)) throw error;
     if (error.code === "unreachable" && without && target.owner === null) return await without();
-    throw inOurWords(error, settings, target);
+    throw asGatewayError(error, settings, target);
   } finally {
     await agent.destroy();
   }
 }
 
-function inOurWords(error: GatewayClientError, settings: Settings, target: Target): GatewayError {
+/** Null where no gateway has the state folder, and no address is given. Errors: `invalid_request` for one that is starting. */
+async function findTarget({ stateDir, host, port, isAddressGiven }: Settings): Promise<Target | null> {
+  const owner = await lockHolder(stateDir);
+  if (isAddressGiven) {
+    const bare = host.replace(/^\[|\]$/g, "");
+    return { origin: connectable(`http://${bare.includes(":") ? `[${bare}]` : bare}:${port}`), owner };
+  }
+  if (!owner) return null;
+  if (owner.url !== null) return { origin: connectable(owner.url), owner };
+  throw new GatewayError(
+    "invalid_request",
+    `the gateway of ${stateDir} (process ${owner.pid}) is starting: repeat this in a moment, or set its --port`,
+  );
+}
+
+/** Addresses to listen on that stand for all of them; not every system accepts connections to them. */
+function connectable(url: string): string {
+  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+}
+
+/** Names the gateway if it is not the one of the state folder. Errors: `invalid_request` for one that may not be changed. */
+async function checkOwner(
+  client: GatewayClient,
+  { origin, owner }: Target,
+  { stateDir }: Settings,
+  isAllowed: boolean,
+): Promise<void> {
+  // Another program may answer there.
+  const status: Partial<Awaited<ReturnType<GatewayClient["status"]>>> = await client.status();
+  if (owner !== null && status.gateway?.id === owner.id) return;
+  const document = "source" in status ? `; its document is ${status.source.path}` : "";
+  const whose = `the gateway on ${origin} is not the one of the state folder ${stateDir}${document}`;
+  if (!isAllowed) throw new GatewayError("invalid_request", `${whose}: use --force to change it`);
+  console.error(`Note: ${whose}`);
+}
+
+function noGateway({ stateDir, command }: Settings, target: Target | null): GatewayError {
+  const start = `\`${command("serve")}\` starts one`;
+  const owner = target?.owner;
+  const own = owner && `that of ${stateDir} (process ${owner.pid}) listens on ${owner.url ?? "no address yet"}`;
+  return new GatewayError(
+    "invalid_request",
+    target
+      ? `no gateway answers on ${target.origin}; ${own ?? start}`
+      : `no gateway runs on the state folder ${stateDir}; ${start}, --port names another`,
+  );
+}
+
+function asGatewayError(error: GatewayClientError, settings: Settings, target: Target): GatewayError {
   if (error.code === "unreachable") return noGateway(settings, target);
-  if (error.status === 401) return refusedKey(settings, target);
+  if (error.status === 401) {
+    const why =
+      settings.licenseKey === undefined
+        ? "needs a license key: set GATEWAY_LICENSE_KEY"
+        : "does not know the license key in GATEWAY_LICENSE_KEY, or it has expired";
+    return new GatewayError("unauthorized", `the gateway on ${target.origin} ${why}`);
+  }
   // Errors of Ollama's routes have no code.
   return new GatewayError(isErrorCode(error.code) ? error.code : "invalid_request", error.message, { cause: error });
 }

@@ -12,23 +12,19 @@ export async function engineCommand({ operands, settings }: CommandLine): Promis
     throw new GatewayError("invalid_request", "use `model-gateway engine install [llama|whisper|sherpa]`");
   const stop = new AbortController();
   process.once("SIGINT", () => stop.abort());
-  if (name === "sherpa") {
-    const { version, packageDir } = await installSherpa({
-      enginesDir: join(settings.stateDir, "engines"),
-      environment: settings.environment,
-      signal: stop.signal,
-      onProgress: installProgress(name, process.stderr),
-    });
-    console.log(`${name} ${version} is in ${packageDir}`);
-    return 0;
-  }
-  const installed = await installEngine(name, {
+  const options = {
     enginesDir: join(settings.stateDir, "engines"),
     environment: settings.environment,
     signal: stop.signal,
     onProgress: installProgress(name, process.stderr),
-  });
-  console.log(`${name} ${installed.version} is in ${installed.dir} (${installed.how})`);
+  };
+  if (name === "sherpa") {
+    const { version, packageDir } = await installSherpa(options);
+    console.log(`${name} ${version} is in ${packageDir}`);
+  } else {
+    const { version, dir, how } = await installEngine(name, options);
+    console.log(`${name} ${version} is in ${dir} (${how})`);
+  }
   return 0;
 }
 

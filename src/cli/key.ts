@@ -5,42 +5,38 @@ import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../keys/k
 import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../keys/key-list.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withLock } from "../state/lock.ts";
+import { printTable } from "./text.ts";
 
 const usage =
   "use `model-gateway key create NAME [--scope chat] [--expires 30d|2027-01-01]`, `model-gateway key list` or `model-gateway key revoke NAME`";
 
-export async function keyCommand({ operands, settings, json, expires, scope }: CommandLine): Promise<number> {
-  const [verb, name, ...rest] = operands;
-  const takesName = verb === "create" || verb === "revoke";
-  const isCall = rest.length === 0 && (takesName ? name !== undefined : verb === "list" && name === undefined);
-  const isMaking = expires !== undefined || scope !== undefined;
-  if (!isCall || (isMaking && verb !== "create")) throw new GatewayError("invalid_request", usage);
-  if (verb === "create") await create(settings, name ?? "", { expires, scope, json });
-  else if (verb === "revoke") await revoke(settings, name ?? "", json);
-  else await list(settings, json);
+export async function keyCommand(line: CommandLine): Promise<number> {
+  const { operands, given, settings, json } = line;
+  const [verb, name] = operands;
+  const isMaking = given("expires") !== undefined || given("scope") !== undefined;
+  if (verb === "create" && name !== undefined) await create(line, name);
+  else if (verb === "revoke" && name !== undefined && !isMaking) await revoke(settings, name, json);
+  else if (verb === "list" && name === undefined && !isMaking) await list(settings, json);
+  else throw new GatewayError("invalid_request", usage);
   return 0;
 }
 
 /** The key alone goes to stdout, so that a script can take it from there. */
-async function create(
-  settings: Settings,
-  name: string,
-  { expires, scope = "all", json }: Pick<CommandLine, "expires" | "scope" | "json">,
-): Promise<void> {
+async function create({ settings, given, json }: CommandLine, name: string): Promise<void> {
   const now = Date.now();
+  const expires = given("expires");
+  const scope = given("scope") ?? "all";
   const expiresAt = expires === undefined ? undefined : parseExpiry(expires, now);
-  if (expiresAt === null) {
+  if (expiresAt === null)
     throw new GatewayError(
       "invalid_request",
       `--expires must be a time to come such as 12h, 30d, 4w or 2027-01-01, not ${JSON.stringify(expires)}`,
     );
-  }
-  if (!isKeyScope(scope)) {
+  if (!isKeyScope(scope))
     throw new GatewayError(
       "invalid_request",
       `--scope must be ${keyScopes.join(" or ")}, not ${JSON.stringify(scope)}`,
     );
-  }
   const { key, entry } = await change(settings, (path) => addKey(path, { name, scope, expiresAt, now }));
   if (json) return console.log(JSON.stringify({ ...shown(entry), key }, null, 2));
   const until = expiresAt === undefined ? "" : `, until ${expiresAt}`;
@@ -56,14 +52,14 @@ async function list(settings: Settings, json: boolean): Promise<void> {
   const keys = await listKeys(pathOf(settings));
   if (json) return console.log(JSON.stringify(keys.map(shown), null, 2));
   const now = Date.now();
-  const width = Math.max(4, ...keys.map(({ name }) => name.length));
-  if (keys.length > 0) console.log(`${"NAME".padEnd(width)}  SCOPE  ${"CREATED".padEnd(24)}  EXPIRES`);
-  for (const entry of keys) {
-    const until = `${entry.expiresAt ?? "never"}${isLive(entry, now) ? "" : " (expired)"}`;
-    const { scope = "all" } = entry;
-    console.log(`${entry.name.padEnd(width)}  ${scope.padEnd(5)}  ${entry.createdAt.padEnd(24)}  ${until}`);
-  }
-  if (keys.length === 0) console.log(`No license keys: \`${settings.command("key", "create", "NAME")}\` creates one.`);
+  const rows = keys.map((entry) => [
+    entry.name,
+    entry.scope ?? "all",
+    entry.createdAt,
+    `${entry.expiresAt ?? "never"}${isLive(entry, now) ? "" : " (expired)"}`,
+  ]);
+  if (rows.length > 0) printTable([["NAME", "SCOPE", "CREATED", "EXPIRES"], ...rows]);
+  else console.log(`No license keys: \`${settings.command("key", "create", "NAME")}\` creates one.`);
   if (settings.licenseKey !== undefined)
     console.log("GATEWAY_LICENSE_KEY is set: a gateway started with it accepts it too.");
 }
@@ -72,11 +68,10 @@ async function revoke(settings: Settings, name: string, json: boolean): Promise<
   const left = await change(settings, (path) => removeKey(path, name));
   if (json) return console.log(JSON.stringify({ revoked: name, left: left.length }, null, 2));
   console.log(`License key ${name} is revoked.`);
-  if (left.length === 0 && settings.licenseKey === undefined) {
+  if (left.length === 0 && settings.licenseKey === undefined)
     console.log(
       `It was the last one: the gateway now refuses every request that needs a key, also from this machine. \`${settings.command("key", "create", "NAME")}\` creates another; to use it from this machine without a key, delete ${pathOf(settings)} and restart the gateway.`,
     );
-  }
 }
 
 function change<T>(settings: Settings, work: (path: string) => Promise<T>): Promise<T> {

@@ -2,7 +2,7 @@
 import { Writable } from "node:stream";
 import type { WriteStream } from "node:tty";
 import pino, { type Logger } from "pino";
-import { wrapped } from "./wrap.ts";
+import { wrapped } from "./text.ts";
 
 const levels: Readonly<Record<number, string>> = {
   10: "trace",

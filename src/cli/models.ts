@@ -2,12 +2,12 @@
 import type { DiskBody } from "../../schemas/disk.ts";
 import type { Collected } from "../cache/report/garbage.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
-import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
+import { bytesText, printTable } from "./text.ts";
 
 export async function modelsCommand({ settings, json }: CommandLine): Promise<number> {
   const report = await withGateway<DiskBody>(
-    { settings, without: async () => (await import("./offline-disk.ts")).offlineReport(settings) },
+    { settings, without: async () => (await import("./offline.ts")).offlineReport(settings) },
     (client) => client.disk.report(),
   );
   if (json) console.log(JSON.stringify(report, null, 2));
@@ -74,17 +74,6 @@ function speechNotesOf(files: DiskBody["speech"][number]): string[] {
   ];
 }
 
-function printTable(rows: readonly (readonly string[])[]): void {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length))) ?? [];
-  for (const row of rows)
-    console.log(
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    );
-}
-
 /** Exit code 2: something would go. */
 export async function gcCommand({ settings, json, yes, force }: CommandLine): Promise<number> {
   const dryRun = !yes;
@@ -92,7 +81,7 @@ export async function gcCommand({ settings, json, yes, force }: CommandLine): Pr
     dryRun
       ? {
           settings,
-          without: async () => ({ dryRun, ...(await (await import("./offline-disk.ts")).offlineCollection(settings)) }),
+          without: async () => ({ dryRun, ...(await (await import("./offline.ts")).offlineCollection(settings)) }),
         }
       : { settings, change: { force } },
     (client) => client.disk.collect({ dryRun }),

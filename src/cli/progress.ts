@@ -1,8 +1,7 @@
-// Progress of an install and of a pull: a bar that is written over itself on a terminal, elsewhere a line now and then.
+// Progress of an install and of a pull: one line that is overwritten on a terminal, elsewhere a line per step.
 import type { WriteStream } from "node:tty";
 import type { InstallProgress } from "../engines/install/install.ts";
-import { bytesText, durationText } from "./amounts.ts";
-import { wrapped } from "./wrap.ts";
+import { bytesText, durationText, wrapped } from "./text.ts";
 
 export function installProgress(name: string, stream: WriteStream): (progress: InstallProgress) => void {
   if (stream.isTTY) return installBar(name, stream);
@@ -13,12 +12,8 @@ export function installProgress(name: string, stream: WriteStream): (progress: I
 
 export function installBar(name: string, stream: WriteStream): (progress: InstallProgress) => void {
   return ({ phase, detail, done, total }) => {
-    const share = total > 0 ? Math.min(1, done / total) : 0;
-    const gauge = total > 0 ? `[${"#".repeat(Math.round(share * 24)).padEnd(24)}] ${Math.floor(share * 100)}% ` : "";
-    stream.write(
-      `\r\u001b[K${`${name}: ${phase} ${gauge}${detail}`.slice(0, Math.max(20, (stream.columns || 80) - 1))}`,
-    );
-    if (phase === "check" && share >= 1) stream.write("\n");
+    overwrite(stream, `${name}: ${phase} ${total > 0 ? bar(done, total) : ""}${detail}`);
+    if (phase === "check" && total > 0 && done >= total) stream.write("\n");
   };
 }
 
@@ -30,14 +25,14 @@ interface InstallStep {
 }
 
 /** In a log file, one line per quarter is enough. */
-export function installSteps(tell: (step: InstallStep) => void): (progress: InstallProgress) => void {
+export function installSteps(log: (step: InstallStep) => void): (progress: InstallProgress) => void {
   let last = "";
   return ({ phase, detail, done, total }) => {
     const quarter = total > 0 ? Math.floor((4 * done) / total) : 0;
     const key = phase === "resolve" ? `${phase} ${detail}` : `${phase} ${quarter}`;
     if (key === last) return;
     last = key;
-    tell({ phase, detail, ...(total > 0 ? { percent: 25 * quarter } : {}) });
+    log({ phase, detail, ...(total > 0 ? { percent: 25 * quarter } : {}) });
   };
 }
 
@@ -45,76 +40,74 @@ export interface TransferStep {
   /** Bytes of the whole. */
   readonly completed: number;
   readonly total: number;
-  readonly bytesPerSecond: number;
-  readonly secondsLeft: number | null;
+  readonly bytesPerSecond?: number | undefined;
+  readonly secondsLeft?: number | null | undefined;
 }
 
 export interface TransferView {
   step(step: TransferStep): void;
   /** A line beside the progress. */
-  say(text: string): void;
-  /** The line is given free. */
+  note(text: string): void;
+  /** Ends the line that is overwritten. */
   end(): void;
 }
 
 export function transferProgress(name: string, stream: WriteStream): TransferView {
-  return stream.isTTY ? transferBar(name, stream) : transferLines(name, stream);
-}
-
-function transferBar(name: string, stream: WriteStream): TransferView {
-  let open = false;
-  let said = "";
-  const columns = Math.max(20, (stream.columns || 80) - 1);
-  const write = (text: string): void => {
-    open = true;
-    stream.write(`\r\u001b[K${text.slice(0, columns)}`);
+  const isTerminal = stream.isTTY;
+  let isOpen = false;
+  let lastNote = "";
+  let lastTenth = -1;
+  const rewrite = (text: string): void => {
+    isOpen = true;
+    overwrite(stream, text);
   };
   return {
     step: (step) => {
-      const share = shareOf(step);
-      write(`[${"#".repeat(Math.round(share * 24)).padEnd(24)}] ${Math.floor(share * 100)}% ${amounts(step)} ${name}`);
+      if (isTerminal) return rewrite(`${bar(step.completed, step.total)}${amounts(step)} ${name}`);
+      // One line per tenth, for a log.
+      const tenth = Math.floor(shareOf(step.completed, step.total) * 10);
+      if (tenth !== lastTenth) stream.write(`${name}: ${10 * tenth}% ${amounts(step)}\n`);
+      lastTenth = tenth;
     },
-    say: (text) => {
+    note: (text) => {
+      if (text === lastNote) return;
+      lastNote = text;
       const line = `${name}: ${text}`;
-      if (line === said) return;
-      said = line;
-      if (line.length <= columns) return write(line);
+      if (!isTerminal) {
+        if (text !== "success") stream.write(`${line}\n`);
+        return;
+      }
+      if (line.length <= widthOf(stream)) return rewrite(line);
       // The reason for a stall may take several lines, and stays.
-      stream.write(`\r\u001b[K${wrapped(line, columns, "  ")}\n`);
-      open = false;
+      stream.write(`\r\u001b[K${wrapped(line, widthOf(stream), "  ")}\n`);
+      isOpen = false;
     },
     end: () => {
-      if (open) stream.write("\n");
-      open = false;
+      if (isOpen) stream.write("\n");
+      isOpen = false;
     },
   };
 }
 
-/** One line per tenth, for a log. */
-function transferLines(name: string, stream: WriteStream): TransferView {
-  let tenth = -1;
-  let said = "";
-  return {
-    step: (step) => {
-      const now = Math.floor(shareOf(step) * 10);
-      if (now === tenth) return;
-      tenth = now;
-      stream.write(`${name}: ${10 * now}% ${amounts(step)}\n`);
-    },
-    say: (text) => {
-      if (text !== said && text !== "success") stream.write(`${name}: ${text}\n`);
-      said = text;
-    },
-    end: () => undefined,
-  };
+function overwrite(stream: WriteStream, text: string): void {
+  stream.write(`\r\u001b[K${text.slice(0, widthOf(stream))}`);
 }
 
-function shareOf({ completed, total }: TransferStep): number {
-  return total > 0 ? Math.min(1, completed / total) : 0;
+function widthOf({ columns }: WriteStream): number {
+  return Math.max(20, (columns || 80) - 1);
+}
+
+function bar(done: number, total: number): string {
+  const share = shareOf(done, total);
+  return `[${"#".repeat(Math.round(share * 24)).padEnd(24)}] ${Math.floor(share * 100)}% `;
+}
+
+function shareOf(done: number, total: number): number {
+  return total > 0 ? Math.min(1, done / total) : 0;
 }
 
 /** Bytes, rate and time left, for a person. */
-export function amounts({ completed, total, bytesPerSecond, secondsLeft }: TransferStep): string {
+export function amounts({ completed, total, bytesPerSecond = 0, secondsLeft = null }: TransferStep): string {
   const rate = bytesPerSecond > 0 ? ` ${bytesText(bytesPerSecond)}/s` : "";
   const left = secondsLeft !== null && secondsLeft > 0 ? ` ${durationText(secondsLeft)} left` : "";
   return `${bytesText(completed)} of ${bytesText(total)}${rate}${left}`;

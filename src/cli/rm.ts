@@ -1,42 +1,30 @@
 // `rm ID`: deletes a model's files, after a question on the terminal.
 import { createInterface } from "node:readline/promises";
-import { type DiskBody, type GatewayClient, GatewayClientError, type Removed } from "../client/index.ts";
+import { type GatewayClient, GatewayClientError, type Removed } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { OwnCommand } from "../core/own-command.ts";
 import type { CommandLine } from "../settings/settings.ts";
-import { bytesText } from "./amounts.ts";
 import { withGateway } from "./connect.ts";
+import { bytesText } from "./text.ts";
 
 /** After so many ms the reason for the delay is printed. */
 const patienceMs = 2_000;
 
 /** Exit code 2: not confirmed. */
 export async function rmCommand({ settings, operands, yes, force, json }: CommandLine): Promise<number> {
-  const [id, ...rest] = operands;
-  if (id === undefined || rest.length > 0)
-    throw new GatewayError("invalid_request", "use `model-gateway rm ID [--yes]`");
+  const [id = ""] = operands;
   return withGateway({ settings, change: { force } }, async (client) => {
     if (!yes) {
       await requireKnown(client, id);
       if (!(await isConfirmed(id, settings.command))) return 2;
     }
-    // Links and blobs are counted in the answer: a person has files in mind. What cannot be told holds up no removal.
-    const models = json
-      ? []
-      : await client.disk.report().then(
-          (report) => report.models,
-          () => [],
-        );
     // The removal waits for responses in flight, which is not visible here.
     const waiting = setTimeout(() => console.error("Waiting for responses that use it."), patienceMs);
-    const removed = await removeOrGiveUp(client, id).finally(() => clearTimeout(waiting));
-    if (removed === null) {
+    const removed = await removeOrCancel(client, id).finally(() => clearTimeout(waiting));
+    if (removed === null)
       console.log(`${id} is removed from the document and its pull cancelled; no file was present yet.`);
-      return 0;
-    }
-    const before = models.find((model) => model.id === removed.model);
-    if (json) console.log(JSON.stringify(removed, null, 2));
-    else console.log(`Removed ${removed.model}: ${whatWent(before, removed.freed_bytes)}.`);
+    else if (json) console.log(JSON.stringify(removed, null, 2));
+    else console.log(`Removed ${removed.model}: ${bytesText(removed.freed_bytes)} freed.`);
     return 0;
   });
 }
@@ -67,7 +55,7 @@ async function nameInDocument(client: GatewayClient, id: string): Promise<string
 }
 
 /** null: no file was present, and the document no longer names it. */
-async function removeOrGiveUp(client: GatewayClient, id: string): Promise<Removed | null> {
+async function removeOrCancel(client: GatewayClient, id: string): Promise<Removed | null> {
   try {
     return await client.remove(id);
   } catch (error) {
@@ -77,14 +65,6 @@ async function removeOrGiveUp(client: GatewayClient, id: string): Promise<Remove
     await client.desired.patch({ models: { [named]: null } }, { wait: true });
     return null;
   }
-}
-
-/** Shared files stay: then the number of files would mislead. */
-function whatWent(model: DiskBody["models"][number] | undefined, freedBytes: number): string {
-  const freed = `${bytesText(freedBytes)} freed`;
-  if (!model) return freed;
-  if (model.sharedBytes > 0) return `${freed}, ${bytesText(model.sharedBytes)} stay, because other models share them`;
-  return `${model.files} ${model.files === 1 ? "file" : "files"}, ${freed}`;
 }
 
 async function isConfirmed(id: string, command: OwnCommand): Promise<boolean> {

@@ -2,11 +2,11 @@
 import type { WriteStream } from "node:tty";
 import pino from "pino";
 import { type Gateway, startGateway } from "../app/gateway.ts";
-import { stopOnSignals } from "../app/lifecycle.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
 import { jsonLines, logOutput } from "./log-output.ts";
 import { installBar, installSteps } from "./progress.ts";
+import { stopOnSignals } from "./signals.ts";
 
 /** Where a license key could get into a log line. The raw packet is that of a request which the HTTP parser refused. */
 const secretFields = [
@@ -16,7 +16,8 @@ const secretFields = [
   "err.rawPacket",
 ] as const;
 
-export async function serveCommand({ settings }: CommandLine): Promise<void> {
+/** Resolves with null when the gateway listens. */
+export async function serveCommand({ settings }: CommandLine): Promise<null> {
   const logger = pino({ level: settings.logLevel, redact: [...secretFields] }, logOutput(process.stderr));
   const left = forgetSecrets();
   if (left.length > 0)
@@ -50,11 +51,12 @@ export async function serveCommand({ settings }: CommandLine): Promise<void> {
     if (giveUp.signal.aborted) return null;
     throw error;
   });
-  if (gateway === null) return;
+  if (gateway === null) return null;
   const { url } = gateway;
   const document = settings.configPath;
   announce(`Model Gateway listens on ${url}; its document is ${document}`, { url, document });
-  tellWhenReady(gateway, announce);
+  announceReady(gateway, announce);
+  return null;
 }
 
 /** `terminal`: the text on a terminal, if it differs from the message. */
@@ -78,7 +80,7 @@ interface ToldCondition {
 const passing = new Set(["NotStarted", "Starting", "EngineInstalling"]);
 
 /** Announces once that it is ready, with a command to try; until then, why it is not. */
-function tellWhenReady(gateway: Gateway, announce: Announce): void {
+function announceReady(gateway: Gateway, announce: Announce): void {
   const stopFollowing = gateway.journal.follow(({ type, data }) => {
     const condition = data as ToldCondition;
     if (type !== "condition" || condition.subject !== "gateway") return;

@@ -2,7 +2,6 @@
 import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { stopOnSignals } from "../app/lifecycle.ts";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
@@ -18,6 +17,7 @@ import { withLock } from "../state/lock.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
 import { installProgress } from "./progress.ts";
+import { stopOnSignals } from "./signals.ts";
 
 /** Output of each probe, and of the folders that the engine searches before the right one. */
 const routine =
@@ -28,12 +28,13 @@ const defaultPort = 50_052;
 const unknownAddress = "ADDRESS";
 
 /** Runs until a signal ends it. */
-export async function workerCommand({ settings, worker }: CommandLine): Promise<number> {
+export async function workerCommand({ settings, given }: CommandLine): Promise<number> {
   const left = forgetSecrets();
   if (left.length > 0) console.error(`other processes of this user can read ${left.join(", ")} in the environment`);
-  const port = wholeNumber("--port", worker.port ?? String(defaultPort), 65_535);
-  const threads = worker.threads === undefined ? null : wholeNumber("--threads", worker.threads, 4096);
-  const asked = worker.host ?? "127.0.0.1";
+  const port = wholeNumber("--port", given("port") ?? String(defaultPort), 65_535);
+  const threadsText = given("threads");
+  const threads = threadsText === undefined ? null : wholeNumber("--threads", threadsText, 4096);
+  const asked = given("host") ?? "127.0.0.1";
   const host = await ownAddress(asked);
   // Before anything is waited for or downloaded.
   await tryDoor(host, port);

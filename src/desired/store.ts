@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { type Change, equalJson, isJsonObject, type Json, type JsonObject, listChanges } from "../core/merge-patch.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
+import { createSerial } from "../core/serial.ts";
 import { readJsonState } from "../state/atomic-file.ts";
 import { plainStateFiles, type StateFiles } from "../state/state-folder.ts";
 import { boundProblem, clip } from "./document/bounds.ts";
@@ -92,14 +93,8 @@ export async function openDesiredStore(options: {
     startingFrom(applied);
   let state = describe(saved);
   const listeners: ((state: DesiredState) => void)[] = [];
-  let queue: Promise<unknown> = Promise.resolve();
-
   /** One change at a time, each on the outcome of the one before; on disk before it is visible. */
-  function serialized<T>(task: () => Promise<T>): Promise<T> {
-    const result = queue.then(task);
-    queue = result.catch(() => undefined);
-    return result;
-  }
+  const serialized = createSerial();
 
   /** `file`: the file that is applied by it, on disk right after the document and seen together with it. */
   async function commit(

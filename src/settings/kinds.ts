@@ -10,16 +10,26 @@ export type Kind<Value> = (
   row: { readonly name: string; readonly default: string },
 ) => Value;
 
-export interface SettingRow {
+export interface SettingRow<Value = unknown> {
   /** Without dashes. */
   readonly flag: string;
-  /** Of the environment, where it is not GATEWAY_ and the flag. */
-  readonly variable?: string;
   /** How its text is read, with its unit and its minimum; the value's type is what this returns. */
-  readonly kind: Kind<unknown>;
+  readonly kind: Kind<Value>;
   /** As the docs show it. Read like a given text, except by the kind `optional`. */
   readonly default: string;
   readonly help: string;
+  /** Of the environment. */
+  readonly variable: string;
+}
+
+export function setting<Value>(
+  flag: string,
+  kind: Kind<Value>,
+  fallback: string,
+  help: string,
+  variable: string = `GATEWAY_${flag.toUpperCase().replaceAll("-", "_")}`,
+): SettingRow<Value> {
+  return { flag, kind, default: fallback, help, variable };
 }
 
 export const text: Kind<string> = (given, row) => given ?? row.default;

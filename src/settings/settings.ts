@@ -46,12 +46,8 @@ export interface CommandLine {
   readonly yes: boolean;
   /** Change a gateway that is not the one of the state folder. */
   readonly force: boolean;
-  /** `key create --expires`, as given. */
-  readonly expires: string | undefined;
-  /** `key create --scope`, as given. */
-  readonly scope: string | undefined;
-  /** Flags that mean something else to `worker`, as given. */
-  readonly worker: Readonly<Partial<Record<"host" | "port" | "threads", string>>>;
+  /** The text of a flag as the command line has it. */
+  readonly given: (flag: string) => string | undefined;
 }
 
 /** Errors: `invalid_request` for an unknown flag or a value that is none. */
@@ -92,24 +88,14 @@ export function readSettings(args: readonly string[], environment: Environment =
     settings: build((name) => {
       const row = settingTable[name];
       // An empty variable counts as none.
-      return given(row.flag) ?? (environment[variableOf(row)] || undefined);
+      return given(row.flag) ?? (environment[row.variable] || undefined);
     }, environment),
     json: parsed.values["json"] === true,
     yes: parsed.values["yes"] === true,
     force: parsed.values["force"] === true,
     help: parsed.values["help"] === true,
-    expires: given("expires"),
-    scope: given("scope"),
-    worker: workerFlags(given),
+    given,
   };
-}
-
-function workerFlags(given: (flag: string) => string | undefined): CommandLine["worker"] {
-  const entries = ["host", "port", "threads"].flatMap((flag) => {
-    const value = given(flag);
-    return value === undefined ? [] : [[flag, value]];
-  });
-  return Object.fromEntries(entries) as CommandLine["worker"];
 }
 
 function build(textOf: (name: SettingName) => string | undefined, environment: Environment): Settings {
@@ -155,18 +141,11 @@ function readTable(textOf: (name: SettingName) => string | undefined): SettingVa
 
 /** As a flag and as a variable: it is not known here which of them was used. */
 function spelled(name: SettingName): string {
-  return `--${settingTable[name].flag} (${variableOf(settingTable[name])})`;
+  return `--${settingTable[name].flag} (${settingTable[name].variable})`;
 }
 
 /** As help and docs list them. */
-export const settingRows = Object.values(settingTable).map((row: SettingRow) => ({
-  ...row,
-  variable: variableOf(row),
-}));
-
-function variableOf({ flag, variable }: Pick<SettingRow, "flag" | "variable">): string {
-  return variable ?? `GATEWAY_${flag.toUpperCase().replaceAll("-", "_")}`;
-}
+export const settingRows: readonly SettingRow[] = Object.values(settingTable);
 
 /** A checkout is started by its file; a package manager's link has the program's name, and lies in PATH or not. */
 function startedAs({

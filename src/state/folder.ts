@@ -1,48 +1,21 @@
-// Makes folders with those above them, and lists what is below one, where Node's own `recursive` cannot be used.
+// Folders: made with those above them, and listed with all that is below.
 import type { Dirent } from "node:fs";
-import { mkdir, readdir, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { systemCode } from "../core/errors.ts";
+import { mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { ignoreAbsent } from "../core/errors.ts";
 
-/**
- * Makes a folder and those above it; one that is there is fine. Errors: what the system says. Node's own `recursive`
- * asks for ever, on a whole core, where a folder that is there takes no entries (`/proc/x`): such a place says ENOENT.
- */
+/** Makes a folder and those above it; one that exists is fine. */
 export async function makeFolder(path: string): Promise<void> {
-  try {
-    await mkdir(path);
-  } catch (error) {
-    if (await isFolder(path)) return;
-    const above = dirname(path);
-    if (systemCode(error) !== "ENOENT" || above === path) throw error;
-    // Also where it is there by now: another may have made it in between.
-    await makeFolder(above);
-    await mkdir(path).catch(async (again: unknown) => {
-      if (!(await isFolder(path))) throw again;
-    });
-  }
+  await mkdir(path, { recursive: true });
 }
 
 /**
- * Every entry below a folder; none of a folder that is deleted meanwhile. Links are listed and not followed. Errors: what the
- * system says. Node's own `recursive` follows links as of Node 26, and never ends where one leads to a folder above it.
+ * Every entry below a folder; none of a folder that is deleted meanwhile. Links are listed and not followed: Node's own
+ * `recursive` follows them as of Node 26, and never ends where one leads to a folder above it.
  */
 export async function entriesBelow(folder: string): Promise<Dirent[]> {
   const entries = await readdir(folder, { withFileTypes: true });
-  const below = entries
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) =>
-      entriesBelow(join(folder, name)).catch((error: unknown) => {
-        if (systemCode(error) === "ENOENT") return [];
-        throw error;
-      }),
-    );
-  return [...entries, ...(await Promise.all(below)).flat()];
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (entry) => entry.isDirectory(),
-    () => false,
-  );
+  const folders = entries.filter((entry) => entry.isDirectory());
+  const below = await Promise.all(folders.map(({ name }) => entriesBelow(join(folder, name)).catch(ignoreAbsent)));
+  return [...entries, ...below.flatMap((found) => found ?? [])];
 }

@@ -1,8 +1,9 @@
-// The state folder under a running gateway: whether it is still this gateway's, and can be written. What cannot be written is
-// refused and reported, until the folder is mended.
+// The state folder under a running gateway: whether it is still this gateway's and can be written. Until it can, changes are
+// refused and the reason is reported.
 import { access, constants, lstat, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCode, toGatewayError } from "../core/errors.ts";
+import { createSerial } from "../core/serial.ts";
 import { writeState } from "./atomic-file.ts";
 
 export interface StateFolderReport {
@@ -15,7 +16,7 @@ export interface StateFolderReport {
 export interface StateFiles {
   /** Writes a file; on the disk when it resolves. Errors: `disk_full`, `state_unwritable`; nothing is changed then. */
   write(path: string, text: string): Promise<void>;
-  /** A file that could not be understood lies under this name now. */
+  /** A damaged file was renamed to this path. */
   noteAside(path: string): void;
 }
 
@@ -28,7 +29,7 @@ export interface StateFolder extends StateFiles {
   stop(): Promise<void>;
 }
 
-/** For a look without a running gateway. */
+/** Without a running gateway. */
 export const plainStateFiles: StateFiles = { write: writeState, noteAside: () => undefined };
 
 export function createStateFolder(options: {
@@ -38,91 +39,77 @@ export function createStateFolder(options: {
   readonly onChange: (report: StateFolderReport) => void;
 }): StateFolder {
   const { stateDir, hold } = options;
-  const well: StateFolderReport = { writable: true, reason: "Writable", message: `${stateDir} can be written` };
-  let aside: string[] = [];
-  let report = well;
-  let queue: Promise<unknown> = Promise.resolve();
-  let waiting: Promise<void> | null = null;
-  let timer: NodeJS.Timeout | null = null;
+  const serial = createSerial();
+  let aside: readonly string[] = [];
+  let report: StateFolderReport = { writable: true, reason: "Writable", message: `${stateDir} can be written` };
+  const wellReport = report;
+  let queued: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | undefined;
 
-  function serialized<T>(task: () => Promise<T>): Promise<T> {
-    const result = queue.then(task);
-    queue = result.catch(() => undefined);
-    return result;
-  }
-
-  function tell(next: StateFolderReport): void {
+  function set(next: StateFolderReport): void {
     if (next.reason === report.reason && next.message === report.message) return;
     report = next;
     options.onChange(next);
   }
 
-  function tellFailure(thrown: unknown): void {
+  function setFailed(thrown: unknown): void {
     const { reason, message } = toGatewayError(thrown);
-    const until = "changes are refused until that is mended, and everything else goes on";
-    tell({ writable: false, reason, message: `${message}: ${until}` });
+    set({ writable: false, reason, message: `${message}: until that is repaired, changes are refused` });
   }
 
-  /** A disk that was full may have space again, and a folder that could not be written may be again: only trying tells. */
-  async function tryToWrite(): Promise<void> {
-    // Named as what a next start clears away.
-    const place = join(stateDir, "check.00000000.tmp");
-    await writeState(place, "x".repeat(4096));
-    await rm(place);
-  }
-
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     try {
       await hold();
-      if (!report.writable || (await isReadOnly(stateDir))) await tryToWrite();
-      tell(await wellReport());
+      if (!report.writable || (await isReadOnly(stateDir))) await tryToWrite(stateDir);
+      const present = await Promise.all(aside.map((path) => lstat(path).then(Boolean, () => false)));
+      aside = aside.filter((_path, index) => present[index]);
+      const message = `damaged files were set aside, and their content is not in force: ${aside.join(", ")}`;
+      set(aside.length === 0 ? wellReport : { writable: true, reason: "FilesSetAside", message });
     } catch (error) {
-      tellFailure(error);
+      setFailed(error);
     }
   }
 
-  async function wellReport(): Promise<StateFolderReport> {
-    const there = await Promise.all(aside.map((path) => lstat(path).then(Boolean, () => false)));
-    aside = aside.filter((_path, index) => there[index]);
-    if (aside.length === 0) return well;
-    return {
-      writable: true,
-      reason: "FilesSetAside",
-      message: `damaged files were set aside, and what they said is not in force: look at ${aside.join(", ")}, and delete them`,
-    };
-  }
-
-  /** At most one look waits, also where the disk hangs for minutes. */
-  function lookSoon(): Promise<void> {
-    return (waiting ??= serialized(() => {
-      waiting = null;
-      return look();
+  /** At most one check waits, also where the disk hangs for minutes. */
+  function look(): Promise<void> {
+    return (queued ??= serial(() => {
+      queued = null;
+      return check();
     }));
   }
 
   return {
-    noteAside: (path) => void aside.push(path),
+    noteAside: (path) => {
+      aside = [...aside, path];
+    },
     write: (path, text) =>
-      serialized(async () => {
+      serial(async () => {
         try {
           await hold();
           await writeState(path, text);
         } catch (error) {
-          tellFailure(error);
+          setFailed(error);
           throw error;
         }
       }),
     report: () => report,
-    look: lookSoon,
+    look,
     start: (everyMs) => {
-      timer = setInterval(() => void lookSoon(), everyMs);
-      timer.unref();
+      timer = setInterval(() => void look(), everyMs).unref();
     },
-    stop: async () => {
-      if (timer) clearInterval(timer);
-      await queue;
+    stop: () => {
+      clearInterval(timer);
+      return serial(async () => undefined);
     },
   };
+}
+
+/** A full disk may have space again, and a read-only folder may be writable: only a try shows it. */
+async function tryToWrite(stateDir: string): Promise<void> {
+  // Named as a leftover that the next start removes.
+  const place = join(stateDir, "check.00000000.tmp");
+  await writeState(place, "x".repeat(4096));
+  await rm(place);
 }
 
 async function isReadOnly(path: string): Promise<boolean> {

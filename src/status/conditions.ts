@@ -57,7 +57,7 @@ export function gatewayFindings(input: StatusInput): Finding[] {
   return [ready(parts), ...parts];
 }
 
-/** Why no chat can be served, of the gateway's findings or conditions; a pull that is stuck, say, takes nobody's chats away. */
+/** Why no chat can be served, of the gateway's findings or conditions. A stuck pull, for one, does not stop chats. */
 export function notServing(parts: readonly Finding[]): Finding | undefined {
   return (
     parts.find(({ type, status }) => type === "RouterReady" && status !== "True") ??

@@ -1,4 +1,4 @@
-// The latest events, numbered: for /api/events and for whoever waits.
+// The latest events, numbered, for the readers of /api/events.
 
 export interface JournalEvent {
   /** `EPOCH-N`: the epoch is another one in each run of the gateway, N counts up from 1. */

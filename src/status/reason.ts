@@ -26,18 +26,20 @@ export interface ConditionType {
 }
 
 interface MakeReason {
-  (meaning: string, words?: { readonly remedy?: string }): Reason<[]>;
+  (meaning: string): Reason<[]>;
   <Facts extends readonly unknown[]>(
     meaning: string,
-    words: { readonly message: (...facts: Facts) => string; readonly remedy?: string },
+    message: (...facts: Facts) => string,
+    remedy?: string,
   ): Reason<Facts>;
 }
 
 function withStatus(status: Truth): MakeReason {
   return <Facts extends readonly unknown[]>(
     meaning: string,
-    { message, remedy }: { readonly message?: (...facts: Facts) => string; readonly remedy?: string } = {},
-  ): Reason<Facts> => ({ status, meaning, message: message ?? null, remedy: remedy ?? null });
+    message: ((...facts: Facts) => string) | null = null,
+    remedy: string | null = null,
+  ): Reason<Facts> => ({ status, meaning, message, remedy });
 }
 
 export const yes: MakeReason = withStatus("True");
@@ -47,4 +49,17 @@ export const unknown: MakeReason = withStatus("Unknown");
 /** The message is handed in whole, by the part that found out. */
 export const given = (sentence: string): string => sentence;
 
-export const notObserved = unknown("It cannot be read at the moment; the message has the cause.", { message: given });
+export const notObserved = unknown("It cannot be read at the moment; the message has the cause.", given);
+
+type MakeCondition = <Reasons extends ConditionType["reasons"]>(
+  scope: ConditionType["scope"],
+  reasons: Reasons,
+  notes?: Pick<ConditionType, "only" | "alsoFrom">,
+) => ConditionType & { readonly reasons: Reasons };
+
+function withPolarity(polarity: ConditionType["polarity"]): MakeCondition {
+  return (scope, reasons, notes = {}) => ({ scope, polarity, reasons, ...notes });
+}
+
+export const positive: MakeCondition = withPolarity("positive");
+export const negative: MakeCondition = withPolarity("negative");

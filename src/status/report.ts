@@ -1,88 +1,26 @@
 // The bodies of /status and /api/plan from what the loop found. Pure.
+import type { PlanBody } from "../../schemas/plan.ts";
+import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 import type { Desired, DesiredState, Removal } from "../desired/document/document.ts";
 import type { SourceStatus } from "../desired/document/parse.ts";
 import { type Action, type HeldAction, isAtRest, type Plan, type RunningAction } from "../plan/actions.ts";
-import type { RouterSnapshot, WorkerDevice } from "../plan/observed.ts";
+import type { RouterSnapshot } from "../plan/observed.ts";
 import { type Condition, finding } from "./finding.ts";
-import type { WaitingReport } from "./requests.ts";
-import type { SpeechReport } from "./speech.ts";
 import { rpcWarning } from "./worker-conditions.ts";
 
-export interface StatusReport {
-  readonly gateway: {
-    readonly version: string;
-    /** Of this run: tells it from other gateways. */
-    readonly id: string;
-    readonly startedAt: string;
-    readonly ready: boolean;
-  };
-  /** The connection check. */
-  readonly router: {
-    readonly connected: boolean;
-    readonly phase: string;
-    readonly pid: number | null;
-    readonly binary: string | null;
-    readonly crashes: number;
-  };
-  readonly rpc: {
-    readonly mode: "single" | "rpc";
-    readonly minWorkers: number;
-    /** What everybody who uses RPC mode should know; null in single mode. */
-    readonly warning: string | null;
-    readonly workers: readonly WorkerStatus[];
-  };
-  readonly speech: SpeechReport;
-  readonly sync: "Synced" | "OutOfSync" | "Unknown";
-  readonly health: "Healthy" | "Progressing" | "Degraded" | "Suspended";
-  readonly generation: number;
-  readonly observedGeneration: number;
-  readonly source: SourceStatus;
-  readonly conditions: readonly Condition[];
-  readonly models: readonly ModelStatus[];
-  readonly running: readonly object[];
-  readonly planned: readonly object[];
-  /** Answers under way, by model. */
-  readonly inFlight: Readonly<Record<string, number>>;
-  /** Requests that wait for a model, and what for; those who wait longest first. */
-  readonly waiting: readonly WaitingReport[];
-  /** Models whose files are being deleted because somebody asked for it. */
-  readonly removals: readonly RemovalReport[];
-}
+type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
 
-export interface WorkerStatus {
-  readonly address: string;
-  /** The address that its name means and the engine is given. */
-  readonly endpoint: string | null;
-  /** ms to connect to it, when that was tried last. */
-  readonly latencyMs: number | null;
-  /** Of its protocol. */
-  readonly version: string | null;
-  /** Its memory, when nothing used it last. */
-  readonly devices: readonly WorkerDevice[] | null;
-  readonly conditions: readonly Condition[];
-}
+export type StatusReport = Frozen<StatusBody>;
+/** Without a license key. */
+export type ShortReport = Frozen<ShortStatusBody>;
+export type WorkerStatus = StatusReport["rpc"]["workers"][number];
+export type ModelStatus = StatusReport["models"][number];
+export type RemovalReport = StatusReport["removals"][number];
+type ActionBody = Frozen<PlanBody>["actions"][number];
+type HeldBody = StatusReport["planned"][number];
+type RunningBody = StatusReport["running"][number];
 
-/** What a stranger may see. */
-export interface ShortReport {
-  readonly gateway: Pick<StatusReport["gateway"], "version" | "id" | "ready">;
-  readonly router: Pick<StatusReport["router"], "connected">;
-  readonly rpc: Pick<StatusReport["rpc"], "mode">;
-}
-
-export interface RemovalReport {
-  readonly id: string;
-  /** ISO 8601 */
-  readonly requestedAt: string;
-  readonly by: string;
-}
-
-export interface ModelStatus {
-  readonly id: string;
-  readonly desired: boolean;
-  readonly conditions: readonly Condition[];
-}
-
-export function actionBody(action: Action): object {
+export function actionBody(action: Action): ActionBody {
   const { kind, key, reason, message, disrupts } = action;
   return { kind, key, reason, message, disrupts, ...("model" in action ? { model: action.model } : {}) };
 }
@@ -100,14 +38,14 @@ export interface ReportInput {
   readonly pass: { readonly desired: DesiredState; readonly plan: Plan } | null;
   readonly router: Pick<RouterSnapshot, "phase" | "pid" | "silentSince" | "crashes">;
   readonly binary: string | null;
-  readonly speech: SpeechReport;
+  readonly speech: StatusReport["speech"];
   readonly source: SourceStatus;
   readonly conditions: readonly Condition[];
   readonly models: readonly ModelStatus[];
   readonly workers: readonly WorkerStatus[];
   readonly running: readonly RunningAction[];
   readonly inFlight: ReadonlyMap<string, number>;
-  readonly waiting: readonly WaitingReport[];
+  readonly waiting: StatusReport["waiting"];
 }
 
 export function statusReport(input: ReportInput): StatusReport {
@@ -172,11 +110,11 @@ export function removalBody({ id, requestedAt, by }: Removal): RemovalReport {
   return { id, requestedAt, by };
 }
 
-function heldBody({ action, why, because, until }: HeldAction): object {
+function heldBody({ action, why, because, until }: HeldAction): HeldBody {
   return { ...actionBody(action), held: why, because, until: until === null ? null : new Date(until).toISOString() };
 }
 
-function runningBody({ action, lane, startedAt, progress }: RunningAction): object {
+function runningBody({ action, lane, startedAt, progress }: RunningAction): RunningBody {
   return {
     ...actionBody(action),
     lane,
@@ -185,7 +123,7 @@ function runningBody({ action, lane, startedAt, progress }: RunningAction): obje
   };
 }
 
-export function planBody(plan: Plan, generation: number, running: readonly RunningAction[]): object {
+export function planBody(plan: Plan, generation: number, running: readonly RunningAction[]): Frozen<PlanBody> {
   const isNew = (action: Action): boolean => !running.some((entry) => entry.action.key === action.key);
   return {
     generation,

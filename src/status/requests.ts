@@ -23,14 +23,6 @@ export interface RequestFacts {
   readonly drainMs: number;
 }
 
-export interface WaitingReport {
-  readonly model: string;
-  readonly requests: number;
-  /** Of the one that has waited longest. */
-  readonly oldestMs: number;
-  readonly for: "load" | "drain" | "room" | "router" | "workers" | "size" | "turn";
-}
-
 /** Of a model that is not loaded, as its last load failed; null where it did not. */
 export function loadFailing(upstreamId: string | undefined, { failing }: RequestFacts): Finding | null {
   const entry = failing.get(upstreamId ?? "");

@@ -7,21 +7,6 @@ import { choiceKey, speechKey } from "../plan/speech.ts";
 import { explain, failureOf } from "./failures.ts";
 import { type Finding, finding, reported } from "./finding.ts";
 
-interface EngineReport {
-  /** The model's file or the voice that the document names. */
-  readonly choice: string;
-  /** The one that it runs with. */
-  readonly running: string | null;
-  readonly phase: string;
-  readonly pid: number | null;
-  /** Answers under way and in line. */
-  readonly inFlight: number;
-  readonly crashes: number;
-}
-
-/** Null: off. */
-export type SpeechReport = Readonly<Record<SpeechKind, EngineReport | null>>;
-
 interface SpeechInput {
   readonly desired: Pick<Desired, "speech">;
   readonly observed: Pick<Observed, "speech">;

@@ -56,4 +56,4 @@ export function workersReady(desired: Pick<Desired, "rpc">, observed: Seen): Fin
 
 /** What everybody who turns RPC mode on should know. */
 export const rpcWarning =
-  "RPC workers speak a protocol without password or encryption: whoever reaches their port can use them and read along. Keep them in a network that you trust.";
+  "RPC workers speak a protocol without password or encryption: anyone who reaches their port can use them and read along. Keep them in a network that you trust.";

@@ -31,7 +31,7 @@ test("a source that is edited, by content or by name, is what answers; one that 
 
   // While it is loaded: the router itself would go on with the old content.
   await put("one-Q8_0.gguf", "another");
-  await gateway.until("imported again", ({ planned, running }) => planned.length + running.length > 0, 5_000);
+  await gateway.until("imported again", ({ planned, running }) => planned.length + running.length > 0);
   await gateway.converged();
   assert.equal(await gateway.ask(own), answersOf("another").hello);
 
@@ -41,20 +41,16 @@ test("a source that is edited, by content or by name, is what answers; one that 
   assert.equal(await gateway.ask(own), answersOf("two").hello);
 
   await rm(join(folders.stateDir, "two-Q8_0.gguf"));
-  await gateway.until("missed", () => conditionOf(gateway, own, "Applied") === "False SourceMissing", 5_000);
+  await gateway.until("missed", () => conditionOf(gateway, own, "Applied") === "False SourceMissing");
   assert.equal(gateway.gateway.status().sync, "OutOfSync");
   assert.equal(await gateway.ask(own), answersOf("two").hello);
 
   // What is no model is refused for good, until the file is another one.
   await writeFile(join(folders.stateDir, "two-Q8_0.gguf"), "no model");
-  await gateway.until(
-    "refused",
-    ({ conditions }) => conditions.some(({ reason }) => reason === "InvalidModelFile"),
-    5_000,
-  );
+  await gateway.until("refused", ({ conditions }) => conditions.some(({ reason }) => reason === "InvalidModelFile"));
   assert.equal(await gateway.ask(own), answersOf("two").hello);
   await put("two-Q8_0.gguf", "three");
-  await gateway.until("imported", ({ sync }) => sync === "Synced", 5_000);
+  await gateway.until("imported", ({ sync }) => sync === "Synced");
   assert.equal(await gateway.ask(own), answersOf("three").hello);
 });
 

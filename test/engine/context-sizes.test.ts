@@ -5,15 +5,18 @@ import { join } from "node:path";
 import { test } from "node:test";
 import {
   cacheTalker,
+  chatWith,
   eventsOf,
   type GatewayFolders,
   makeFolders,
   makeTalkerFolders,
   patchWith,
   startTestGateway,
-  streamChat,
   type TestGateway,
+  talker,
+  untilLoaded,
 } from "../support/gateway.ts";
+import { holdAnswer } from "../support/held-answer.ts";
 import { answersOf } from "../support/models.ts";
 import { contextLengths, postWith } from "../support/own-calls.ts";
 
@@ -113,12 +116,11 @@ test("a change to one model leaves the others loaded and their streams whole, an
   await gateway.ask(changed);
   await gateway.ask(idle);
   const pid = gateway.gateway.status().router.pid;
-  let answered: Promise<{ status: number }> | null = null;
-  const stream = await streamChat(gateway.url, "acme/talker:Q8_0", "long", () => {
-    answered ??= gateway.json("/api/desired?wait=true", patchWith({ models: { [changed]: { ctxSize: 512 } } }));
-  });
-  assert.equal((await (answered as Promise<{ status: number }> | null))?.status, 200);
-  assert.deepEqual(stream, { text: answersOf("talker").long, done: true, error: null });
+  const held = await holdAnswer(t, gateway, talker);
+  const patch = patchWith({ models: { [changed]: { ctxSize: 512 } } });
+  assert.equal((await gateway.json("/api/desired?wait=true", patch)).status, 200);
+  held.release();
+  assert.deepEqual(await held.answer, { text: answersOf("talker").long, done: true, error: null });
   assert.equal(gateway.gateway.status().router.pid, pid);
   assert.deepEqual(
     eventsOf(gateway.gateway, "action.finished").filter((event) =>
@@ -126,41 +128,7 @@ test("a change to one model leaves the others loaded and their streams whole, an
     ),
     [],
   );
-  const { body } = await gateway.json("/beta/v1/models");
-  const loaded = (body["data"] as { id: string; loaded: boolean }[])
-    .filter((model) => model.loaded)
-    .map((model) => model.id);
-  assert.deepEqual(loaded, [idle, "acme/talker:Q8_0"]);
-});
-
-test("a change to a model waits for its own stream, and a request that comes meanwhile waits for the change", async (t) => {
-  const folders = await makeTalkerFolders(t);
-  const gateway = await startTestGateway(t, { folders });
-  await gateway.converged();
-  const order: string[] = [];
-  let change: Promise<unknown> | null = null;
-  let second: Promise<unknown> | null = null;
-  let pieces = 0;
-  const stream = await streamChat(gateway.url, "acme/talker:Q8_0", "long", () => {
-    pieces++;
-    if (pieces === 10)
-      change = gateway
-        .json("/api/desired?wait=true", patchWith({ models: { "acme/talker:Q8_0": { ctxSize: 768 } } }))
-        .then(() => order.push("changed"));
-    if (pieces === 100) {
-      second = gateway.ask("acme/talker:Q8_0", "hi").then((text) => {
-        assert.equal(text, answersOf("talker").hello);
-        assert.equal(loadedContext(gateway, "acme/talker:Q8_0"), "It is loaded with 768 tokens of context.");
-        order.push("answered");
-      });
-    }
-  });
-  order.push("streamed");
-  assert.deepEqual(stream, { text: answersOf("talker").long, done: true, error: null });
-  await change;
-  await gateway.until("reloaded", () => loadedContext(gateway, "acme/talker:Q8_0") !== undefined);
-  await second;
-  assert.deepEqual(order, ["streamed", "changed", "answered"]);
+  await untilLoaded(gateway, idle, talker);
 });
 
 test("people's own sections, keys and comments survive, and what would end the router becomes a comment", async (t) => {
@@ -193,4 +161,24 @@ test("people's own sections, keys and comments survive, and what would end the r
   // A second look changes nothing.
   await gateway.json("/api/reconcile?wait=true", { method: "POST" });
   assert.equal(await readFile(presetPath, "utf8"), text);
+});
+
+test("what the engine refuses comes in the family's shape", async (t) => {
+  const folders = await makeFolders(t);
+  const alpha = await cacheTalker(folders, "acme/alpha");
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 256 }]\n`,
+  });
+  await gateway.converged();
+  const long = "many words ".repeat(400);
+  const compat = await gateway.json("/beta/v1/chat/completions", chatWith(alpha, long, { stream: true }));
+  const error = compat.body["error"] as Record<string, unknown>;
+  assert.deepEqual(
+    [compat.status, error["code"], error["type"], error["param"], error["n_ctx"]],
+    [400, "context_length_exceeded", "exceed_context_size_error", null, 256],
+  );
+  const native = await gateway.json("/alpha/api/chat", chatWith(alpha, long));
+  assert.equal(native.status, 400);
+  assert.match(String(native.body["error"]), /exceeds the available context size/);
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cacheTalker, loadedIds, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders, patchWith, startTestGateway, untilLoaded } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
@@ -53,13 +53,13 @@ test("a removed snapshot link comes back without the network, a removed blob is 
   const commit = (await readFile(join(gateway.cacheDir, "models--acme--pulled", "refs", "main"), "utf8")).trim();
   const link = join(gateway.cacheDir, "models--acme--pulled", "snapshots", commit, "pulled-Q8_0.gguf");
   await unlink(link);
-  await gateway.until("drifted", (status) => status.sync === "OutOfSync", 4_000);
+  await gateway.until("drifted", (status) => status.sync === "OutOfSync");
   await gateway.converged();
   assert.equal(await gateway.ask("acme/pulled:Q8_0"), answersOf("pulled").hello);
   assert.equal(hub.requests.length, requests);
 
   await rm(join(gateway.cacheDir, "models--acme--pulled"), { recursive: true });
-  await gateway.until("drifted", (status) => status.sync === "OutOfSync", 4_000);
+  await gateway.until("drifted", (status) => status.sync === "OutOfSync");
   await gateway.converged();
   assert.equal(await gateway.ask("acme/pulled:Q8_0"), answersOf("pulled").hello);
 });
@@ -85,7 +85,7 @@ test("suspend applies nothing until it is lifted, and keeps the router running w
   await gateway.until("another router", ({ router }) => router.connected && router.pid !== status.router.pid);
   // As after a crash without suspend: the next request has the model loaded again.
   assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
-  assert.deepEqual(await loadedIds(gateway), [alpha]);
+  await untilLoaded(gateway, alpha);
   assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 1024/);
   assert.equal(gateway.gateway.status().health, "Suspended");
   await gateway.json("/api/desired?wait=true", patchWith({ suspend: null }));

@@ -84,14 +84,3 @@ test("a router that is killed while a change drains is back at once, for everybo
   assert.ok(performance.now() - began < 20_000, "it took no drain");
   await untilMore(gateway, { pieces });
 });
-
-test("a gateway that stops while a change drains gives the answer its grace, and says why it ends", async (t) => {
-  const { gateway, stream, pieces } = await answering(t, ["--drain-timeout", "60", "--stop-grace", "1"]);
-  await changeSize(gateway, 1024);
-  await gateway.until("it drains", () => isDraining(gateway));
-  const before = pieces();
-  await gateway.gateway.stop();
-  const { done, error } = await stream;
-  assert.deepEqual([done, error], [false, "the gateway is stopping"]);
-  assert.ok(pieces() > before + 5, `${pieces() - before} pieces came in the second of grace`);
-});

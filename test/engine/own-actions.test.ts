@@ -3,7 +3,15 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cacheModel, cacheTalker, loadedIds, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import {
+  cacheModel,
+  cacheTalker,
+  loadedIds,
+  makeFolders,
+  patchWith,
+  startTestGateway,
+  untilLoaded,
+} from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { codeOf, contextLengths, postWith } from "../support/own-calls.ts";
 import { startWorker } from "../support/rpc-worker.ts";
@@ -145,7 +153,7 @@ test("interface 4, Eject: the model is unloaded when the call answers, and its f
   const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
   await gateway.converged();
   await gateway.ask(alpha);
-  assert.deepEqual(await loadedIds(gateway), [alpha]);
+  await untilLoaded(gateway, alpha);
   const { status, body } = await gateway.json("/api/eject-model", postWith({ model: "alpha" }));
   assert.deepEqual([status, body], [200, { ok: true, model: alpha }]);
   assert.deepEqual(await loadedIds(gateway), []);

@@ -1,23 +1,22 @@
 // Removing a model for good, on the real engine: its files, its section, the router's list; and that no crash loses it.
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import {
-  cacheModel,
   cacheTalker,
   chatWith,
   eventsOf,
-  loadedIds,
   makeFolders,
   makeTalkerFolders,
   patchWith,
   startTestGateway,
   streamChat,
+  untilLoaded,
 } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { codeOf, contextLengths, postWith } from "../support/own-calls.ts";
-import { documentModels, leftovers } from "../support/own-pulls.ts";
+import { documentModels } from "../support/own-pulls.ts";
 
 test("interface 4, Remove: files, section and the router's entry are gone when the call answers", async (t) => {
   const folders = await makeFolders(t);
@@ -39,7 +38,7 @@ test("interface 4, Remove: files, section and the router's entry are gone when t
   assert.deepEqual(await readdir(folders.cacheDir), ["models--acme--beta"]);
   assert.doesNotMatch(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /alpha|ctx-size/);
   assert.deepEqual(await contextLengths(gateway), { [beta]: 8192 });
-  assert.deepEqual(await loadedIds(gateway), [beta]);
+  await untilLoaded(gateway, beta);
   assert.deepEqual(await documentModels(gateway), [beta]);
   assert.deepEqual((await gateway.json("/api/desired")).body["removals"], []);
   assert.deepEqual(gateway.gateway.status().sync, "Synced");
@@ -54,36 +53,6 @@ test("interface 4, Remove: files, section and the router's entry are gone when t
   const other = await gateway.json("/api/remove-model", postWith({ model: beta }));
   assert.deepEqual([other.status, other.body["removed_preset_section"]], [200, false]);
   assert.deepEqual(await readdir(folders.cacheDir), []);
-});
-
-test("interface 4, Remove: every shard and every revision goes; what something else links stays", async (t) => {
-  const folders = await makeFolders(t);
-  const shard = (index: number): string => `big-Q8_0-0000${index}-of-00002.gguf`;
-  const head = modelBytes(talkingModel("big"));
-  await cacheModel(folders, "acme/big", shard(1), head);
-  const second = await cacheModel(folders, "acme/big", shard(2), Buffer.from("the second part"));
-  const other = await cacheModel(folders, "acme/big", "other-Q4_0.gguf", modelBytes(talkingModel("other")));
-  // An older revision, and a copy under another name that links the second shard's blob.
-  const older = join(dirname(dirname(second)), "b".repeat(40));
-  await mkdir(older);
-  const old = join(dirname(dirname(older)), "blobs", "c".repeat(64));
-  await writeFile(old, "an older first part");
-  await symlink(`../../blobs/${"c".repeat(64)}`, join(older, shard(1)));
-  await symlink(join("..", (await import("node:fs")).readlinkSync(second).slice(3)), join(older, "notes.txt"));
-  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
-  await gateway.converged();
-
-  const { status, body } = await gateway.json("/api/remove-model", postWith({ model: "acme/big:Q8_0" }));
-  assert.equal(status, 200, JSON.stringify(body));
-  assert.equal(body["deleted_files"], 5);
-  assert.equal(body["freed_bytes"], head.length + "an older first part".length);
-  assert.deepEqual(
-    (await leftovers(folders.cacheDir)).filter((name) => /big-Q8_0|c{64}/.test(name)),
-    [],
-  );
-  assert.equal(await readFile(join(older, "notes.txt"), "utf8"), "the second part");
-  assert.ok((await readFile(other)).length > 0);
-  assert.deepEqual(Object.keys(await contextLengths(gateway)), ["acme/big:Q4_0"]);
 });
 
 test("interface 4, Remove: 404 where the cache does not hold it, and the document stays", async (t) => {

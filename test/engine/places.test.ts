@@ -9,6 +9,7 @@ import {
   makeFolders,
   patchWith,
   startTestGateway,
+  untilLoaded,
 } from "../support/gateway.ts";
 import { codeOf } from "../support/own-calls.ts";
 
@@ -23,7 +24,7 @@ test("a pinned model is evicted for none, the least recently used of the others 
   });
   await gateway.converged();
   for (const id of [pinned, b, c]) await gateway.ask(id);
-  assert.deepEqual(await loadedIds(gateway), [pinned, c]);
+  await untilLoaded(gateway, pinned, c);
 
   await t.test("nor unloaded for lack of use, or by a request's word", async () => {
     await gateway.json("/api/chat", chatWith(pinned, "hi", { stream: false, keep_alive: 0 }));
@@ -33,7 +34,7 @@ test("a pinned model is evicted for none, the least recently used of the others 
         ({ data }) => JSON.stringify(data).includes(isUnloaded) && JSON.stringify(data).includes('"unloaded"'),
       ),
     );
-    assert.deepEqual(await loadedIds(gateway), [pinned]);
+    await untilLoaded(gateway, pinned);
   });
   await t.test("with every place pinned the others are refused, in each family's shape, until one is not", async () => {
     const both = { models: { [pinned]: { pinned: true }, [b]: { pinned: true } } };
@@ -44,10 +45,10 @@ test("a pinned model is evicted for none, the least recently used of the others 
     const native = await gateway.json("/api/chat", chatWith(c));
     assert.equal(native.status, 503);
     assert.match(String(native.body["error"]), /^no room for acme\/c:Q8_0: each of the 2 places .* pins$/);
-    assert.deepEqual(await loadedIds(gateway), [pinned, b]);
+    await untilLoaded(gateway, pinned, b);
     await gateway.json("/api/desired?wait=true", patchWith({ models: { [b]: { pinned: null } } }));
     await gateway.ask(c);
-    assert.deepEqual(await loadedIds(gateway), [pinned, c]);
+    await untilLoaded(gateway, pinned, c);
   });
   await t.test("somebody may eject it", async () => {
     const { status } = await gateway.json("/v1/models/unload", { ...chatWith(pinned), method: "POST" });

@@ -5,11 +5,11 @@ import { runCommand } from "../support/command.ts";
 import {
   cacheTalker,
   chatWith,
-  loadedIds,
   makeTalkerFolders,
   startTestGateway,
   type TestGateway,
   talker,
+  untilLoaded,
 } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { codeOf } from "../support/own-calls.ts";
@@ -83,27 +83,9 @@ test("a client that leaves its line is out at once, and nothing is loaded for it
   assert.match(stdout, /^acme\/talker:Q8_0\n(?: {2}.*\n)* {2}1 answer\(s\) under way$/m);
   leaving.abort();
   await Promise.all(asked);
-  await gateway.until("out of it", (status) => status.waiting.length === 0, 2_000);
+  await gateway.until("out of it", (status) => status.waiting.length === 0);
   await leave();
   // Its load would have had its turn by the time that another request is through.
   assert.equal(await gateway.ask(talker), answersOf("talker").hello);
-  assert.deepEqual(await loadedIds(gateway), [talker]);
-});
-
-test("a chat that waits for another context size says so, and leaves no trace", async (t) => {
-  const setting = await start(t, []);
-  const { gateway } = setting;
-  const leave = await occupy(setting);
-  const leaving = new AbortController();
-  const sized = chatWith(talker, "hi", { num_ctx: 1024 });
-  const asked = fetch(`${gateway.url}/v1/chat/completions`, { ...sized, signal: leaving.signal }).catch(() => null);
-  const { waiting } = await gateway.until("waiting", (status) => status.waiting.length > 0);
-  assert.deepEqual(
-    waiting.map((entry) => [entry.model, entry.requests, entry.for]),
-    [[talker, 1, "size"]],
-  );
-  leaving.abort();
-  await asked;
-  await gateway.until("out of it", (status) => status.waiting.length === 0, 2_000);
-  await leave();
+  await untilLoaded(gateway, talker);
 });

@@ -4,15 +4,15 @@ import { test } from "node:test";
 import {
   cacheTalker,
   eventsOf,
-  loadedIds,
   makeFolders,
   makeTalkerFolders,
   patchWith,
   startTestGateway,
-  streamChat,
   type TestGateway,
   talker,
+  untilLoaded,
 } from "../support/gateway.ts";
+import { holdAnswer } from "../support/held-answer.ts";
 import { answersOf } from "../support/models.ts";
 import { contextLengths } from "../support/own-calls.ts";
 
@@ -27,23 +27,14 @@ test("a change to a model that is not loaded is in force while streams of others
   const gateway = await startTestGateway(t, { folders });
   await gateway.converged();
   await gateway.ask(idle);
-  let change: Promise<{ status: number }> | null = null;
-  let isStreaming = true;
-  let wasStreaming = false;
-  const stream = await streamChat(gateway.url, talker, "long", () => {
-    change ??= gateway
-      .json("/api/desired?wait=true", patchWith({ models: { [changed]: { ctxSize: 512 } } }))
-      .then((answer) => {
-        wasStreaming = isStreaming;
-        return answer;
-      });
-  });
-  isStreaming = false;
-  assert.deepEqual(stream, { text: answersOf("talker").long, done: true, error: null });
-  assert.equal((await (change as Promise<{ status: number }> | null))?.status, 200);
-  assert.equal(wasStreaming, true, "it waited for nobody's answer");
+  const held = await holdAnswer(t, gateway, talker);
+  // It would wait for the answer that is held.
+  const patch = patchWith({ models: { [changed]: { ctxSize: 512 } } });
+  assert.equal((await gateway.json("/api/desired?wait=true", patch)).status, 200);
+  held.release();
+  assert.deepEqual(await held.answer, { text: answersOf("talker").long, done: true, error: null });
   assert.equal((await contextLengths(gateway))[changed], 512);
-  assert.deepEqual(await loadedIds(gateway), [idle, talker]);
+  await untilLoaded(gateway, idle, talker);
   const unloads = eventsOf(gateway.gateway, "model").filter(({ data }) => JSON.stringify(data).includes('"unloaded"'));
   assert.deepEqual(unloads, []);
 });
@@ -54,7 +45,7 @@ test("changes that wait for a router that hangs cost its one restart", async (t)
   const gateway = await startTestGateway(t, {
     folders,
     yaml: "version: 1\n",
-    flags: ["--silence-limit", "3", "--resync", "0.2", "--stop-grace", "0.5"],
+    flags: ["--silence-limit", "1.5", "--resync", "0.2", "--stop-grace", "0.5"],
   });
   const { router } = await gateway.converged();
   const reloads = done(gateway, "router.reload");

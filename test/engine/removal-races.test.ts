@@ -49,7 +49,7 @@ test("while a removal waits for an answer, nothing takes it back but the model's
 
 test("removals and context sizes of the same models at the same moment: what was removed stays away", async (t) => {
   const folders = await makeFolders(t);
-  const repos = Array.from({ length: 8 }, (_, index) => `acme/m${index}`);
+  const repos = Array.from({ length: 4 }, (_, index) => `acme/m${index}`);
   const ids = await Promise.all(repos.map((repo) => cacheTalker(folders, repo)));
   const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
   await gateway.converged();

@@ -1,7 +1,7 @@
 // RPC mode on real workers: models run with them, one at a time, and without them again.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheTalker, loadedIds, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders, startTestGateway, untilLoaded } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { postWith } from "../support/own-calls.ts";
 import { reachable, rpcDocument, startRpcGateway } from "../support/rpc-gateway.ts";
@@ -27,7 +27,7 @@ test("models run with the workers, one at a time, and without them again", async
 
   assert.equal(await gateway.ask(first), answersOf("acme/first").hello);
   assert.equal(await gateway.ask(second), answersOf("acme/second").hello);
-  assert.deepEqual(await loadedIds(gateway), [second]);
+  await untilLoaded(gateway, second);
   const used = await gateway.until("used", ({ rpc: { workers: seen } }) =>
     seen.every(({ conditions }) => conditions.some(({ type, status }) => type === "InUse" && status === "True")),
   );

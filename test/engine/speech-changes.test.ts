@@ -11,7 +11,6 @@ import { isRunning } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
 import { sherpa } from "../support/sherpa.ts";
 import {
-  fakePiper,
   highVoice,
   longText,
   lowVoice,
@@ -219,18 +218,6 @@ test("a client that leaves while its voice is fetched takes its wish along", asy
   await hold.left;
   assert.deepEqual((await gateway.json("/api/tts/voices/cached")).body, { voices: [lowVoice] });
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
-});
-
-test("Piper as a Python package, where a setting names it", async (t) => {
-  const gateway = await startSpeechGateway(t, {
-    flags: ["--speech-engine", "auto", "--piper", await fakePiper(t, "synthesize")],
-  });
-  const first = await gateway.say(lowVoice);
-  const { pid } = gateway.engine("synthesis");
-  assert.equal(first.sampleRate, rates[lowVoice]);
-  const second = await gateway.say(highVoice);
-  assert.equal(second.sampleRate, rates[highVoice]);
-  assert.notEqual(gateway.engine("synthesis").pid, pid);
 });
 
 test("a voice and a model that are damaged on the disk are fetched again, and whoever asks is answered", async (t) => {

@@ -1,21 +1,13 @@
 // What holds an engine of speech up: a client that stops sending or reading, an engine that hangs or has ended, and the
 // gateway's own end. The next request always gets in, and each is answered.
 import assert from "node:assert/strict";
-import { type IncomingMessage, request } from "node:http";
+import { request } from "node:http";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
 import { codeOf, postWith } from "../support/own-calls.ts";
 import { isRunning, untilStopped } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
-import {
-  longText,
-  lowVoice,
-  rates,
-  type SpeechGateway,
-  soundForm,
-  spokenWords,
-  startSpeechGateway,
-} from "../support/speech.ts";
+import { lowVoice, rates, type SpeechGateway, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
 import { form, someSound } from "../support/whisper.ts";
 
 interface Answer {
@@ -112,48 +104,6 @@ test("an engine that ended between two requests costs nobody an answer", async (
   assert.equal(await heard(gateway), spokenWords);
   await end("synthesis");
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
-});
-
-test("a stop waits for a listener that reads nothing no longer than for others", async (t) => {
-  const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "1"] });
-  const deaf = await new Promise<IncomingMessage>((resolve, reject) => {
-    const headers = { "content-type": "application/json" };
-    const call = request(`${gateway.url}/v1/audio/speech`, { method: "POST", headers }, resolve);
-    cleanUp(t, () => void call.destroy());
-    call.on("error", reject).end(JSON.stringify({ voice: lowVoice, input: longText.repeat(2) }));
-  });
-  await gateway.gateway.stop();
-  await assert.rejects(deaf.toArray(), { code: "ECONNRESET" });
-});
-
-test("an upload that stops coming once its turn has begun is ended, and the next one gets in", async (t) => {
-  const gateway = await startSpeechGateway(t, { flags: ["--upload-stall", "0.5"] });
-  assert.equal(await heard(gateway), spokenWords);
-  const stalled = beginUpload(gateway, 5_000);
-  await gateway.until("it has its turn", ({ speech }) => speech.transcription?.inFlight === 1);
-  assert.equal(await heard(gateway), spokenWords);
-  assert.deepEqual(await stalled, { status: 408, code: "upload_stalled", connection: "close" });
-});
-
-test("an upload that comes steadily and never ends is ended once others wait", async (t) => {
-  const gateway = await startSpeechGateway(t, { flags: ["--upload-time", "0.5"] });
-  assert.equal(await heard(gateway), spokenWords);
-  const steady = request(`${gateway.url}/v1/audio/transcriptions`, {
-    method: "POST",
-    headers: { "content-type": "multipart/form-data; boundary=----speech-test-boundary" },
-  });
-  steady.on("error", () => undefined);
-  const status = new Promise((resolve) => steady.on("response", (response) => resolve(response.statusCode)));
-  const body = form({ file: someSound() });
-  steady.write(body.subarray(0, body.length - 100));
-  const coming = setInterval(() => steady.write(Buffer.alloc(32_768)), 20);
-  cleanUp(t, () => {
-    clearInterval(coming);
-    steady.destroy();
-  });
-  await gateway.until("it has its turn", ({ speech }) => speech.transcription?.inFlight === 1);
-  assert.equal(await heard(gateway), spokenWords);
-  assert.equal(await status, 408);
 });
 
 test("a stop while an upload comes: its client is told that the connection ends with the answer", async (t) => {

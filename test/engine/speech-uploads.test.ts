@@ -109,18 +109,6 @@ test("an upload has a limit, announced or not, and one that is cut off frees the
   assert.equal((await gateway.json("/v1/audio/transcriptions", soundForm(someSound()))).status, 200);
 });
 
-test("a line that is full says so, and when to come again; when it is empty all goes on", async (t) => {
-  const gateway = await startSpeechGateway(t);
-  assert.equal((await gateway.json("/v1/audio/transcriptions", soundForm(someSound()))).status, 200);
-  const waiting = await Promise.all(Array.from({ length: 17 }, () => beginUpload(gateway.url)));
-  await gateway.until("all are in line", ({ speech }) => speech.transcription?.inFlight === 17);
-  const refused = await gateway.json("/v1/audio/transcriptions", soundForm(someSound()));
-  assert.deepEqual([refused.status, codeOf(refused), refused.headers.get("retry-after")], [503, "busy", "5"]);
-  for (const socket of waiting) socket.destroy();
-  await gateway.until("it is free", ({ speech }) => speech.transcription?.inFlight === 0);
-  assert.equal((await gateway.json("/v1/audio/transcriptions", soundForm(someSound()))).status, 200);
-});
-
 /** The beginning of an upload whose rest does not come. */
 async function beginUpload(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url);

@@ -81,7 +81,7 @@ test("without work it is gone at once, whoever listens or keeps a connection ope
   const model = await cacheTalker(folders, "acme/alpha");
   await folders.writeConfig(`version: 1\nmodels: ["${model}"]\n`);
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
-    const { url, stopped } = await start(t, folders);
+    const { url, stopped } = await start(t, folders, ["--stop-grace", "60"]);
     // With a loaded model, which has to end too.
     await streamChat(url, model, "hi");
     const listener = await rawClient(t, url);
@@ -94,7 +94,7 @@ test("without work it is gone at once, whoever listens or keeps a connection ope
     const { code, ms } = await stopped(signal);
     t.diagnostic(`${signal}: ${Math.round(ms)} ms`);
     assert.equal(code, 0, signal);
-    assert.ok(ms < 3_000, `${signal}: ${ms} ms`);
+    assert.ok(ms < 20_000, `${signal}: ${ms} ms, though nothing is under way`);
     assert.match(listener.text(), /: the gateway is stopping\n\n\r\n0\r\n\r\n$/);
     await Promise.all([idle.ended(), mute.ended()]);
     await assertNothingLeft(folders);
@@ -172,15 +172,15 @@ test("who waits for a model is turned away at once; who has an answer under way 
   });
   await until("both have asked", () => waiting !== null);
   await fetch(`${url}/status`);
-  const began = performance.now();
   serve.process.kill("SIGTERM");
   const { done, error } = await under;
+  const cutAt = performance.now();
   assert.deepEqual([done, error], [false, "the gateway is stopping"]);
   for (const { status, body } of (await (waiting as Promise<{ status: number; body: string }[]> | null)) ?? []) {
     assert.equal(status, 503, body);
     assert.match(body, /shutting_down/);
   }
-  assert.ok(refusedAt - began < 1_500, `turned away after ${refusedAt - began} ms`);
+  assert.ok(refusedAt < cutAt, `turned away ${refusedAt - cutAt} ms after the answer's grace`);
   assert.equal((await serve.exited).code, 0);
   await assertNothingLeft(folders);
 });
@@ -243,9 +243,8 @@ test("a pull that is cut by the end says so, and the next start goes on with it"
   const pull = fetch(`${first.url}/api/pull`, postWith({ model: "acme/far:Q8_0" })).then((answer) => answer.text());
   cleanUp(t, () => pull.catch(() => undefined));
   await until("some of it is there", () => hub.sentBytes(file) > 2 << 20);
-  const { code, ms } = await first.stopped("SIGTERM");
-  assert.equal(code, 0);
-  assert.ok(ms < 5_000, `${ms} ms`);
+  assert.equal((await first.stopped("SIGTERM")).code, 0);
+  assert.ok(hub.sentBytes(file) < bytes.length, "it was not waited for");
   assert.deepEqual(JSON.parse((await pull).trimEnd().split("\n").at(-1) ?? ""), { error: "the gateway is stopping" });
   const before = hub.sentBytes(file);
   hub.pace(file, 1 << 30);
@@ -282,7 +281,7 @@ test("speech that is under way at the end of the grace is cut, and its engines a
   const began = performance.now();
   await gateway.gateway.stop();
   const ms = performance.now() - began;
-  assert.ok(ms < 4_000, `${ms} ms`);
+  assert.ok(ms < 15_000, `${ms} ms`);
   for (const pid of pids) assert.equal(await isRunning(pid ?? 0), false);
   client.socket.resume();
   const { text } = await client.ended();

@@ -22,7 +22,7 @@ import { createWorld, type World } from "../support/chaos/world.ts";
 
 const seed = Number(process.env["CHAOS_SEED"] ?? 6);
 const minutes = Number(process.env["CHAOS_MINUTES"] ?? 0);
-const fewSteps = 16;
+const fewSteps = 12;
 
 /** Two of four models loaded at a time, so that models take turns all the time. */
 const environment = { GATEWAY_MODELS_MAX: "2", GATEWAY_DRAIN_TIMEOUT: "30", GATEWAY_WORKER_INTERVAL: "1" };

@@ -100,7 +100,7 @@ async function faultyRun({ hub, client, folder, pool }: World, seed: number): Pr
     for (let kill = 0; kill < kills; kill++) {
       // From before the first byte to after the last, where the check, the rename, the links and the ref come.
       const sent = hub.sentBytes(target) + random() ** 0.7 * 1.3 * (files[target]?.length ?? 0);
-      await pullAndKill(order, between(random, 0, 25), () => hub.sentBytes(target) >= sent);
+      await pullAndKill(order, between(random, 0, 25), () => hub.sentBytes(target), sent);
       await checkVisible(cacheDir, repo, files);
     }
     // A kill costs what has no record: how much that is depends on how long the disk takes to sync.
@@ -142,8 +142,8 @@ async function keptBytes(cacheDir: string, repo: string, bytes: Buffer): Promise
   return stored?.size ?? resumableBytes(partialPath(cacheDir, repo, digest), bytes.length);
 }
 
-/** Kills it so long after `ripe`, or after a while in which it makes no more progress. */
-async function pullAndKill(order: PullOrder, afterMs: number, ripe: () => boolean): Promise<void> {
+/** Kills it so long after that many bytes were sent, or after a second in which none were. */
+async function pullAndKill(order: PullOrder, afterMs: number, sent: () => number, enough: number): Promise<void> {
   const script = fileURLToPath(new URL("../support/pull-child.js", import.meta.url));
   const child = spawn(process.execPath, [script, JSON.stringify(order)], { stdio: ["pipe", "pipe", "inherit"] });
   const exit = once(child, "exit");
@@ -151,7 +151,11 @@ async function pullAndKill(order: PullOrder, afterMs: number, ripe: () => boolea
     const said = await wordOf(child);
     assert.equal(said, "ready");
     child.stdin.write("go\n");
-    for (const until = Date.now() + 200; !ripe() && Date.now() < until && child.exitCode === null; ) await delay(2);
+    let last = { bytes: sent(), at: Date.now() };
+    while (last.bytes < enough && Date.now() - last.at < 1_000 && child.exitCode === null) {
+      await delay(2);
+      if (sent() > last.bytes) last = { bytes: sent(), at: Date.now() };
+    }
     await Promise.race([delay(afterMs), exit]);
   } finally {
     child.kill("SIGKILL");

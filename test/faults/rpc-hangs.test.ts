@@ -5,10 +5,13 @@ import { streamChat } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { reachable, since, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
+import { until } from "../support/scratch.ts";
 
 test("a worker that hangs under an answer is found out by its silence", async (t) => {
   const workers = await startWorkers(t, 2);
   const gateway = await startRpcGateway(t, workers, { flags: ["--worker-stall", "1"] });
+  // On a busy machine a worker may miss a probe at first, and the model loads without it.
+  await until("both are in use", async () => (await gateway.inPreset()).length === 2);
   let stoppedAt = 0;
   let pieces = 0;
   const cut = await streamChat(gateway.url, gateway.model, "forever", () => {

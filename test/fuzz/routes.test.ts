@@ -16,11 +16,11 @@ import { operations } from "../support/operations.ts";
 import { childrenOf } from "../support/processes.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? 20_260_131);
-const seconds = Number(process.env["FUZZ_SECONDS"] ?? 12);
+const seconds = Number(process.env["FUZZ_SECONDS"] ?? 6);
 const atOnce = 6;
 const answerMs = 10_000;
 /** Of a default run: what a slow machine still does. */
-const fewest = 400;
+const fewest = 200;
 const licenseKey = "fuzz-key-2b7e151628aed2a6abf7";
 interface World extends FuzzWorld {
   readonly gateway: TestGateway;

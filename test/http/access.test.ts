@@ -193,7 +193,7 @@ test("interface 5, Authentication: license keys on a running gateway", async (t)
     await revoke(folders, "watcher");
     const revokedAt = performance.now();
     const text = await response.text();
-    assert.ok(performance.now() - revokedAt < 5_000, "long before a sign of life is due");
+    assert.ok(performance.now() - revokedAt < 12_000, "long before a sign of life is due");
     assert.match(text, /: the license key is no longer valid\n\n$/);
   });
 

@@ -180,7 +180,6 @@ test("an unfinished pull of several files says what the whole model is, also bet
   assert.equal(during?.total, 6_000_000);
   assert.ok((during?.bytes ?? 0) >= 1_000_000);
   hub.removeRepo("acme/large-GGUF");
-  await hub.close();
   hold.release();
   await gateway.until("given up for now", ({ planned }) => planned.length > 0);
   assert.equal((await partial())?.total, 6_000_000);

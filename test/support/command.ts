@@ -36,12 +36,12 @@ function environmentOf(folders: GatewayFolders, extra: Readonly<Record<string, s
   };
 }
 
-/** Program and arguments of the command line, as `npm start` has them. */
+/** Program and arguments of the command line: a server as `npm start` has it, and a command as it is installed. */
 export function commandLine(args: readonly string[]): [string, ...string[]] {
   const { scripts } = JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf8")) as {
     scripts: { start: string };
   };
-  const flags = scripts.start.split(" ").filter((word) => word.startsWith("--"));
+  const flags = args[0] === "serve" ? scripts.start.split(" ").filter((word) => word.startsWith("--")) : [];
   return [process.execPath, ...flags, join(packageRoot, "dist", "src", "cli.js"), ...args];
 }
 

@@ -29,7 +29,7 @@ export interface Contract extends TestGateway {
   keylessAddresses(paths: readonly string[]): readonly Address[];
   /** This model has a request in flight. */
   generating(model: string): Promise<void>;
-  /** Nothing is generated any more. Fails where it still is after 3 s. */
+  /** Nothing is generated any more. Fails where it still is after 8 s. */
   idle(): Promise<void>;
 }
 
@@ -107,10 +107,10 @@ async function startContract(t: TestContext, key: string | null, options: Contra
       key === null ? paths.map(sendingKey) : [...paths.slice(0, 1).map(sendingKey), ...paths.slice(-1).map(keyless)],
     keylessAddresses: (paths) => paths.map(keyless),
     generating: async (model) => {
-      await gateway.until("generating", ({ inFlight }) => (inFlight[model] ?? 0) > 0, 3_000);
+      await gateway.until("generating", ({ inFlight }) => (inFlight[model] ?? 0) > 0);
     },
     idle: async () => {
-      await gateway.until("idle", ({ inFlight }) => Object.keys(inFlight).length === 0, 3_000);
+      await gateway.until("idle", ({ inFlight }) => Object.keys(inFlight).length === 0, 8_000);
     },
   };
 }

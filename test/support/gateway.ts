@@ -17,6 +17,7 @@ import type { StatusReport } from "../../src/status/report.ts";
 import { cleanUp, type Ending } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
 import { modelBytes, slowModel, talkingModel } from "./models.ts";
+import { until } from "./scratch.ts";
 
 export interface GatewayFolders {
   readonly root: string;
@@ -109,6 +110,12 @@ export function chatWith(model: string, content = "hi", rest: object = {}): Requ
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ model, messages: [{ role: "user", content }], ...rest }),
   };
+}
+
+/** Resolves once these and no other models are listed as loaded; an answer may come a moment sooner. */
+export async function untilLoaded(gateway: TestGateway, ...ids: readonly string[]): Promise<void> {
+  const wanted = ids.toSorted().join();
+  await until(`loaded: ${wanted}`, async () => (await loadedIds(gateway)).toSorted().join() === wanted);
 }
 
 /** The ids of the loaded models. */

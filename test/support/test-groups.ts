@@ -5,8 +5,8 @@ const areas = [
   { area: "engine", perProcess: 6 },
   { area: "contract", perProcess: 5 },
   { area: "http", perProcess: 7 },
-  { area: "component", perProcess: 18 },
-  { area: "unit", perProcess: 50 },
+  { area: "component", perProcess: 12 },
+  { area: "unit", perProcess: 30 },
   { area: "repo", perProcess: 100 },
 ] as const;
 

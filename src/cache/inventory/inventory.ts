@@ -1,6 +1,7 @@
 // inventory.json: what this gateway pulled or imported, models and files of speech, and so may delete.
 import { join } from "node:path";
 import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/merge-patch.ts";
+import { createSerial } from "../../core/serial.ts";
 import { type FormerRevision, type InventoryEntry, type SpeechKind, speechKinds } from "../../plan/observed.ts";
 import { leftAtOf } from "../../plan/removals.ts";
 import { readJsonState } from "../../state/atomic-file.ts";
@@ -45,17 +46,15 @@ export async function openInventory(
     warn("the inventory was unreadable and was set aside", { path: aside });
     files.noteAside(aside);
   })) ?? { entries: [], speech: [], place: null };
-  let queue: Promise<unknown> = Promise.resolve();
+  const serial = createSerial();
 
   function save(change: (content: Content) => Content): Promise<void> {
-    const result = queue.then(async () => {
+    return serial(async () => {
       const next = change(content);
       if (equalJson(toJson(next), toJson(content))) return;
       await files.write(path, textOf(next));
       content = next;
     });
-    queue = result.catch(() => undefined);
-    return result;
   }
 
   function saveEntries(change: (entries: readonly InventoryEntry[]) => readonly InventoryEntry[]): Promise<void> {

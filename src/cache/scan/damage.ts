@@ -1,6 +1,7 @@
 // Files of the model cache that do not match their checksums. Hashing a large model takes minutes, so only the files of a model
 // that failed to load are hashed, each content once. Writes nothing.
 
+import { createSerial } from "../../core/serial.ts";
 import type { CachedModel, InventoryEntry } from "../../plan/observed.ts";
 import { pathInRepo, storedFile } from "../../plan/removals.ts";
 import { hashFile } from "../download/hash.ts";
@@ -22,7 +23,8 @@ export function createDamage(inventory: () => readonly InventoryEntry[]): Damage
   /** Whether a content, by its key, is damaged. */
   const hashed = new Map<string, boolean>();
   const closing = new AbortController();
-  let work: Promise<unknown> = Promise.resolve();
+  // One at a time: two would share the disk.
+  const serial = createSerial();
 
   async function isNewlyDamaged({ repo, commit }: CachedModel, path: string, place: string): Promise<boolean> {
     const file = await readFileEntry(place, path);
@@ -44,12 +46,7 @@ export function createDamage(inventory: () => readonly InventoryEntry[]): Damage
   }
 
   return {
-    // One at a time: two would share the disk.
-    check: (model) => {
-      const result = work.then(() => checkNow(model));
-      work = result.catch(() => undefined);
-      return result;
-    },
+    check: (model) => serial(() => checkNow(model)),
     has: (key) => hashed.get(key) === true,
     forget: (repo) => {
       for (const key of hashed.keys()) if (key.startsWith(`${repo} `)) hashed.delete(key);

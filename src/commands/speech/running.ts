@@ -41,7 +41,8 @@ export function createRunning<R extends EngineRun>({
 }): Running<R> {
   async function untilPass(signal: AbortSignal, test: (pass: Pass) => boolean): Promise<void> {
     const { generation } = store.current();
-    await loop.waitFor({ generation, timeoutMs: Number.MAX_SAFE_INTEGER, signal, test });
+    // The pass under way may have observed the engine before this request came, and then nothing starts it for a minute.
+    await loop.waitFor({ generation, fresh: true, timeoutMs: Number.MAX_SAFE_INTEGER, signal, test });
   }
 
   /** The document's choice, or what answers in its place. */

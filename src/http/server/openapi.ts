@@ -138,23 +138,27 @@ function errorAnswers(schema: RouteSchema, route: RouteOptions, of: RouteFamily,
     const { status } = errorCatalog[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
-  const answers = [...byStatus].map(([status, codes]) => {
-    const examples = codes.map((code) => [
-      code,
-      { value: renderError(family, new GatewayError(code, "what is the matter")).body },
-    ]);
-    const answer = {
-      description: codes.map((code) => `\`${code}\`: ${errorCatalog[code].hint}`).join("\n\n"),
-      content: {
-        "application/json": {
-          schema: components.place(errorSchemas[family]),
-          examples: Object.fromEntries(examples) as object,
-        },
-      },
-    };
-    return [status, components.share(`${family}.${codes.join(".")}`, answer)];
-  });
+  const answers = [...byStatus].map(([status, codes]) => [
+    status,
+    components.share(`${family}.${codes.join(".")}`, () => errorAnswer(family, codes, components)),
+  ]);
   return Object.fromEntries(answers) as object;
+}
+
+function errorAnswer(family: Family | "messages", codes: readonly ErrorCode[], components: Components): object {
+  const examples = codes.map((code) => [
+    code,
+    { value: renderError(family, new GatewayError(code, "what is the matter")).body },
+  ]);
+  return {
+    description: codes.map((code) => `\`${code}\`: ${errorCatalog[code].hint}`).join("\n\n"),
+    content: {
+      "application/json": {
+        schema: components.place(errorSchemas[family]),
+        examples: Object.fromEntries(examples) as object,
+      },
+    },
+  };
 }
 
 /** `/alpha/v1` → `alpha_v1`; the root is `root`. */

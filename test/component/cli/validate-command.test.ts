@@ -4,8 +4,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { validateCommand } from "../../../src/cli/validate.ts";
-import { noneAllowed } from "../../../src/core/preset-keys.ts";
+import { readSettings } from "../../../src/settings/settings.ts";
 import { refusal, scratchFolder } from "../../support/scratch.ts";
+
+const run = (path: string): Promise<number> => validateCommand(readSettings(["validate", path], {}));
 
 interface Verdict {
   readonly code: number;
@@ -21,7 +23,7 @@ async function validate(t: TestContext, text: string): Promise<Verdict & { reado
   const log = t.mock.method(console, "log", (line: string) => void out.push(line));
   const error = t.mock.method(console, "error", (line: string) => void problems.push(line));
   try {
-    return { path, code: await validateCommand([path], noneAllowed), out, problems };
+    return { path, code: await run(path), out, problems };
   } finally {
     log.mock.restore();
     error.mock.restore();
@@ -55,11 +57,11 @@ describe("validate", () => {
   it("refuses a file that is not there or cannot be read", async (t) => {
     const root = await scratchFolder(t);
     await mkdir(join(root, "folder"));
-    for (const [operands, message] of [
-      [[join(root, "none")], `there is no ${join(root, "none")}`],
-      [[join(root, "folder")], `${join(root, "folder")} cannot be read (EISDIR)`],
+    for (const [path, message] of [
+      [join(root, "none"), `there is no ${join(root, "none")}`],
+      [join(root, "folder"), `${join(root, "folder")} cannot be read (EISDIR)`],
     ] as const) {
-      const error = await refusal(validateCommand(operands, noneAllowed));
+      const error = await refusal(run(path));
       assert.deepEqual([error.code, error.message], ["invalid_request", message]);
     }
   });

@@ -101,7 +101,7 @@ async function edit({ book, faulty }: ChaosDeps, patch: BookPatch, send: () => P
 function isDocumented(status: number, { error }: Record<string, unknown>): boolean {
   const code = (error as { code?: string } | null)?.code;
   if (code !== undefined) return Object.hasOwn(errorCatalog, code);
-  const statuses = Object.values(errorCatalog).map((kind) => kind.status as number);
+  const statuses = Object.values(errorCatalog).map((kind) => kind.status);
   return typeof error === "string" && error !== "" && (status === 200 || statuses.includes(status));
 }
 

@@ -2,10 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WriteStream } from "node:tty";
-import { bytesText, durationText } from "../../../src/cli/amounts.ts";
 import { logOutput } from "../../../src/cli/log-output.ts";
 import { installProgress, transferProgress } from "../../../src/cli/progress.ts";
-import { wrapped } from "../../../src/cli/wrap.ts";
+import { bytesText, durationText, wrapped } from "../../../src/cli/text.ts";
 
 function stream(isTTY: boolean, columns = 80): { written: string[]; stream: WriteStream } {
   const written: string[] = [];
@@ -17,7 +16,7 @@ const step = { completed: 1_230_000_000, total: 4_000_000_000, bytesPerSecond: 3
 test("on a terminal one line is written over itself, and no wider than it", () => {
   const { written, stream: terminal } = stream(true);
   const view = transferProgress("acme/a:Q8_0", terminal);
-  view.say("pulling manifest");
+  view.note("pulling manifest");
   view.step(step);
   view.end();
   view.end();
@@ -32,8 +31,8 @@ test("on a terminal what does not fit a line is wrapped between words, and said 
   const { written, stream: terminal } = stream(true, 40);
   const view = transferProgress("acme/a:Q8_0", terminal);
   const message = "cannot reach the hub (hub.example does not resolve); is this machine online? Will retry in 20 s";
-  view.say(message);
-  view.say(message);
+  view.note(message);
+  view.note(message);
   view.end();
   assert.deepEqual(written, [
     "\r\u001b[Kacme/a:Q8_0: cannot reach the hub\n" +
@@ -73,7 +72,7 @@ test("the log on a terminal: what an action was and why it failed, wrapped; else
 test("in a log there is a line at each tenth, and each word once", () => {
   const { written, stream: log } = stream(false);
   const view = transferProgress("m", log);
-  for (const text of ["pulling manifest", "pulling manifest", "success"]) view.say(text);
+  for (const text of ["pulling manifest", "pulling manifest", "success"]) view.note(text);
   for (const completed of [0, 50, 100, 150, 1000])
     view.step({ completed, total: 1000, bytesPerSecond: 0, secondsLeft: null });
   view.end();

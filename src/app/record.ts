@@ -1,6 +1,4 @@
-// Listeners that only write down what happened: the log, the journal, and what the inventory has to remember.
-import type { FastifyBaseLogger } from "fastify";
-import type { Inventory } from "../cache/inventory/inventory.ts";
+// Listeners that only record what happened: in the log, in the journal, and in the inventory.
 import { toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { isProgress } from "../engines/llama/router.ts";
@@ -10,20 +8,14 @@ import { namedEntries } from "../plan/removals.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
 import type { Journal } from "../status/journal.ts";
 import { actionBody } from "../status/report.ts";
-import type { Events } from "./events.ts";
-import { type Warn, warnTo } from "./warn.ts";
+import type { Base } from "./events.ts";
+import type { State } from "./state.ts";
+
+type Parts = Base & Pick<State, "inventory"> & { readonly journal: Journal; readonly loop: Loop };
 
 /** To be called after the loop listens: a failure is logged with its next try. */
-export function writeDown(options: {
-  readonly events: Events;
-  readonly logger: FastifyBaseLogger;
-  readonly journal: Journal;
-  readonly inventory: Inventory;
-  readonly drainMs: number;
-  readonly backoff: Loop["backoff"];
-}): void {
-  const { events, logger, journal, inventory, drainMs } = options;
-  const warn = warnTo(logger);
+export function recordEvents(parts: Parts): void {
+  const { settings, logger, warn, events, journal } = parts;
   events.on("documentChanged", ({ generation }) => journal.record("document", { generation }));
   events.on("sourceChecked", ({ status }) => {
     if (status.valid) logger.info({ path: status.path }, "gateway.yaml is applied");
@@ -39,49 +31,36 @@ export function writeDown(options: {
   events.on("actionProgressed", ({ action, progress }) =>
     journal.record("action.progress", { key: action.key, kind: action.kind, ...progress }, `action ${action.key}`),
   );
-  events.on("actionSettled", ({ outcome }) => writeOutcome(outcome, options.backoff(), logger, journal));
+  events.on("actionSettled", ({ outcome }) => recordOutcome(outcome, parts));
   events.on("conditionChanged", ({ subject, condition }) => journal.record("condition", { subject, ...condition }));
   events.on("modelDrained", ({ model, cut }) => {
-    if (cut > 0) journal.record("drain", { model, reason: "DrainTimedOut", cut, drainMs });
+    if (cut > 0) journal.record("drain", { model, reason: "DrainTimedOut", cut, drainMs: settings.drainMs });
   });
   events.on("presetLinesDisabled", ({ lines }) => {
     warn("lines of router.preset.ini that the router cannot read are comments now", { lines });
     journal.record("preset", { disabled: lines });
   });
-  events.on("passed", ({ pass }) => void noteSeen(inventory, pass, warn));
+  events.on("passed", ({ pass }) => void recordModels(pass, parts));
 }
 
-/** `backoff`: with this outcome in it. */
-function writeOutcome(
-  { action, ms, error }: Outcome,
-  backoff: ReturnType<Loop["backoff"]>,
-  logger: FastifyBaseLogger,
-  journal: Journal,
-): void {
+function recordOutcome({ action, ms, error }: Outcome, { logger, journal, loop }: Parts): void {
   const fields = { what: action.message, kind: action.kind, key: action.key, reason: action.reason, ms };
-  if (error) {
-    const isOver = error.code === "cancelled" || error.code === "shutting_down";
-    const next = backoff.get(backoffKey(action));
-    const text = next && !isOver ? withRetry(next, steadyNow()) : error.message;
-    const details = { ...fields, code: error.code, error: text };
-    if (error.code === "cancelled") logger.info(details, "action cancelled");
-    else logger.warn(details, "action failed");
-    journal.record("action.failed", { ...actionBody(action), code: error.code, message: error.message });
-  } else {
+  if (!error) {
     logger.info(fields, "action succeeded");
     journal.record("action.finished", { ...actionBody(action), ms });
+    return;
   }
+  const isOver = error.code === "cancelled" || error.code === "shutting_down";
+  const next = loop.backoff().get(backoffKey(action));
+  const text = next && !isOver ? withRetry(next, steadyNow()) : error.message;
+  const details = { ...fields, code: error.code, error: text };
+  if (error.code === "cancelled") logger.info(details, "action cancelled");
+  else logger.warn(details, "action failed");
+  journal.record("action.failed", { ...actionBody(action), code: error.code, message: error.message });
 }
 
-/**
- * What the document once marked `keep` stays when it leaves the list; since when it has not named a model; and where the models
- * are that were put there.
- */
-async function noteSeen(
-  inventory: Inventory,
-  { at, desired: { document }, observed }: Pass,
-  warn: Warn,
-): Promise<void> {
+/** A model marked `keep`, since when the document has not named it, and the place of the models. */
+async function recordModels({ at, desired: { document }, observed }: Pass, { inventory, warn }: Parts): Promise<void> {
   const { cache } = observed;
   const named = (keep: boolean): Set<string> =>
     new Set(document.models.filter((model) => (model.keep ?? false) === keep).map((model) => model.id));
@@ -93,7 +72,7 @@ async function noteSeen(
     if (place !== null && inventory.entries().length > 0) await inventory.notePlace(place);
   } catch (thrown) {
     const error = toGatewayError(thrown);
-    // The state folder tells of those itself, once and not at each pass.
+    // The state folder reports these itself, once and not at each pass.
     if (error.code === "state_unwritable" || error.code === "disk_full") return;
     warn("the inventory could not be written", { error: error.message });
   }

@@ -4,11 +4,11 @@ import { once } from "node:events";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
-import { createReports, statusRoutes } from "../../src/http/admin/status.ts";
-import { installAccess } from "../../src/http/auth/access.ts";
-import { installRoutes } from "../../src/http/server/route.ts";
-import type { StatusReport } from "../../src/status/report.ts";
-import { cleanUp } from "../support/clean-up.ts";
+import { createReports, statusRoutes } from "../../../../src/http/admin/status.ts";
+import { installAccess } from "../../../../src/http/auth/access.ts";
+import { installRoutes } from "../../../../src/http/server/route.ts";
+import type { StatusReport } from "../../../../src/status/report.ts";
+import { cleanUp } from "../../../support/clean-up.ts";
 
 interface Keys {
   required: boolean;

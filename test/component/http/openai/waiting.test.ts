@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
-import { GatewayError } from "../../src/core/errors.ts";
-import { streamedAnswer } from "../../src/http/ollama/answers.ts";
-import { installCompat } from "../../src/http/openai/routes.ts";
-import { runGeneration } from "../../src/http/proxy/exchange.ts";
-import type { CachedModel } from "../../src/plan/observed.ts";
-import { cleanUp } from "../support/clean-up.ts";
-import { type LoadingModel, loadingModel } from "../support/loading-model.ts";
+import { GatewayError } from "../../../../src/core/errors.ts";
+import { streamedAnswer } from "../../../../src/http/ollama/answers.ts";
+import { installCompat } from "../../../../src/http/openai/routes.ts";
+import { runGeneration } from "../../../../src/http/proxy/exchange.ts";
+import type { CachedModel } from "../../../../src/plan/observed.ts";
+import { cleanUp } from "../../../support/clean-up.ts";
+import { type LoadingModel, loadingModel } from "../../../support/loading-model.ts";
 
 const chunk = 'data: {"choices":[]}\n\ndata: [DONE]\n\n';
 

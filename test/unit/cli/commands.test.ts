@@ -1,11 +1,11 @@
 // Operands and flags that a command does not take are errors, whatever the command.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkCommandLine } from "../../../src/cli/takes.ts";
+import { commandOf } from "../../../src/cli/commands.ts";
 import { readSettings, settingRows } from "../../../src/settings/settings.ts";
 
 function check(...args: readonly string[]): void {
-  checkCommandLine(readSettings(args, { HOME: "/nowhere" }));
+  commandOf(readSettings(args, { HOME: "/nowhere" }));
 }
 
 for (const args of [
@@ -49,5 +49,5 @@ for (const [args, message] of [
 
 test("every setting is one of serve's", () => {
   for (const { flag } of settingRows)
-    assert.doesNotThrow(() => checkCommandLine({ ...readSettings(["serve"], {}), flags: [flag] }));
+    assert.doesNotThrow(() => commandOf({ ...readSettings(["serve"], {}), flags: [flag] }));
 });

@@ -1,0 +1,99 @@
+// The scheduler, wired to the newest pass and the document. Starts nothing.
+import type { Damage } from "../cache/scan/damage.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
+import type { DesiredStore } from "../desired/store.ts";
+import type { EngineSource } from "../engines/llama/engine-source.ts";
+import type { Router } from "../engines/llama/router.ts";
+import { type CachedModel, findCached } from "../plan/observed.ts";
+import { createScheduler } from "../scheduler/scheduler.ts";
+import type { Base } from "./events.ts";
+import type { Rpc } from "./rpc.ts";
+
+export function createScheduling(
+  options: Base & {
+    readonly store: DesiredStore;
+    readonly router: Router;
+    readonly rpc: Rpc;
+    readonly engine: EngineSource;
+    readonly damage: Damage;
+  },
+) {
+  const { settings, logger, warn, events, store, rpc, engine, damage } = options;
+  /** While the cache cannot be read, its last known content is the best there is. */
+  let models: readonly CachedModel[] = [];
+  let isKnown = false;
+  /** By the router's id. */
+  const modelOf = (id: string): CachedModel | undefined => models.find((model) => model.upstreamId === id);
+  const idOf = (id: string): string => modelOf(id)?.id ?? id;
+
+  const scheduler = createScheduler({
+    router: options.router,
+    gate: rpc.gate,
+    limits: {
+      queueLimit: settings.queueLimit,
+      drainMs: settings.drainMs,
+      loadTimeoutMs: settings.loadTimeoutMs,
+      routerWaitMs: settings.startTimeoutMs,
+      keepAliveMs: settings.keepAliveMs ?? Number.POSITIVE_INFINITY,
+    },
+    modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
+    isCached: (id) => !isKnown || modelOf(id) !== undefined,
+    isPinned: (upstreamId) =>
+      store
+        .current()
+        .document.models.some(({ id, pinned }) => pinned === true && findCached(models, id)?.upstreamId === upstreamId),
+    engineProblem: () => {
+      const problem = engine.problem();
+      return problem && new GatewayError("engine_missing", problem.message);
+    },
+    onUse: (id) => events.emit({ type: "modelInUse", id }),
+    onIdle: (id) => events.emit({ type: "modelIdle", id }),
+    onLoadFailed: (id) => {
+      void checkFiles(modelOf(id));
+      events.emit({ type: "loadFailed", id });
+    },
+    onDrained: (id, cut) => events.emit({ type: "modelDrained", model: idOf(id), cut }),
+    warn,
+    now: steadyNow,
+  });
+
+  /** A model that fails to load may be damaged; the next pass fetches it again then. */
+  async function checkFiles(model: CachedModel | undefined): Promise<void> {
+    try {
+      if (!model || !(await damage.check(model))) return;
+      warn("model file is damaged", { model: model.id });
+      events.emit({ type: "changed", what: "damaged file" });
+    } catch (error) {
+      if (toGatewayError(error).code === "cancelled") return;
+      warn("model files were not checked", { model: model?.id, error: String(error) });
+    }
+  }
+
+  let wasAway = false;
+  events.on("passed", ({ pass: { observed } }) => {
+    const { cache } = observed;
+    isKnown = cache.state === "known";
+    if (cache.state === "known") models = cache.value.models;
+    else if (!wasAway) warn("the model cache is away", { why: cache.why });
+    if (isKnown && wasAway) {
+      logger.info("the model cache is back");
+      // Models that could not be loaded without it may load now.
+      scheduler.resetBackoff();
+    }
+    wasAway = !isKnown;
+  });
+  for (const type of ["changed", "documentChanged", "modelsListed", "passed"] as const)
+    events.on(type, scheduler.observe);
+  events.on("routerChanged", ({ event }) => (event ? scheduler.progressed(event.model) : scheduler.observe()));
+  events.on("retried", () => scheduler.resetBackoff());
+
+  return {
+    scheduler,
+    /** Requests under way and waiting, by the models' own ids. */
+    requests: () => ({
+      inFlight: new Map([...scheduler.inFlight()].map(([id, count]) => [idOf(id), count])),
+      waiting: scheduler.waiting().map((entry) => ({ ...entry, model: idOf(entry.model) })),
+    }),
+  };
+}

@@ -1,0 +1,115 @@
+// The status, wired: conditions follow the passes and the file source; a report is assembled on request.
+import { foldWorker } from "../core/worker-address.ts";
+import type { SourceStatus } from "../desired/document/parse.ts";
+import { unreadSource } from "../desired/file-source.ts";
+import type { Executor } from "../execute/executor.ts";
+import { workersByAddress } from "../plan/workers.ts";
+import type { Loop, Pass } from "../reconcile/loop.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
+import { version } from "../settings/settings.ts";
+import type { StateLock } from "../state/lock.ts";
+import { type Condition, gatewayFindings, type StatusInput, toConditions } from "../status/conditions.ts";
+import type { Finding } from "../status/finding.ts";
+import { modelFindings } from "../status/model-findings.ts";
+import { modelIds, type StatusReport, statusReport } from "../status/report.ts";
+import { waitingWorkers, workerFindings } from "../status/worker-conditions.ts";
+import type { Base } from "./events.ts";
+import type { Machine } from "./machine.ts";
+import type { Rpc } from "./rpc.ts";
+import type { State } from "./state.ts";
+
+type Parts = Base &
+  State &
+  Pick<Machine, "hub" | "router" | "engine" | "speech"> & {
+    readonly lock: Pick<StateLock, "id">;
+    readonly rpc: Rpc;
+    readonly scheduler: Scheduler;
+    readonly requests: () => Pick<Parameters<typeof statusReport>[0], "inFlight" | "waiting">;
+    readonly executor: Executor;
+    readonly loop: Loop;
+  };
+
+/** Returns the report; `stoppingSince` in ms, null while the gateway does not stop. */
+export function createStatus(parts: Parts): (stoppingSince: number | null) => StatusReport {
+  const { settings, events, lock, stateFolder, store, hub, router, engine, rpc, scheduler, speech, loop } = parts;
+  const startedAt = Date.now();
+  let source: SourceStatus = unreadSource(settings.configPath);
+  /** By subject: `gateway`, a model's id, `worker/ADDRESS`. */
+  let conditions: ReadonlyMap<string, readonly Condition[]> = new Map();
+  let models: ReturnType<typeof modelIds> = [];
+
+  function update(pass: Pass): void {
+    const { desired, observed, plan } = pass;
+    const input: StatusInput = {
+      desired: desired.document,
+      observed,
+      plan,
+      source,
+      running: pass.running.map(({ action: { kind, key, message }, startedAt }) => ({ kind, key, message, startedAt })),
+      backoff: loop.backoff(),
+      hub: hub.reachability(),
+      engineProblem: engine.problem(),
+      state: stateFolder.report(),
+      requests: { failing: scheduler.failing(), cuts: scheduler.cuts(), drainMs: settings.drainMs },
+      command: settings.command,
+    };
+    models = modelIds(desired, plan.unmanaged);
+    const found: readonly (readonly [subject: string, findings: readonly Finding[]])[] = [
+      ["gateway", gatewayFindings(input)],
+      ...models.map(({ id }) => [id, modelFindings(id, input)] as const),
+      ...workersFound(input),
+    ];
+    const before = conditions;
+    conditions = new Map(
+      found.map(([subject, findings]) => [
+        subject,
+        toConditions(findings, before.get(subject) ?? [], desired.generation, Date.now()),
+      ]),
+    );
+    // Emitted last, as listeners read the report at once.
+    for (const [subject, after] of conditions) {
+      for (const condition of after) {
+        const earlier = before.get(subject)?.find(({ type }) => type === condition.type);
+        if (earlier?.status !== condition.status || earlier.reason !== condition.reason)
+          events.emit({ type: "conditionChanged", subject, condition });
+      }
+    }
+  }
+
+  function workersFound({ desired, observed }: StatusInput): [subject: string, findings: readonly Finding[]][] {
+    const seen = workersByAddress(observed.workers.workers);
+    const waiting = new Set(waitingWorkers(desired, observed));
+    return desired.rpc.workers.map((address) => {
+      const worker = seen.get(foldWorker(address));
+      const usedBy = rpc.workers.usedBy(worker?.endpoint ?? null);
+      return [`worker/${address}`, workerFindings(worker, usedBy, waiting.has(address))];
+    });
+  }
+
+  events.on("passed", ({ pass }) => update(pass));
+  events.on("sourceChecked", ({ status }) => {
+    source = status;
+    // A report shows the newest source: the conditions beside it must not be of the one before.
+    const pass = loop.last();
+    if (pass) update(pass);
+  });
+
+  return (stoppingSince) =>
+    statusReport({
+      version,
+      id: lock.id,
+      startedAt,
+      stoppingSince,
+      desired: store.current(),
+      pass: loop.last(),
+      router: router.snapshot(),
+      binary: engine.path(),
+      speech: speech.report(),
+      source,
+      conditions: conditions.get("gateway") ?? [],
+      models: models.map((model) => ({ ...model, conditions: conditions.get(model.id) ?? [] })),
+      workers: rpc.statuses((address) => conditions.get(`worker/${address}`) ?? []),
+      running: parts.executor.running(),
+      ...parts.requests(),
+    });
+}

@@ -1,0 +1,52 @@
+// Bytes, times and long lines as people read them.
+
+const units = ["B", "kB", "MB", "GB", "TB"] as const;
+
+/** `999 B`, `12.3 MB`, `4.00 GB`: three digits, decimal units as disks are sold in. */
+export function bytesText(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  const digits = unit === 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return `${value.toFixed(digits)} ${units[unit] ?? ""}`;
+}
+
+/** `44s`, `3m 05s`, `2h 10m` */
+export function durationText(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  if (whole < 60) return `${whole}s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)}m ${twoDigits(whole % 60)}s`;
+  return `${Math.floor(whole / 3600)}h ${twoDigits(Math.floor((whole % 3600) / 60))}m`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, "0");
+}
+/** Lines of at most so many columns, but for longer words; further lines are indented. Without columns: as it is. */
+export function wrapped(text: string, columns: number | undefined, indent = ""): string {
+  if (columns === undefined || columns <= indent.length) return text;
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = `${indent}${word}`;
+    } else line += line === "" ? word : ` ${word}`;
+  }
+  return [...lines, line].join("\n");
+}
+
+/** In columns, two blanks apart. */
+export function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length))) ?? [];
+  for (const row of rows)
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    );
+}
