@@ -9,7 +9,8 @@ import { systemCode, toGatewayError } from "../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
 import { documentBounds, tooLong } from "./document/bounds.ts";
-import { type Parsed, parseBytes, type SourceStatus } from "./document/parse.ts";
+import type { Parsed, SourceStatus } from "./document/parse.ts";
+import { parseApart } from "./parse-apart.ts";
 import type { DesiredStore } from "./store.ts";
 
 export interface FileSource {
@@ -95,7 +96,7 @@ export async function watchFileSource(options: {
 
   async function apply({ bytes, hash }: Content): Promise<void> {
     if (hash === seenHash) return;
-    const parsed = parseBytes(bytes, options.presetAllow ?? noneAllowed);
+    const parsed = await parseApart(bytes, options.presetAllow ?? noneAllowed);
     try {
       if (parsed.ok) await options.store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`);
     } catch (thrown) {
