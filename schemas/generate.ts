@@ -1,4 +1,4 @@
-// Writes gateway.schema.json, which editors read, from its source; `--check` only says whether it is current.
+// Writes gateway.schema.json, which editors read, from its source; `--check` only reports whether it is current.
 import { readFileSync, writeFileSync } from "node:fs";
 import { documentSchema } from "./document.ts";
 

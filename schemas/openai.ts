@@ -1,192 +1,137 @@
-// Bodies of the family compatible with OpenAI's API and Anthropic's messages. They pass through: what is named here is
-// what the gateway reads, or what nobody can do without; everything else goes to the engine as it is.
+// Bodies of the family compatible with OpenAI's API and Anthropic's messages. They pass through: the schemas name what the
+// gateway reads and what every client needs; everything else goes to the engine unchanged.
 import type { FromSchema } from "json-schema-to-ts";
+import { exact, flag, integer, list, number, open, text } from "./shapes.ts";
 
-const model = { type: "string", description: "OWNER/NAME:TAG, or any name that finds one model." } as const;
+const model = text("OWNER/NAME:TAG, or any name that finds one model.");
+const object = { type: "object" } as const;
+const hello = [{ role: "user", content: "hi" }] as const;
+const alpha = "acme/alpha:Q8_0";
 
-const common = {
-  model,
-  stream: { type: ["boolean", "null"], description: "Server-sent events; default false." },
-  max_tokens: { type: "integer" },
-  ctx_size: {
-    type: "integer",
-    description: "Context size; one that differs from that in force is put in force first. `num_ctx` is the same.",
-  },
-  num_ctx: { type: "integer" },
+const stream = { type: ["boolean", "null"], description: "Server-sent events; default false." } as const;
+
+const generating = {
+  stream,
+  max_tokens: integer(),
+  ctx_size: integer("Context size; one that differs from that in force is put in force first. `num_ctx` is the same."),
+  num_ctx: integer(),
 } as const;
-
-const text = { type: "string" } as const;
-const count = { type: "integer" } as const;
 
 export const chatCompletionSchema = {
   title: "ChatCompletionRequest",
-  type: "object",
-  required: ["model"],
-  properties: {
-    ...common,
-    messages: { type: "array", items: { type: "object", required: ["role"], properties: { role: text, content: {} } } },
-    tools: { type: "array", items: { type: "object" } },
-    temperature: { type: "number" },
-  },
-  examples: [{ model: "acme/alpha:Q8_0", messages: [{ role: "user", content: "hi" }], max_tokens: 32 }],
+  ...open(
+    { model },
+    {
+      ...generating,
+      messages: list(open({ role: text() }, { content: {} })),
+      tools: list(object),
+      temperature: number(),
+    },
+  ),
+  examples: [{ model: alpha, messages: hello, max_tokens: 32 }],
 } as const;
+
+const choice = open({ message: object }, { index: integer(), finish_reason: { type: ["string", "null"] } });
 
 export const chatCompletedSchema = {
   title: "ChatCompletion",
-  type: "object",
-  required: ["choices"],
-  properties: {
-    id: text,
-    object: text,
-    created: count,
-    model: text,
-    choices: {
-      type: "array",
-      items: {
-        type: "object",
-        required: ["message"],
-        properties: { index: count, message: { type: "object" }, finish_reason: { type: ["string", "null"] } },
-      },
-    },
-    usage: { type: "object" },
-  },
+  ...open({ choices: list(choice) }, { id: text(), object: text(), created: integer(), model: text(), usage: object }),
   examples: [{ choices: [{ index: 0, message: { role: "assistant", content: "Hello" }, finish_reason: "stop" }] }],
 } as const;
 
 export const completionSchema = {
   title: "CompletionRequest",
-  type: "object",
-  required: ["model"],
-  properties: { ...common, prompt: {} },
-  examples: [{ model: "acme/alpha:Q8_0", prompt: "hi", max_tokens: 32 }],
+  ...open({ model }, { ...generating, prompt: {} }),
+  examples: [{ model: alpha, prompt: "hi", max_tokens: 32 }],
 } as const;
 
 export const completedSchema = {
   title: "Completion",
-  type: "object",
-  properties: {
-    choices: { type: "array", items: { type: "object", properties: { text } } },
-    usage: { type: "object" },
-  },
+  ...open({}, { choices: list(open({}, { text: text() })), usage: object }),
   examples: [{ choices: [{ text: "Hello" }] }],
 } as const;
 
 export const embeddingsSchema = {
   title: "EmbeddingsRequest",
-  type: "object",
-  required: ["model"],
-  properties: { model, input: {}, encoding_format: { enum: ["float", "base64"] } },
-  examples: [{ model: "acme/alpha:Q8_0", input: "hi" }],
+  ...open({ model }, { input: {}, encoding_format: { enum: ["float", "base64"] } }),
+  examples: [{ model: alpha, input: "hi" }],
 } as const;
 
 export const embeddedSchema = {
   title: "Embeddings",
-  type: "object",
-  required: ["data"],
-  properties: {
-    object: text,
-    data: {
-      type: "array",
-      items: { type: "object", required: ["embedding"], properties: { index: count, embedding: {} } },
-    },
-    usage: { type: "object" },
-  },
+  ...open({ data: list(open({ embedding: {} }, { index: integer() })) }, { object: text(), usage: object }),
   examples: [{ object: "list", data: [{ index: 0, embedding: [0.1, -0.2] }] }],
 } as const;
 
 export const responsesSchema = {
   title: "ResponsesRequest",
-  type: "object",
-  required: ["model"],
-  properties: { ...common, input: {}, max_output_tokens: count },
-  examples: [{ model: "acme/alpha:Q8_0", input: "hi", max_output_tokens: 32 }],
+  ...open({ model }, { ...generating, input: {}, max_output_tokens: integer() }),
+  examples: [{ model: alpha, input: "hi", max_output_tokens: 32 }],
 } as const;
 
 export const messagesSchema = {
   title: "MessagesRequest",
-  type: "object",
-  required: ["model"],
-  properties: { ...common, system: {}, messages: { type: "array", items: { type: "object" } } },
-  examples: [{ model: "acme/alpha:Q8_0", max_tokens: 32, messages: [{ role: "user", content: "hi" }] }],
+  ...open({ model }, { ...generating, system: {}, messages: list(object) }),
+  examples: [{ model: alpha, max_tokens: 32, messages: hello }],
 } as const;
 
 export const tokensCountedSchema = {
   title: "TokenCount",
-  type: "object",
-  required: ["input_tokens"],
-  properties: { input_tokens: count },
+  ...open({ input_tokens: integer() }),
   examples: [{ input_tokens: 12 }],
 } as const;
 
 /** A request that only names a model. */
-export const modelNameSchema = {
-  title: "ModelName",
-  type: "object",
-  required: ["model"],
-  properties: { model },
-  examples: [{ model: "acme/alpha:Q8_0" }],
-} as const;
+export const modelNameSchema = { title: "ModelName", ...open({ model }), examples: [{ model: alpha }] } as const;
 
 export const rerankSchema = {
   title: "RerankRequest",
-  type: "object",
-  required: ["model"],
-  properties: { model, query: {}, documents: {}, top_n: count },
-  examples: [{ model: "acme/alpha:Q8_0", query: "hi", documents: ["hi", "bye"] }],
+  ...open({ model }, { query: {}, documents: {}, top_n: integer() }),
+  examples: [{ model: alpha, query: "hi", documents: ["hi", "bye"] }],
 } as const;
 
 /** Of the engine's own routes: `content` of a tokenization, `prompt` of a completion, `input_prefix` of an infill, … */
 export const engineRequestSchema = {
   title: "EngineRequest",
   description: "What the engine's own route takes; beside `model` it goes there as it is.",
-  type: "object",
-  required: ["model"],
-  properties: {
-    model,
-    stream: common.stream,
-    prompt: {},
-    n_predict: count,
-    content: {},
-    tokens: { type: "array", items: count },
-    messages: { type: "array", items: { type: "object" } },
-    input_prefix: text,
-    input_suffix: text,
-  },
-  examples: [{ model: "acme/alpha:Q8_0", prompt: "hi", content: "hi", n_predict: 16 }],
+  ...open(
+    { model },
+    {
+      stream,
+      prompt: {},
+      n_predict: integer(),
+      content: {},
+      tokens: list(integer()),
+      messages: list(object),
+      input_prefix: text(),
+      input_suffix: text(),
+    },
+  ),
+  examples: [{ model: alpha, prompt: "hi", content: "hi", n_predict: 16 }],
 } as const;
 
 export const loraScalesSchema = {
   title: "LoraScales",
   type: "array",
-  items: {
-    type: "object",
-    additionalProperties: false,
-    required: ["id", "scale"],
-    properties: {
-      id: { type: "integer", minimum: 0, description: "As `GET /lora-adapters` lists it." },
-      scale: { type: "number", description: "0: the adapter is off. Adapters that are not named are off too." },
-    },
-  },
+  items: exact({
+    id: { ...integer("As `GET /lora-adapters` lists it."), minimum: 0 },
+    scale: number("0: the adapter is off. Adapters that are not named are off too."),
+  }),
   examples: [[{ id: 0, scale: 0.5 }]],
 } as const;
 
 export const successSchema = {
   title: "Success",
-  type: "object",
-  required: ["success"],
-  properties: { success: { const: true } },
+  ...open({ success: { const: true } }),
   examples: [{ success: true }],
 } as const;
 
 export const healthSchema = {
   title: "Health",
-  type: "object",
-  required: ["status"],
-  properties: { status: { const: "ok" } },
+  ...open({ status: { const: "ok" } }),
   examples: [{ status: "ok" }],
 } as const;
 
-/** What the engine answers, as it is. */
 export const engineAnswerSchema = {
   title: "EngineAnswer",
   description: "The engine's own answer, unchanged.",
@@ -195,33 +140,25 @@ export const engineAnswerSchema = {
 
 export const modelEntrySchema = {
   title: "Model",
-  type: "object",
-  additionalProperties: false,
-  required: ["id", "object", "created", "owned_by", "loaded", "aliases", "status", "meta"],
-  properties: {
-    id: text,
-    object: { const: "model" },
-    created: { type: "integer", description: "Seconds since the epoch." },
-    owned_by: text,
-    context_length: { type: "integer", description: "The context size in force, in tokens." },
-    n_ctx_train: { type: "integer", description: "The trained context, from the file; absent where it does not say." },
-    loaded: { type: "boolean" },
-    aliases: { type: "array", items: text, description: "Other names that it answers to." },
-    status: {
-      type: "object",
-      additionalProperties: false,
-      required: ["value"],
-      properties: { value: { type: "string", examples: ["unloaded", "loading", "loaded"] } },
+  ...exact(
+    {
+      id: text(),
+      object: { const: "model" },
+      created: integer("Seconds since the epoch."),
+      owned_by: text(),
+      loaded: flag(),
+      aliases: list(text(), "Other names that it answers to."),
+      status: exact({ value: { ...text(), examples: ["unloaded", "loading", "loaded"] } }),
+      meta: exact({}, { n_ctx: integer(), n_ctx_train: integer() }),
     },
-    meta: {
-      type: "object",
-      additionalProperties: false,
-      properties: { n_ctx: count, n_ctx_train: count },
+    {
+      context_length: integer("The context size in force, in tokens."),
+      n_ctx_train: integer("The trained context, from the file; absent where it does not say."),
     },
-  },
+  ),
   examples: [
     {
-      id: "acme/alpha:Q8_0",
+      id: alpha,
       object: "model",
       created: 1_769_860_800,
       owned_by: "acme",
@@ -239,10 +176,7 @@ export type ModelEntry = FromSchema<typeof modelEntrySchema>;
 
 export const modelListSchema = {
   title: "ModelList",
-  type: "object",
-  additionalProperties: false,
-  required: ["object", "data"],
-  properties: { object: { const: "list" }, data: { type: "array", items: modelEntrySchema } },
+  ...exact({ object: { const: "list" }, data: list(modelEntrySchema) }),
   examples: [{ object: "list", data: [] }],
 } as const;
 

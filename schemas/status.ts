@@ -1,20 +1,18 @@
-// What the gateway tells of itself: status and conditions, as they go over the wire.
+// Status and conditions of the gateway, as they go over the wire.
 import type { FromSchema } from "json-schema-to-ts";
 import { heldActionSchema, runningActionSchema, sourceSchema } from "./plan.ts";
+import { exact, flag, integer, list, text } from "./shapes.ts";
 
 const conditionSchema = {
   title: "Condition",
-  type: "object",
-  additionalProperties: false,
-  required: ["type", "status", "reason", "message", "observedGeneration", "lastTransitionTime"],
-  properties: {
-    type: { type: "string", examples: ["Ready"] },
+  ...exact({
+    type: { ...text(), examples: ["Ready"] },
     status: { enum: ["True", "False", "Unknown"] },
-    reason: { type: "string", description: "CamelCase, for programs." },
-    message: { type: "string", description: "For people: what is the matter, and what to do." },
-    observedGeneration: { type: "integer" },
-    lastTransitionTime: { type: "string", description: "ISO 8601; moves only when `status` changes." },
-  },
+    reason: text("CamelCase, for programs."),
+    message: text("For people: what is the matter, and what to do."),
+    observedGeneration: integer(),
+    lastTransitionTime: text("ISO 8601; moves only when `status` changes."),
+  }),
   examples: [
     {
       type: "Ready",
@@ -29,26 +27,18 @@ const conditionSchema = {
 
 const workerSchema = {
   title: "WorkerStatus",
-  type: "object",
-  additionalProperties: false,
-  required: ["address", "endpoint", "latencyMs", "version", "devices", "conditions"],
-  properties: {
-    address: { type: "string", description: "As the document names it." },
+  ...exact({
+    address: text("As the document names it."),
     endpoint: { type: ["string", "null"], description: "The address that its name means and the engine is given." },
     latencyMs: { type: ["number", "null"], description: "To connect to it, when that was tried last." },
     version: { type: ["string", "null"], description: "Of its protocol.", examples: ["8.0.0"] },
     devices: {
       description: "Its memory when no model used it last; it serves one client, so it is not asked meanwhile.",
       type: ["array", "null"],
-      items: {
-        type: "object",
-        additionalProperties: false,
-        required: ["freeBytes", "totalBytes"],
-        properties: { freeBytes: { type: "integer" }, totalBytes: { type: "integer" } },
-      },
+      items: exact({ freeBytes: integer(), totalBytes: integer() }),
     },
-    conditions: { type: "array", items: conditionSchema, description: "`Reachable` and `InUse`." },
-  },
+    conditions: list(conditionSchema, "`Reachable` and `InUse`."),
+  }),
   examples: [
     {
       address: "192.168.1.20:50052",
@@ -61,39 +51,20 @@ const workerSchema = {
   ],
 } as const;
 
-const gatewayProperties = {
-  version: { type: "string" },
-  id: { type: "string", description: "Of this run of the gateway: tells it from others, and changes with each start." },
-  ready: { type: "boolean" },
-} as const;
+const version = text();
+const id = text("Of this run of the gateway: tells it from others, and changes with each start.");
+const ready = flag();
+const connected = flag("The connection check.");
+const mode = { enum: ["single", "rpc"] } as const;
 
-/** What a stranger may see, and the part of it that everybody sees. */
 export const shortStatusSchema = {
   title: "ShortStatus",
-  description: "What `/status` tells where a license key is needed and none was sent.",
-  type: "object",
-  additionalProperties: false,
-  required: ["gateway", "router", "rpc"],
-  properties: {
-    gateway: {
-      type: "object",
-      additionalProperties: false,
-      required: ["version", "id", "ready"],
-      properties: gatewayProperties,
-    },
-    router: {
-      type: "object",
-      additionalProperties: false,
-      required: ["connected"],
-      properties: { connected: { type: "boolean", description: "The connection check." } },
-    },
-    rpc: {
-      type: "object",
-      additionalProperties: false,
-      required: ["mode"],
-      properties: { mode: { enum: ["single", "rpc"] } },
-    },
-  },
+  description: "What `/status` answers where a license key is needed and none was sent.",
+  ...exact({
+    gateway: exact({ version, id, ready }),
+    router: exact({ connected }),
+    rpc: exact({ mode }),
+  }),
   examples: [
     {
       gateway: { version: "0.1.0", id: "7f3a1c5e9b2d4f60", ready: true },
@@ -107,177 +78,101 @@ export type ShortStatusBody = FromSchema<typeof shortStatusSchema>;
 
 export const removalSchema = {
   title: "Removal",
-  description: "A model whose files are being deleted because somebody asked for it.",
-  type: "object",
-  additionalProperties: false,
-  required: ["id", "requestedAt", "by"],
-  properties: {
-    id: { type: "string" },
-    requestedAt: { type: "string", description: "ISO 8601." },
-    by: { type: "string" },
-  },
+  description: "A model whose files are being deleted by request.",
+  ...exact({ id: text(), requestedAt: text("ISO 8601."), by: text() }),
 } as const;
 
 const speechEngineSchema = {
-  anyOf: [
-    {
-      title: "SpeechEngineStatus",
-      type: "object",
-      additionalProperties: false,
-      required: ["choice", "running", "phase", "pid", "inFlight", "crashes"],
-      properties: {
-        choice: { type: "string", description: "The model's file, or the voice, that the document names." },
-        running: { type: ["string", "null"], description: "The one that it runs with." },
-        phase: { type: "string", examples: ["ready"] },
-        pid: { type: ["integer", "null"] },
-        inFlight: { type: "integer", description: "Answers under way and in line." },
-        crashes: { type: "integer" },
-      },
-    },
-    { type: "null" },
-  ],
+  title: "SpeechEngineStatus",
+  ...exact({
+    choice: text("The model's file, or the voice, that the document names."),
+    running: { type: ["string", "null"], description: "The one that it runs with." },
+    phase: { ...text(), examples: ["ready"] },
+    pid: { type: ["integer", "null"] },
+    inFlight: integer("Requests under way and queued."),
+    crashes: integer(),
+  }),
 } as const;
 
-const exampleStatus = {
-  gateway: { version: "0.1.0", id: "7f3a1c5e9b2d4f60", startedAt: "2026-01-31T12:00:00.000Z", ready: true },
-  router: { connected: true, phase: "ready", pid: 4711, binary: "llama-server", crashes: 0 },
-  rpc: { mode: "single", minWorkers: 0, warning: null, workers: [] },
-  speech: {
-    transcription: { choice: "ggml-base.en.bin", running: null, phase: "stopped", pid: null, inFlight: 0, crashes: 0 },
-    synthesis: null,
-  },
-  sync: "Synced",
-  health: "Healthy",
-  generation: 3,
-  observedGeneration: 3,
-  source: {
-    path: "state/gateway.yaml",
-    valid: true,
-    reason: "Applied",
-    message: "state/gateway.yaml is applied",
-    problems: [],
-  },
-  conditions: [],
-  models: [],
-  running: [],
-  planned: [],
-  inFlight: { "ggml-org/gemma-3-270m-it-GGUF:Q8_0": 1 },
-  waiting: [{ model: "ggml-org/gemma-3-270m-it-GGUF:Q8_0", requests: 2, oldestMs: 1500, for: "drain" }],
-  removals: [],
+const speechEngineOrOff = { anyOf: [speechEngineSchema, { type: "null" }] } as const;
+
+const modelStatusSchema = {
+  title: "ModelStatus",
+  ...exact({ id: text(), desired: flag("The document names it."), conditions: list(conditionSchema) }),
+} as const;
+
+const waitingSchema = {
+  title: "Waiting",
+  ...exact({
+    model: text(),
+    requests: integer(),
+    oldestMs: integer("How long the oldest of them has waited."),
+    for: {
+      enum: ["load", "drain", "room", "router", "workers", "size", "turn"],
+      description:
+        "load: it, or another model before it, is being loaded; drain: a change waits for its answers under way; room: every model slot is taken; router; workers: of RPC mode; size: another context size comes first; turn: it has enough to do, or another model is to have its slot.",
+    },
+  }),
 } as const;
 
 export const statusSchema = {
   title: "Status",
-  type: "object",
-  additionalProperties: false,
-  required: [
-    "gateway",
-    "router",
-    "rpc",
-    "speech",
-    "sync",
-    "health",
-    "generation",
-    "observedGeneration",
-    "source",
-    "conditions",
-    "models",
-    "running",
-    "planned",
-    "inFlight",
-    "waiting",
-    "removals",
-  ],
-  properties: {
-    gateway: {
-      type: "object",
-      additionalProperties: false,
-      required: ["version", "id", "startedAt", "ready"],
-      properties: { ...gatewayProperties, startedAt: { type: "string", description: "ISO 8601." } },
-    },
-    router: {
-      type: "object",
-      additionalProperties: false,
-      required: ["connected", "phase", "pid", "binary", "crashes"],
-      properties: {
-        connected: { type: "boolean", description: "The connection check." },
-        phase: { type: "string", examples: ["ready"] },
-        pid: { type: ["integer", "null"] },
-        binary: { type: ["string", "null"] },
-        crashes: { type: "integer" },
-      },
-    },
-    rpc: {
-      type: "object",
-      additionalProperties: false,
-      required: ["mode", "minWorkers", "warning", "workers"],
-      properties: {
-        mode: { enum: ["single", "rpc"] },
-        minWorkers: { type: "integer", description: "With fewer workers no model is loaded." },
-        warning: { type: ["string", "null"], description: "What everybody who uses RPC mode should know." },
-        workers: {
-          type: "array",
-          items: workerSchema,
-        },
-      },
-    },
+  ...exact({
+    gateway: exact({ version, id, startedAt: text("ISO 8601."), ready }),
+    router: exact({
+      connected,
+      phase: { ...text(), examples: ["ready"] },
+      pid: { type: ["integer", "null"] },
+      binary: { type: ["string", "null"] },
+      crashes: integer(),
+    }),
+    rpc: exact({
+      mode,
+      minWorkers: integer("With fewer workers no model is loaded."),
+      warning: { type: ["string", "null"], description: "The risk of RPC mode." },
+      workers: list(workerSchema),
+    }),
     speech: {
-      type: "object",
+      ...exact({ transcription: speechEngineOrOff, synthesis: speechEngineOrOff }),
       description: "null: off.",
-      additionalProperties: false,
-      required: ["transcription", "synthesis"],
-      properties: { transcription: speechEngineSchema, synthesis: speechEngineSchema },
     },
     sync: { enum: ["Synced", "OutOfSync", "Unknown"] },
     health: { enum: ["Healthy", "Progressing", "Degraded", "Suspended"] },
-    generation: { type: "integer", description: "Of the document." },
-    observedGeneration: { type: "integer", description: "Of the document that the last pass worked on." },
+    generation: integer("Of the document."),
+    observedGeneration: integer("Of the document that the last pass worked on."),
     source: sourceSchema,
-    conditions: { type: "array", items: conditionSchema },
-    models: {
-      type: "array",
-      items: {
-        title: "ModelStatus",
-        type: "object",
-        additionalProperties: false,
-        required: ["id", "desired", "conditions"],
-        properties: {
-          id: { type: "string" },
-          desired: { type: "boolean", description: "The document names it." },
-          conditions: { type: "array", items: conditionSchema },
-        },
-      },
-    },
-    running: { type: "array", items: runningActionSchema },
-    planned: { type: "array", items: heldActionSchema },
+    conditions: list(conditionSchema),
+    models: list(modelStatusSchema),
+    running: list(runningActionSchema),
+    planned: list(heldActionSchema),
     inFlight: {
       type: "object",
       description: "Answers under way, by model.",
       additionalProperties: { type: "integer" },
     },
-    waiting: {
-      type: "array",
-      description: "Requests that wait for a model, those who wait longest first.",
-      items: {
-        title: "Waiting",
-        type: "object",
-        additionalProperties: false,
-        required: ["model", "requests", "oldestMs", "for"],
-        properties: {
-          model: { type: "string" },
-          requests: { type: "integer" },
-          oldestMs: { type: "integer", description: "How long the oldest of them has waited." },
-          for: {
-            enum: ["load", "drain", "room", "router", "workers", "size", "turn"],
-            description:
-              "load: it, or another model before it, is being loaded; drain: a change waits for its answers under way; room: every place for a loaded model is taken; router; workers: of RPC mode; size: another context size comes first; turn: it has enough to do, or another model is to have its place.",
-          },
-        },
-      },
+    waiting: list(waitingSchema, "Requests that wait for a model, those who wait longest first."),
+    removals: list(removalSchema),
+  }),
+  examples: [
+    {
+      gateway: { version: "0.1.0", id: "7f3a1c5e9b2d4f60", startedAt: "2026-01-31T12:00:00.000Z", ready: true },
+      router: { connected: true, phase: "ready", pid: 4711, binary: "llama-server", crashes: 0 },
+      rpc: { mode: "single", minWorkers: 0, warning: null, workers: [] },
+      speech: { transcription: null, synthesis: null },
+      sync: "Synced",
+      health: "Healthy",
+      generation: 3,
+      observedGeneration: 3,
+      source: { path: "state/gateway.yaml", valid: true, reason: "Applied", message: "applied", problems: [] },
+      conditions: [],
+      models: [],
+      running: [],
+      planned: [],
+      inFlight: { "ggml-org/gemma-3-270m-it-GGUF:Q8_0": 1 },
+      waiting: [{ model: "ggml-org/gemma-3-270m-it-GGUF:Q8_0", requests: 2, oldestMs: 1500, for: "drain" }],
+      removals: [],
     },
-    removals: { type: "array", items: removalSchema },
-  },
-  examples: [exampleStatus],
+  ],
 } as const;
 
 export type StatusBody = FromSchema<typeof statusSchema>;

@@ -2,9 +2,8 @@
 import type { FastifyInstance } from "fastify";
 import { createCatalog } from "../catalog/catalog.ts";
 import { createChatContext } from "../commands/chat-context.ts";
-import { createEdits } from "../commands/create.ts";
+import { createEdits } from "../commands/edits.ts";
 import type { PullTimes } from "../commands/pull-patience.ts";
-import { createVoiceFetch } from "../commands/speech/fetch-voice.ts";
 import { createSpeechTurns } from "../commands/speech/turns.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchName, normaliseName } from "../core/ids.ts";
@@ -66,7 +65,6 @@ export function createServer({ core, keys, ...options }: ServerOptions): Fastify
         ...deps,
         engines: speech,
         cachedVoices: speech.cachedVoices,
-        fetchVoice: createVoiceFetch(core.executor, speech.cachedVoices),
       }),
     },
     families: {

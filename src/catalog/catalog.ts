@@ -1,21 +1,20 @@
-// The models as clients see them: names resolved, context sizes and loaded states told.
+// The models as clients see them: names resolved, with context sizes and loaded states. Pure.
 import { contextInForce } from "../core/context-size.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchName, normaliseName } from "../core/ids.ts";
-import type { Desired } from "../desired/document/document.ts";
+import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
-import type { CachedModel, RouterModel } from "../plan/observed.ts";
+import { type CachedModel, findCached, type RouterModel } from "../plan/observed.ts";
 import { ctxSizeIn, effectiveValues } from "../plan/preset-file.ts";
 import { isMarked, removalsSince } from "../plan/removals.ts";
 import { sectionProblem } from "../plan/wanted-preset.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import { indexAliases } from "./alias-index.ts";
 
 export interface ModelView {
   readonly model: CachedModel;
   /** Further names that the document gives it. */
   readonly aliases: readonly string[];
-  /** Tokens that the router gives it; null where neither the preset nor the file says. */
+  /** Tokens that the router gives it; null where neither the preset nor the file has it. */
   readonly contextLength: number | null;
   /** What the preset sets, for the model or for all; the engine may give less. Null where it sets nothing. */
   readonly contextSet: number | null;
@@ -45,7 +44,7 @@ export function createCatalog(
   absentReason: (name: string) => string | null,
   document: () => Desired,
 ): Catalog {
-  // While the cache cannot be read, what it held a moment ago is the best that anybody knows.
+  // While the cache cannot be read, its last known models are the best answer.
   let models: readonly CachedModel[] = [];
   let exact = new Map<string, CachedModel>();
   let seen: Pass | null = null;
@@ -119,4 +118,39 @@ export function createCatalog(
       return model && viewOf(model, state);
     },
   };
+}
+
+/** The further names that the document gives models, by what a client may ask for. */
+interface AliasIndex {
+  /** As the document writes them. */
+  of(id: string): readonly string[];
+  /** The id of the cached model that a name means, ignoring case. */
+  find(name: string): string | undefined;
+  /** The id by which the document names the model, cached or not. */
+  desired(name: string): string | undefined;
+}
+
+function indexAliases(desired: readonly DesiredModel[], cached: readonly CachedModel[]): AliasIndex {
+  const byModel = new Map<string, string[]>();
+  const cachedIds = new Map<string, string>();
+  const desiredIds = new Map<string, string>();
+  for (const { id, aliases = [] } of desired) {
+    if (aliases.length === 0) continue;
+    const model = findCached(cached, id);
+    if (model) byModel.set(model.id, [...(byModel.get(model.id) ?? []), ...aliases]);
+    for (const alias of aliases.map(foldAlias)) {
+      desiredIds.set(alias, id);
+      if (model) cachedIds.set(alias, model.id);
+    }
+  }
+  return {
+    of: (id) => byModel.get(id) ?? [],
+    find: (name) => cachedIds.get(foldAlias(name)),
+    desired: (name) => desiredIds.get(foldAlias(name)),
+  };
+}
+
+/** What two spellings of an alias have in common. */
+export function foldAlias(name: string): string {
+  return normaliseName(name).toLowerCase();
 }

@@ -1,91 +1,166 @@
-// A typed client of the gateway for companion apps: browsers and Node, no dependency. Its types are those of the schemas
-// that the gateway describes itself with.
-import type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/answers.ts";
-import type { ReconciledBody } from "../../schemas/desired.ts";
+// A typed client of the gateway for companion apps: browsers and Node, no dependency. Its types are those of the schemas of
+// the gateway's routes.
+import type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/admin.ts";
+import type { DesiredBody, ReconciledBody } from "../../schemas/desired.ts";
+import type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
+import type { DocumentInput } from "../../schemas/document.ts";
 import type { ModelEntry, ModelList } from "../../schemas/openai.ts";
 import type { PlanBody } from "../../schemas/plan.ts";
+import type {
+  CachedTranscriptionModels,
+  CachedVoices,
+  SpeechRequest,
+  Transcription,
+  TranscriptionModels,
+  Voices,
+} from "../../schemas/speech.ts";
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
-import { type DesiredCalls, desiredCalls } from "./desired.ts";
-import { type DiskCalls, diskCalls } from "./disk.ts";
-import { type EventsOptions, followEvents, type GatewayEvent } from "./events.ts";
-import { type PullOptions, pullModel } from "./pull.ts";
-import { type SpeechCalls, speechCalls } from "./speech.ts";
-import { type CallOptions, createTransport, type TransportOptions } from "./transport.ts";
+import { type EventsOptions, followEvents, type GatewayEvent, type PullOptions, pullModel } from "./streams.ts";
+import {
+  type CallOptions,
+  createTransport,
+  GatewayClientError,
+  type Transport,
+  type TransportOptions,
+} from "./transport.ts";
 
-export type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/answers.ts";
+export type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/admin.ts";
 export type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
 export type { DocumentInput } from "../../schemas/document.ts";
 export type { NativePullRecord } from "../../schemas/ollama.ts";
 export type { ModelEntry } from "../../schemas/openai.ts";
 export type { PlanBody } from "../../schemas/plan.ts";
 export type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
-export type { ChangeOptions, Desired, DesiredCalls, DocumentPatch } from "./desired.ts";
-export type { DiskCalls } from "./disk.ts";
-export { GatewayClientError } from "./error.ts";
-export type { EventsOptions, GatewayEvent } from "./events.ts";
-export type { PullOptions } from "./pull.ts";
-export type { SpeechCalls, TranscribeOptions } from "./speech.ts";
-export type { CallOptions } from "./transport.ts";
+export type { EventsOptions, GatewayEvent, PullOptions } from "./streams.ts";
+export { type CallOptions, GatewayClientError } from "./transport.ts";
 export type GatewayClientOptions = TransportOptions;
 
 /** Every call rejects with a `GatewayClientError`, and an abort as `fetch` does. */
-export interface GatewayClient {
-  /** The short form where a license key is needed and this client has none. */
-  status(options?: CallOptions): Promise<StatusBody | ShortStatusBody>;
-  models(options?: CallOptions): Promise<readonly ModelEntry[]>;
-  /** Resolves once the size is in force. */
-  setContextSize(model: string, ctxSize: number, options?: CallOptions): Promise<ContextSizeSet>;
-  /** Unloads it; its files stay. */
-  eject(model: string, options?: CallOptions): Promise<Ejected>;
-  /** Deletes its files; with `dryRun` it only returns the id of the model. */
-  remove(model: string, options?: CallOptions & { readonly dryRun?: boolean }): Promise<Removed>;
-  pull(model: string, options?: PullOptions): Promise<void>;
-  /** Repositories of GGUF models on the hub. */
-  searchHub(q: string, options?: CallOptions & { readonly limit?: number }): Promise<HubRepos>;
-  /** The `.gguf` files of a repository. */
-  repoFiles(repo: string, options?: CallOptions): Promise<HubFiles>;
-  readonly rpc: {
-    setMode(mode: "single" | "rpc", options?: CallOptions): Promise<RpcRoster>;
-    /** `host:port` each. */
-    addWorkers(workers: readonly string[], options?: CallOptions): Promise<RpcRoster>;
-    removeWorkers(workers: readonly string[], options?: CallOptions): Promise<RpcRoster>;
-  };
-  readonly desired: DesiredCalls;
-  readonly disk: DiskCalls;
-  plan(options?: CallOptions): Promise<PlanBody>;
-  /** Runs a pass now, also for stalled actions. */
-  reconcile(options?: CallOptions & { readonly wait?: boolean }): Promise<ReconciledBody>;
-  events(options?: EventsOptions): AsyncIterable<GatewayEvent>;
-  readonly speech: SpeechCalls;
+export type GatewayClient = ReturnType<typeof createGatewayClient>;
+
+/** `etag` is for that of a change: it is refused (412) if the document has changed since. */
+export type Desired = DesiredBody & { readonly etag: string };
+
+export interface ChangeOptions extends CallOptions {
+  readonly etag?: string;
+  /** Resolve once it is reconciled. */
+  readonly wait?: boolean;
+  /** Seconds to wait. */
+  readonly timeout?: number;
 }
 
-export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
+/** A JSON merge patch. `models` may be an object by id, where null takes a model out. */
+export type DocumentPatch = Readonly<Record<string, unknown>>;
+
+export interface TranscribeOptions extends CallOptions {
+  readonly model?: string;
+  /** Default `audio.wav`. */
+  readonly fileName?: string;
+}
+
+export function createGatewayClient(options: GatewayClientOptions) {
   if (typeof options?.baseUrl !== "string") throw new TypeError("baseUrl is missing: http://HOST:PORT of the gateway");
   const transport = createTransport(options);
   // The paths below the root are there whatever the prefixes are set to.
-  const post = <T>(path: string, json: unknown, { signal }: CallOptions = {}): Promise<T> =>
-    transport.json(path, { method: "POST", json, signal });
+  const get = <T>(path: string, { signal }: CallOptions = {}, query = {}): Promise<T> =>
+    transport.json(path, { query, signal });
+  const post = <T>(path: string, json: unknown, { signal }: CallOptions = {}, query = {}): Promise<T> =>
+    transport.json(path, { method: "POST", json, query, signal });
 
   return {
-    status: (call = {}) => transport.json("/status", call),
-    models: async (call = {}) => (await transport.json<ModelList>("/v1/models", call)).data,
-    setContextSize: (model, ctxSize, call) => post("/api/set-ctx-size", { model, ctx_size: ctxSize }, call),
-    eject: (model, call) => post("/api/eject-model", { model }, call),
-    remove: (model, { dryRun, signal } = {}) =>
-      transport.json("/api/remove-model", { method: "POST", json: { model }, query: { dryRun }, signal }),
-    pull: (model, call = {}) => pullModel(transport, model, call),
-    searchHub: (q, { limit, signal } = {}) => transport.json("/api/hf/search", { query: { q, limit }, signal }),
-    repoFiles: (repo, { signal } = {}) => transport.json("/api/hf/repo-files", { query: { repo }, signal }),
+    /** The short form where a license key is needed and this client has none. */
+    status: (call?: CallOptions) => get<StatusBody | ShortStatusBody>("/status", call),
+    models: async (call?: CallOptions): Promise<readonly ModelEntry[]> =>
+      (await get<ModelList>("/v1/models", call)).data,
+    /** Resolves once the size is in force. */
+    setContextSize: (model: string, ctx_size: number, call?: CallOptions) =>
+      post<ContextSizeSet>("/api/set-ctx-size", { model, ctx_size }, call),
+    /** Unloads it; its files stay. */
+    eject: (model: string, call?: CallOptions) => post<Ejected>("/api/eject-model", { model }, call),
+    /** Deletes its files; with `dryRun` it only returns the id of the model. */
+    remove: (model: string, { dryRun, ...call }: CallOptions & { readonly dryRun?: boolean } = {}) =>
+      post<Removed>("/api/remove-model", { model }, call, { dryRun }),
+    /**
+     * Resolves once the router lists the model. An abort cancels the pull, unless it is kept or another client waits for it too.
+     * An error has status 200 if the pull failed after it began, and code `cut` if the connection broke.
+     */
+    pull: (model: string, call: PullOptions = {}) => pullModel(transport, model, call),
+    /** Repositories of GGUF models on the hub. */
+    searchHub: (q: string, { limit, ...call }: CallOptions & { readonly limit?: number } = {}) =>
+      get<HubRepos>("/api/hf/search", call, { q, limit }),
+    /** The `.gguf` files of a repository. */
+    repoFiles: (repo: string, call?: CallOptions) => get<HubFiles>("/api/hf/repo-files", call, { repo }),
     rpc: {
-      setMode: (mode, call) => post("/api/rpc/mode", { mode }, call),
-      addWorkers: (workers, call) => post("/api/rpc/workers", { workers }, call),
-      removeWorkers: (workers, call) => post("/api/rpc/workers/remove", { workers }, call),
+      setMode: (mode: "single" | "rpc", call?: CallOptions) => post<RpcRoster>("/api/rpc/mode", { mode }, call),
+      /** `host:port` each. */
+      addWorkers: (workers: readonly string[], call?: CallOptions) =>
+        post<RpcRoster>("/api/rpc/workers", { workers }, call),
+      removeWorkers: (workers: readonly string[], call?: CallOptions) =>
+        post<RpcRoster>("/api/rpc/workers/remove", { workers }, call),
     },
     desired: desiredCalls(transport),
-    disk: diskCalls(transport),
-    plan: (call = {}) => transport.json("/api/plan", call),
-    reconcile: ({ wait, signal } = {}) => transport.json("/api/reconcile", { method: "POST", query: { wait }, signal }),
-    events: (call = {}) => followEvents(transport, call),
-    speech: speechCalls(transport),
+    disk: {
+      /** Every model with its size, and the sums. */
+      report: (call?: CallOptions) => get<DiskBody>("/api/models/disk", call),
+      /** What garbage collection would delete, and why; with `dryRun: false` it is deleted. */
+      collect: ({ dryRun = true, ...call }: CallOptions & { readonly dryRun?: boolean } = {}) =>
+        post<CollectedBody>("/api/models/gc", undefined, call, { dryRun }),
+    },
+    plan: (call?: CallOptions) => get<PlanBody>("/api/plan", call),
+    /** Runs a pass now, also for stalled actions. */
+    reconcile: ({ wait, ...call }: CallOptions & { readonly wait?: boolean } = {}) =>
+      post<ReconciledBody>("/api/reconcile", undefined, call, { wait }),
+    /** Ends with the connection; an abort ends it without an error. */
+    events: (call: EventsOptions = {}): AsyncIterable<GatewayEvent> => followEvents(transport, call),
+    /** All fail with `speech_off` where speech is off. */
+    speech: {
+      transcribe: (audio: Blob, { model, fileName = "audio.wav", signal }: TranscribeOptions = {}) => {
+        const form = new FormData();
+        form.set("file", audio, fileName);
+        if (model !== undefined) form.set("model", model);
+        return transport.json<Transcription>("/v1/audio/transcriptions", { method: "POST", form, signal });
+      },
+      /** Resolves with a WAV file. */
+      speak: async (json: SpeechRequest, { signal }: CallOptions = {}): Promise<Blob> => {
+        const response = await transport.send("/v1/audio/speech", { method: "POST", json, signal });
+        return response.blob();
+      },
+      voices: {
+        cached: async (call?: CallOptions) => (await get<CachedVoices>("/api/tts/voices/cached", call)).voices,
+        /** At most 50. */
+        search: (q: string, call?: CallOptions) => get<Voices>("/api/tts/voices/search", call, { q }),
+      },
+      transcriptionModels: {
+        cached: async (call?: CallOptions) =>
+          (await get<CachedTranscriptionModels>("/api/stt/models/cached", call)).models,
+        search: (q: string, call?: CallOptions) => get<TranscriptionModels>("/api/stt/models/search", call, { q }),
+      },
+    },
   };
+}
+
+function desiredCalls(transport: Transport) {
+  const path = "/api/desired";
+
+  async function change(method: "PUT" | "PATCH", json: unknown, options: ChangeOptions = {}): Promise<Desired> {
+    const { etag, wait, timeout, signal } = options;
+    const headers = etag === undefined ? {} : { "if-match": etag };
+    return withEtag(await transport.send(path, { method, json, query: { wait, timeout }, headers, signal }));
+  }
+
+  return {
+    get: async ({ signal }: CallOptions = {}) => withEtag(await transport.send(path, { signal })),
+    /** Replaces the document. */
+    put: (document: DocumentInput, options?: ChangeOptions) => change("PUT", document, options),
+    patch: (patch: DocumentPatch, options?: ChangeOptions) => change("PATCH", patch, options),
+    /** The plan of a patch; changes nothing. */
+    planPatch: (json: DocumentPatch, { signal }: CallOptions = {}) =>
+      transport.json<PlanBody>(path, { method: "PATCH", json, query: { dryRun: true }, signal }),
+  };
+}
+
+async function withEtag(response: Response): Promise<Desired> {
+  const etag = response.headers.get("etag");
+  if (etag === null) throw new GatewayClientError(response.status, "the response has no ETag");
+  return { ...((await response.json()) as DesiredBody), etag };
 }

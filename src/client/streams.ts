@@ -1,7 +1,78 @@
-// Splits a streamed response into lines, and those into server-sent events.
+// Responses that are streamed: a pull's progress, and the gateway's journal.
+import type { EventData } from "../../schemas/desired.ts";
+import type { NativePullRecord } from "../../schemas/ollama.ts";
+import { type CallOptions, connectionLost, GatewayClientError, type Transport } from "./transport.ts";
+
+export interface PullOptions extends CallOptions {
+  /** Each record as it comes; a `digest` stands for one file, `completed` and `total` are its bytes. */
+  readonly onProgress?: (record: NativePullRecord) => void;
+  /** The pull continues when this call is aborted or its connection breaks. */
+  readonly keep?: boolean;
+}
+
+export async function pullModel(
+  transport: Transport,
+  model: string,
+  { onProgress, keep, signal }: PullOptions,
+): Promise<void> {
+  const response = await transport.send("/api/pull", { method: "POST", json: { model, keep }, signal });
+  let last: NativePullRecord | null = null;
+  try {
+    for await (const line of linesOf(response.body)) {
+      if (line.trim() === "") continue;
+      last = JSON.parse(line) as NativePullRecord;
+      if (last.error !== undefined) throw new GatewayClientError(response.status, last.error);
+      onProgress?.(last);
+    }
+  } catch (error) {
+    throw connectionLost(error, signal);
+  }
+  if (last?.status !== "success") throw new GatewayClientError(0, `the pull of ${model} broke off`, { code: "cut" });
+}
+
+export interface GatewayEvent {
+  /** For `since`. */
+  readonly id: string;
+  /**
+   * `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, …
+   * `reset`: events after `since` were missed, so read the status again; the events that are still kept follow.
+   */
+  readonly type: string;
+  /** `at`, in ISO 8601, and the fields of the type. */
+  readonly data: EventData;
+}
+
+export interface EventsOptions extends CallOptions {
+  /** The id of the last event that was received: later events are replayed, as far as they are kept. `0`: all of them. */
+  readonly since?: string;
+}
+
+export async function* followEvents(
+  transport: Transport,
+  { since, signal }: EventsOptions,
+): AsyncGenerator<GatewayEvent, void, undefined> {
+  try {
+    const { body } = await transport.send("/api/events", { query: { since }, signal });
+    let event = { id: "", type: "message", data: "" };
+    for await (const line of linesOf(body)) {
+      // What the end of the stream cuts off is no event.
+      if (line === "") {
+        if (event.data !== "") yield { ...event, data: JSON.parse(event.data) as EventData };
+        event = { id: event.id, type: "message", data: "" };
+      }
+      const [, field, value = ""] = /^(id|event|data): ?(.*)$/.exec(line) ?? [];
+      if (field === "id") event.id = value;
+      else if (field === "event") event.type = value;
+      else if (field === "data") event.data += value;
+    }
+  } catch (error) {
+    if (signal?.aborted) return;
+    throw connectionLost(error, signal);
+  }
+}
 
 /** Lines without their ends. Leaving the loop closes the stream. */
-export async function* linesOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<string, void, undefined> {
+async function* linesOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<string, void, undefined> {
   if (!stream) return;
   const reader = stream.getReader();
   const decoder = new TextDecoder();
@@ -19,35 +90,5 @@ export async function* linesOf(stream: ReadableStream<Uint8Array> | null): Async
   } finally {
     // Cancelling a stream that has ended or broken rejects.
     if (!isOver) await reader.cancel().catch(() => undefined);
-  }
-}
-
-export interface ServerSentEvent {
-  readonly id: string;
-  /** `message` where the stream names none. */
-  readonly type: string;
-  readonly data: string;
-}
-
-/** What the end of the stream cuts off is no event. */
-export async function* eventsOf(
-  stream: ReadableStream<Uint8Array> | null,
-): AsyncGenerator<ServerSentEvent, void, undefined> {
-  let id = "";
-  let type = "";
-  let data: string[] = [];
-  for await (const line of linesOf(stream)) {
-    if (line === "") {
-      if (data.length > 0) yield { id, type: type || "message", data: data.join("\n") };
-      type = "";
-      data = [];
-      continue;
-    }
-    const colon = line.indexOf(":");
-    const field = colon < 0 ? line : line.slice(0, colon);
-    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
-    if (field === "data") data.push(value);
-    else if (field === "event") type = value;
-    else if (field === "id") id = value;
   }
 }

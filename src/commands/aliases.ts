@@ -1,14 +1,13 @@
 // Further names for models: fields of the document, in force at once, because the catalog reads them there.
 import { modelSchema } from "../../schemas/document.ts";
-import { foldAlias } from "../catalog/alias-index.ts";
-import type { Catalog } from "../catalog/catalog.ts";
+import { type Catalog, foldAlias } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchWholeName, normaliseName } from "../core/ids.ts";
 import type { JsonObject } from "../core/merge-patch.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Loop } from "../reconcile/loop.ts";
-import type { Edits } from "./edits.ts";
+import type { Call } from "./in-force.ts";
 import { keysToSet } from "./naming.ts";
 
 export interface AliasDeps {
@@ -18,8 +17,8 @@ export interface AliasDeps {
 }
 
 /** An alias that another model has moves; one that is a name of another model's file is refused. */
-export function addAliasEdit({ store, loop, catalog }: AliasDeps): Edits["addAlias"] {
-  return async (source, name, call) => {
+export function addAliasEdit({ store, loop, catalog }: AliasDeps) {
+  return async (source: string, name: string, call: Call): Promise<void> => {
     const model = catalog.resolve(source);
     const alias = normaliseName(name);
     const models = catalog.list().map((view) => view.model);
@@ -43,11 +42,12 @@ export function addAliasEdit({ store, loop, catalog }: AliasDeps): Edits["addAli
   };
 }
 
-export function removeAliasEdit({ store, catalog }: AliasDeps): Edits["removeAlias"] {
-  return async (name, call) => {
+/** False where it is no alias. */
+export function removeAliasEdit({ store, catalog }: AliasDeps) {
+  return async (name: string, call: Call): Promise<boolean> => {
     let removed = false;
     // A model's own id means the model, also if it is an alias too.
-    if (isModelId(catalog, name)) return false;
+    if (catalog.list().some((view) => foldAlias(view.model.id) === foldAlias(name))) return false;
     await store.edit(({ document }) => {
       const models = without(document, name, null);
       removed = Object.keys(models).length > 0;
@@ -58,10 +58,6 @@ export function removeAliasEdit({ store, catalog }: AliasDeps): Edits["removeAli
 }
 
 const aliasPattern = new RegExp(modelSchema.properties.aliases.items.pattern);
-
-function isModelId(catalog: Catalog, name: string): boolean {
-  return catalog.list().some((view) => foldAlias(view.model.id) === foldAlias(name));
-}
 
 function has(aliases: readonly string[], name: string): boolean {
   return aliases.some((alias) => foldAlias(alias) === foldAlias(name));

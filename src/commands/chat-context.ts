@@ -118,7 +118,7 @@ export function createChatContext(options: {
     return runnableContext(Math.min(asked, nCtxTrain ?? asked), nCtxTrain);
   }
 
-  /** As far as the document tells; and no request waits for another size. */
+  /** By the document; and no request waits for another size. */
   function isInForce({ id }: CachedModel, size: number): boolean {
     return !turns.has(id) && isSet(id, size);
   }

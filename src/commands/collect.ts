@@ -1,61 +1,26 @@
 // Garbage collection of the model cache: an action like any other, but requested by a call and not by the document.
-
-import { type Collected, previewOf } from "../cache/report/garbage.ts";
-import { GatewayError } from "../core/errors.ts";
+import type { Collected } from "../cache/report/garbage.ts";
 import type { DesiredStore } from "../desired/store.ts";
-import type { Collector } from "../execute/cache-gc.ts";
 import type { Executor } from "../execute/executor.ts";
 import type { Action } from "../plan/actions.ts";
-import type { Call } from "./edits.ts";
+import { actionDone, suspended } from "./in-force.ts";
 
 export interface CollectDeps {
   readonly store: Pick<DesiredStore, "current">;
-  readonly executor: Pick<Executor, "follow" | "submit">;
-  readonly collector: Pick<Collector, "look">;
-}
-
-/** Errors: `suspended`, `cancelled` if the caller left (it continues), errors of the cache. */
-export interface Collect {
-  /** What would be deleted. */
-  preview(): Promise<Collected>;
-  run(call: Pick<Call, "signal">): Promise<Collected>;
-}
-
-const key = "cache";
-
-export function createCollect({ store, executor, collector }: CollectDeps): Collect {
-  return {
-    preview: async () => previewOf((await collector.look()).garbage),
-    run: ({ signal }) => {
-      if (store.current().document.suspend) throw new GatewayError("suspended", "not done: the document says suspend");
-      return new Promise((resolve, reject) => {
-        const onAbort = (): void => {
-          stop();
-          reject(new GatewayError("cancelled", "the client left"));
-        };
-        const stop = (): void => {
-          unfollow();
-          signal.removeEventListener("abort", onAbort);
-        };
-        const unfollow = executor.follow(key, {
-          settled: ({ error, collected }) => {
-            stop();
-            if (error) reject(error);
-            else resolve(collected ?? { items: [], skipped: [], deletedFiles: 0, freedBytes: 0 });
-          },
-        });
-        signal.addEventListener("abort", onAbort, { once: true });
-        // Asked once more while it goes: the same answer for both.
-        executor.submit(collection);
-      });
-    },
-  };
+  readonly executor: Pick<Executor, "submit" | "follow" | "cancel" | "running">;
 }
 
 const collection: Action = {
   kind: "cache.gc",
-  key,
+  key: "cache",
   reason: "CollectionRequested",
-  message: "delete what serves nobody in the model cache",
+  message: "delete unused files of the model cache",
   disrupts: [],
 };
+
+/** Calls at the same time have the same result. Errors: `suspended`, `cancelled` if the caller left (it continues), of the cache. */
+export async function collect({ store, executor }: CollectDeps, signal: AbortSignal): Promise<Collected> {
+  if (store.current().document.suspend) throw suspended(collection.message);
+  const { collected } = await actionDone(executor, collection, signal, "continue");
+  return collected ?? { items: [], skipped: [], deletedFiles: 0, freedBytes: 0 };
+}

@@ -1,20 +1,25 @@
-// Waits until a change is in force: the preset is written and the running router has read it. Not until everything is done:
-// a running pull does not delay a context size.
+// What a call waits for: a change that is in force, which is once the preset is written and the running router has read it, or an
+// action of its own. Not until everything is done: a running pull does not delay a context size.
 import { errorCatalog } from "../core/error-catalog.ts";
 import { GatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
+import type { Executor, Outcome } from "../execute/executor.ts";
 import { type Action, backoffKey } from "../plan/actions.ts";
 import { type Loop, openMatters, type Pass } from "../reconcile/loop.ts";
 import type { StatusReport } from "../status/report.ts";
-import type { Call } from "./edits.ts";
+
+export interface Call {
+  /** The author of the fields that it sets: `http:POST /api/set-ctx-size`. */
+  readonly by: string;
+  /** Aborted when the client left. */
+  readonly signal: AbortSignal;
+}
 
 export interface WaitDeps {
   readonly loop: Loop;
   readonly status: () => StatusReport;
   readonly waitTimeoutMs: number;
 }
-
-/** What the preset and the router are planned under. */
-const routerKeys: readonly string[] = ["preset", "router"];
 
 export interface Wait {
   readonly generation: number;
@@ -27,20 +32,23 @@ export interface Wait {
   readonly test: (pass: Pass) => boolean;
 }
 
+/** What the preset and the router are planned under. */
+const routerKeys: readonly string[] = ["preset", "router"];
+
 /** Like {@link Loop.waitFor}; a `wait_timeout` names what is open. */
-export async function waitFor(deps: WaitDeps, { generation, fresh, call, timeoutMs, test }: Wait): Promise<Pass> {
+export async function waitFor(
+  { loop, waitTimeoutMs }: WaitDeps,
+  { call: { signal }, timeoutMs = waitTimeoutMs, ...wait }: Wait,
+): Promise<Pass> {
   try {
-    return await deps.loop.waitFor({
-      generation,
-      ...(fresh ? { fresh } : {}),
-      timeoutMs: timeoutMs ?? deps.waitTimeoutMs,
-      signal: call.signal,
-      test,
-    });
+    return await loop.waitFor({ ...wait, timeoutMs, signal });
   } catch (error) {
-    const last = deps.loop.last();
+    const last = loop.last();
     if (!(error instanceof GatewayError) || error.code !== "wait_timeout" || !last) throw error;
-    throw new GatewayError("wait_timeout", `${error.message}: ${whatIsOpen(last, deps)}`);
+    const { cache, preset } = last.observed;
+    const unseen = [cache, preset].flatMap((part) => (part.state === "unknown" ? [part.why] : []));
+    const open = unseen.length > 0 ? unseen.join("; ") : openMatters(last, loop.backoff());
+    throw new GatewayError("wait_timeout", `${error.message}: ${open}`);
   }
 }
 
@@ -48,16 +56,16 @@ export async function waitFor(deps: WaitDeps, { generation, fresh, call, timeout
  * Resolves with the first pass that has seen the generation and finds nothing left to do for preset and router, nor for
  * the further keys. Errors: `suspended`, errors of the stuck action, `engine_missing`, `wait_timeout`.
  */
-export async function untilInForce(
+export function untilInForce(
   deps: WaitDeps,
-  wait: Omit<Wait, "test"> & { readonly keys?: readonly string[]; readonly test?: (pass: Pass) => boolean },
+  { keys: further = [], test, ...wait }: Omit<Wait, "test"> & { keys?: readonly string[]; test?: Wait["test"] },
 ): Promise<Pass> {
-  const keys = [...routerKeys, ...(wait.keys ?? [])];
+  const keys = [...routerKeys, ...further];
   return waitFor(deps, {
     ...wait,
     test: (pass) => {
       throwIfStuck(deps, pass, keys);
-      return isInForce(pass, keys) && (wait.test?.(pass) ?? true);
+      return isInForce(pass, keys) && (test?.(pass) ?? true);
     },
   });
 }
@@ -75,11 +83,10 @@ function isInForce({ plan, running, observed: { cache, preset, router } }: Pass,
 }
 
 /** Throws if one of these keys will not be done without help, or not soon. */
-export function throwIfStuck({ loop, status }: WaitDeps, { plan, observed }: Pass, keys: readonly string[]): void {
+export function throwIfStuck({ loop, status }: WaitDeps, { plan, observed }: Pass, keys = routerKeys): void {
   for (const { action, why } of plan.held) {
     if (!keys.includes(action.key)) continue;
-    if (why === "suspended")
-      throw new GatewayError("suspended", `noted, but not made: the document says suspend (${action.message})`);
+    if (why === "suspended") throw suspended(action.message);
     const failure = failureOf(loop, action);
     // Waiting for disk space or a writable folder may take days.
     if (failure && (why === "stalled" || errorCatalog[failure.code].reaction === "wait")) throw failure;
@@ -89,13 +96,45 @@ export function throwIfStuck({ loop, status }: WaitDeps, { plan, observed }: Pas
   if (ready && ready.reason !== "NotStarted") throw new GatewayError("engine_missing", ready.message);
 }
 
-export function failureOf(loop: Loop, action: Action): GatewayError | null {
+/** The error of an action's last try; null: it was none, or a success. */
+export function failureOf(loop: Pick<Loop, "backoff">, action: Action): GatewayError | null {
   const entry = loop.backoff().get(backoffKey(action));
-  return entry ? new GatewayError(entry.code, entry.message) : null;
+  if (!entry) return null;
+  const isRetried = !entry.stalled && errorCatalog[entry.code].status >= 500;
+  const retryAfterMs = Math.max(1_000, entry.until - steadyNow());
+  return new GatewayError(entry.code, entry.message, isRetried ? { retryAfterMs } : {});
 }
 
-function whatIsOpen(pass: Pass, { loop }: WaitDeps): string {
-  const { cache, preset } = pass.observed;
-  const unseen = [cache, preset].flatMap((part) => (part.state === "unknown" ? [part.why] : []));
-  return unseen.length > 0 ? unseen.join("; ") : openMatters(pass, loop.backoff());
+export function suspended(what: string): GatewayError {
+  return new GatewayError("suspended", `not done, as the document has suspend: true: ${what}`);
+}
+
+/**
+ * Submits an action that a call requests, or joins the one with its key, and resolves once it is done. When the caller leaves, the
+ * action is cancelled or continues. Errors: those of the action, `cancelled`, `shutting_down`.
+ */
+export function actionDone(
+  executor: Pick<Executor, "submit" | "follow" | "cancel" | "running">,
+  action: Action,
+  signal: AbortSignal,
+  onLeave: "cancel" | "continue",
+): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const end = (settle: () => void): void => {
+      unfollow();
+      signal.removeEventListener("abort", leave);
+      settle();
+    };
+    const leave = (): void => {
+      if (onLeave === "cancel") executor.cancel(action.key);
+      end(() => reject(new GatewayError("cancelled", "the client left")));
+    };
+    const unfollow = executor.follow(action.key, {
+      settled: (outcome) => end(() => (outcome.error ? reject(outcome.error) : resolve(outcome))),
+    });
+    signal.addEventListener("abort", leave, { once: true });
+    const isUnderWay = executor.submit(action) || executor.running().some((other) => other.action.key === action.key);
+    if (!isUnderWay) end(() => reject(new GatewayError("shutting_down", "the gateway is stopping")));
+    else if (signal.aborted) leave();
+  });
 }

@@ -14,12 +14,7 @@ export interface Claim {
   giveUp(): Promise<void>;
 }
 
-export interface Claims {
-  /** `named`: the id by which the document names the model already, if it does. */
-  claim(id: string, named: (document: Desired) => string | undefined, by: string): Promise<Claim>;
-}
-
-export function createClaims(store: Pick<DesiredStore, "edit" | "inFile">): Claims {
+export function createClaims(store: Pick<DesiredStore, "edit" | "inFile">) {
   const waiting = new Map<string, { count: number; added: boolean }>();
 
   async function withdraw(key: string, by: string): Promise<void> {
@@ -32,7 +27,8 @@ export function createClaims(store: Pick<DesiredStore, "edit" | "inFile">): Clai
   }
 
   return {
-    claim: async (id, named, by) => {
+    /** `named`: the id by which the document names the model already, if it does. */
+    claim: async (id: string, named: (document: Desired) => string | undefined, by: string): Promise<Claim> => {
       let key = id;
       let added = false;
       const { generation } = await store.edit(({ document }) => {

@@ -1,18 +1,12 @@
 // The model that a pull means: names of the hub's models, and the default tag.
-
 import { type HubFile, selectFiles, tagsOf } from "../cache/layout/select.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isRepo, normaliseName, parseModelId } from "../core/ids.ts";
 import type { HubClient } from "../hub/client.ts";
-import { isModelFileName } from "../speech/transcription-models.ts";
 
 /** The default tag if a repository has several models: the most popular one. */
 const usualTag = "Q4_K_M";
-
-/** `de_DE-…`; any other word may be the id of a voice too, but a pull of `mistral` means a model. */
-const officialVoice = /^[a-z]{2,3}_[A-Z]{2}-/;
-
 /** At most so many names in one message. */
 const mostNamed = 40;
 
@@ -21,21 +15,22 @@ const mostNamed = 40;
  * `quant_ambiguous`, `quant_not_found`, `hub_*`.
  */
 export async function modelToPull(
-  deps: { readonly hub: Pick<HubClient, "listTree">; readonly catalog: Pick<Catalog, "resolve"> },
+  { hub, catalog }: { readonly hub: Pick<HubClient, "listTree">; readonly catalog: Pick<Catalog, "resolve"> },
   name: string,
   signal: AbortSignal,
 ): Promise<string> {
   const plain = normaliseName(name).replace(/^(?:https?:\/\/)?(?:hf\.co|huggingface\.co)\//i, "");
   if (parseModelId(plain)) return plain;
-  if (!isRepo(plain)) return hereAlready(deps.catalog, name);
   try {
-    return `${plain}:${tagFor(plain, await deps.hub.listTree(plain, "main", signal))}`;
+    if (isRepo(plain)) return `${plain}:${tagFor(plain, await hub.listTree(plain, "main", signal))}`;
+    const takes = "a pull takes OWNER/NAME, OWNER/NAME:TAG or hf.co/OWNER/NAME:TAG";
+    throw new GatewayError("invalid_request", `${JSON.stringify(name)} names no repository: ${takes}`);
   } catch (error) {
-    const away = error instanceof GatewayError && error.code === "hub_unreachable";
-    // Without the hub a model that is here already will do.
-    const here = away ? tryHere(deps.catalog, plain) : undefined;
-    if (here === undefined) throw error;
-    return here;
+    // A model that is here will do, under a short name or without the hub.
+    const here = error instanceof GatewayError && ["invalid_request", "hub_unreachable"].includes(error.code);
+    const id = here ? idHere(catalog, plain) : undefined;
+    if (id === undefined) throw error;
+    return id;
   }
 }
 
@@ -53,21 +48,7 @@ function tagFor(repo: string, tree: readonly HubFile[]): string {
   );
 }
 
-function hereAlready(catalog: Pick<Catalog, "resolve">, name: string): string {
-  const here = tryHere(catalog, name);
-  if (here !== undefined) return here;
-  const speech = officialVoice.test(name)
-    ? "a voice: it is pulled once the document names it (speech.synthesis.voice), or a request to /v1/audio/speech"
-    : isModelFileName(name) &&
-      "a transcription model: it is pulled once the document names it (speech.transcription.model)";
-  if (speech) throw new GatewayError("invalid_request", `${JSON.stringify(name)} is ${speech}`);
-  throw new GatewayError(
-    "invalid_request",
-    `${JSON.stringify(name)} names no repository: a pull takes OWNER/NAME, OWNER/NAME:TAG or hf.co/OWNER/NAME:TAG`,
-  );
-}
-
-function tryHere(catalog: Pick<Catalog, "resolve">, name: string): string | undefined {
+function idHere(catalog: Pick<Catalog, "resolve">, name: string): string | undefined {
   try {
     return catalog.resolve(name).id;
   } catch (error) {

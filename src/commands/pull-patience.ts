@@ -8,34 +8,30 @@ export interface PullTimes {
   readonly pullRepeatMs?: number;
 }
 
-export interface PullPatience {
-  progressed(progress: Progress): void;
-  /** A try failed. */
-  failed(): void;
-  /** ms until the pull is abandoned; 0: now, infinite: not before another try has failed. */
-  leftMs(): number;
-}
+export type PullPatience = ReturnType<typeof createPullPatience>;
 
 /** Failed tries after which a pull without a byte is abandoned. */
 const mostTries = 3;
 /** After a first part: ms without progress. A home router takes a minute to restart. */
 const defaultLimitMs = 10 * 60_000;
 
-export function createPullPatience(now: () => number, limitMs = defaultLimitMs): PullPatience {
+export function createPullPatience(now: () => number, limitMs = defaultLimitMs) {
   /** Bytes of each file, as last reported. */
   const told = new Map<string, number>();
   let failures = 0;
   let gainedAt: number | null = null;
   return {
-    progressed: ({ file = "", fileCompleted, completed }) => {
+    progressed: ({ file = "", fileCompleted, completed }: Progress): void => {
       const bytes = fileCompleted ?? completed;
       // By file, because each try starts at zero and passes the present files again: counted as progress, that kept the pull of an
       // unreachable hub from ever ending.
       if (bytes > (told.get(file) ?? 0)) gainedAt = now();
       told.set(file, bytes);
     },
-    failed: () => void failures++,
-    leftMs: () => {
+    /** A try failed. */
+    failed: (): void => void failures++,
+    /** ms until the pull is abandoned; 0: now, infinite: not before another try has failed. */
+    leftMs: (): number => {
       if (gainedAt !== null) return Math.max(0, gainedAt + limitMs - now());
       return failures >= mostTries ? 0 : Number.POSITIVE_INFINITY;
     },

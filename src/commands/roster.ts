@@ -1,25 +1,30 @@
 // The RPC mode and its workers: fields of the document, in force on the router when the call responds.
 import { GatewayError } from "../core/errors.ts";
+import { equalJson } from "../core/merge-patch.ts";
 import { foldWorker, workerProblem } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import { workersByAddress } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import type { Call, Edits, RpcRoster } from "./edits.ts";
-import { untilInForce, type WaitDeps, waitFor } from "./in-force.ts";
+import { type Call, untilInForce, type WaitDeps, waitFor } from "./in-force.ts";
 
 /** A probe takes 4 s without a response; a name service may take longer. */
 const firstLookMs = 6_000;
 
 type Roster = Pick<Desired["rpc"], "mode" | "workers">;
 
-export function rosterEdits(
-  deps: WaitDeps & { readonly store: DesiredStore },
-): Pick<Edits, "setRpcMode" | "addWorkers" | "removeWorkers"> {
+export interface RpcRoster extends Roster {
+  /** Workers that cannot be used at present, and why. */
+  readonly notInUse: readonly { readonly address: string; readonly reason: string; readonly message: string }[];
+}
+
+export function rosterEdits(deps: WaitDeps & { readonly store: DesiredStore }) {
   async function change(make: (rpc: Roster) => Roster, call: Call): Promise<RpcRoster> {
     const { generation } = await deps.store.edit(({ document: { rpc } }) => {
       const next = make(rpc);
-      return isSame(rpc, next) ? null : { patch: { rpc: { mode: next.mode, workers: [...next.workers] } } };
+      return equalJson(rpc.workers, next.workers) && rpc.mode === next.mode
+        ? null
+        : { patch: { rpc: { mode: next.mode, workers: [...next.workers] } } };
     }, call.by);
     const inForce = await untilInForce(deps, { generation, call });
     const { plan, desired, observed } = await untilLookedAt(deps, inForce, call);
@@ -30,17 +35,17 @@ export function rosterEdits(
   }
 
   return {
-    setRpcMode: (mode, call) =>
+    setRpcMode: (mode: Roster["mode"], call: Call) =>
       change(({ workers }) => {
         if (mode === "rpc" && workers.length === 0)
           throw new GatewayError("invalid_request", "there are no workers: add one first (POST /api/rpc/workers)");
         return { mode, workers };
       }, call),
-    addWorkers: async (added, call) => {
+    addWorkers: async (added: readonly string[], call: Call) => {
       const checked = added.map(checkedWorker);
       return change(({ mode, workers }) => ({ mode, workers: withoutRepeats([...workers, ...checked]) }), call);
     },
-    removeWorkers: async (removed, call) => {
+    removeWorkers: async (removed: readonly string[], call: Call) => {
       const gone = new Set(removed.map(checkedWorker).map(foldWorker));
       return change(({ mode, workers }) => {
         const left = workers.filter((worker) => !gone.has(foldWorker(worker)));
@@ -89,11 +94,3 @@ function unusable({ desired, observed }: Pick<Pass, "desired" | "observed">): Rp
 }
 
 const notSeen = { verdict: "unprobed", reason: "NotProbed", message: "it was not probed yet" } as const;
-
-function isSame(a: Roster, b: Roster): boolean {
-  return (
-    a.mode === b.mode &&
-    a.workers.length === b.workers.length &&
-    a.workers.every((worker, at) => worker === b.workers[at])
-  );
-}

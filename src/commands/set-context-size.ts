@@ -7,14 +7,19 @@ import type { DesiredStore } from "../desired/store.ts";
 import type { CachedModel } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import type { Edits } from "./edits.ts";
-import { untilInForce, type WaitDeps } from "./in-force.ts";
+import { type Call, untilInForce, type WaitDeps } from "./in-force.ts";
 import { isLeaving, keysToSet, leavingError, namesInDocument } from "./naming.ts";
 
-export function contextSizeEdit(
-  deps: WaitDeps & { readonly store: DesiredStore; readonly catalog: Catalog },
-): Edits["setContextSize"] {
-  return async (name, asked, call) => {
+/**
+ * Positive, and not above the trained context where that is known; one that is too small for the engine is raised. Adopts a
+ * cached model that the document does not name. Resolves with the size that is in force.
+ */
+export function contextSizeEdit(deps: WaitDeps & { readonly store: DesiredStore; readonly catalog: Catalog }) {
+  return async (
+    name: string,
+    asked: number,
+    call: Call,
+  ): Promise<{ readonly id: string; readonly ctxSize: number }> => {
     const model = deps.catalog.resolve(name);
     const ctxSize = checkedSize(model, asked);
     const { generation } = await deps.store.edit(({ document }) => {

@@ -6,10 +6,9 @@ import { forgetVoice, plainVoices } from "../cache/download/speech-files.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { collectRepo } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
-import type { Garbage } from "../cache/report/garbage.ts";
-import type { CacheSurvey, RepoFiles } from "../cache/report/repo-files.ts";
+import { type Garbage, othersObstacle } from "../cache/report/garbage.ts";
+import { bytesOf, type CacheSurvey } from "../cache/report/repo-files.ts";
 import {
-  bytesOf,
   type DiskSpeech,
   diskSpeech,
   type SpeechFacts,
@@ -48,7 +47,6 @@ const kinds = [
   { kind: "transcription", repo: transcriptionRepo, nameOf: modelFileName },
   { kind: "synthesis", repo: voiceRepo, nameOf: (name: string) => (isVoiceId(name) ? name : null) },
 ] as const;
-const hourMs = 3_600_000;
 
 export function createSpeechStore(options: {
   readonly cacheDir: string;
@@ -76,20 +74,14 @@ export function createSpeechStore(options: {
 
   async function garbage(survey: Pick<CacheSurvey, "repos">): Promise<Garbage> {
     const unused = unusedSpeech(speechFilesOf(survey), await facts());
-    const withUnused = survey.repos.filter((files) => unused.some(({ repo }) => repo === files.repo));
-    const isBusy = ({ othersAt }: RepoFiles): boolean => othersAt !== null && options.now() - othersAt < hourMs;
-    const message = "another program was at it within the last hour: its locks are fresh";
-    return {
-      repos: withUnused
-        .filter((files) => !isBusy(files))
-        .map((files) =>
-          speechGarbage(
-            unused.filter(({ repo }) => repo === files.repo),
-            files,
-          ),
-        ),
-      skipped: withUnused.filter(isBusy).map(({ repo }) => ({ repo, reason: "AnotherProgram", message })),
-    };
+    const found: Garbage = { repos: [], skipped: [] };
+    return survey.repos.reduce((sum, files) => {
+      const going = unused.filter(({ repo }) => repo === files.repo);
+      if (going.length === 0) return sum;
+      const obstacle = othersObstacle(files, options.now());
+      if (obstacle) return { ...sum, skipped: [...sum.skipped, { repo: files.repo, ...obstacle }] };
+      return { ...sum, repos: [...sum.repos, speechGarbage(going, files)] };
+    }, found);
   }
 
   async function find(asked: string): Promise<Named | null> {

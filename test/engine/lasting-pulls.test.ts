@@ -127,30 +127,6 @@ test("another revision in the document is pulled and served, back and forth, bes
   }
 });
 
-test("a tag that stands for several files on the hub goes on doing so once one of them is here", async (t) => {
-  const { hub, gateway } = await startWithHub(t);
-  const alpha = { "alpha-Q8_0.gguf": modelBytes(talkingModel("alpha")) };
-  const files = { ...alpha, "beta-Q8_0.gguf": modelBytes(talkingModel("beta")) };
-  hub.addRepo("acme/ambig-GGUF", { files });
-  const short = "acme/ambig-GGUF:Q8_0";
-  assert.equal((await pull(gateway, short)).status, 409);
-  assert.equal((await pull(gateway, "acme/ambig-GGUF:alpha-Q8_0")).status, 200);
-  const again = await pull(gateway, short);
-  assert.equal(again.status, 409);
-  assert.match(String(again.body["error"]), /alpha-Q8_0, beta-Q8_0/);
-  // The hub has a plain one by now: what is here is another.
-  hub.updateRepo("acme/ambig-GGUF", { files: { ...files, "ambig-Q8_0.gguf": modelBytes(talkingModel("plain")) } });
-  const other = await pull(gateway, short);
-  assert.equal(other.status, 409);
-  assert.match(String(other.body["error"]), /is alpha-Q8_0 here, and ambig-Q8_0 on the hub/);
-  assert.deepEqual(await documentModels(gateway), ["acme/ambig-GGUF:alpha-Q8_0"]);
-  // By its own name, and where the hub says that it is meant, or nothing at all, it is here.
-  hub.updateRepo("acme/ambig-GGUF", { files: alpha });
-  assert.equal((await pull(gateway, short)).status, 200);
-  await hub.close();
-  for (const name of ["acme/ambig-GGUF:alpha-Q8_0", short]) assert.equal((await pull(gateway, name)).status, 200, name);
-});
-
 test("a model that is taken out of the document and put back at once is pulled all the same", async (t) => {
   const { hub, gateway } = await startWithHub(t);
   const bytes = Buffer.concat([modelBytes(talkingModel("four")), Buffer.alloc(5_000_000, "padding ")]);

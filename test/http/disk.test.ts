@@ -107,12 +107,9 @@ test("the disk report and collecting, through a pull, a move of the repository a
       const refused = await gateway.json(`/api/models/gc?${query}`, { method: "POST" });
       assert.deepEqual([refused.status, codeOf(refused)], [400, "invalid_request"], query);
     }
-    for (const query of ["", "?dryRun=false"]) {
-      const refused = await gateway.json(`/api/models/gc${query}`, postWith({ dryRun: false }));
-      assert.deepEqual([refused.status, codeOf(refused)], [400, "invalid_request"], query);
-      assert.match(JSON.stringify(refused.body), /POST \/api\/models\/gc\?dryRun=false/);
-    }
-    assert.equal((await gateway.json("/api/models/gc", postWith({}))).status, 200);
+    // What a body has makes no difference.
+    const { body } = await gateway.json("/api/models/gc", postWith({ dryRun: false }));
+    assert.equal(body["dryRun"], true);
     assert.deepEqual(await readFile(join(folders.cacheDir, folder, "blobs", sha256(older))), Buffer.from(older));
 
     await gateway.json("/api/desired", patchWith({ suspend: true }));

@@ -58,7 +58,7 @@ test("what deletes files takes whole names alone", async (t) => {
     assert.equal((await copy(alpha, "alpha")).status, 200);
     const refused = await remove("Alpha:latest");
     assert.deepEqual([refused.status, codeOf(refused)], [404, "model_not_found"]);
-    assert.match(messageOf(refused), /'Alpha:latest' is no model but another name of acme\/alpha:Q8_0/);
+    assert.match(messageOf(refused), /'Alpha:latest' is an alias of acme\/alpha:Q8_0/);
     // Both at once, and then once more.
     const answers = await Promise.all([deleted("alpha"), deleted("alpha")]);
     assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 404]);

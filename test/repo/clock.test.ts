@@ -15,7 +15,7 @@ const dates: Readonly<Record<string, string>> = {
   "src/app/server.ts": "when a removal was asked for",
   "src/http/openai/generations.ts": "when a response was created",
   "src/hub/http.ts": "Retry-After may be a date",
-  "src/cache/download/partial-lock.ts": "the age of a file",
+  "src/cache/download/beside-partial.ts": "the age of a file",
   "src/cache/download/partials.ts": "the age of a file",
 };
 

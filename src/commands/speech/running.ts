@@ -1,15 +1,12 @@
 // Waits until an engine of speech runs with what a request needs. Starts nothing itself: the loop does.
-import { errorCatalog } from "../../core/error-catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { steadyNow } from "../../core/steady.ts";
 import type { DesiredState } from "../../desired/document/document.ts";
 import type { DesiredStore } from "../../desired/store.ts";
-import type { EngineRun } from "../../engines/process/engine-slot.ts";
-import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
-import { backoffKey } from "../../plan/actions.ts";
+import type { EngineRun, SpeechEngine } from "../../engines/speech/speech-engine.ts";
 import type { SpeechKind, SpeechState } from "../../plan/observed.ts";
 import { choiceKey, speechKey } from "../../plan/speech.ts";
 import type { Loop, Pass } from "../../reconcile/loop.ts";
+import { failureOf, suspended } from "../in-force.ts";
 
 /** A process that runs with a choice; it is not ended before `release` is called. */
 export interface Use<R extends EngineRun> {
@@ -18,27 +15,21 @@ export interface Use<R extends EngineRun> {
   release(): void;
 }
 
-/** Both throw `speech_off`, `engine_missing`, `suspended`, `cancelled`, `shutting_down`, and what the failed action threw. */
+/** All throw `speech_off`, `engine_missing`, `suspended`, `cancelled`, `shutting_down`, and what the failed action threw. */
 export interface Running<R extends EngineRun> {
   /** With this choice and no other. Throws `busy` where the document does not name it any more. */
   exactly(choice: string, signal: AbortSignal): Promise<Use<R>>;
   /** With the document's choice; while that cannot be had, with the one before. */
   asDocumented(signal: AbortSignal): Promise<Use<R>>;
-  /** Throws where there is no engine, after a fresh look. */
+  /** Throws where there is no engine, by a fresh observation. */
   requireEngine(signal: AbortSignal): Promise<void>;
 }
 
-export function createRunning<R extends EngineRun>({
-  kind,
-  engine,
-  store,
-  loop,
-}: {
-  readonly kind: SpeechKind;
-  readonly engine: SpeechEngine<R>;
-  readonly store: Pick<DesiredStore, "current">;
-  readonly loop: Loop;
-}): Running<R> {
+export function createRunning<R extends EngineRun>(
+  kind: SpeechKind,
+  engine: SpeechEngine<R>,
+  { store, loop }: { readonly store: Pick<DesiredStore, "current">; readonly loop: Loop },
+): Running<R> {
   async function untilPass(signal: AbortSignal, test: (pass: Pass) => boolean): Promise<void> {
     const { generation } = store.current();
     // The pass under way may have observed the engine before this request came, and then nothing starts it for a minute.
@@ -53,13 +44,17 @@ export function createRunning<R extends EngineRun>({
     if (running === choice) return choice;
     requireIn(state);
     const isHere = state.cached.includes(choice);
-    const startFailure = failureOf(loop, pass, speechKey(kind));
+    const startFailure = failureAt(loop, pass, speechKey(kind));
     if (running !== null && (startFailure || !isHere)) return running;
     if (startFailure) throw startFailure;
     if (!isHere && state.fallback !== null) return state.fallback;
-    const pullFailure = failureOf(loop, pass, choiceKey(kind, choice));
-    if (pullFailure) throw pullFailure;
+    throwFailureAt(pass, choiceKey(kind, choice));
     return choice;
+  }
+
+  function throwFailureAt(pass: Pass, key: string): void {
+    const failure = failureAt(loop, pass, key);
+    if (failure) throw failure;
   }
 
   return {
@@ -72,8 +67,8 @@ export function createRunning<R extends EngineRun>({
           if (choiceIn(store.current(), kind) !== choice)
             throw new GatewayError("busy", `${choice} was replaced in the document meanwhile`, { retryAfterMs: 5_000 });
           requireIn(pass.observed.speech[kind]);
-          const failure = failureOf(loop, pass, choiceKey(kind, choice)) ?? failureOf(loop, pass, speechKey(kind));
-          if (failure) throw failure;
+          throwFailureAt(pass, choiceKey(kind, choice));
+          throwFailureAt(pass, speechKey(kind));
           return false;
         });
       }
@@ -104,27 +99,17 @@ export function choiceIn({ document: { speech } }: Pick<DesiredState, "document"
   throw new GatewayError("speech_off", speech ? `${kind} is off` : "speech is off");
 }
 
-export function suspended(what: string): GatewayError {
-  return new GatewayError("suspended", `the document says suspend: not done: ${what}`);
-}
-
 function requireIn({ problem, phase }: SpeechState): void {
   if (problem !== null && phase === "stopped") throw new GatewayError("engine_missing", problem);
 }
 
-/** Why an action that is needed will not be done by itself soon; null where it will. */
-function failureOf(loop: Loop, { plan }: Pass, key: string): GatewayError | null {
+/** Why the planned action with this key will not be done by itself soon; null where it will. */
+function failureAt(loop: Loop, { plan }: Pass, key: string): GatewayError | null {
   for (const { action, why } of plan.held) {
     if (action.key !== key) continue;
     if (why === "suspended") return suspended(action.message);
-    const entry = loop.backoff().get(backoffKey(action));
-    if (!entry) continue;
-    const retries = why === "backoff" && errorCatalog[entry.code].status >= 500;
-    return new GatewayError(
-      entry.code,
-      entry.message,
-      retries ? { retryAfterMs: Math.max(1_000, entry.until - steadyNow()) } : {},
-    );
+    const failure = failureOf(loop, action);
+    if (failure) return failure;
   }
   return null;
 }

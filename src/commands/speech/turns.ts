@@ -1,18 +1,19 @@
 // From a request to its turn on an engine that runs with what it asks for. Another voice is an edit of the document, taken back
-// where it cannot be had.
-
+// where it cannot be had; it is downloaded before that, while the voice before it still answers.
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { createLine } from "../../core/line.ts";
 import type { DesiredStore } from "../../desired/store.ts";
-import type { EngineRun } from "../../engines/process/engine-slot.ts";
-import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
+import type { EngineRun, SpeechEngine } from "../../engines/speech/speech-engine.ts";
 import type { VoiceRun } from "../../engines/speech/voice-process.ts";
 import type { WhisperRun } from "../../engines/speech/whisper.ts";
+import type { Executor } from "../../execute/executor.ts";
+import type { Action } from "../../plan/actions.ts";
 import type { SpeechKind } from "../../plan/observed.ts";
+import { choiceKey } from "../../plan/speech.ts";
 import type { Loop } from "../../reconcile/loop.ts";
 import { whileOpen } from "../../scheduler/while-open.ts";
-import type { Call } from "../edits.ts";
-import type { FetchVoice } from "./fetch-voice.ts";
-import { choiceIn, createRunning, type Running, suspended, type Use } from "./running.ts";
+import { actionDone, type Call, suspended } from "../in-force.ts";
+import { choiceIn, createRunning, type Running, type Use } from "./running.ts";
 
 export interface SpeechTurns {
   /** Throws `speech_off` where the document does not turn it on; without a kind: neither of them. */
@@ -37,25 +38,28 @@ export interface SpeechTurnsDeps {
   readonly loop: Loop;
   readonly engines: { readonly transcription: SpeechEngine<WhisperRun>; readonly synthesis: SpeechEngine<VoiceRun> };
   readonly cachedVoices: () => Promise<readonly string[]>;
-  readonly fetchVoice: FetchVoice;
+  readonly executor: Pick<Executor, "submit" | "follow" | "cancel" | "running">;
   /** No new work is taken. */
   readonly stopping: AbortSignal;
 }
 
+/** Requests that wait for the download of a voice. */
+const queueDepth = 31;
 /** After these the document keeps the voice that was asked for. */
 const kept: ReadonlySet<string> = new Set(["cancelled", "suspended", "shutting_down"]);
 
-export function createSpeechTurns({
-  store,
-  loop,
-  engines,
-  cachedVoices,
-  fetchVoice,
-  stopping,
-}: SpeechTurnsDeps): SpeechTurns {
-  const { transcription, synthesis } = engines;
-  const transcribing = createRunning({ kind: "transcription", engine: transcription, store, loop });
-  const speaking = createRunning({ kind: "synthesis", engine: synthesis, store, loop });
+export function createSpeechTurns(deps: SpeechTurnsDeps): SpeechTurns {
+  const { store, cachedVoices, executor, stopping } = deps;
+  const { transcription, synthesis } = deps.engines;
+  const transcribing = createRunning("transcription", transcription, deps);
+  const speaking = createRunning("synthesis", synthesis, deps);
+  const downloads = createLine({
+    width: 1,
+    depth: queueDepth,
+    refusal: (waiting) =>
+      new GatewayError("busy", `${waiting} requests wait for voices already`, { retryAfterMs: 5_000 }),
+    gone: () => new GatewayError("cancelled", "the client left"),
+  });
 
   /** One that cannot be had does not stay in the document. */
   async function withVoice(voice: string, { by, signal }: Call): Promise<Use<VoiceRun>> {
@@ -77,12 +81,23 @@ export function createSpeechTurns({
     }
   }
 
-  /** That nothing can come of it is known before anything is downloaded. */
-  async function fetch(voice: string, { signal }: Call): Promise<void> {
-    if (synthesis.runs(voice) || (await cachedVoices()).includes(voice)) return;
+  /** A request that cannot succeed is refused before anything is downloaded. */
+  async function download(voice: string, { signal }: Call): Promise<void> {
+    const isHere = async (): Promise<boolean> => (await cachedVoices()).includes(voice);
+    if (synthesis.runs(voice) || (await isHere())) return;
     if (store.current().document.suspend) throw suspended(`pull ${voice}`);
     await speaking.requireEngine(signal);
-    await fetchVoice(voice, signal);
+    const over = await downloads.take(signal);
+    try {
+      while (!(await isHere())) {
+        await actionDone(executor, pullOf(voice), signal, "cancel").catch((error: unknown) => {
+          // The document named it too and does not any more, and the loop has cancelled its own pull.
+          if (signal.aborted || toGatewayError(error).code !== "cancelled") throw error;
+        });
+      }
+    } finally {
+      over();
+    }
   }
 
   async function turn<R extends EngineRun>(
@@ -123,8 +138,20 @@ export function createSpeechTurns({
     transcription: (call) => turn(transcription, transcribing, call, () => transcribing.asDocumented(call.signal)),
     synthesis: async (voice, call) => {
       if (voice === null) return turn(synthesis, speaking, call, () => speaking.asDocumented(call.signal));
-      await fetch(voice, call);
+      await download(voice, call);
       return turn(synthesis, speaking, call, () => withVoice(voice, call));
     },
+  };
+}
+
+function pullOf(voice: string): Action {
+  return {
+    kind: "voice.pull",
+    key: choiceKey("synthesis", voice),
+    voice,
+    requested: true,
+    reason: "VoiceRequested",
+    message: `pull ${voice}`,
+    disrupts: [],
   };
 }

@@ -19,7 +19,7 @@ export interface VoiceLists {
   officialVoice(name: string, signal: AbortSignal): Promise<Voice>;
 }
 
-/** Clients whose makers know no other voices send one of these. */
+/** Clients made for OpenAI's API send one of its voices. */
 const openAiVoices: ReadonlySet<string> = new Set(
   "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split(" "),
 );

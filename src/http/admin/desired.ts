@@ -1,7 +1,17 @@
 // The document over HTTP: read, changed on a condition, tried out, waited for.
+
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type ChangeQuery } from "../../../schemas/desired.ts";
-import { ownSchemas } from "../../../schemas/routes/own.ts";
+import {
+  type ChangeQuery,
+  changeQuerySchema,
+  desiredSchema,
+  documentBodySchema,
+  mergePatchSchema,
+  reconciledSchema,
+  reconcileQuerySchema,
+} from "../../../schemas/desired.ts";
+import { planSchema } from "../../../schemas/plan.ts";
+import { contents, json, ok } from "../../../schemas/route.ts";
 import { type WaitDeps, waitFor } from "../../commands/in-force.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
@@ -25,13 +35,23 @@ export interface DesiredRoutesDeps extends WaitDeps {
   readonly planFor: (change: DocumentChange, ifMatch?: string) => Plan;
 }
 
+const changing = {
+  querystring: changeQuerySchema,
+  headers: { "If-Match": "The ETag of the document that the change is meant for; without it, any." },
+  response: ok("The document after the change; with `dryRun` its plan.", json({ anyOf: [desiredSchema, planSchema] })),
+} as const;
 const changeConfig = { errors: [...pullErrors, "file_only", "precondition_failed", "source_missing"] } as const;
 
 export const desiredRoutes: readonly Route<DesiredRoutesDeps>[] = [
   route({
     method: "GET",
     url: "/api/desired",
-    schema: ownSchemas.desired,
+    schema: {
+      operationId: "desired",
+      summary: "Get the document",
+      description: "The ETag goes into `If-Match` of a change.",
+      response: ok("The document.", json(desiredSchema)),
+    },
     handler: ({ store }: DesiredRoutesDeps, _request, reply) => {
       const state = store.current();
       void reply.header("etag", state.etag);
@@ -42,7 +62,13 @@ export const desiredRoutes: readonly Route<DesiredRoutesDeps>[] = [
     method: "PUT",
     url: "/api/desired",
     config: changeConfig,
-    schema: ownSchemas.putDesired,
+    schema: {
+      operationId: "putDesired",
+      summary: "Replace the document",
+      ...changing,
+      // Checked by the store, which names what is wrong in the document's own terms.
+      body: json(documentBodySchema),
+    },
     handler: (deps: DesiredRoutesDeps, request, reply) =>
       change(deps, request, reply, { kind: "put", input: request.body }),
   }),
@@ -50,7 +76,14 @@ export const desiredRoutes: readonly Route<DesiredRoutesDeps>[] = [
     method: "PATCH",
     url: "/api/desired",
     config: changeConfig,
-    schema: ownSchemas.patchDesired,
+    schema: {
+      operationId: "patchDesired",
+      summary: "Change a part of the document",
+      ...changing,
+      body: contents(json(mergePatchSchema), {
+        content: { "application/merge-patch+json": { schema: mergePatchSchema } },
+      }),
+    },
     handler: (deps: DesiredRoutesDeps, request, reply) =>
       change(deps, request, reply, { kind: "patch", patch: request.body }),
   }),
@@ -58,7 +91,11 @@ export const desiredRoutes: readonly Route<DesiredRoutesDeps>[] = [
     method: "GET",
     url: "/api/plan",
     config: { errors: ["router_unavailable"] },
-    schema: ownSchemas.plan,
+    schema: {
+      operationId: "plan",
+      summary: "Get the current plan",
+      response: ok("The plan.", json(planSchema)),
+    },
     handler: async (deps: DesiredRoutesDeps, request, reply) => {
       await deps.readFile();
       const { generation } = deps.store.current();
@@ -71,7 +108,12 @@ export const desiredRoutes: readonly Route<DesiredRoutesDeps>[] = [
     method: "POST",
     url: "/api/reconcile",
     config: { errors: [...changeErrors, ...pullErrors, "source_missing"] },
-    schema: ownSchemas.reconcile,
+    schema: {
+      operationId: "reconcile",
+      summary: "Reconcile now and reset backoffs",
+      querystring: reconcileQuerySchema,
+      response: ok("Reconciling has begun, or with `wait` ended.", json(reconciledSchema)),
+    },
     handler: async (deps: DesiredRoutesDeps, request, reply) => {
       const { cacheGone, wait } = request.query;
       // A save a moment ago may not have been noticed yet.

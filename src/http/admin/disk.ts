@@ -1,34 +1,26 @@
-// What the models take on the disk, and having deleted what of it serves nobody.
-import { ownSchemas } from "../../../schemas/routes/own.ts";
+// Disk use of the models, and deletion of what is unused.
+import { collectedSchema, collectQuerySchema, diskSchema } from "../../../schemas/disk.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import type { Inventory } from "../../cache/inventory/inventory.ts";
 import { diskReport } from "../../cache/report/disk-report.ts";
-import type { Collect } from "../../commands/collect.ts";
+import { previewOf } from "../../cache/report/garbage.ts";
+import { type CollectDeps, collect } from "../../commands/collect.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/merge-patch.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { Collector } from "../../execute/cache-gc.ts";
 import type { SpeechStore } from "../../execute/speech-files.ts";
 import type { Loop } from "../../reconcile/loop.ts";
 import type { LastUsed } from "../../state/last-used.ts";
-import { callOf } from "../server/call.ts";
+import { clientLeft } from "../server/client-left.ts";
 import { type Route, route } from "../server/route.ts";
 
-export interface DiskRoutesDeps {
-  readonly collect: Collect;
+export interface DiskRoutesDeps extends CollectDeps {
   readonly store: DesiredStore;
   readonly loop: Pick<Loop, "last" | "totals">;
   readonly collector: Collector;
   readonly speechFiles: Pick<SpeechStore, "report">;
   readonly inventory: Pick<Inventory, "entries">;
   readonly lastUsed: Pick<LastUsed, "entries">;
-}
-
-/** Whoever says there that it is no dry run would be told of one. An empty object says nothing. */
-function refuseBody(body: unknown): void {
-  const isEmpty = body === undefined || body === null || (isJsonObject(body) && Object.keys(body).length === 0);
-  if (isEmpty) return;
-  const message = "this call takes no body: dryRun goes into the address, POST /api/models/gc?dryRun=false";
-  throw new GatewayError("invalid_request", message);
 }
 
 /** In lower case. */
@@ -41,18 +33,28 @@ export const diskRoutes: readonly Route<DiskRoutesDeps>[] = [
     method: "GET",
     url: "/api/models/disk",
     config: { errors: ["cache_unwritable", "router_unavailable"] },
-    schema: ownSchemas.disk,
+    schema: {
+      operationId: "disk",
+      summary: "Get the disk usage of models",
+      response: ok("Each model, and the sums.", json(diskSchema)),
+    },
     handler: report,
   }),
   route({
     method: "POST",
     url: "/api/models/gc",
     config: { errors: ["cache_unwritable", "suspended", "shutting_down", "wait_timeout", "state_unwritable"] },
-    schema: ownSchemas.collect,
-    handler: async ({ collect }: DiskRoutesDeps, request, reply) => {
-      refuseBody(request.body);
-      if (request.query.dryRun !== "false") return { dryRun: true, ...(await collect.preview()) };
-      return { dryRun: false, ...(await collect.run(callOf(request, reply))) };
+    schema: {
+      operationId: "collect",
+      summary: "Delete unused files of the cache",
+      description:
+        "Superseded revisions, blobs without a link and abandoned downloads, of this gateway's only. By default nothing is deleted: `dryRun=false` deletes.",
+      querystring: collectQuerySchema,
+      response: ok("Each item with its reason and size.", json(collectedSchema)),
+    },
+    handler: async (deps: DiskRoutesDeps, { query: { dryRun } }, reply) => {
+      if (dryRun !== "false") return { dryRun: true, ...previewOf((await deps.collector.look()).garbage) };
+      return { dryRun: false, ...(await collect(deps, clientLeft(reply))) };
     },
   }),
 ];

@@ -7,7 +7,7 @@ import type { Journal, JournalEvent } from "../../status/journal.ts";
 const keepAliveMs = 15_000;
 /** ms between two checks of the readers' license keys, beside the one before each event. */
 const keyCheckMs = 500;
-/** Bytes. A reader this far behind is told no more; it may come back with Last-Event-ID. */
+/** Bytes. A reader this far behind gets no more events; it may reconnect with Last-Event-ID. */
 const mostBuffered = 1 << 18;
 
 export interface EventStreamsOptions {

@@ -1,5 +1,5 @@
 // How busy the gateway is, in the text form that Prometheus reads.
-import { ownSchemas } from "../../../schemas/routes/own.ts";
+import { ok, textSchema } from "../../../schemas/route.ts";
 import type { StatusReport } from "../../status/report.ts";
 import { type Route, route } from "../server/route.ts";
 
@@ -12,7 +12,11 @@ interface MetricsDeps {
 export const metricsRoute: Route<MetricsDeps> = route({
   method: "GET",
   url: "/metrics",
-  schema: ownSchemas.metrics,
+  schema: {
+    operationId: "metrics",
+    summary: "Get metrics for Prometheus",
+    response: ok("Gauges.", { content: { "text/plain": { schema: textSchema } } }),
+  },
   handler: ({ status }: MetricsDeps, _request, reply) =>
     reply.type("text/plain; version=0.0.4; charset=utf-8").send(metricsText(status())),
 });

@@ -1,19 +1,18 @@
 // The gateway's own routes, one file per topic.
+
 import type { FastifyInstance } from "fastify";
-import { ownSchemas } from "../../../schemas/routes/own.ts";
-import { type CollectDeps, createCollect } from "../../commands/collect.ts";
+import { openApiSchema } from "../../../schemas/desired.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import { steadyNow } from "../../core/steady.ts";
-import type { HubClient } from "../../hub/client.ts";
 import type { Journal } from "../../status/journal.ts";
 import { installFamily } from "../server/family.ts";
 import { installRoutes, type Route, route } from "../server/route.ts";
 import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
 import { type DiskRoutesDeps, diskRoutes } from "./disk.ts";
+import { type EditRoutesDeps, editRoutes } from "./edits.ts";
 import { createEventStreams } from "./events.ts";
-import { createHubQuestions, type HubRoutesDeps, hubRoutes } from "./hub.ts";
+import { createHubQueue, type HubRoutesDeps, hubRoutes } from "./hub.ts";
 import { metricsRoute } from "./metrics.ts";
-import { type ModelRoutesDeps, modelRoutes } from "./models.ts";
-import { type RpcRoutesDeps, rpcRoutes } from "./rpc.ts";
 import { createReports, eventsRoute, type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
 interface OpenApiDeps {
@@ -23,14 +22,17 @@ interface OpenApiDeps {
 const openApiRoute: Route<OpenApiDeps> = route({
   method: "GET",
   url: "/openapi.json",
-  schema: ownSchemas.openapi,
+  schema: {
+    operationId: "openapi",
+    summary: "Get this description",
+    response: ok("An OpenAPI document.", json(openApiSchema)),
+  },
   handler: ({ openApi }: OpenApiDeps) => openApi(),
 });
 
 type OwnRoutesDeps = StatusRoutesDeps &
   DesiredRoutesDeps &
-  ModelRoutesDeps &
-  RpcRoutesDeps &
+  EditRoutesDeps &
   HubRoutesDeps &
   DiskRoutesDeps &
   OpenApiDeps;
@@ -41,26 +43,18 @@ export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...desiredRoutes,
   eventsRoute,
   openApiRoute,
-  ...modelRoutes,
-  ...rpcRoutes,
+  ...editRoutes,
   ...hubRoutes,
   ...diskRoutes,
 ];
 
-export type GatewayRoutesDeps = DesiredRoutesDeps &
-  ModelRoutesDeps &
-  RpcRoutesDeps &
-  Omit<DiskRoutesDeps, "collect"> &
-  CollectDeps & {
-    readonly hub: HubClient;
-    readonly journal: Journal;
-    /** The gateway stops. */
-    readonly stopping: AbortSignal;
-    /** Event streams end. */
-    readonly cutOff: AbortSignal;
-    /** Event streams at once. */
-    readonly eventListeners: number;
-  };
+export type GatewayRoutesDeps = Omit<OwnRoutesDeps, "openApi" | "reportFor" | "streamEvents" | "hubQueue"> & {
+  readonly journal: Journal;
+  /** Event streams end. */
+  readonly cutOff: AbortSignal;
+  /** Event streams at once. */
+  readonly eventListeners: number;
+};
 
 export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): void {
   installFamily(app, "gateway");
@@ -69,7 +63,6 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
     openApi: () => app.swagger(),
     reportFor: createReports(deps.status, steadyNow),
     streamEvents: createEventStreams({ journal: deps.journal, most: deps.eventListeners, cutOff: deps.cutOff }),
-    hubQuestions: createHubQuestions(deps.hub, steadyNow),
-    collect: createCollect(deps),
+    hubQueue: createHubQueue(),
   });
 }

@@ -1,6 +1,9 @@
-// How everything is: the report, the two questions that supervisors ask, and the journal as it grows.
+// Status: the report, the two probes of supervisors, and the journal as it grows.
+
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ownSchemas } from "../../../schemas/routes/own.ts";
+import { eventDataSchema, eventsQuerySchema, livezSchema, readyzSchema } from "../../../schemas/desired.ts";
+import { events, json, ok } from "../../../schemas/route.ts";
+import { shortStatusSchema, statusSchema } from "../../../schemas/status.ts";
 import { notServing } from "../../status/conditions.ts";
 import { finding } from "../../status/finding.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
@@ -8,7 +11,7 @@ import { type Route, route } from "../server/route.ts";
 
 const firstLook = { reason: "Starting", message: "the first look at the world is under way" } as const;
 
-/** ms. A report on 2000 models takes 10 ms to make, and anybody may ask for it without end. */
+/** ms. A report on 2000 models takes 10 ms to make, and requests for it need no license key. */
 const strangersReportAge = 500;
 
 export interface StatusRoutesDeps {
@@ -33,7 +36,14 @@ export const statusRoutes: readonly Route<StatusRoutesDeps>[] = [
     method: "GET",
     url: "/status",
     config: { licenseKey: "short" },
-    schema: ownSchemas.status,
+    schema: {
+      operationId: "status",
+      summary: "Get status",
+      response: ok(
+        "The whole report, or what may be seen without a license key.",
+        json({ anyOf: [statusSchema, shortStatusSchema] }),
+      ),
+    },
     handler: ({ reportFor }: StatusRoutesDeps, request) => {
       const report = reportFor(request);
       return request.keyScope !== null ? report : shortReport(report);
@@ -43,14 +53,25 @@ export const statusRoutes: readonly Route<StatusRoutesDeps>[] = [
     method: "GET",
     url: "/livez",
     config: { licenseKey: "none", probe: true },
-    schema: ownSchemas.live,
+    schema: {
+      operationId: "live",
+      summary: "Check whether the gateway runs",
+      response: ok("It runs.", json(livezSchema)),
+    },
     handler: () => ({ status: "ok" }),
   }),
   route({
     method: "GET",
     url: "/readyz",
     config: { licenseKey: "none", probe: true },
-    schema: ownSchemas.ready,
+    schema: {
+      operationId: "ready",
+      summary: "Check whether chats can be served",
+      response: {
+        ...ok("Chats can be served.", json(readyzSchema)),
+        503: { description: "Chats cannot be served yet, or no longer.", ...json(readyzSchema) },
+      },
+    },
     handler: ({ reportFor, stopping }: StatusRoutesDeps, request, reply) => {
       // Before the report, which requests without a key share for a while.
       if (stopping.aborted) {
@@ -72,6 +93,14 @@ export const eventsRoute: Route<StatusRoutesDeps> = route({
   url: "/api/events",
   exposeHeadRoute: false,
   config: { endless: true },
-  schema: ownSchemas.events,
+  schema: {
+    operationId: "events",
+    summary: "Stream events",
+    description:
+      "With `Last-Event-ID` the events after it come first, as far as they are kept: of the progress of an action only the latest, of all others the last 1000. An event of type `reset` comes before them where some are missing, or the id is of another run of the gateway: read the status again then.",
+    querystring: eventsQuerySchema,
+    headers: { "Last-Event-ID": "The id of the last event that was seen, `EPOCH-N`." },
+    response: ok("One event after the other, until the client leaves.", events(eventDataSchema)),
+  },
   handler: ({ streamEvents }: StatusRoutesDeps, request, reply) => streamEvents(request, reply),
 });

@@ -1,5 +1,4 @@
 // Turns the engine's streams into the answers of Ollama's chat and generate, in pieces or whole.
-
 import { performance } from "node:perf_hooks";
 import { GatewayError } from "../../core/errors.ts";
 import type { Translator } from "../proxy/exchange.ts";
@@ -39,7 +38,7 @@ export function streamedAnswer(shape: AnswerShape): Translator {
     chunk: (chunk) => lines(records.parse(chunk)),
     end: () => {
       const last = records.end();
-      // As an error it gets its words from whoever knows why the answer was cut.
+      // The exchange renders it, with the reason why the answer was cut.
       const [record] = last;
       if (last.length === 1 && record && isErrorRecord(record))
         return new GatewayError("upstream_failed", record.error);
@@ -67,26 +66,22 @@ export function wholeAnswer(shape: AnswerShape): Translator {
   };
 }
 
-function recordsFor(shape: AnswerShape): { parse(chunk: Buffer): ChatRecord[]; end(): ChatRecord[] } {
-  const { model, topLogprobs } = shape;
+function recordsFor({ model, topLogprobs, read }: AnswerShape) {
   const records = createChatRecords({ model, topLogprobs, createdAt: rfc3339, now: () => performance.now() });
   let made: ChatRecord[] = [];
   const parser = createSseParser((data) => {
-    if (data !== "[DONE]") made.push(...records.push(shape.read(parsed(data))));
+    if (data !== "[DONE]") made.push(...records.push(read(parsed(data))));
   });
-  const take = (): ChatRecord[] => {
-    const taken = made;
-    made = [];
-    return taken;
-  };
   return {
-    parse: (chunk) => {
+    parse: (chunk: Buffer): readonly ChatRecord[] => {
+      made = [];
       parser.push(chunk);
-      return take();
+      return made;
     },
-    end: () => {
+    end: (): readonly ChatRecord[] => {
+      made = [];
       parser.end();
-      return [...take(), ...records.end()];
+      return [...made, ...records.end()];
     },
   };
 }

@@ -2,7 +2,13 @@
 
 import { performance } from "node:perf_hooks";
 import type { FastifyReply } from "fastify";
-import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
+import {
+  nativeEmbeddedSchema,
+  nativeEmbeddingSchema,
+  nativeEmbeddingsSchema,
+  nativeEmbedSchema,
+} from "../../../schemas/ollama.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import type { EngineAnswer } from "../proxy/ask-instance.ts";
@@ -34,7 +40,12 @@ export const embeddingRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "POST",
     url: "/embed",
     config,
-    schema: ollamaSchemas.nativeEmbed,
+    schema: {
+      operationId: "nativeEmbed",
+      summary: "Embed texts, as Ollama does",
+      body: json(nativeEmbedSchema),
+      response: ok("A vector per text.", json(nativeEmbeddedSchema)),
+    },
     handler: async (deps: NativeRoutesDeps, { body }, reply) => {
       const embed = parseEmbedRequest(body);
       const startedAt = performance.now();
@@ -53,7 +64,12 @@ export const embeddingRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "POST",
     url: "/embeddings",
     config,
-    schema: ollamaSchemas.nativeEmbeddings,
+    schema: {
+      operationId: "nativeEmbeddings",
+      summary: "Embed one text, as Ollama does",
+      body: json(nativeEmbeddingsSchema),
+      response: ok("Its vector.", json(nativeEmbeddingSchema)),
+    },
     handler: async (deps: NativeRoutesDeps, { body }, reply) => {
       const found = await vectorsOf(deps, parseEmbeddingsRequest(body), reply);
       if (!found.ok) return reply.code(found.status).send(found.body);
@@ -112,12 +128,12 @@ interface EngineRefusal {
   readonly error?: { readonly message?: string; readonly n_ctx?: number };
 }
 
-/** How many tokens the model takes at once, where the answer says that a text has more; null where it says otherwise. */
+/** How many tokens the model takes at once, by an answer that refuses a longer text; null for any other answer. */
 function limitIn({ status, text }: EngineAnswer): number | null {
   if (status === 200) return null;
   const { error } = refusalIn(text);
   if (error?.n_ctx !== undefined && error.n_ctx > 0) return error.n_ctx;
-  // Texts are computed in one batch; the message is all that tells its size.
+  // Texts are computed in one batch; only the message has its size.
   const batch = /too large to process.*current batch size: (\d+)/.exec(error?.message ?? "")?.[1];
   return batch === undefined ? null : Number(batch);
 }

@@ -1,7 +1,13 @@
 // Ollama's chat and generate, on top of the engine's completions; with nothing to answer, loading and unloading.
 
 import type { FastifyReply } from "fastify";
-import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
+import {
+  nativeChatRecordSchema,
+  nativeChatSchema,
+  nativeGenerateRecordSchema,
+  nativeGenerateSchema,
+} from "../../../schemas/ollama.ts";
+import { json, lines, ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isForEmbeddings } from "../../core/gguf-facts.ts";
 import type { CachedModel } from "../../plan/observed.ts";
@@ -15,11 +21,14 @@ import { type AnswerShape, rfc3339, streamedAnswer, wholeAnswer } from "./answer
 import type { NativeRoutesDeps } from "./deps.ts";
 import { requireCapabilities } from "./model-facts.ts";
 import { type ChatRecord, chatEnd } from "./wire/chat-records.ts";
-import { parseChatRequest } from "./wire/chat-request.ts";
 import { type JsonObject, modelNameOf, objectOf } from "./wire/fields.ts";
 import { asChatChunk, generateRecord } from "./wire/generate-records.ts";
-import { parseGenerateRequest } from "./wire/generate-request.ts";
 import { type CommonRequest, keepsForNoTime, type Need } from "./wire/options.ts";
+import { parseChatRequest, parseGenerateRequest } from "./wire/requests.ts";
+
+const zeroEjects =
+  "Below `/alpha/api` `keep_alive: 0` unloads it whatever else the body has, and nothing is generated; below `/api` the answer comes first, as in Ollama.";
+const inPieces = "A record per line, or with `stream: false` one.";
 
 /** Images come in it. */
 const config = { body: "chat", scope: "chat", anyMediaType: true, errors: generationErrors } as const;
@@ -29,7 +38,13 @@ export const generationRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "POST",
     url: "/chat",
     config,
-    schema: ollamaSchemas.nativeChat,
+    schema: {
+      operationId: "nativeChat",
+      summary: "Chat, as Ollama does",
+      description: `No messages: loads the model, or with \`keep_alive: 0\` unloads it. ${zeroEjects}`,
+      body: json(nativeChatSchema),
+      response: ok(inPieces, lines(nativeChatRecordSchema), json(nativeChatRecordSchema)),
+    },
     handler: (deps: NativeRoutesDeps, { body }, reply) => {
       if (deps.zeroEjects && keepsForNoTime(body)) return eject(deps, reply, modelNameOf(objectOf(body)), (end) => end);
       const chat = parseChatRequest(body);
@@ -45,7 +60,13 @@ export const generationRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "POST",
     url: "/generate",
     config,
-    schema: ollamaSchemas.nativeGenerate,
+    schema: {
+      operationId: "nativeGenerate",
+      summary: "Complete a prompt, as Ollama does",
+      description: `No prompt: loads the model, or with \`keep_alive: 0\` unloads it. ${zeroEjects}`,
+      body: json(nativeGenerateSchema),
+      response: ok(inPieces, lines(nativeGenerateRecordSchema), json(nativeGenerateRecordSchema)),
+    },
     handler: (deps: NativeRoutesDeps, { body }, reply) => {
       if (deps.zeroEjects && keepsForNoTime(body))
         return eject(deps, reply, modelNameOf(objectOf(body)), generateRecord);
@@ -68,8 +89,7 @@ async function eject(
   write: (record: ChatRecord) => object,
 ): Promise<object> {
   withinScope(reply.request, { keepAlive: { kind: "seconds", seconds: 0 } });
-  const { id } = deps.catalog.resolve(name);
-  await deps.edits.eject(id, { by: "http:keep_alive", signal: clientLeft(reply) });
+  await deps.edits.eject(name);
   return write(chatEnd(name, rfc3339(), "unload"));
 }
 

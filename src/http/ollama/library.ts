@@ -1,7 +1,16 @@
 // Ollama's routes about the models that there are: lists, details, other names, removal.
 
-import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
+import {
+  nativeCopySchema,
+  nativeModelSchema,
+  nativePsSchema,
+  nativeShownSchema,
+  nativeShowSchema,
+  nativeTagsSchema,
+} from "../../../schemas/ollama.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import { capabilitiesOf } from "../../cache/layout/capabilities.ts";
+import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { callOf } from "../server/call.ts";
 import { type Route, route } from "../server/route.ts";
@@ -9,8 +18,7 @@ import { changeErrors } from "../server/route-errors.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
 import { detailsOf, detailsOfProjector, factsOf } from "./model-facts.ts";
 import { booleanOf, modelNameOf, objectOf, refuse, stringOf } from "./wire/fields.ts";
-import { psBody, tagsBody } from "./wire/model-records.ts";
-import { showBody } from "./wire/show-body.ts";
+import { psEntry, showBody, tagEntry } from "./wire/model-records.ts";
 
 const reading = { scope: "chat", anyMediaType: true } as const;
 
@@ -19,7 +27,11 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "GET",
     url: "/tags",
     config: reading,
-    schema: ollamaSchemas.nativeTags,
+    schema: {
+      operationId: "nativeTags",
+      summary: "List the models, as Ollama does",
+      response: ok("All of them.", json(nativeTagsSchema)),
+    },
     handler: async ({ catalog }: NativeRoutesDeps) => {
       const facts = await Promise.all(
         catalog.list().map(async (view) => {
@@ -28,31 +40,34 @@ const listRoutes: readonly Route<NativeRoutesDeps>[] = [
           return [own, ...view.aliases.map((id) => ({ ...own, id }))];
         }),
       );
-      return tagsBody(facts.flat());
+      return { models: facts.flat().map(tagEntry) };
     },
   }),
   route({
     method: "GET",
     url: "/ps",
     config: reading,
-    schema: ollamaSchemas.nativePs,
+    schema: {
+      operationId: "nativePs",
+      summary: "List the loaded models",
+      response: ok("Those that are loaded.", json(nativePsSchema)),
+    },
     handler: async ({ catalog, scheduler }: NativeRoutesDeps) => {
       const loaded = catalog.list().filter((view) => view.loaded);
-      return psBody(
-        await Promise.all(
-          loaded.map(async (view) => ({
-            ...(await factsOf(view)),
-            expiresAt: scheduler.expiresAt(view.model.upstreamId),
-          })),
-        ),
-      );
+      const expiresAt = ({ model }: ModelView): number | null => scheduler.expiresAt(model.upstreamId);
+      return { models: await Promise.all(loaded.map(async (view) => psEntry(await factsOf(view), expiresAt(view)))) };
     },
   }),
   route({
     method: "POST",
     url: "/show",
     config: { ...reading, errors: ["model_not_found"] },
-    schema: ollamaSchemas.nativeShow,
+    schema: {
+      operationId: "nativeShow",
+      summary: "Get the details of a model",
+      body: json(nativeShowSchema),
+      response: ok("Its details.", json(nativeShownSchema)),
+    },
     handler: async ({ catalog }: NativeRoutesDeps, request) => {
       const body = objectOf(request.body);
       booleanOf(body["verbose"] ?? false, "verbose");
@@ -79,7 +94,12 @@ export const libraryRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "DELETE",
     url: "/delete",
     config: { anyMediaType: true, errors: [...changeErrors, "cache_unwritable"] },
-    schema: ollamaSchemas.nativeDelete,
+    schema: {
+      operationId: "nativeDelete",
+      summary: "Delete a model or an alias",
+      body: json(nativeModelSchema),
+      response: ok("It is deleted."),
+    },
     handler: async ({ edits }: NativeRoutesDeps, request, reply) => {
       const name = modelNameOf(objectOf(request.body));
       const call = callOf(request, reply);
@@ -92,7 +112,12 @@ export const libraryRoutes: readonly Route<NativeRoutesDeps>[] = [
     method: "POST",
     url: "/copy",
     config: { anyMediaType: true, errors: changeErrors },
-    schema: ollamaSchemas.nativeCopy,
+    schema: {
+      operationId: "nativeCopy",
+      summary: "Give a model an alias",
+      body: json(nativeCopySchema),
+      response: ok("The model answers to that name too."),
+    },
     handler: async ({ edits }: NativeRoutesDeps, request, reply) => {
       const body = objectOf(request.body);
       const named = (field: string): string => stringOf(body[field] ?? "", field) || refuse(field, "is required");

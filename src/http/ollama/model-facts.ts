@@ -1,8 +1,8 @@
-// What there is to say of a model to Ollama's clients, gathered from the catalog, the model's files and the idle unload.
+// The facts of a model for Ollama's clients, from the catalog and the model's files.
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { createDetailsReader } from "../../cache/gguf/details-reader.ts";
+import { createDetailsReader } from "../../cache/gguf/metadata.ts";
 import { type Capability, capabilitiesOf } from "../../cache/layout/capabilities.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -17,7 +17,7 @@ const reader = createDetailsReader();
 export async function detailsOf({ model, templateFile }: ModelView): Promise<GgufDetails | null> {
   const details = await reader.read(model.files);
   if (details === null || templateFile === null) return details;
-  // A template that is gone shows in the model's conditions; what the file says is the best that is left.
+  // A template that is gone shows in the model's conditions; the file's own is used.
   const template = await readFile(templateFile, "utf8").catch(() => null);
   return template === null ? details : { ...details, template, templates: new Map() };
 }
@@ -27,7 +27,7 @@ export async function detailsOfProjector({ projector }: ModelView): Promise<Gguf
   return projector === null ? null : reader.read([projector]);
 }
 
-/** Refuses what the model's files say it cannot do. Errors: `not_capable`, in Ollama's words. */
+/** Refuses what the model cannot do, by its files. Errors: `not_capable`, in Ollama's words. */
 export async function requireCapabilities(
   viewed: () => ModelView | undefined,
   name: string,
@@ -42,7 +42,7 @@ export async function requireCapabilities(
 }
 
 export async function factsOf(view: ModelView): Promise<ModelFacts> {
-  const { model, contextLength, loaded } = view;
+  const { model, contextLength } = view;
   const details = await detailsOf(view);
   const capabilities = details && capabilitiesOf(details, view.projector !== null);
   const parameters = details?.parameterCount ?? null;
@@ -56,7 +56,6 @@ export async function factsOf(view: ModelView): Promise<ModelFacts> {
     quantization: quantizationOf(model.tag, model.fileType),
     ...(contextLength === null ? {} : { contextLength }),
     ...(capabilities === null ? {} : { capabilities }),
-    loaded,
   };
 }
 

@@ -1,6 +1,6 @@
 // How a pull goes on, as the records of Ollama's POST /api/pull. Pure: the clock comes in.
 
-import type { PullNews } from "../../commands/edits.ts";
+import type { PullNews } from "../../commands/pull.ts";
 
 export interface PullRecord {
   readonly status: string;
@@ -11,19 +11,11 @@ export interface PullRecord {
   readonly completed?: number;
 }
 
-export interface PullRecords {
-  /** The first record, where there was none yet. */
-  begin(): readonly PullRecord[];
-  push(news: PullNews): readonly PullRecord[];
-  /** It is done: what is still to be told. */
-  end(): readonly PullRecord[];
-}
-
 interface Layer {
   readonly name: string;
   readonly digest: string | undefined;
   readonly total: number;
-  /** Bytes, as last told. */
+  /** Bytes, as last sent. */
   told: number;
   /** ms */
   toldAt: number;
@@ -32,7 +24,7 @@ interface Layer {
 /** A record for every chunk that comes in would be thousands a second. */
 const everyMs = 100;
 
-export function createPullRecords(now: () => number): PullRecords {
+export function createPullRecords(now: () => number) {
   const layers = new Map<string, Layer>();
   let last = "";
   let fetched = false;
@@ -70,8 +62,9 @@ export function createPullRecords(now: () => number): PullRecords {
   }
 
   return {
+    /** The first record, where there was none yet. */
     begin: begun,
-    push: (news) => {
+    push: (news: PullNews): readonly PullRecord[] => {
       if (news.kind === "fetched") return finish();
       if (news.kind !== "progress") return [...begun(), ...said(news.message)];
       const { file, digest, fileCompleted, fileTotal } = news.progress;
@@ -91,6 +84,7 @@ export function createPullRecords(now: () => number): PullRecords {
       const due = !known || now() - layer.toldAt >= everyMs || fileCompleted >= layer.total;
       return due && fileCompleted !== layer.told ? [...before, tell(layer, fileCompleted)] : before;
     },
-    end: () => [...finish(), ...said("success")],
+    /** The remaining records. */
+    end: (): readonly PullRecord[] => [...finish(), ...said("success")],
   };
 }

@@ -1,7 +1,8 @@
 // Ollama's pull: a record a line for as long as it goes on. What a pull is, the edits know.
 
 import type { FastifyReply } from "fastify";
-import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
+import { nativePullRecordSchema, nativePullSchema } from "../../../schemas/ollama.ts";
+import { json, lines, ok } from "../../../schemas/route.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { callOf } from "../server/call.ts";
 import { errorFrame } from "../server/errors.ts";
@@ -24,7 +25,17 @@ export const pullRoute: Route<NativeRoutesDeps> = route({
   url: "/pull",
   // Another client may take the model out of the document meanwhile.
   config: { anyMediaType: true, errors: [...pullErrors, "cancelled"] },
-  schema: ollamaSchemas.nativePull,
+  schema: {
+    operationId: "nativePull",
+    summary: "Pull a model",
+    description: "Ends once the router lists the model. A client that leaves cancels the pull that it asked for.",
+    body: json(nativePullSchema),
+    response: ok(
+      "A record per line, or with `stream: false` the last.",
+      lines(nativePullRecordSchema),
+      json(nativePullRecordSchema),
+    ),
+  },
   handler: async (deps: NativeRoutesDeps, request, reply) => {
     const body = objectOf(request.body);
     booleanOf(body["insecure"] ?? false, "insecure");

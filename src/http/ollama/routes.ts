@@ -1,7 +1,8 @@
 // The family wire-compatible with Ollama's API.
 
 import type { FastifyInstance } from "fastify";
-import { ollamaSchemas } from "../../../schemas/routes/ollama.ts";
+import { nativeVersionSchema } from "../../../schemas/ollama.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import { installFamily } from "../server/family.ts";
 import { installRoutes, type Route, route } from "../server/route.ts";
 import type { NativeRoutesDeps } from "./deps.ts";
@@ -19,7 +20,11 @@ const versionRoute: Route<unknown> = route({
   method: "GET",
   url: "/version",
   config: { scope: "chat", anyMediaType: true },
-  schema: ollamaSchemas.nativeVersion,
+  schema: {
+    operationId: "nativeVersion",
+    summary: "Get the version of this API",
+    response: ok("The version.", json(nativeVersionSchema)),
+  },
   handler: () => ({ version: apiVersion }),
 });
 

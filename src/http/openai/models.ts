@@ -3,7 +3,6 @@ import { openaiSchemas } from "../../../schemas/routes/openai.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import { callOf } from "../server/call.ts";
 import { type Route, route } from "../server/route.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 import { readModelName } from "./request.ts";
@@ -38,9 +37,8 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
       errors: ["model_not_found", "router_unavailable", "engine_missing", "engine_failed", "wait_timeout"],
     },
     schema: openaiSchemas.unloadModel,
-    handler: async ({ catalog, edits }: CompatRoutesDeps, request, reply) => {
-      const { id } = catalog.resolve(readModelName(request.body as Buffer | undefined));
-      await edits.eject(id, callOf(request, reply));
+    handler: async ({ edits }: CompatRoutesDeps, { body }) => {
+      await edits.eject(readModelName(body as Buffer | undefined));
       return { success: true };
     },
   }),

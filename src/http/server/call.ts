@@ -1,6 +1,6 @@
 // Who asks for an edit: what the edits need to know of a request.
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Call } from "../../commands/edits.ts";
+import type { Call } from "../../commands/in-force.ts";
 import { clientLeft } from "./client-left.ts";
 
 export function callOf(request: FastifyRequest, reply: FastifyReply): Call {

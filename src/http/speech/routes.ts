@@ -1,6 +1,17 @@
 // The speech routes: two belong to the compatible family, the others are the gateway's own. None needs a license key.
+
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { speechSchemas } from "../../../schemas/routes/speech.ts";
+import { noQuerySchema, speechSearchQuerySchema } from "../../../schemas/admin.ts";
+import { json, ok } from "../../../schemas/route.ts";
+import {
+  cachedTranscriptionModelsSchema,
+  cachedVoicesSchema,
+  speechRequestSchema,
+  transcriptionFormSchema,
+  transcriptionModelsSchema,
+  transcriptionSchema,
+  voicesSchema,
+} from "../../../schemas/speech.ts";
 import type { SpeechLists } from "../../cache/download/speech-lists.ts";
 import type { SpeechTurns } from "../../commands/speech/turns.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -12,9 +23,9 @@ import { installFamily } from "../server/family.ts";
 import { parseJsonBody } from "../server/json-body.ts";
 import { installRoutes, type Route, route } from "../server/route.ts";
 import { hubErrors } from "../server/route-errors.ts";
-import { installPatience } from "./patience.ts";
 import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";
+import { installPatience } from "./upload.ts";
 
 export interface SpeechRoutesDeps
   extends Omit<TranscribeDeps, "engines" | "turns">,
@@ -27,6 +38,14 @@ export interface SpeechRoutesDeps
 }
 
 const licenseKey = "none";
+const engineErrors = [
+  "speech_off",
+  "busy",
+  "engine_missing",
+  "engine_failed",
+  "upstream_failed",
+  ...hubErrors,
+] as const;
 
 const transcribeRoute: Route<SpeechRoutesDeps> = route({
   method: "POST",
@@ -34,20 +53,16 @@ const transcribeRoute: Route<SpeechRoutesDeps> = route({
   config: {
     licenseKey,
     anyMediaType: true,
-    errors: [
-      "speech_off",
-      "busy",
-      "body_too_large",
-      "upload_stalled",
-      "sound_too_long",
-      "engine_missing",
-      "engine_failed",
-      "upstream_failed",
-      "transcription_model_not_found",
-      ...hubErrors,
-    ],
+    errors: [...engineErrors, "body_too_large", "upload_stalled", "sound_too_long", "transcription_model_not_found"],
   },
-  schema: speechSchemas.transcribe,
+  schema: {
+    operationId: "transcribe",
+    summary: "Turn speech into text",
+    description:
+      "The form is passed on to the engine as it comes, with whatever further fields the engine takes (`language`, `response_format`).",
+    body: { content: { "multipart/form-data": { schema: transcriptionFormSchema } } },
+    response: ok("The text.", json(transcriptionSchema)),
+  },
   refuse: ({ turns }: SpeechRoutesDeps, request) => {
     // First, whatever is wrong with the request.
     turns.requireOn("transcription");
@@ -62,20 +77,14 @@ const transcribeRoute: Route<SpeechRoutesDeps> = route({
 const speakRoute: Route<SpeechRoutesDeps> = route({
   method: "POST",
   url: "/audio/speech",
-  config: {
-    licenseKey,
-    errors: [
-      "speech_off",
-      "busy",
-      "engine_missing",
-      "engine_failed",
-      "upstream_failed",
-      "voice_not_found",
-      "suspended",
-      ...hubErrors,
-    ],
+  config: { licenseKey, errors: [...engineErrors, "voice_not_found", "suspended"] },
+  schema: {
+    operationId: "speak",
+    summary: "Turn text into speech",
+    description: "A voice that is not loaded is downloaded if needed, and the engine is restarted with it.",
+    body: speechRequestSchema,
+    response: ok("The audio.", { content: { "audio/wav": { schema: { type: "string", format: "binary" } } } }),
   },
-  schema: speechSchemas.speak,
   refuse: ({ turns }: SpeechRoutesDeps) => turns.requireOn("synthesis"),
   parse: (body) => withoutNulls(parseJsonBody(body)),
   handler: async (deps: SpeechRoutesDeps, request, reply) => {
@@ -121,26 +130,46 @@ export const speechRoutes: readonly Route<SpeechRoutesDeps>[] = [
   route({
     ...cached,
     url: "/api/tts/voices/cached",
-    schema: speechSchemas.cachedVoices,
+    schema: {
+      operationId: "cachedVoices",
+      summary: "List the downloaded voices",
+      querystring: noQuerySchema,
+      response: ok("Their ids.", json(cachedVoicesSchema)),
+    },
     handler: async ({ voices }: SpeechRoutesDeps) => ({ voices: await voices.cachedVoices() }),
   }),
   route({
     ...searched,
     url: "/api/tts/voices/search",
-    schema: speechSchemas.searchVoices,
+    schema: {
+      operationId: "searchVoices",
+      summary: "Search the voices",
+      querystring: speechSearchQuerySchema,
+      response: ok("At most 50 that match by id, speaker or language.", json(voicesSchema)),
+    },
     handler: async ({ lists }: SpeechRoutesDeps, { query: { q = "" } }, reply) =>
       searchVoices(await lists.voices(clientLeft(reply)), q),
   }),
   route({
     ...cached,
     url: "/api/stt/models/cached",
-    schema: speechSchemas.cachedTranscriptionModels,
+    schema: {
+      operationId: "cachedTranscriptionModels",
+      summary: "List the downloaded transcription models",
+      querystring: noQuerySchema,
+      response: ok("The names of their files.", json(cachedTranscriptionModelsSchema)),
+    },
     handler: async ({ cachedModels }: SpeechRoutesDeps) => ({ models: await cachedModels() }),
   }),
   route({
     ...searched,
     url: "/api/stt/models/search",
-    schema: speechSchemas.searchTranscriptionModels,
+    schema: {
+      operationId: "searchTranscriptionModels",
+      summary: "Search the transcription models",
+      querystring: speechSearchQuerySchema,
+      response: ok("Those whose file name matches.", json(transcriptionModelsSchema)),
+    },
     handler: async ({ lists }: SpeechRoutesDeps, { query: { q = "" } }, reply) =>
       searchModels(await lists.modelFiles(clientLeft(reply)), q),
   }),

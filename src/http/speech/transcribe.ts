@@ -8,8 +8,7 @@ import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
 import type { WhisperRun } from "../../engines/speech/whisper.ts";
 import { whileOpen } from "../../scheduler/while-open.ts";
 import { callOf } from "../server/call.ts";
-import { grantTime } from "./patience.ts";
-import { tooLarge, uploadBytes } from "./upload.ts";
+import { grantTime, tooLarge, uploadBytes } from "./upload.ts";
 
 export interface TranscribeDeps {
   readonly turns: Pick<SpeechTurns, "transcription">;

@@ -1,7 +1,6 @@
 // Translates the chunks of a chat completion stream into the records of Ollama's POST /api/chat.
 // Pure: the clocks come in, the records go out as objects. It keeps counts and unfinished tool calls, never the text.
 import { isJsonObject } from "../../../core/merge-patch.ts";
-
 import type { JsonObject } from "./fields.ts";
 
 export interface NativeToolCall {
@@ -25,7 +24,7 @@ export interface ChatPiece {
   readonly logprobs?: readonly unknown[];
 }
 
-/** What the last record tells of the answer. Durations are in nanoseconds. */
+/** Figures of the last record. Durations are in nanoseconds. */
 export interface ChatFigures {
   readonly total_duration: number;
   /** Queueing and loading: the time before the first chunk that was not spent on the prompt. */
@@ -60,94 +59,39 @@ export interface ChatRecordsDeps {
   readonly now: () => number;
   /** When the request came in, by that clock; the default is now. */
   readonly startedAt?: number;
-  /** How many alternatives to each token the client wants to see; default 0. */
+  /** Alternatives to each token that the client requests; default 0. */
   readonly topLogprobs?: number;
-}
-
-export interface ChatRecords {
-  /** The records that one parsed chunk makes. Nothing comes after an error record. */
-  push(chunk: unknown): readonly ChatRecord[];
-  /** The stream is over, at its end mark or without: the last record, or an error record where the answer was cut. */
-  end(): readonly ChatRecord[];
-}
-
-interface PendingCall {
-  id: string;
-  name: string;
-  text: string;
 }
 
 const brokeOff = "the engine broke off";
 
-function objectOf(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
-}
+const asObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
+const asText = (value: unknown): string => (typeof value === "string" ? value : "");
+const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const asNumber = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) ? value : undefined;
 
 export function nanoseconds(milliseconds: number): number {
   return Math.max(0, Math.round(milliseconds * 1e6));
 }
 
-function without(object: JsonObject, key: string): JsonObject {
-  const { [key]: _left, ...rest } = object;
-  return rest;
-}
+export type ChatRecords = ReturnType<typeof createChatRecords>;
 
-function errorText(error: unknown): string {
-  if (typeof error === "string" && error !== "") return error;
-  return textOf(objectOf(error)["message"]) || brokeOff;
-}
-
-/** The call as Ollama has it, its arguments an object; null where the model did not write one. */
-function finishedCall(call: PendingCall, index: number): NativeToolCall | null {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(call.text.trim() === "" ? "{}" : call.text);
-  } catch {
-    return null;
-  }
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return null;
-  const described = { index, name: call.name, arguments: parsed as JsonObject };
-  return { ...(call.id !== "" && { id: call.id }), function: described };
-}
-
-export function createChatRecords(deps: ChatRecordsDeps): ChatRecords {
-  const startedAt = deps.startedAt ?? deps.now();
-  const calls = new Map<number, PendingCall>();
+export function createChatRecords({ model, createdAt, now, startedAt = now(), topLogprobs = 0 }: ChatRecordsDeps) {
+  const calls = createToolCalls();
   let firstAt: number | undefined;
   let reason: "stop" | "length" | undefined;
   let over = false;
   let timings: JsonObject = {};
   let usage: JsonObject = {};
 
-  function piece(message: Omit<NativeMessage, "role">, logprobs: readonly unknown[]): ChatPiece {
+  function piece(message: Partial<NativeMessage>, logprobs: readonly unknown[]): ChatPiece {
     return {
-      model: deps.model,
-      created_at: deps.createdAt(),
-      message: { role: "assistant", ...message },
+      model,
+      created_at: createdAt(),
+      message: { role: "assistant", content: "", ...message },
       done: false,
       ...(logprobs.length > 0 && { logprobs }),
-    };
-  }
-
-  /** The engine numbers its tokens, and tells of one alternative at least. */
-  function tokenOf(value: unknown): JsonObject {
-    const { id: _id, top_logprobs: top, ...token } = objectOf(value);
-    const wanted = listOf(top).slice(0, deps.topLogprobs ?? 0);
-    return {
-      ...token,
-      ...(wanted.length > 0 && { top_logprobs: wanted.map((other) => without(objectOf(other), "id")) }),
     };
   }
 
@@ -156,78 +100,111 @@ export function createChatRecords(deps: ChatRecordsDeps): ChatRecords {
     return [{ error: text }];
   }
 
-  function addCall(delta: unknown): void {
-    const { index, id, function: part } = objectOf(delta);
-    const at = numberOf(index) ?? calls.size;
-    const call = calls.get(at) ?? { id: "", name: "", text: "" };
-    call.id ||= textOf(id);
-    call.name ||= textOf(objectOf(part)["name"]);
-    call.text += textOf(objectOf(part)["arguments"]);
-    calls.set(at, call);
-  }
-
-  function finishCalls(): readonly ChatRecord[] {
-    if (calls.size === 0) return [];
-    const finished: NativeToolCall[] = [];
-    for (const call of [...calls.entries()].sort(([a], [b]) => a - b).map(([, value]) => value)) {
-      const done = finishedCall(call, finished.length);
-      // An answer that ran into its limit inside a call has not finished it; `length` says so, and it is no failure.
-      if (done === null && reason === "length") continue;
-      if (done === null) return fail(`the model called the tool '${call.name}' with arguments that are no JSON object`);
-      finished.push(done);
-    }
-    calls.clear();
-    return finished.length === 0 ? [] : [piece({ content: "", tool_calls: finished }, [])];
-  }
-
-  function figures(): ChatFigures {
-    const now = deps.now();
-    const first = firstAt ?? now;
-    const promptMs = numberOf(timings["prompt_ms"]);
-    const predictedMs = numberOf(timings["predicted_ms"]) ?? now - first;
-    const prompted = (numberOf(timings["prompt_n"]) ?? 0) + (numberOf(timings["cache_n"]) ?? 0);
-    return {
-      total_duration: nanoseconds(now - startedAt),
-      load_duration: promptMs === undefined ? 0 : nanoseconds(first - startedAt - promptMs),
-      prompt_eval_count: numberOf(usage["prompt_tokens"]) ?? prompted,
-      prompt_eval_duration: nanoseconds(promptMs ?? first - startedAt),
-      eval_count: numberOf(usage["completion_tokens"]) ?? numberOf(timings["predicted_n"]) ?? 0,
-      eval_duration: nanoseconds(predictedMs),
-    };
+  function finish(theirs: string): readonly ChatRecord[] {
+    reason = theirs === "length" ? "length" : "stop";
+    const tool_calls = calls.finish(reason);
+    if (typeof tool_calls === "string") return fail(tool_calls);
+    return tool_calls.length === 0 ? [] : [piece({ tool_calls }, [])];
   }
 
   return {
-    push(chunk) {
+    /** The records that one parsed chunk makes. Nothing comes after an error record. */
+    push(chunk: unknown): readonly ChatRecord[] {
       if (over) return [];
-      firstAt ??= deps.now();
-      const body = objectOf(chunk);
+      firstAt ??= now();
+      const body = asObject(chunk);
       if (body["error"] !== undefined && body["error"] !== null) return fail(errorText(body["error"]));
       // Newer builds put both into the usage chunk, others the timings into the one with the finish reason.
-      if (body["timings"]) timings = objectOf(body["timings"]);
-      if (body["usage"]) usage = objectOf(body["usage"]);
-      const choice = objectOf(listOf(body["choices"]).find((one) => (objectOf(one)["index"] ?? 0) === 0));
-      const delta = objectOf(choice["delta"]);
-      const content = textOf(delta["content"]);
-      const thinking = textOf(delta["reasoning_content"]);
-      const logprobs = listOf(objectOf(choice["logprobs"])["content"]).map(tokenOf);
-      const records: ChatRecord[] = [];
-      if (content !== "" || thinking !== "" || logprobs.length > 0) {
-        records.push(piece({ content, ...(thinking !== "" && { thinking }) }, logprobs));
-      }
-      for (const call of listOf(delta["tool_calls"])) addCall(call);
-      const finish = choice["finish_reason"];
-      if (typeof finish === "string") {
-        reason = finish === "length" ? "length" : "stop";
-        records.push(...finishCalls());
-      }
-      return records;
+      if (body["timings"]) timings = asObject(body["timings"]);
+      if (body["usage"]) usage = asObject(body["usage"]);
+      const choice = asObject(asList(body["choices"]).find((one) => (asObject(one)["index"] ?? 0) === 0));
+      const delta = asObject(choice["delta"]);
+      const content = asText(delta["content"]);
+      const thinking = asText(delta["reasoning_content"]);
+      const tokens = asList(asObject(choice["logprobs"])["content"]);
+      const logprobs = tokens.map((token) => tokenOf(token, topLogprobs));
+      const isEmpty = content === "" && thinking === "" && logprobs.length === 0;
+      const records = isEmpty ? [] : [piece({ content, ...(thinking !== "" && { thinking }) }, logprobs)];
+      for (const call of asList(delta["tool_calls"])) calls.add(call);
+      const theirs = choice["finish_reason"];
+      return typeof theirs === "string" ? [...records, ...finish(theirs)] : records;
     },
-    end() {
+    /** The stream is over, at its end mark or without: the last record, or an error record where the answer was cut. */
+    end(): readonly ChatRecord[] {
       if (over) return [];
       if (reason === undefined) return fail(brokeOff);
       over = true;
-      return [chatEnd(deps.model, deps.createdAt(), reason, figures())];
+      const endedAt = now();
+      const figures = figuresOf(timings, usage, { startedAt, firstAt: firstAt ?? endedAt, endedAt });
+      return [chatEnd(model, createdAt(), reason, figures)];
     },
+  };
+}
+
+function errorText(error: unknown): string {
+  return asText(error) || asText(asObject(error)["message"]) || brokeOff;
+}
+
+/** The engine numbers its tokens, and sends one alternative at least. */
+function tokenOf(value: unknown, topLogprobs: number): JsonObject {
+  const { id: _id, top_logprobs: top, ...token } = asObject(value);
+  const wanted = asList(top).slice(0, topLogprobs).map(asObject);
+  return { ...token, ...(wanted.length > 0 && { top_logprobs: wanted.map(({ id: _number, ...other }) => other) }) };
+}
+
+/** Tool calls that are put together from their deltas. */
+function createToolCalls() {
+  const calls = new Map<number, { id: string; name: string; text: string }>();
+  return {
+    add: (delta: unknown): void => {
+      const { index, id, function: part } = asObject(delta);
+      const at = asNumber(index) ?? calls.size;
+      const call = calls.get(at) ?? { id: "", name: "", text: "" };
+      call.id ||= asText(id);
+      call.name ||= asText(asObject(part)["name"]);
+      call.text += asText(asObject(part)["arguments"]);
+      calls.set(at, call);
+    },
+    /** The calls as Ollama has them, or why there are none. */
+    finish: (reason: "stop" | "length"): readonly NativeToolCall[] | string => {
+      const finished: NativeToolCall[] = [];
+      for (const [, { id, name, text }] of [...calls].sort(([a], [b]) => a - b)) {
+        const given = argumentsIn(text);
+        // An answer that ran into its limit inside a call has not finished it; `length` is the sign of that, and no failure.
+        if (given === null && reason === "length") continue;
+        if (given === null) return `the model called the tool '${name}' with arguments that are no JSON object`;
+        finished.push({ ...(id !== "" && { id }), function: { index: finished.length, name, arguments: given } });
+      }
+      calls.clear();
+      return finished;
+    },
+  };
+}
+
+function argumentsIn(text: string): JsonObject | null {
+  try {
+    const value: unknown = JSON.parse(text.trim() || "{}");
+    return isJsonObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** From the engine's own figures, and where it gives none by the clock. */
+function figuresOf(
+  timings: JsonObject,
+  usage: JsonObject,
+  { startedAt, firstAt, endedAt }: Readonly<Record<"startedAt" | "firstAt" | "endedAt", number>>,
+): ChatFigures {
+  const promptMs = asNumber(timings["prompt_ms"]);
+  const prompted = (asNumber(timings["prompt_n"]) ?? 0) + (asNumber(timings["cache_n"]) ?? 0);
+  return {
+    total_duration: nanoseconds(endedAt - startedAt),
+    load_duration: promptMs === undefined ? 0 : nanoseconds(firstAt - startedAt - promptMs),
+    prompt_eval_count: asNumber(usage["prompt_tokens"]) ?? prompted,
+    prompt_eval_duration: nanoseconds(promptMs ?? firstAt - startedAt),
+    eval_count: asNumber(usage["completion_tokens"]) ?? asNumber(timings["predicted_n"]) ?? 0,
+    eval_duration: nanoseconds(asNumber(timings["predicted_ms"]) ?? endedAt - firstAt),
   };
 }
 

@@ -1,4 +1,6 @@
-// Builds the elements of Ollama's GET /api/tags and /api/ps from plain facts about a model. Pure.
+// The answers of Ollama's GET /api/tags, GET /api/ps and POST /api/show, from plain facts about models. Pure.
+import type { GgufDetails } from "../../../core/gguf-facts.ts";
+import type { JsonObject } from "./fields.ts";
 
 export interface ModelFacts {
   readonly id: string;
@@ -16,55 +18,17 @@ export interface ModelFacts {
   readonly quantization?: string;
   /** The context size in force. */
   readonly contextLength?: number;
-  readonly loaded: boolean;
-  /** When it is unloaded, in milliseconds since the epoch; null or absent: never. */
-  readonly expiresAt?: number | null;
-  /** Bytes of it in the memory of a graphics card, where that is known. */
-  readonly sizeVram?: number;
   /** What it can do, in Ollama's words; absent where its file could not be read. */
   readonly capabilities?: readonly string[];
-}
-
-export interface ModelDetails {
-  readonly parent_model: string;
-  readonly format: "gguf";
-  readonly family: string;
-  readonly families: readonly string[] | null;
-  readonly parameter_size: string;
-  readonly quantization_level: string;
-  readonly context_length?: number;
-}
-
-export interface TagEntry {
-  readonly name: string;
-  readonly model: string;
-  /** RFC 3339. */
-  readonly modified_at: string;
-  readonly size: number;
-  readonly digest: string;
-  readonly details: ModelDetails;
-  readonly capabilities?: readonly string[];
-}
-
-export interface PsEntry extends Omit<TagEntry, "modified_at" | "capabilities"> {
-  /** RFC 3339. */
-  readonly expires_at: string;
-  readonly size_vram: number;
-  readonly context_length?: number;
 }
 
 /** Clients take anything beyond a century for "for ever". The year 9999 overflows in those that turn it to local time. */
 const never = "2318-01-01T00:00:00Z";
 
-function timeOf(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
-}
+const contextOf = ({ contextLength: context_length }: ModelFacts): object =>
+  context_length === undefined ? {} : { context_length };
 
-function contextOf(model: ModelFacts): { readonly context_length?: number } {
-  return model.contextLength === undefined ? {} : { context_length: model.contextLength };
-}
-
-export function detailsOf(model: ModelFacts): ModelDetails {
+function detailsOf(model: ModelFacts): JsonObject {
   return {
     parent_model: "",
     format: "gguf",
@@ -82,47 +46,112 @@ const fileTypes = (
   "Q2_K_S IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M BF16"
 ).split(" ");
 
-/** The quantisation: the tag where that is one, else what the file says. */
+/** The quantization: the tag where that is one, else by the file. */
 export function quantizationOf(tag: string, fileType: number | null): string {
   if (/^(?:I?Q\d|TQ\d|BF16|F16|F32|MXFP4|NVFP4)/i.test(tag)) return tag;
   const named = fileTypes[fileType ?? -1] ?? "-";
   return named === "-" ? tag : named;
 }
 
+function entryOf(model: ModelFacts): JsonObject {
+  const { id, size, digest } = model;
+  return { name: id, model: id, size, digest, details: detailsOf(model) };
+}
+
 /** One element of `models` in the answer of /api/tags. */
-export function tagEntry(model: ModelFacts): TagEntry {
+export function tagEntry(model: ModelFacts): JsonObject {
+  const { modifiedAt, capabilities } = model;
   return {
-    name: model.id,
-    model: model.id,
-    modified_at: timeOf(model.modifiedAt),
-    size: model.size,
-    digest: model.digest,
-    details: detailsOf(model),
-    ...(model.capabilities && { capabilities: model.capabilities }),
+    ...entryOf(model),
+    modified_at: new Date(modifiedAt).toISOString(),
+    ...(capabilities && { capabilities }),
   };
 }
 
-/** One element of `models` in the answer of /api/ps. */
-export function psEntry(model: ModelFacts): PsEntry {
-  const { expiresAt } = model;
+/** One element of `models` in the answer of /api/ps. `expiresAt`: when it is unloaded (ms since the epoch); null: never. */
+export function psEntry(model: ModelFacts, expiresAt: number | null): JsonObject {
   return {
-    name: model.id,
-    model: model.id,
-    size: model.size,
-    digest: model.digest,
-    details: detailsOf(model),
-    expires_at: expiresAt === undefined || expiresAt === null ? never : timeOf(expiresAt),
-    size_vram: model.sizeVram ?? 0,
+    ...entryOf(model),
+    expires_at: expiresAt === null ? never : new Date(expiresAt).toISOString(),
+    // The engine does not report it.
+    size_vram: 0,
     ...contextOf(model),
   };
 }
 
-/** The answer of /api/tags. */
-export function tagsBody(models: readonly ModelFacts[]): { readonly models: readonly TagEntry[] } {
-  return { models: models.map(tagEntry) };
+export interface ShowFacts {
+  readonly model: ModelFacts;
+  /** `owner/name` */
+  readonly repo: string;
+  /** null: the file could not be read. */
+  readonly details: GgufDetails | null;
+  /** Of the vision projector beside the model. */
+  readonly projector: GgufDetails | null;
+  readonly capabilities: readonly string[];
+  /** Trained context in tokens. */
+  readonly nCtxTrain: number | null;
 }
 
-/** The answer of /api/ps, which lists what is loaded. */
-export function psBody(models: readonly ModelFacts[]): { readonly models: readonly PsEntry[] } {
-  return { models: models.filter((model) => model.loaded).map(psEntry) };
+export function showBody(facts: ShowFacts): JsonObject {
+  const { model, details, projector, capabilities } = facts;
+  const template = templateOf(details);
+  const parameters = model.contextLength === undefined ? "" : parameterLine("num_ctx", model.contextLength);
+  return {
+    ...(details?.license && { license: details.license }),
+    modelfile: modelfileOf(model, template),
+    parameters,
+    template,
+    system: "",
+    details: detailsOf(model),
+    model_info: modelInfo(facts),
+    ...(projector && { projector_info: valuesOf(projector) }),
+    capabilities,
+    modified_at: new Date(model.modifiedAt).toISOString(),
+    ...(facts.nCtxTrain !== null && { n_ctx_train: facts.nCtxTrain }),
+  };
+}
+
+function parameterLine(name: string, value: number): string {
+  return `${name.padEnd(30)} ${value}`;
+}
+
+/** Editors that complete code look for `.Suffix`, Ollama's word for it, to see whether a model fills gaps in. */
+const insertNote = "{{- /* .Prompt and .Suffix: a gap is filled in with the model's own tokens for it */ -}}";
+
+function templateOf(details: GgufDetails | null): string {
+  const template = details?.template ?? "";
+  return details?.hasFimTokens ? `${template}${template === "" ? "" : "\n"}${insertNote}` : template;
+}
+
+function modelfileOf(model: ModelFacts, template: string): string {
+  return [
+    "# What Model Gateway knows of this model; it cannot be built from this.",
+    `FROM ${model.id}`,
+    ...(template === "" ? [] : [`TEMPLATE """${template}"""`]),
+    ...(model.contextLength === undefined ? [] : [`PARAMETER num_ctx ${model.contextLength}`]),
+    "",
+  ].join("\n");
+}
+
+/**
+ * The metadata as the file has it, but for the context: editors fill it, or ask for it with every chat, so it is the one in
+ * force. Arrays, which are the vocabulary mostly, are null, as Ollama has them.
+ */
+function modelInfo({ model, repo, details, nCtxTrain }: ShowFacts): JsonObject {
+  const context = model.contextLength ?? nCtxTrain;
+  const architecture = details?.architecture ?? model.family;
+  const parameters = details?.parameterCount ?? null;
+  return {
+    ...(details && valuesOf(details)),
+    ...(architecture !== undefined && { "general.architecture": architecture }),
+    "general.basename": details?.basename ?? repo.slice(repo.indexOf("/") + 1).replace(/-GGUF$/i, ""),
+    ...(parameters !== null && { "general.parameter_count": parameters }),
+    ...(architecture !== undefined && context !== null && { [`${architecture}.context_length`]: context }),
+  };
+}
+
+function valuesOf(details: GgufDetails): JsonObject {
+  const values: Record<string, unknown> = Object.fromEntries(details.values);
+  for (const key of details.arrays.keys()) values[key] = null;
+  return values;
 }

@@ -12,14 +12,14 @@ export type Need = "completion" | "tools" | "insert" | "vision" | "thinking";
 export interface CommonRequest {
   /** As the client wrote it. */
   readonly model: string;
-  /** Whether the client wants the answer in pieces. */
+  /** The answer comes in pieces. */
   readonly stream: boolean;
   readonly keepAlive: KeepAlive;
   /** undefined: the model's own habit. */
   readonly think: Think | undefined;
-  /** How many alternatives to each token the client wants to see. */
+  /** Alternatives to each token that the client requests. */
   readonly topLogprobs: number;
-  /** The context size that the client wants in force. */
+  /** The requested context size. */
   readonly numCtx?: number;
 }
 

@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createRunning } from "../../../../src/commands/speech/running.ts";
 import { type DesiredState, toDesired, toTree } from "../../../../src/desired/document/document.ts";
-import type { EngineRun } from "../../../../src/engines/process/engine-slot.ts";
-import type { SpeechEngine } from "../../../../src/engines/speech/speech-engine.ts";
+import type { EngineRun, SpeechEngine } from "../../../../src/engines/speech/speech-engine.ts";
 import { startLooping } from "../../../support/looping.ts";
 import { until } from "../../../support/scratch.ts";
 
@@ -15,15 +14,12 @@ test("a request that comes while a pass observes is seen by the next pass, which
   const tree = { version: 1 as const, speech: { synthesis: { voice } } };
   const desired: DesiredState = { generation: 0, tree, document: toDesired(toTree(tree)), etag: "" };
   let isStarted = false;
-  const running = createRunning({
-    kind: "synthesis",
-    engine: {
-      use: () => (isStarted ? { run: {} as EngineRun, release: () => undefined } : null),
-      runs: () => isStarted,
-    } as Partial<SpeechEngine> as SpeechEngine,
-    store: { current: () => desired },
-    loop: world.loop,
-  });
+  const engine: Partial<SpeechEngine> = {
+    use: () => (isStarted ? { run: {} as EngineRun, release: () => undefined } : null),
+    runs: () => isStarted,
+  };
+  const store = { current: () => desired };
+  const running = createRunning("synthesis", engine as SpeechEngine, { store, loop: world.loop });
   world.loop.start();
   await until("nothing is left to do", () => world.passes.at(-1)?.plan.actions.length === 0);
   let asked: Promise<unknown> | undefined;

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import type { Readable } from "node:stream";
 import { test } from "node:test";
 import Fastify from "fastify";
-import { grantTime, installPatience } from "../../../../src/http/speech/patience.ts";
+import { grantTime, installPatience } from "../../../../src/http/speech/upload.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
 
 test("an upload that is not read for longer than a request may take is read in the end; another is ended", async (t) => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type NativeChat, parseChatRequest } from "../../../../src/http/ollama/wire/chat-request.ts";
+import { type NativeChat, parseChatRequest } from "../../../../src/http/ollama/wire/requests.ts";
 import { refusalOf } from "../../../support/refusals.ts";
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";

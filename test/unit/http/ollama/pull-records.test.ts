@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PullNews } from "../../../../src/commands/edits.ts";
+import type { PullNews } from "../../../../src/commands/pull.ts";
 import { createPullRecords } from "../../../../src/http/ollama/pull-records.ts";
 
 const [first, second] = ["a".repeat(64), "b".repeat(64)];

@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GgufDetails } from "../../../../src/core/gguf-facts.ts";
-import { type ModelFacts, quantizationOf } from "../../../../src/http/ollama/wire/model-records.ts";
-import { showBody } from "../../../../src/http/ollama/wire/show-body.ts";
+import { type ModelFacts, quantizationOf, showBody } from "../../../../src/http/ollama/wire/model-records.ts";
 
 const model: ModelFacts = {
   id: "acme/alpha-GGUF:Q4_K_M",
@@ -15,7 +14,6 @@ const model: ModelFacts = {
   parameterSize: "7.6B",
   quantization: "Q4_K_M",
   contextLength: 4096,
-  loaded: false,
 };
 
 const details: GgufDetails = {

@@ -1,0 +1,206 @@
+// Pulls a model: names it in the document and follows the loop until the router lists it.
+import type { Catalog } from "../catalog/catalog.ts";
+import { type ErrorCode } from "../core/error-catalog.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
+import type { Desired } from "../desired/document/document.ts";
+import type { DesiredStore } from "../desired/store.ts";
+import type { Executor } from "../execute/executor.ts";
+import type { HubClient } from "../hub/client.ts";
+import { backoffKey, type Progress, withRetry } from "../plan/actions.ts";
+import { type CachedModel, findCached } from "../plan/observed.ts";
+import type { Pass } from "../reconcile/loop.ts";
+import { type Call, failureOf, suspended, throwIfStuck, type WaitDeps, waitFor } from "./in-force.ts";
+import { namesInDocument } from "./naming.ts";
+import { type Claim, createClaims } from "./pull-claims.ts";
+import { modelToPull } from "./pull-name.ts";
+import { createPullPatience, type PullTimes } from "./pull-patience.ts";
+
+export interface PullDeps extends WaitDeps, Pick<PullTimes, "pullPatienceMs"> {
+  readonly store: DesiredStore;
+  readonly catalog: Catalog;
+  readonly executor: Pick<Executor, "follow" | "running">;
+  readonly hub: HubClient;
+}
+
+export interface PullCall extends Call {
+  /** The model stays in the document when the client has left. */
+  readonly keep: boolean;
+}
+
+/** Progress of a pull. */
+export type PullNews =
+  | { readonly kind: "waiting"; readonly message: string }
+  | { readonly kind: "progress"; readonly progress: Progress }
+  /** The files are present; the router reloads. */
+  | { readonly kind: "fetched" }
+  /** A try failed, another one follows. */
+  | { readonly kind: "retrying"; readonly message: string };
+
+type Tell = (news: PullNews) => void;
+
+/** How long the router may take to list a model whose files are present, in ms. */
+const listedWithinMs = 60_000;
+/** After these the model stays in the document. */
+const noted: ReadonlySet<ErrorCode> = new Set(["suspended", "shutting_down"]);
+
+/**
+ * Pulls a model, or joins a running pull; resolves once the router lists it. When the client leaves, or the pull fails for good,
+ * what this call added to the document is removed again; with `keep` it stays, and the pull waits for outside causes (an
+ * unreachable hub, a full disk).
+ */
+export function pullEdit(deps: PullDeps) {
+  const claims = createClaims(deps.store);
+  return async (name: string, { keep, ...call }: PullCall, tell: Tell): Promise<{ readonly id: string }> => {
+    const id = await modelToPull(deps, name, call.signal);
+    const claim = await claims.claim(id, (document) => nameInDocument(document, id, deps.loop.last()), call.by);
+    const pass = await untilFetched(deps, claim, { ...call, keep }, tell).catch(async (error: unknown) => {
+      if (noted.has(toGatewayError(error).code) || (keep && call.signal.aborted)) claim.keep();
+      else await claim.giveUp();
+      throw error;
+    });
+    claim.keep();
+    if (!isListed(pass, claim.key)) {
+      tell({ kind: "fetched" });
+      await waitFor(deps, {
+        generation: claim.generation,
+        call,
+        timeoutMs: listedWithinMs,
+        test: (next) => {
+          throwIfStuck(deps, next);
+          return isListed(next, claim.key);
+        },
+      });
+    }
+    return { id: cachedIn(deps.loop.last() ?? pass, claim.key)?.id ?? claim.key };
+  };
+}
+
+function nameInDocument({ models }: Desired, id: string, pass: Pass | null): string | undefined {
+  const direct = models.find((model) => model.id.toLowerCase() === id.toLowerCase());
+  if (direct) return direct.id;
+  const cached = pass && cachedIn(pass, id);
+  return cached ? namesInDocument(models, cached, pass)[0] : undefined;
+}
+
+/** Resolves with a pass that finds all files of the model in the cache, and nothing at work on them. */
+async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: PullCall, tell: Tell): Promise<Pass> {
+  const { loop, executor } = deps;
+  const actionKey = `model/${key}`;
+  const patience = createPullPatience(steadyNow, deps.pullPatienceMs);
+  const isUnderWay = (): boolean => executor.running().some(({ action }) => action.key === actionKey);
+  let final: GatewayError | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  /** For its client, which does not wait for days for outside causes. A running try ends by itself. */
+  const giveUpInTime = (error: GatewayError): void => {
+    clearTimeout(timer);
+    const left = patience.leftMs();
+    if (left === 0) final = error;
+    else if (Number.isFinite(left))
+      timer = setTimeout(() => {
+        if (isUnderWay()) return;
+        giveUpInTime(error);
+        loop.wake("pull");
+      }, left);
+  };
+  const tellOnce = withoutRepeats(tell);
+  const unfollow = executor.follow(actionKey, {
+    progress: (_action, progress) => {
+      patience.progressed(progress);
+      tellOnce({ kind: "progress", progress });
+    },
+    settled: ({ action, error }) => {
+      if (!error || action.kind === "model.remove" || error.code === "cancelled") return;
+      patience.failed();
+      if (error.reaction === "wait" && !call.keep) giveUpInTime(error);
+    },
+  });
+  try {
+    const underWay = executor.running().find(({ action }) => action.key === actionKey);
+    if (underWay?.progress) tellOnce({ kind: "progress", progress: underWay.progress });
+    // An earlier failure is retried: this call requests it.
+    if (isHeldBack(deps, actionKey)) loop.retry();
+    return await waitFor(deps, {
+      generation,
+      call,
+      timeoutMs: Number.MAX_SAFE_INTEGER,
+      test: (pass) => {
+        if (final) throw final;
+        throwIfGivenUp(deps, pass, key, call.keep);
+        const { cache } = pass.observed;
+        if (cache.state === "unknown") {
+          tellOnce({ kind: "waiting", message: cache.why });
+          return false;
+        }
+        const own = pass.running.find(({ action }) => action.key === actionKey);
+        const held = pass.plan.held.find(({ action }) => action.key === actionKey);
+        const failure = held?.why === "backoff" && loop.backoff().get(backoffKey(held.action));
+        if (failure) tellOnce({ kind: "retrying", message: withRetry(failure, steadyNow()) }, failure.until);
+        if (held?.why === "room") tellOnce({ kind: "waiting", message: held.action.message });
+        if (own?.startedAt === null)
+          tellOnce({ kind: "waiting", message: `${own.action.message}: waits for its turn` });
+        return !own && cachedIn(pass, key)?.complete === true && !isBeingRemoved(pass, key);
+      },
+    });
+  } finally {
+    clearTimeout(timer);
+    unfollow();
+  }
+}
+
+/** Passes on what differs from the last report (by default in its message): each pass finds the same again. */
+function withoutRepeats(tell: Tell): (news: Exclude<PullNews, { kind: "fetched" }>, key?: unknown) => void {
+  let last: unknown = null;
+  return (news, key = news.kind === "progress" ? null : news.message) => {
+    if (key === null || key !== last) tell(news);
+    last = key;
+  };
+}
+
+function isHeldBack({ loop }: PullDeps, actionKey: string): boolean {
+  return (["model.pull", "model.import"] as const).some((kind) =>
+    loop.backoff().has(backoffKey({ kind, key: actionKey })),
+  );
+}
+
+/** Throws if the model will not be pulled. */
+function throwIfGivenUp({ loop }: PullDeps, { plan, desired }: Pass, key: string, keep: boolean): void {
+  if (!desired.document.models.some(({ id }) => id === key))
+    throw new GatewayError("cancelled", `${key} was taken out of the document`);
+  for (const { action, why } of plan.held) {
+    if (action.key !== `model/${key}`) continue;
+    if (why === "suspended") throw suspended(action.message);
+    // It may take days until there is disk space, too long for a client.
+    if (why === "room" && !keep) throw new GatewayError("disk_full", action.message);
+    const failure = why === "stalled" ? failureOf(loop, action) : null;
+    if (failure) throw failure;
+  }
+}
+
+function cachedIn({ observed: { cache } }: Pass, key: string): CachedModel | undefined {
+  return cache.state === "known" ? findCached(cache.value.models, key) : undefined;
+}
+
+/** A removal was running when the model was requested again: it is pulled afterwards. */
+function isBeingRemoved(pass: Pass, key: string): boolean {
+  const cached = cachedIn(pass, key);
+  return pass.running.some(
+    ({ action }) => action.kind === "model.remove" && cached !== undefined && action.model === cached.id,
+  );
+}
+
+/** With the preset that it is to have: a model of its own context size is not listed without it. */
+function isListed(pass: Pass, key: string): boolean {
+  const { preset, router } = pass.observed;
+  const cached = cachedIn(pass, key);
+  const open = [...pass.plan.actions, ...pass.plan.held.map((held) => held.action)];
+  return (
+    cached !== undefined &&
+    preset.state === "known" &&
+    router.phase === "ready" &&
+    router.loadedPreset === preset.value.text &&
+    !open.some((action) => action.kind === "preset.write") &&
+    router.models.state === "known" &&
+    router.models.value.some(({ id }) => id === cached.upstreamId)
+  );
+}
