@@ -92,7 +92,7 @@ function createActions(parts: Base & State & Machine & { readonly scheduler: Sch
     cachedModels: async () => (await cacheNow(scanner)).models,
   };
   const speechFiles = createSpeechStore({ ...common, ...speech });
-  const collector = speechFiles.collecting(createCollector({ ...common, router: router.snapshot }));
+  const collector = createCollector({ ...common, router: router.snapshot, speech: speechFiles });
   const executor = createExecutor({
     handlers: {
       ...modelHandlers({
@@ -140,6 +140,6 @@ function wakeLoop(events: Events, loop: Loop): void {
     if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
   });
   events.on("engineFound", loop.retry);
-  events.on("actionProgressed", ({ action, progress }) => loop.sizes.progressed(action, progress));
+  events.on("actionProgressed", ({ action, progress }) => loop.progressed(action, progress));
   events.on("actionSettled", ({ outcome }) => loop.settled(outcome));
 }

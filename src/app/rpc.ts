@@ -7,7 +7,6 @@ import type { DesiredStore } from "../desired/store.ts";
 import type { Router } from "../engines/llama/router.ts";
 import { verdictRules } from "../plan/worker-verdict.ts";
 import { endpointsOf, workersByAddress } from "../plan/workers.ts";
-import type { Pass } from "../reconcile/loop.ts";
 import { createWorkers } from "../rpc/workers.ts";
 import { createRpcGate } from "../scheduler/rpc-gate.ts";
 import type { Condition } from "../status/finding.ts";
@@ -19,7 +18,6 @@ export type Rpc = ReturnType<typeof createRpc>;
 
 export function createRpc(options: Base & { readonly store: DesiredStore; readonly router: Router }) {
   const { settings, warn, events, store, router } = options;
-  let last: Pass | null = null;
   const inUse = new Set<string>();
   events.on("modelInUse", ({ id }) => inUse.add(id));
   events.on("modelIdle", ({ id }) => inUse.delete(id));
@@ -42,15 +40,12 @@ export function createRpc(options: Base & { readonly store: DesiredStore; readon
     desired: store.current,
     router,
     workers,
-    pass: () => last,
-    isUnderWay: (key) => last?.running.some(({ action }) => action.key === key) ?? false,
     stallMs: settings.workerStallMs,
   });
   events.on("modelIdle", workers.settled);
   events.on("routerChanged", workers.review);
   let isWarned = false;
   events.on("passed", ({ pass }) => {
-    last = pass;
     const { mode, workers: named } = pass.desired.document.rpc;
     // Once each time that RPC mode comes into force.
     if (mode === "rpc" && !isWarned) warn(rpcWarning, { workers: named });

@@ -43,12 +43,6 @@ export function createScheduling(
       store
         .current()
         .document.models.some(({ id, pinned }) => pinned === true && findCached(models, id)?.upstreamId === upstreamId),
-    fileOf: (id) => {
-      const model = modelOf(id);
-      if (!model) return null;
-      const { files, digest, bytes, modifiedAt, projector } = model;
-      return JSON.stringify([files, digest, bytes, modifiedAt, projector]);
-    },
     engineProblem: () => {
       const problem = engine.problem();
       return problem && new GatewayError("engine_missing", problem.message);

@@ -88,7 +88,7 @@ function planFor({ loop, store, settings }: Core): AppDeps["own"]["planFor"] {
       now: steadyNow(),
       backoff: new Map(),
       silenceLimitMs: settings.silenceLimitMs,
-      needs: loop.needs(),
+      underWay: loop.underWay(),
     });
   };
 }

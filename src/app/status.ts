@@ -77,7 +77,7 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
   }
 
   function workersFound({ desired, observed }: StatusInput): [subject: string, findings: readonly Finding[]][] {
-    const seen = workersByAddress(observed.workers.state === "known" ? observed.workers.value.workers : []);
+    const seen = workersByAddress(observed.workers.workers);
     const waiting = new Set(waitingWorkers(desired, observed));
     return desired.rpc.workers.map((address) => {
       const worker = seen.get(foldWorker(address));

@@ -19,11 +19,11 @@ import {
   standingRemovals,
   toDesired,
 } from "../desired/document/document.ts";
-import { parseBytes } from "../desired/document/encoding.ts";
+import { parseBytes } from "../desired/document/parse.ts";
 import { readSavedDocument } from "../desired/saved.ts";
 import { createCollector } from "../execute/cache-gc.ts";
-import { freeBytes } from "../execute/model-actions.ts";
 import { createSpeechStore } from "../execute/speech-files.ts";
+import { readFreeBytes } from "../observe/observe.ts";
 import { plan } from "../plan/plan.ts";
 import type { Settings } from "../settings/settings.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
@@ -51,7 +51,6 @@ export async function offlineReport(settings: Settings): Promise<DiskBody> {
   const { desired, inventory, speechFiles, collector } = await openCacheOffline(settings);
   const look = await collector.look();
   const lastUsed = await openLastUsed({ stateDir: settings.stateDir, now: Date.now, warn: () => undefined });
-  const free = await freeBytes(settings.cacheDir);
   const { speech, bytes: speechBytes } = await speechFiles.report(look.survey);
   const report = diskReport({
     ...look,
@@ -60,7 +59,7 @@ export async function offlineReport(settings: Settings): Promise<DiskBody> {
     loaded: [],
     lastUsed: lastUsed.entries(),
     totals: new Map(),
-    freeBytes: free === undefined ? { state: "unknown", why: "" } : { state: "known", value: free },
+    freeBytes: await readFreeBytes(settings.cacheDir),
   });
   return { ...report, speech, totals: { ...report.totals, speechBytes } } as DiskBody;
 }
@@ -82,7 +81,7 @@ async function openCacheOffline(settings: Settings) {
     cachedModels: async () => (await cacheNow(machine.scanner)).models,
   };
   const speechFiles = createSpeechStore({ ...common, ...machine.speech });
-  const collector = speechFiles.collecting(createCollector({ ...common, router: machine.router.snapshot }));
+  const collector = createCollector({ ...common, router: machine.router.snapshot, speech: speechFiles });
   return { desired, inventory, speechFiles, collector };
 }
 

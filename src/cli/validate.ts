@@ -1,6 +1,6 @@
 // `validate FILE`: every problem as FILE:LINE:COLUMN, as editors and CI read it.
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { parseBytes } from "../desired/document/encoding.ts";
+import { parseBytes } from "../desired/document/parse.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
 

@@ -5,7 +5,7 @@ import { contextInForce, runnableContext } from "../core/context-size.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { CachedModel } from "../plan/observed.ts";
-import type { Lease } from "../scheduler/leases.ts";
+import type { Lease } from "../scheduler/requests.ts";
 import type { Scheduler } from "../scheduler/scheduler.ts";
 import {
   type ContextEffect,

@@ -77,8 +77,7 @@ async function untilLookedAt(deps: WaitDeps, inForce: Pass, call: Call): Promise
       generation: inForce.desired.generation,
       call,
       timeoutMs: firstLookMs,
-      test: ({ observed: { workers } }) =>
-        workers.state === "known" && workers.value.workers.every(({ verdict }) => verdict !== "unprobed"),
+      test: ({ observed: { workers } }) => workers.workers.every(({ verdict }) => verdict !== "unprobed"),
     });
   } catch (error) {
     if (!(error instanceof GatewayError) || error.code !== "wait_timeout") throw error;
@@ -87,8 +86,7 @@ async function untilLookedAt(deps: WaitDeps, inForce: Pass, call: Call): Promise
 }
 
 function unusable({ desired, observed }: Pick<Pass, "desired" | "observed">): RpcRoster["notInUse"] {
-  if (observed.workers.state === "unknown") return [];
-  const seen = workersByAddress(observed.workers.value.workers);
+  const seen = workersByAddress(observed.workers.workers);
   return desired.document.rpc.workers.flatMap((address) => {
     const { verdict, reason, message } = seen.get(foldWorker(address)) ?? notSeen;
     return verdict === "up" ? [] : [{ address, reason, message }];

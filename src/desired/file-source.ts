@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
@@ -16,7 +17,7 @@ export interface FileSource {
   status(): SourceStatus;
   /** Reads the file now; resolves when it is applied or found wrong. */
   check(): Promise<void>;
-  /** The same once the file stands still, as its own events would have it. */
+  /** As {@link FileSource.check}, of a text that has stopped changing. */
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
@@ -51,19 +52,27 @@ export async function watchFileSource(options: {
   readonly pollMs: number;
 }): Promise<FileSource> {
   const path = resolve(options.path);
+  const closing = new AbortController();
   let status = unreadSource(path);
+  /** Of the text that was applied or found wrong last. */
   let seenHash: string | null = null;
-  let timer: NodeJS.Timeout | null = null;
-  let looking = false;
-  let again = false;
-  const waiting = new Set<() => void>();
-  let closed = false;
   let work: Promise<void> = Promise.resolve();
+  let settling: Promise<void> | null = null;
+  let isChanged = false;
 
-  function report(next: Omit<SourceStatus, "path">): void {
-    if (next.reason === status.reason && next.message === status.message) return;
-    status = { path, ...next };
+  function report(reason: string, message: string, problems: SourceStatus["problems"] = []): void {
+    if (reason === status.reason && message === status.message) return;
+    status = { path, valid: reason === "Applied", reason, message, problems };
     options.onStatus(status);
+  }
+
+  function reportWrong({ problems, more }: Omit<Parsed & { ok: false }, "ok">): void {
+    const [first] = problems;
+    const others = problems.length - 1 + more;
+    const where = first ? `${path}:${first.line}:${first.column}` : path;
+    const what = first ? `${first.path ? `${first.path}: ` : ""}${first.message}` : "unreadable";
+    const rest = others > 0 ? ` (and ${others} more)` : "";
+    report("ParseError", `${where}: ${what}${rest}; the last good document stays`, problems);
   }
 
   async function read(): Promise<Content | null> {
@@ -72,137 +81,77 @@ export async function watchFileSource(options: {
         (entry) => entry.size,
         () => 0,
       );
-      if (size > documentBounds.bytes) {
-        seenHash = null;
-        reportWrong({ problems: [{ line: 1, column: 1, path: "", message: tooLong }], more: 0 });
-        return null;
-      }
-      const bytes = await readBytesIfPresent(path);
+      const bytes = size > documentBounds.bytes ? null : await readBytesIfPresent(path);
       if (bytes !== null) return { bytes, hash: createHash("sha256").update(bytes).digest("hex") };
-      seenHash = null;
-      report({
-        valid: false,
-        reason: "FileMissing",
-        message: `${path} does not exist; the last good document stays`,
-        problems: [],
-      });
+      if (size > documentBounds.bytes)
+        reportWrong({ problems: [{ line: 1, column: 1, path: "", message: tooLong }], more: 0 });
+      else report("FileMissing", `${path} does not exist; the last good document stays`);
     } catch (error) {
-      seenHash = null;
       const why = systemCode(error) ?? String(error);
-      report({
-        valid: false,
-        reason: "FileUnreadable",
-        message: `${path} cannot be read (${why}); the last good document stays`,
-        problems: [],
-      });
+      report("FileUnreadable", `${path} cannot be read (${why}); the last good document stays`);
     }
+    seenHash = null;
     return null;
   }
 
   async function apply({ bytes, hash }: Content): Promise<void> {
     if (hash === seenHash) return;
     const parsed = await parseApart(bytes, options.presetAllow ?? noneAllowed);
-    if (parsed.ok) {
-      await options.store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`);
-      seenHash = hash;
-      report({ valid: true, reason: "Applied", message: `${path} is applied`, problems: [] });
+    try {
+      if (parsed.ok) await options.store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`);
+    } catch (thrown) {
+      seenHash = null;
+      const { code, message } = toGatewayError(thrown);
+      // Each poll tries again, so it is reported once.
+      if (code !== "invalid_document") report("StateUnwritable", `the document could not be stored: ${message}`);
+      else report("Conflict", `${path} conflicts with changes of the API: ${message}; the last good document stays`);
       return;
     }
     seenHash = hash;
-    reportWrong(parsed);
+    if (!parsed.ok) return reportWrong(parsed);
+    report("Applied", `${path} is applied`);
+    // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file.
+    settleIn(recheckMs);
   }
 
-  function reportWrong({ problems, more }: Omit<Parsed & { ok: false }, "ok">): void {
-    const [first] = problems;
-    const others = problems.length - 1 + more;
-    const where = first ? `${path}:${first.line}:${first.column}` : path;
-    const what = first ? `${first.path ? `${first.path}: ` : ""}${first.message}` : "unreadable";
-    report({
-      valid: false,
-      reason: "ParseError",
-      message: `${where}: ${what}${others > 0 ? ` (and ${others} more)` : ""}; the last good document stays`,
-      problems,
-    });
+  /** Reads until the text has stopped changing: a half-written file can be a valid, smaller document. */
+  async function readSettled(): Promise<Content | null> {
+    let content = await read();
+    for (let before = ""; content !== null && content.hash !== seenHash && content.hash !== before; ) {
+      before = content.hash;
+      // Rejects when the source is closed.
+      await delay(settleMs, undefined, { signal: closing.signal }).catch(() => undefined);
+      content = closing.signal.aborted ? null : await read();
+    }
+    return content;
   }
 
-  function serialized(task: () => Promise<void>): Promise<void> {
-    work = work.then(task).catch((thrown: unknown) => {
-      const error = toGatewayError(thrown);
-      const conflict = error.code === "invalid_document";
-      // Each poll tries again, so it is reported once.
-      report({
-        valid: false,
-        reason: conflict ? "Conflict" : "StateUnwritable",
-        message: conflict
-          ? `${path} conflicts with changes of the API: ${error.message}; the last good document stays`
-          : `the document could not be stored: ${error.message}`,
-        problems: [],
-      });
-      seenHash = null;
+  function check(readContent = read): Promise<void> {
+    work = work.then(async () => {
+      const content = await readContent();
+      if (content) await apply(content);
     });
     return work;
   }
 
-  function check(): Promise<void> {
-    return serialized(async () => {
-      const content = await read();
-      if (content) await apply(content);
+  /** Events meanwhile cause another round afterwards, not a delay, or another busy file in the folder would block it. */
+  function settle(): Promise<void> {
+    isChanged = true;
+    settling ??= settleChanges().finally(() => {
+      settling = null;
     });
+    return settling;
   }
 
-  /**
-   * Applies the text once it has stopped changing: a half-written file can be a valid, smaller document. Events meanwhile cause
-   * another read afterwards, not a delay, or another busy file in the folder would block it.
-   */
-  function settle(): void {
-    if (closed) return;
-    if (looking) {
-      again = true;
-      return;
+  function settleIn(ms: number): void {
+    setTimeout(() => void settle(), ms).unref();
+  }
+
+  async function settleChanges(): Promise<void> {
+    while (isChanged && !closing.signal.aborted) {
+      isChanged = false;
+      await check(readSettled);
     }
-    looking = true;
-    if (timer) clearTimeout(timer);
-    lookAfter(settleMs / 2, null);
-  }
-
-  function refresh(): Promise<void> {
-    if (closed) return Promise.resolve();
-    const rested = new Promise<void>((resolve) => void waiting.add(resolve));
-    // The current read may be older than the caller's save.
-    if (looking) again = true;
-    else {
-      looking = true;
-      if (timer) clearTimeout(timer);
-      void look(null);
-    }
-    return rested;
-  }
-
-  function lookAfter(ms: number, before: string | null): void {
-    timer = setTimeout(() => void look(before), ms);
-  }
-
-  /** `before`: the hash that the previous read found. */
-  async function look(before: string | null): Promise<void> {
-    await serialized(async () => {
-      again = false;
-      const content = await read();
-      if (!closed && content && content.hash !== before && content.hash !== seenHash)
-        return lookAfter(settleMs, content.hash);
-      looking = false;
-      if (closed || content?.hash !== before || !content) return;
-      await apply(content);
-      // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file.
-      if (!closed) timer = setTimeout(settle, recheckMs);
-    });
-    if (looking) return;
-    if (again) return settle();
-    tellWaiting();
-  }
-
-  function tellWaiting(): void {
-    for (const resolve of waiting) resolve();
-    waiting.clear();
   }
 
   const folders = [...new Set([path, ...options.others.map((other) => resolve(other))].map((file) => dirname(file)))];
@@ -211,23 +160,21 @@ export async function watchFileSource(options: {
   const watcher = watch(folders, { depth: 0, ignoreInitial: true, ignorePermissionErrors: true });
   watcher.on("all", (_event, changed) => {
     if (others.has(resolve(changed)) || options.isOther?.(resolve(changed))) options.onOther();
-    else settle();
+    else settleIn(settleMs / 2);
   });
   // What changed between the first look and the watcher's own has no event.
-  watcher.on("ready", settle);
+  watcher.on("ready", () => void settle());
   watcher.on("error", (error) => options.warn("watching failed; polling continues", { error: String(error) }));
-  const poll = setInterval(settle, options.pollMs);
+  const poll = setInterval(() => void settle(), options.pollMs);
   poll.unref();
 
   return {
     status: () => status,
-    check,
-    refresh,
+    check: () => check(),
+    refresh: settle,
     close: async () => {
-      closed = true;
-      tellWaiting();
+      closing.abort();
       clearInterval(poll);
-      if (timer) clearTimeout(timer);
       await watcher.close();
       await work;
     },

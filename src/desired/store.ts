@@ -20,9 +20,7 @@ import {
   toDesired,
   toInput,
 } from "./document/document.ts";
-import { requireFromFile } from "./document/file-only.ts";
-import { formatPath } from "./document/parse.ts";
-import { type Validation, validateDocument } from "./document/validate.ts";
+import { formatPath, requireFromFile, type Validation, validateDocument } from "./document/validate.ts";
 import { describe, type FieldOwner, readSaved, readTree, type Saved, startingFrom } from "./saved.ts";
 
 /** A field in which the document differs from the file as it was last applied. */
@@ -120,7 +118,7 @@ export async function openDesiredStore(options: {
       removals,
       spared: sparedBy(tree, file).filter((id) => !removals.some(({ names }) => names.includes(id))),
     };
-    tellSpared(next);
+    warnOfSpared(next);
     await files.write(desiredPath, textOf(next));
     // After the document: a crash in between merges the same edit again, which changes nothing.
     await noteApplied(file);
@@ -138,7 +136,7 @@ export async function openDesiredStore(options: {
     });
   }
 
-  function tellSpared({ tree, spared }: Saved): void {
+  function warnOfSpared({ tree, spared }: Saved): void {
     const models = spared.filter((id) => !saved.spared.includes(id));
     if (tree["prune"] === true && models.length > 0)
       options.warn("list of models emptied: prune keeps what it named", { models });

@@ -18,6 +18,7 @@ import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { CachedModel, RouterSnapshot } from "../plan/observed.ts";
 import type { Handlers } from "./executor.ts";
+import type { SpeechStore } from "./speech-files.ts";
 
 export interface Look {
   readonly models: readonly CachedModel[];
@@ -36,6 +37,7 @@ export function createCollector(options: {
   /** Id of this gateway. */
   readonly gateway: string;
   readonly inventory: Inventory;
+  readonly speech: Pick<SpeechStore, "garbage" | "forgetUnused">;
   readonly desired: () => Desired;
   readonly router: () => Pick<RouterSnapshot, "phase" | "models">;
   readonly turns: RepoTurns;
@@ -53,11 +55,11 @@ export function createCollector(options: {
         cause: error,
       });
     });
-    return { models, survey, garbage: find(survey, models, turns.taken()) };
+    return { models, survey, garbage: await find(survey, models, turns.taken()) };
   }
 
-  function find(survey: CacheSurvey, models: readonly CachedModel[], busy: readonly string[]): Garbage {
-    return findGarbage({
+  async function find(survey: CacheSurvey, models: readonly CachedModel[], busy: readonly string[]): Promise<Garbage> {
+    const ofModels = findGarbage({
       survey,
       models,
       inventory: inventory.entries(),
@@ -66,18 +68,24 @@ export function createCollector(options: {
       busy,
       now: options.now(),
     });
+    const ofSpeech = await options.speech.garbage(survey);
+    return {
+      repos: [...ofModels.repos, ...ofSpeech.repos],
+      skipped: [...ofModels.skipped, ...ofSpeech.skipped],
+    };
   }
 
-  /** Under the repository's turn, and from a look taken under it. */
+  /** Under the repository's turn, and from a survey made under it. */
   async function collect(repo: string): Promise<Collected> {
     const release = turns.tryTake(repo);
     if (!release) return nothing([{ repo, reason: "BeingPulled", message: "a pull or import of it is under way" }]);
     try {
       const files = await surveyRepo(cacheDir, repo, gateway);
       const survey = { repos: files ? [files] : [], unreadable: [] };
-      const { repos, skipped } = find(survey, await options.cachedModels(), []);
-      const [garbage] = repos;
-      return garbage ? await remove(garbage) : nothing(skipped);
+      const { repos, skipped } = await find(survey, await options.cachedModels(), []);
+      const results = [nothing(skipped)];
+      for (const garbage of repos) results.push(await remove(garbage, survey));
+      return total(results);
     } catch (error) {
       // One folder that refuses holds up no other.
       const { reason, message } = toGatewayError(error);
@@ -87,9 +95,10 @@ export function createCollector(options: {
     }
   }
 
-  async function remove(garbage: RepoGarbage): Promise<Collected> {
+  async function remove(garbage: RepoGarbage, survey: CacheSurvey): Promise<Collected> {
     const { repo, items } = garbage;
     const { deletedFiles, freedBytes, blobs } = await collectRepo({ ...garbage, cacheDir });
+    if (items.some(({ kind }) => kind === "speech")) await options.speech.forgetUnused(survey);
     const left = await surveyRepo(cacheDir, repo, gateway);
     await inventory.review(repo, (entry) => rememberedEntry(entry, left, blobs));
     return { items, skipped: [], deletedFiles, freedBytes };
@@ -99,18 +108,15 @@ export function createCollector(options: {
     look,
     handler: async (_action, { signal, report }) => {
       const { garbage } = await look();
+      const repos = [...new Set(garbage.repos.map(({ repo }) => repo))];
       const results = [nothing(garbage.skipped)];
-      for (const [index, { repo }] of garbage.repos.entries()) {
+      for (const [index, repo] of repos.entries()) {
         if (signal.aborted) throw signal.reason;
-        report({ phase: "collecting", completed: index, total: garbage.repos.length });
+        report({ phase: "collecting", completed: index, total: repos.length });
         results.push(await collect(repo));
       }
-      return {
-        items: results.flatMap(({ items }) => items),
-        skipped: eachOnce(results.flatMap(({ skipped }) => skipped)),
-        deletedFiles: results.reduce((sum, { deletedFiles }) => sum + deletedFiles, 0),
-        freedBytes: results.reduce((sum, { freedBytes }) => sum + freedBytes, 0),
-      };
+      const collected = total(results);
+      return { collected: { ...collected, skipped: eachOnce(collected.skipped) } };
     },
   };
 }
@@ -119,7 +125,16 @@ function nothing(skipped: readonly SkippedRepo[]): Collected {
   return { items: [], skipped, deletedFiles: 0, freedBytes: 0 };
 }
 
-/** A repository is looked at twice. */
+function total(results: readonly Collected[]): Collected {
+  return {
+    items: results.flatMap(({ items }) => items),
+    skipped: results.flatMap(({ skipped }) => skipped),
+    deletedFiles: results.reduce((sum, { deletedFiles }) => sum + deletedFiles, 0),
+    freedBytes: results.reduce((sum, { freedBytes }) => sum + freedBytes, 0),
+  };
+}
+
+/** A repository is surveyed twice. */
 function eachOnce(skipped: readonly SkippedRepo[]): SkippedRepo[] {
   return [...new Map(skipped.map((entry) => [JSON.stringify(entry), entry])).values()];
 }

@@ -3,7 +3,6 @@ import PQueue from "p-queue";
 import type { Collected } from "../cache/report/garbage.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { type Action, type ActionKind, laneOf, type Progress, type RunningAction } from "../plan/actions.ts";
-import { paceNow } from "../plan/pace.ts";
 
 export interface ActionRun {
   readonly signal: AbortSignal;
@@ -17,8 +16,8 @@ export interface RemovedFiles {
 }
 
 interface Results {
-  readonly "model.remove": RemovedFiles;
-  readonly "cache.gc": Collected;
+  readonly "model.remove": { readonly removed: RemovedFiles };
+  readonly "cache.gc": { readonly collected: Collected };
 }
 
 export type Handler<K extends ActionKind> = (
@@ -38,10 +37,7 @@ export interface Outcome {
   readonly collected: Collected | null;
 }
 
-interface Done {
-  readonly removed?: RemovedFiles;
-  readonly collected?: Collected;
-}
+type Done = { readonly removed?: RemovedFiles; readonly collected?: Collected } | void;
 
 /** Observes the actions with one key. */
 export interface Follower {
@@ -68,7 +64,7 @@ interface Task {
   startedAt: number | null;
   progress: Progress | null;
   /** ms */
-  toldAt: number;
+  reportedAt: number;
 }
 
 export function createExecutor(options: {
@@ -93,11 +89,12 @@ export function createExecutor(options: {
   async function execute(task: Task): Promise<Done> {
     task.startedAt = options.now();
     options.onStarted(task.action);
-    return dispatch(options.handlers, task.action, {
+    const run = options.handlers[task.action.kind] as (action: Action, run: ActionRun) => Promise<Done>;
+    return run(task.action, {
       signal: task.abort.signal,
       report: (progress) => {
         task.progress = progress;
-        task.toldAt = options.now();
+        task.reportedAt = options.now();
         options.onProgress(task.action, progress);
         for (const follower of followersOf(task)) follower.progress?.(task.action, progress);
       },
@@ -110,7 +107,7 @@ export function createExecutor(options: {
 
   async function settle(task: Task, work: Promise<Done>): Promise<void> {
     let error: GatewayError | null = null;
-    let done: Done = {};
+    let done: Done | null = null;
     try {
       done = await work;
     } catch (thrown) {
@@ -120,7 +117,7 @@ export function createExecutor(options: {
     }
     tasks.delete(task.action.key);
     const ms = task.startedAt === null ? 0 : options.now() - task.startedAt;
-    const { removed = null, collected = null } = done;
+    const { removed = null, collected = null } = done ?? {};
     const outcome: Outcome = { action: task.action, ms, error, removed, collected };
     for (const follower of followersOf(task)) follower.settled?.(outcome);
     options.onSettled(outcome);
@@ -130,10 +127,10 @@ export function createExecutor(options: {
   function enqueue(task: Task): Promise<Done> {
     const { signal } = task.abort;
     return new Promise((resolve, reject) => {
-      const giveUp = (): void => reject(signal.reason as Error);
-      signal.addEventListener("abort", giveUp, { once: true });
+      const onAbort = (): void => reject(signal.reason as Error);
+      signal.addEventListener("abort", onAbort, { once: true });
       void lanes[laneOf(task.action.kind)].add(async () => {
-        signal.removeEventListener("abort", giveUp);
+        signal.removeEventListener("abort", onAbort);
         if (!signal.aborted) await execute(task).then(resolve, reject);
       });
     });
@@ -142,17 +139,17 @@ export function createExecutor(options: {
   return {
     submit: (action) => {
       if (closed || tasks.has(action.key)) return false;
-      const task: Task = { action, abort: new AbortController(), startedAt: null, progress: null, toldAt: 0 };
+      const task: Task = { action, abort: new AbortController(), startedAt: null, progress: null, reportedAt: 0 };
       tasks.set(action.key, task);
       void settle(task, enqueue(task));
       return true;
     },
     running: () =>
-      [...tasks.values()].map(({ action, startedAt, progress, toldAt }) => ({
+      [...tasks.values()].map(({ action, startedAt, progress, reportedAt }) => ({
         action,
         lane: laneOf(action.kind),
         startedAt,
-        progress: paceNow(progress, options.now() - toldAt),
+        progress: paceNow(progress, options.now() - reportedAt),
       })),
     follow: (key, follower) => {
       const own = followers.get(key) ?? new Set();
@@ -172,43 +169,11 @@ export function createExecutor(options: {
   };
 }
 
-async function dispatch(handlers: Handlers, action: Action, run: ActionRun): Promise<Done> {
-  switch (action.kind) {
-    case "model.remove":
-      return { removed: await handlers["model.remove"](action, run) };
-    case "cache.gc":
-      return { collected: await handlers["cache.gc"](action, run) };
-    case "model.pull":
-      await handlers["model.pull"](action, run);
-      return {};
-    case "model.import":
-      await handlers["model.import"](action, run);
-      return {};
-    case "preset.write":
-      await handlers["preset.write"](action, run);
-      return {};
-    case "router.start":
-      await handlers["router.start"](action, run);
-      return {};
-    case "router.reload":
-      await handlers["router.reload"](action, run);
-      return {};
-    case "router.restart":
-      await handlers["router.restart"](action, run);
-      return {};
-    case "voice.pull":
-      await handlers["voice.pull"](action, run);
-      return {};
-    case "transcription.pull":
-      await handlers["transcription.pull"](action, run);
-      return {};
-    case "speech.start":
-      await handlers["speech.start"](action, run);
-      return {};
-    case "speech.stop":
-      await handlers["speech.stop"](action, run);
-      return {};
-    default:
-      return action satisfies never;
-  }
+/** Bytes come in many times a second; after so long nothing does. */
+const silentMs = 5_000;
+
+/** The rate of a transfer that has stalled is none, whatever it was. */
+function paceNow(progress: Progress | null, ageMs: number): Progress | null {
+  if (progress?.bytesPerSecond === undefined || ageMs < silentMs) return progress;
+  return { ...progress, bytesPerSecond: 0, secondsLeft: progress.secondsLeft === 0 ? 0 : null };
 }

@@ -1,5 +1,4 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
-import { statfs } from "node:fs/promises";
 import { importModel, resolveSource, sourceStamp } from "../cache/download/import.ts";
 import type { PullProgress } from "../cache/download/progress.ts";
 import { type PulledModel, pullModel } from "../cache/download/pull.ts";
@@ -11,6 +10,7 @@ import { idForm, type ModelId, parseModelId, repoOf } from "../core/ids.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { HubClient } from "../hub/client.ts";
 import { cacheError } from "../hub/errors.ts";
+import { readFreeBytes } from "../observe/observe.ts";
 import { type CachedModel, findCached, type InventoryEntry, type SourceFile } from "../plan/observed.ts";
 import { makeFolder } from "../state/folder.ts";
 import type { ActionRun, Handlers } from "./executor.ts";
@@ -72,19 +72,19 @@ export function modelHandlers(options: {
     work: (beforeShown: (pulled: PulledModel) => Promise<void>) => Promise<unknown>,
   ): Promise<void> {
     const known = inventory.get(model);
-    let letIn: () => void = () => undefined;
+    let readmit: () => void = () => undefined;
     try {
       await work(async (pulled) => {
         const cached = findCached(await options.cachedModels(), model);
         if (cached && (verify === true || !hasSameFiles(known, pulled))) {
-          letIn = await options.drainer.drain([cached.upstreamId], signal);
+          readmit = await options.drainer.drain([cached.upstreamId], signal);
           await options.drainer.abandon(cached.upstreamId);
         }
         await record(model, pulled, source);
         if (source && known) await removeOtherNames(known, pulled);
       });
     } finally {
-      letIn();
+      readmit();
     }
   }
 
@@ -173,12 +173,8 @@ export function actionProgress(progress: PullProgress): Parameters<ActionRun["re
   return { ...rest, completed: totalCompleted, total: totalBytes, fileCompleted: completed, fileTotal: total };
 }
 
-/** Bytes free for us where a folder lives; undefined where the filesystem does not say. */
+/** Undefined where the file system does not report it. */
 export async function freeBytes(folder: string): Promise<number | undefined> {
-  try {
-    const { bavail, bsize } = await statfs(folder);
-    return bavail * bsize;
-  } catch {
-    return undefined;
-  }
+  const found = await readFreeBytes(folder);
+  return found.state === "known" ? found.value : undefined;
 }

@@ -16,8 +16,8 @@ import { isProjector } from "../core/ids.ts";
 import type { Removal } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
 import { cacheError } from "../hub/errors.ts";
-import { type CachedModel, findCached, holdsFilesOf, type InventoryEntry } from "../plan/observed.ts";
-import { coversEntry, isMarked } from "../plan/removals.ts";
+import { type CachedModel, findCached, type InventoryEntry } from "../plan/observed.ts";
+import { coversEntry, holdsFilesOf, isMarked } from "../plan/removals.ts";
 import type { Handlers, RemovedFiles } from "./executor.ts";
 import type { Drainer } from "./router-actions.ts";
 
@@ -45,13 +45,13 @@ export function removalHandler(options: {
     signal: AbortSignal,
     task: () => Promise<RemovedFiles>,
   ): Promise<RemovedFiles> {
-    const letIn = await options.drainer.drain(cached ? [cached.upstreamId] : [], signal);
+    const readmit = await options.drainer.drain(cached ? [cached.upstreamId] : [], signal);
     try {
       if (signal.aborted) throw signal.reason;
       await unload(cached);
       return await task();
     } finally {
-      letIn();
+      readmit();
     }
   }
 
@@ -127,5 +127,7 @@ export function removalHandler(options: {
     });
   }
 
-  return ({ model, requested }, { signal }) => (requested ? removeRequested(model, signal) : prune(model, signal));
+  return async ({ model, requested }, { signal }) => ({
+    removed: await (requested ? removeRequested(model, signal) : prune(model, signal)),
+  });
 }

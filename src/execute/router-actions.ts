@@ -35,11 +35,11 @@ export function routerHandlers(options: {
       if (yields && drainer.inFlight().size > 0)
         throw new GatewayError("cancelled", "a response is in flight and goes first");
       // Not the loaded ones alone: a model that is just being loaded would be killed in the middle of it.
-      const letIn = changes.length > 0 ? await drainer.drain(changes, signal) : () => undefined;
+      const readmit = changes.length > 0 ? await drainer.drain(changes, signal) : () => undefined;
       try {
         await router.reload(await options.inputs());
       } finally {
-        letIn();
+        readmit();
       }
     },
     "router.restart": async ({ reason }, { signal }) => {
@@ -48,12 +48,12 @@ export function routerHandlers(options: {
         await router.kill();
         return start(signal);
       }
-      const letIn = await drainer.drain("all", signal);
+      const readmit = await drainer.drain("all", signal);
       try {
         await router.stop();
         await start(signal);
       } finally {
-        letIn();
+        readmit();
       }
     },
   };

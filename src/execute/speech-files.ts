@@ -1,12 +1,12 @@
-// Voices and transcription models on the disk: listed, collected if unused, deleted by name. src/cache/report/speech-files.ts
-// decides what is unused; cache-gc.ts collects the other garbage of the cache.
+// Voices and transcription models on the disk: listed, found unused, deleted by name. src/cache/report/speech-files.ts decides what
+// is unused; cache-gc.ts deletes it, with the other garbage of the cache.
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { forgetVoice, plainVoices } from "../cache/download/speech-files.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { collectRepo } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
-import { type Collected, type Garbage, othersObstacle, type SkippedRepo } from "../cache/report/garbage.ts";
+import { type Garbage, othersObstacle } from "../cache/report/garbage.ts";
 import { bytesOf, type CacheSurvey } from "../cache/report/repo-files.ts";
 import {
   type DiskSpeech,
@@ -18,20 +18,21 @@ import {
   unusedSpeech,
 } from "../cache/report/speech-files.ts";
 import { surveyRepo } from "../cache/scan/survey.ts";
-import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { GatewayError } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
 import { keptLicenses } from "../hub/voice-cards.ts";
 import type { SpeechKind } from "../plan/observed.ts";
 import { modelFileName, transcriptionRepo } from "../speech/transcription-models.ts";
 import { isVoiceId, voiceRepo } from "../speech/voices.ts";
-import type { Collector } from "./cache-gc.ts";
 import type { RemovedFiles } from "./executor.ts";
 
 export interface SpeechStore {
   /** `bytes`: in the cache, each file once. */
   report(survey: CacheSurvey): Promise<{ readonly speech: readonly DiskSpeech[]; readonly bytes: number }>;
-  /** The same collector, which also deletes unused speech files. */
-  collecting(collector: Collector): Collector;
+  /** Unused files that this gateway fetched. */
+  garbage(survey: Pick<CacheSurvey, "repos">): Promise<Garbage>;
+  /** After their deletion; `survey`: from before it. */
+  forgetUnused(survey: Pick<CacheSurvey, "repos">): Promise<void>;
   /** Whether a name (`NAME`, `OWNER/REPO:NAME`) is that of a voice or a model here. Throws `cache_unwritable`. */
   has(name: string): Promise<boolean>;
   /**
@@ -96,41 +97,26 @@ export function createSpeechStore(options: {
     return null;
   }
 
-  /** Under the repository's turn, and from a look taken under it. */
-  async function underTurn<T>(repo: string, work: (survey: Pick<CacheSurvey, "repos">) => Promise<T>): Promise<T> {
+  async function forget(gone: readonly SpeechFiles[]): Promise<void> {
+    for (const { kind, name } of gone) {
+      if (kind === "synthesis") await forgetVoice(voicesDir, name);
+      await inventory.removeSpeech({ kind, name });
+    }
+  }
+
+  /** Under the repository's turn, and from a survey made under it. */
+  async function removeFiles(repo: string, name: string): Promise<RemovedFiles> {
     const release = turns.tryTake(repo);
     if (!release) throw new GatewayError("busy", `${repo} is being pulled from`, { retryAfterMs: 5_000 });
     try {
       const files = await surveyRepo(cacheDir, repo);
-      return await work({ repos: files ? [files] : [] });
+      const going = files ? speechFilesOf({ repos: [files] }).filter((each) => each.name === name) : [];
+      if (!files || going.length === 0) return { deletedFiles: 0, freedBytes: 0 };
+      const { deletedFiles, freedBytes } = await collectRepo({ ...speechGarbage(going, files), cacheDir });
+      await forget(going);
+      return { deletedFiles, freedBytes };
     } finally {
       release();
-    }
-  }
-
-  async function discard(going: readonly SpeechFiles[], survey: Pick<CacheSurvey, "repos">): Promise<RemovedFiles> {
-    const [files] = survey.repos;
-    if (!files || going.length === 0) return { deletedFiles: 0, freedBytes: 0 };
-    const { deletedFiles, freedBytes } = await collectRepo({ ...speechGarbage(going, files), cacheDir });
-    for (const { kind, name } of going) {
-      if (kind === "synthesis") await forgetVoice(voicesDir, name);
-      await inventory.removeSpeech({ kind, name });
-    }
-    return { deletedFiles, freedBytes };
-  }
-
-  async function collect(repo: string): Promise<Collected> {
-    try {
-      return await underTurn(repo, async (survey) => {
-        const { repos: found, skipped } = await garbage(survey);
-        const going = unusedSpeech(speechFilesOf(survey), await facts());
-        if (found.length === 0) return { ...nothing(skipped) };
-        return { items: found.flatMap(({ items }) => items), skipped, ...(await discard(going, survey)) };
-      });
-    } catch (error) {
-      const { code, reason, message } = toGatewayError(error);
-      const why = code === "busy" ? "BeingPulled" : reason;
-      return nothing([{ repo, reason: why, message }]);
     }
   }
 
@@ -139,33 +125,8 @@ export function createSpeechStore(options: {
       const found = speechFilesOf(survey);
       return { speech: diskSpeech(found, await facts()), bytes: bytesOf(found.flatMap(({ links }) => links)) };
     },
-    collecting: (collector) => ({
-      look: async () => {
-        const look = await collector.look();
-        const own = await garbage(look.survey);
-        return {
-          ...look,
-          garbage: {
-            repos: [...look.garbage.repos, ...own.repos],
-            skipped: [...look.garbage.skipped, ...own.skipped],
-          },
-        };
-      },
-      handler: async (action, run) => {
-        let sum = await collector.handler(action, run);
-        for (const { repo } of kinds) {
-          if (run.signal.aborted) throw run.signal.reason;
-          const own = await collect(repo);
-          sum = {
-            items: [...sum.items, ...own.items],
-            skipped: [...sum.skipped, ...own.skipped],
-            deletedFiles: sum.deletedFiles + own.deletedFiles,
-            freedBytes: sum.freedBytes + own.freedBytes,
-          };
-        }
-        return sum;
-      },
-    }),
+    garbage,
+    forgetUnused: async (survey) => forget(unusedSpeech(speechFilesOf(survey), await facts())),
     has: async (asked) => (await find(asked)) !== null,
     remove: async (asked) => {
       const found = await find(asked);
@@ -177,13 +138,7 @@ export function createSpeechStore(options: {
           `${name} is what ${kind} runs with: name another one in the document first, or turn ${kind} off`,
         );
       if (bytes !== null) return { name, deletedFiles: await forgetVoice(voicesDir, name), freedBytes: bytes };
-      const removed = await underTurn(repo, (survey) =>
-        discard(
-          speechFilesOf(survey).filter((files) => files.name === name),
-          survey,
-        ),
-      );
-      return { name, ...removed };
+      return { name, ...(await removeFiles(repo, name)) };
     },
   };
 }
@@ -194,10 +149,6 @@ interface Named {
   readonly name: string;
   /** Of a voice that was put into its folder by hand; null for what lies in the cache. */
   readonly bytes: number | null;
-}
-
-function nothing(skipped: readonly SkippedRepo[]): Collected {
-  return { items: [], skipped, deletedFiles: 0, freedBytes: 0 };
 }
 
 /** By voice: the bytes of its copy. */

@@ -48,10 +48,8 @@ export function createObserver(options: {
         freeBytes,
         speech,
         ...files,
-        workers: options.workers
-          ? { state: "known", value: options.workers.snapshot() }
-          : { state: "unknown", why: "no gateway runs, so workers are not watched" },
-        inventory: { state: "known", value: options.inventory() },
+        workers: options.workers?.snapshot() ?? { workers: [], answering: false },
+        inventory: options.inventory(),
         router: { ...options.router.snapshot(), ...options.engine.state() },
       };
     },
@@ -76,7 +74,7 @@ export async function readPreset(path: string): Promise<Knowable<PresetFile>> {
 }
 
 /** Of the folder, or of the nearest one above it that exists. */
-async function readFreeBytes(folder: string): Promise<Knowable<number>> {
+export async function readFreeBytes(folder: string): Promise<Knowable<number>> {
   try {
     const { bavail, bsize } = await statfs(folder);
     return { state: "known", value: bavail * bsize };

@@ -1,4 +1,4 @@
-// The actions of a plan. Pure.
+// The actions of a plan, and what may hold them back. Pure.
 import type { ErrorCode } from "../core/error-catalog.ts";
 import { followedBy } from "../core/sentences.ts";
 import type { SpeechKind } from "./observed.ts";
@@ -102,6 +102,8 @@ export interface BackoffEntry {
   readonly until: number;
   /** Not before the document or the engine changes, or a retry is requested. */
   readonly stalled: boolean;
+  /** The disk was too full for it: what it needs. */
+  readonly neededBytes?: number | undefined;
   readonly code: ErrorCode;
   readonly reason: string;
   readonly message: string;
@@ -130,6 +132,32 @@ export interface Plan {
   readonly spared: readonly string[];
   /** Findings that no action repairs, by model id. */
   readonly findings: ReadonlyMap<string, string>;
+}
+
+export interface PlanContext {
+  /** ms since the epoch. */
+  readonly now: number;
+  readonly backoff: ReadonlyMap<string, BackoffEntry>;
+  /** A running router without a response for this long hangs. */
+  readonly silenceLimitMs: number;
+  /** Before this (ms) the document is likely to change again: a running router does not reload yet. */
+  readonly settledAt?: number;
+  /** Keys of the actions that have begun. */
+  readonly underWay?: readonly string[];
+}
+
+export interface Candidate {
+  readonly action: Action;
+  /** ms; absent: at once. */
+  readonly notBefore?: number;
+  /** What comes first. It stays in the plan: one that hides a deletion misleads. */
+  readonly waits?: string;
+  /** A hundred changes in a second are to cost one reload. */
+  readonly settles?: boolean;
+  /** A prune whose time has not come, and why. */
+  readonly prune?: { readonly because: string; readonly until: number | null };
+  /** Applies nothing of the document, so `suspend` does not hold it. */
+  readonly isUpkeep?: boolean;
 }
 
 /** Why it failed, and when it is retried. `now` in ms, by the clock of `until`. */

@@ -1,6 +1,6 @@
 // What the files and the draft model that the document names beside a model mean for the engine. Pure.
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
-import { type CachedModel, type DocumentFile, findCached } from "./observed.ts";
+import { type CachedModel, type DocumentFile, findCached, type Observed } from "./observed.ts";
 
 /** The files by their names in the document. */
 export function namedFiles({ chatTemplate, lora = [], mmproj }: DesiredModel): string[] {
@@ -94,4 +94,16 @@ function findDraft(
   const cached = findCached(models, draft);
   if (!cached?.complete) return `${draft} is not in the model cache yet`;
   return unholdable.test(cached.files[0] ?? "") ? `the engine cannot take the path of ${draft}` : cached;
+}
+
+/** Of the local file that a model is imported from. */
+export type SourceState = "current" | "changed" | "missing";
+
+/** By path, size and time; the import compares the content, by its hash. */
+export function sourceState({ id, source }: DesiredModel, { inventory, sources }: Observed): SourceState {
+  const file = source === undefined ? undefined : sources.get(source);
+  if (!file) return "current";
+  if (file.stamp === null) return "missing";
+  const imported = inventory.find((entry) => entry.id.toLowerCase() === id.toLowerCase())?.source;
+  return imported?.path === file.path && imported.stamp === file.stamp ? "current" : "changed";
 }

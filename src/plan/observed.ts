@@ -154,8 +154,6 @@ export interface WorkerSnapshot {
 export interface WorkersSnapshot {
   /** Responses are in flight: an automatic change of the roster waits for their end. */
   readonly answering: boolean;
-  /** Changes with every verdict and every endpoint. */
-  readonly epoch: number;
   readonly workers: readonly WorkerSnapshot[];
 }
 
@@ -222,10 +220,11 @@ export interface Observed {
   readonly cache: Knowable<CacheSnapshot>;
   readonly preset: Knowable<PresetFile>;
   readonly router: RouterSnapshot;
-  readonly inventory: Knowable<readonly InventoryEntry[]>;
+  readonly inventory: readonly InventoryEntry[];
   readonly freeBytes: Knowable<number>;
   readonly speech: SpeechObserved;
-  readonly workers: Knowable<WorkersSnapshot>;
+  /** None where no gateway watches them: the plan of the command line. */
+  readonly workers: WorkersSnapshot;
   /** The document's local files by their paths as written; `stamp` null: missing. */
   readonly sources: ReadonlyMap<string, { readonly path: string; readonly stamp: string | null }>;
   /** By their names in the document. */
@@ -271,35 +270,4 @@ function indexOf(models: readonly CachedModel[]): ModelIndex {
 export function isOfRepo(id: string, repos: readonly string[]): boolean {
   const repo = id.slice(0, id.indexOf(":")).toLowerCase();
   return repos.some((other) => other.toLowerCase() === repo);
-}
-
-/** The inventory's record of a cached file: by its blob, or by its place if it is no link. */
-export function storedFile(
-  inventory: readonly InventoryEntry[],
-  file: { readonly repo: string; readonly commit: string; readonly path: string; readonly blob: string | null },
-): InventoryEntry["files"][number] | undefined {
-  const revisions = inventory.flatMap((entry) => (entry.repo === file.repo ? [entry, ...(entry.former ?? [])] : []));
-  return revisions
-    .flatMap(({ commit, files }) => (file.blob !== null || commit === file.commit ? files : []))
-    .find(({ path, blob }) => (file.blob === null ? path === file.path : blob === file.blob));
-}
-
-/**
- * Whether all files of a cached model are ones that we put there, by name and by content: another program may have stored
- * the same name from another revision. What is no link tells its content by its revision alone.
- */
-export function holdsFilesOf(entry: InventoryEntry, model: CachedModel): boolean {
-  if (model.repo !== entry.repo) return false;
-  const stored = [entry, ...(entry.former ?? [])];
-  return model.files.every((file, index) => {
-    const blob = model.blobs[index] ?? null;
-    const place = file.replaceAll("\\", "/");
-    return stored.some(({ commit, files }) =>
-      files.some(
-        (own) =>
-          place.endsWith(`/snapshots/${model.commit}/${own.path}`) &&
-          (blob === null ? commit === model.commit : own.blob === blob),
-      ),
-    );
-  });
 }

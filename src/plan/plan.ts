@@ -3,8 +3,8 @@
 import { restartAfterCrash } from "../core/backoff.ts";
 import { isCommit } from "../core/ids.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
-import { type Action, backoffKey, type HeldAction, type Plan } from "./actions.ts";
-import type { Candidate, PlanContext } from "./candidate.ts";
+import { type Action, backoffKey, type Candidate, type HeldAction, type Plan, type PlanContext } from "./actions.ts";
+import { sourceState } from "./model-files.ts";
 import {
   type CachedModel,
   type CacheSnapshot,
@@ -15,20 +15,17 @@ import {
   type RouterSnapshot,
 } from "./observed.ts";
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
-import { duePrunes, planPruned } from "./prune.ts";
-import { type Going, isMarked, isPresent, modelsToGo, planRequested } from "./removals.ts";
+import { duePrunes, type Going, isMarked, modelsToGo, planPruned, planRequested } from "./removals.ts";
 import { renderPreset } from "./render-preset.ts";
-import { createRoomCheck, noNeeds } from "./room.ts";
-import { sourceState } from "./sources.ts";
+import { lackingSpace } from "./room.ts";
 import { planSpeech } from "./speech.ts";
 import { note, reloadTookEffect, wantedSections } from "./wanted-preset.ts";
 import { onlyTakesBack, presetEndpoints, wantedWorkers } from "./workers.ts";
 
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
-  const { needs = noNeeds } = context;
   const going = modelsToGo(desired, observed, context.now);
   const findings = new Map<string, string>();
-  const models = [...planModels(desired, observed, findings), ...planRequested(going.requested, observed).map(now)];
+  const models = [...planModels(desired, observed, findings), ...planRequested(going.requested, observed)];
   const due = duePrunes(going.pruned, models, context);
   const engine = planEngine(desired, observed, [...going.requested, ...due], findings, context);
   const speech = planSpeech(desired, observed, findings, context.now);
@@ -36,14 +33,16 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   const pruned = planPruned(going.pruned, others, desired, observed, findings, context);
   const ready: Action[] = [];
   const held: HeldAction[] = [];
-  const lacking = createRoomCheck(observed.freeBytes, needs);
-  for (const { action, notBefore, waits, settles, prune, isUpkeep } of [...others, ...pruned]) {
-    const entry = context.backoff.get(backoffKey(action));
+  for (const { action, notBefore = 0, waits, settles, prune, isUpkeep } of [...others, ...pruned]) {
+    const failure = context.backoff.get(backoffKey(action));
+    const missing = failure ? lackingSpace(failure, observed.freeBytes) : null;
+    // One that found the disk too full is tried at once where there is space for it.
+    const isRelieved = failure?.neededBytes !== undefined && missing === null && observed.freeBytes.state === "known";
+    const entry = isRelieved ? undefined : failure;
     const until = Math.max(notBefore, entry?.until ?? 0);
     const hold = (why: HeldAction["why"], because: string, next: number | null = null): void =>
       void held.push({ action, why, because, until: next });
     const isSuspended = desired.suspend && isUpkeep !== true;
-    const missing = isSuspended || entry?.stalled ? null : lacking(action);
     if (isSuspended) hold("suspended", "suspend is set in the document");
     else if (entry?.stalled) hold("stalled", `it failed: ${entry.message}`);
     else if (missing !== null)
@@ -63,10 +62,6 @@ function withoutRoom(action: Action, missing: string): Action {
   return { ...action, reason: "DiskFull", message: `${action.message}: ${missing}` };
 }
 
-function now(action: Action): Candidate {
-  return { action, notBefore: 0 };
-}
-
 function planModels(desired: Desired, observed: Observed, findings: Map<string, string>): Candidate[] {
   if (observed.cache.state === "unknown") return [];
   const { models, unreadable } = observed.cache.value;
@@ -74,18 +69,19 @@ function planModels(desired: Desired, observed: Observed, findings: Map<string, 
     .filter((model) => !isOfRepo(model.id, unreadable))
     .flatMap((model) => {
       const cached = findCached(models, model.id);
-      const disrupts = loadedNow(observed).filter((id) => id === cached?.upstreamId);
-      const { damage = null } = cached ?? {};
-      if (damage !== null) {
-        const action = fetchAction(model);
-        const message = `${action.message} again, as ${damage}`;
-        return now({ ...action, verify: true, reason: "ModelDamaged", message, disrupts });
+      const fetch = fetchAction(model);
+      if (!cached || (cached.damage === null && !cached.complete)) return { action: fetch };
+      const disrupts = loadedNow(observed).filter((id) => id === cached.upstreamId);
+      if (cached.damage !== null) {
+        const message = `${fetch.message} again, as ${cached.damage}`;
+        return { action: { ...fetch, verify: true, reason: "ModelDamaged", message, disrupts } };
       }
-      if (!cached || !isPresent(models, model)) return now(fetchAction(model));
       const source = sourceState(model, observed);
-      if (source === "changed") return now({ ...fetchAction(model), reason: "SourceChanged", disrupts });
+      if (source === "changed") return { action: { ...fetch, reason: "SourceChanged", disrupts } };
       if (source === "missing") note(findings, cached.id, `its source ${model.source} does not exist`);
-      return isOfAnotherRevision(model, observed) ? now({ ...revisionAction(model), disrupts }) : [];
+      if (!isOfAnotherRevision(model, cached, observed)) return [];
+      const message = `${fetch.message} at ${model.revision}`;
+      return { action: { ...fetch, reason: "RevisionChanged", message, disrupts } };
     });
 }
 
@@ -93,29 +89,18 @@ function planModels(desired: Desired, observed: Observed, findings: Map<string, 
  * The document names a revision, and the cached files are from another one. Without a revision any cached one is good: a
  * context size alone fetches nothing.
  */
-function isOfAnotherRevision({ id, source, revision }: DesiredModel, { cache, inventory }: Observed): boolean {
-  if (revision === undefined || source !== undefined || inventory.state === "unknown") return false;
-  const entry = inventory.value.find((own) => own.id.toLowerCase() === id.toLowerCase());
-  if (entry) return entry.revision !== revision;
+function isOfAnotherRevision(
+  { id, source, revision }: DesiredModel,
+  { commit }: CachedModel,
+  { inventory }: Observed,
+): boolean {
+  if (revision === undefined || source !== undefined) return false;
+  const entry = inventory.find((own) => own.id.toLowerCase() === id.toLowerCase());
   // For a file of another program only a commit decides.
-  const cached = cache.state === "known" ? findCached(cache.value.models, id) : undefined;
-  return isCommit(revision) && cached !== undefined && cached.commit !== revision;
+  return entry ? entry.revision !== revision : isCommit(revision) && commit !== revision;
 }
 
 type Fetch = Extract<Action, { kind: "model.pull" | "model.import" }>;
-
-function revisionAction({ id, revision }: DesiredModel): Fetch {
-  const message = `pull ${id} at ${revision}`;
-  return {
-    kind: "model.pull",
-    key: `model/${id}`,
-    model: id,
-    revision,
-    reason: "RevisionChanged",
-    message,
-    disrupts: [],
-  };
-}
 
 function fetchAction({ id, source, revision }: DesiredModel): Fetch {
   const base = { key: `model/${id}`, model: id, disrupts: [] };
@@ -138,8 +123,8 @@ function planEngine(
   if (cache.state === "unknown" || preset.state === "unknown") return [];
   const leaving = new Set(going.map(({ cached }) => cached));
   const kept = cache.value.models.filter((model) => !leaving.has(model));
-  const workers = observed.workers.state === "known" ? observed.workers.value : { workers: [], answering: false };
-  const { endpoints, unprobed } = wantedWorkers(desired, workers, presetEndpoints(router.loadedPreset ?? ""));
+  const inForce = presetEndpoints(router.loadedPreset ?? "");
+  const { endpoints, unprobed } = wantedWorkers(desired, observed.workers, inForce);
   const wanted = wantedSections(desired, kept, endpoints, router.knownOptions, findings, observed.documentFiles);
   const text = renderPreset(preset.value, wanted, router.knownOptions, (name) =>
     isOfRepo(name, cache.value.unreadable),
@@ -158,7 +143,6 @@ function planEngine(
     };
     const write: Candidate = {
       action,
-      notBefore: 0,
       // A worker that was not probed yet may be down: its first probe takes seconds at most.
       ...(unprobed > 0 ? { waits: "an RPC worker was not probed yet" } : {}),
       settles: router.phase === "ready",
@@ -204,7 +188,7 @@ function planUpkeep(observed: Observed, context: PlanContext): Candidate[] {
     message: "restart the router, which does not answer",
     disrupts: loadedNow(observed),
   };
-  return [{ action, notBefore: 0, isUpkeep: true }];
+  return [{ action, isUpkeep: true }];
 }
 
 function planReload(
@@ -218,7 +202,7 @@ function planReload(
     const action = reloadAction(observed, preset, cache);
     // A folder that cannot be read just now is no reason to end the models that are served from it.
     const mayWait = router.loadedPreset === preset.text && action.disrupts.some((id) => isOfRepo(id, cache.unreadable));
-    return mayWait ? [] : [now(action)];
+    return mayWait ? [] : [{ action }];
   }
   if (
     router.models.state === "known" &&
@@ -226,15 +210,8 @@ function planReload(
     !reloadTookEffect(router.models.value, preset, expected)
   ) {
     const message = "restart the router, whose reload did not take the new settings";
-    return [
-      now({
-        kind: "router.restart",
-        key: "router",
-        reason: "ReloadHadNoEffect",
-        message,
-        disrupts: loadedNow(observed),
-      }),
-    ];
+    const disrupts = loadedNow(observed);
+    return [{ action: { kind: "router.restart", key: "router", reason: "ReloadHadNoEffect", message, disrupts } }];
   }
   return [];
 }
@@ -251,11 +228,10 @@ function reloadAction(observed: Observed, preset: PresetFile, cache: CacheSnapsh
       !sameValues(effectiveValues(before, id), effectiveValues(preset, id)),
   );
   const presetChanged = router.loadedPreset !== preset.text;
-  const workers = observed.workers.state === "known" ? observed.workers.value.workers : [];
   return {
     kind: "router.reload",
     key: "router",
-    yields: onlyTakesBack(router.loadedPreset ?? "", preset.text, workers),
+    yields: onlyTakesBack(router.loadedPreset ?? "", preset.text, observed.workers.workers),
     reason: presetChanged ? "PresetChanged" : "CacheChanged",
     message: `reload the router's ${presetChanged ? "preset" : "model cache"}`,
     changes,

@@ -1,14 +1,9 @@
 // Which models are deleted: requested removals, and with `prune` those that the document no longer names. Pure.
-import { type Desired, type DesiredModel, isNotNamedBy, type Removal } from "../desired/document/document.ts";
-import type { Action } from "./actions.ts";
-import {
-  type CachedModel,
-  findCached,
-  holdsFilesOf,
-  type InventoryEntry,
-  isOfRepo,
-  type Observed,
-} from "./observed.ts";
+// Prune deletes last, once everything else of the document is in sync, and not before its time: a typo in an id, a rename whose pull
+// takes hours and the first half of a save have all deleted a model that only seemed to have left.
+import { type Desired, isNotNamedBy, type Removal } from "../desired/document/document.ts";
+import type { Action, Candidate, PlanContext } from "./actions.ts";
+import { type CachedModel, findCached, type InventoryEntry, isOfRepo, type Observed } from "./observed.ts";
 
 /** A model to delete; `cached` is undefined if its files are gone and only notes of it are left. */
 export interface Going {
@@ -95,10 +90,10 @@ function resolverOf(models: readonly CachedModel[]): (name: string) => string {
 
 /** Ids of the inventory's entries whose model the document names, by any of its names; null: unknown. */
 export function namedEntries(desired: Desired, { cache, inventory }: Observed): ReadonlySet<string> | null {
-  if (cache.state === "unknown" || inventory.state === "unknown") return null;
+  if (cache.state === "unknown") return null;
   const idOf = resolverOf(cache.value.models);
   const named = new Set(desired.models.map(({ id }) => idOf(id)));
-  return new Set(inventory.value.flatMap(({ id }) => (named.has(idOf(id)) ? id : [])));
+  return new Set(inventory.flatMap(({ id }) => (named.has(idOf(id)) ? id : [])));
 }
 
 /** An emptied list is more often an accident than intent, also if a request has added models beside it. */
@@ -114,13 +109,13 @@ function sparing(
 
 /** What to prune, but for what is spared. Every guard must hold. */
 function modelsToPrune(desired: Desired, observed: Observed): InventoryEntry[] {
-  if (!desired.prune || observed.inventory.state === "unknown" || observed.cache.state === "unknown") return [];
+  if (!desired.prune || observed.cache.state === "unknown") return [];
   const { models, unreadable } = observed.cache.value;
-  const entries = observed.inventory.value;
+  const entries = observed.inventory;
   const idOf = resolverOf(models);
   // The document may name a cached model by another of its names, and two entries may mean one model.
   const stays = new Set([...desired.models, ...entries.filter((entry) => entry.keep)].map(({ id }) => idOf(id)));
-  const fetched = desired.models.filter((model) => !isPresent(models, model)).map((model) => repoOfId(model.id));
+  const fetched = desired.models.filter(({ id }) => !findCached(models, id)?.complete).map(({ id }) => repoOfId(id));
   return entries.filter((entry) => {
     if (stays.has(idOf(entry.id)) || isOfRepo(entry.id, unreadable)) return false;
     const cached = findCached(models, entry.id);
@@ -131,18 +126,14 @@ function modelsToPrune(desired: Desired, observed: Observed): InventoryEntry[] {
   });
 }
 
-export function isPresent(models: readonly CachedModel[], model: DesiredModel): boolean {
-  return findCached(models, model.id)?.complete === true;
-}
-
 /** At once: the model is no longer offered, and its preset section goes right after it. */
-export function planRequested(requested: readonly Going[], { preset }: Observed): Action[] {
+export function planRequested(requested: readonly Going[], { preset }: Observed): Candidate[] {
   if (preset.state === "unknown") return [];
-  return requested.map((going) => removeAction(going, true, "RemovalRequested", `delete ${going.id}`));
+  return requested.map((going) => ({ action: removeAction(going, true, "RemovalRequested", `delete ${going.id}`) }));
 }
 
 /** Sections go before files go: a section whose model has vanished would become a phantom that hangs. */
-export function pruneAction(going: Pruned): Action {
+function pruneAction(going: Pruned): Action {
   return removeAction(going, false, "NoLongerDesired", `delete ${going.id}, which the document no longer names`);
 }
 
@@ -153,4 +144,96 @@ function repoOfId(id: string): string {
 function removeAction({ id, cached }: Going, requested: boolean, reason: string, message: string): Action {
   const disrupts = cached ? [cached.upstreamId] : [];
   return { kind: "model.remove", key: `model/${id}`, model: id, requested, reason, message, disrupts };
+}
+
+/**
+ * Those whose preset sections go now, as their files go next. Decided without preset and router, which are what these sections
+ * change: else they would come back while they go.
+ */
+export function duePrunes(
+  pruned: readonly Pruned[],
+  models: readonly Candidate[],
+  context: PlanContext,
+): readonly Pruned[] {
+  const isPulling = othersUnderWay(pruned, context).some((key) => key.startsWith("model/"));
+  return models.length > 0 || isPulling ? [] : pruned.filter(({ dueAt }) => dueAt <= context.now);
+}
+
+/** `others`: what else is planned. */
+export function planPruned(
+  pruned: readonly Pruned[],
+  others: readonly Candidate[],
+  desired: Desired,
+  observed: Observed,
+  findings: ReadonlyMap<string, string>,
+  context: PlanContext,
+): Candidate[] {
+  // Which sections there are is not known.
+  if (observed.preset.state === "unknown") return [];
+  const [planned] = others;
+  const [underWay] = othersUnderWay(pruned, context);
+  const first =
+    planned?.action.message ??
+    (underWay === undefined ? null : `${underWay} is in progress`) ??
+    notInSync(desired, observed, findings);
+  return pruned.map((going) => {
+    const candidate = { action: pruneAction(going) };
+    const isDue = going.dueAt <= context.now;
+    if (isDue && first === null) return candidate;
+    const because = [
+      ...(isDue ? [] : [`a model stays for ${desired.pruneAfter} s after it left the document`]),
+      ...(first === null ? [] : [`everything else comes first: ${first}`]),
+    ];
+    return { ...candidate, prune: { because: because.join("; "), until: isDue ? null : going.dueAt } };
+  });
+}
+
+function othersUnderWay(pruned: readonly Pruned[], { underWay = [] }: PlanContext): string[] {
+  return underWay.filter((key) => !pruned.some(({ id }) => key === `model/${id}`));
+}
+
+/** Why the document is not in force although nothing else is planned; null: it is. */
+function notInSync(
+  { models }: Desired,
+  { cache, preset, router }: Observed,
+  findings: ReadonlyMap<string, string>,
+): string | null {
+  const [left] = findings.values();
+  if (left !== undefined) return left;
+  const unseen = models.find(({ id }) => cache.state === "known" && isOfRepo(id, cache.value.unreadable));
+  if (unseen) return `the folder of ${unseen.id} in the model cache cannot be read`;
+  const isInForce = preset.state === "known" && router.loadedPreset === preset.value.text;
+  if (isInForce && router.phase === "ready" && router.silentSince === null) return null;
+  return "the router does not run with the preset file as it is";
+}
+
+/** The inventory's record of a cached file: by its blob, or by its place if it is no link. */
+export function storedFile(
+  inventory: readonly InventoryEntry[],
+  file: { readonly repo: string; readonly commit: string; readonly path: string; readonly blob: string | null },
+): InventoryEntry["files"][number] | undefined {
+  const revisions = inventory.flatMap((entry) => (entry.repo === file.repo ? [entry, ...(entry.former ?? [])] : []));
+  return revisions
+    .flatMap(({ commit, files }) => (file.blob !== null || commit === file.commit ? files : []))
+    .find(({ path, blob }) => (file.blob === null ? path === file.path : blob === file.blob));
+}
+
+/**
+ * Whether all files of a cached model are ones that we put there, by name and by content: another program may have stored
+ * the same name from another revision. The content of a plain file is known by its revision alone.
+ */
+export function holdsFilesOf(entry: InventoryEntry, model: CachedModel): boolean {
+  if (model.repo !== entry.repo) return false;
+  const stored = [entry, ...(entry.former ?? [])];
+  return model.files.every((file, index) => {
+    const blob = model.blobs[index] ?? null;
+    const place = file.replaceAll("\\", "/");
+    return stored.some(({ commit, files }) =>
+      files.some(
+        (own) =>
+          place.endsWith(`/snapshots/${model.commit}/${own.path}`) &&
+          (blob === null ? commit === model.commit : own.blob === blob),
+      ),
+    );
+  });
 }

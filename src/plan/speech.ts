@@ -2,8 +2,7 @@
 // Pure, as the planner is.
 import { restartAfterCrash } from "../core/backoff.ts";
 import type { Desired } from "../desired/document/document.ts";
-import type { Action } from "./actions.ts";
-import type { Candidate } from "./candidate.ts";
+import type { Action, Candidate } from "./actions.ts";
 import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "./observed.ts";
 
 /** Findings name what no action repairs: an engine that is not installed. */
@@ -38,8 +37,8 @@ function planPull(kind: SpeechKind, state: SpeechState, wanted: string): Candida
   if (state.cached.includes(wanted)) return [];
   const base = { key: choiceKey(kind, wanted), message: `pull ${wanted}`, disrupts: [] };
   return kind === "transcription"
-    ? [{ action: { ...base, kind: "transcription.pull", file: wanted, reason: "ModelAbsent" }, notBefore: 0 }]
-    : [{ action: { ...base, kind: "voice.pull", voice: wanted, reason: "VoiceAbsent" }, notBefore: 0 }];
+    ? [{ action: { ...base, kind: "transcription.pull", file: wanted, reason: "ModelAbsent" } }]
+    : [{ action: { ...base, kind: "voice.pull", voice: wanted, reason: "VoiceAbsent" } }];
 }
 
 function planEngine(kind: SpeechKind, state: SpeechState, wanted: string, isNeeded: boolean, now: number): Candidate[] {
@@ -71,5 +70,5 @@ function stopped(kind: SpeechKind, state: SpeechState, reason: string, why: stri
   if (state.phase !== "ready") return [];
   const message = `stop ${kind} with ${state.choice ?? "nothing"}, ${why}`;
   const action: Action = { kind: "speech.stop", key: speechKey(kind), engine: kind, reason, message, disrupts: [] };
-  return [{ action, notBefore: 0 }];
+  return [{ action }];
 }

@@ -7,10 +7,8 @@ export interface BackoffBook {
   entries(): ReadonlyMap<string, BackoffEntry>;
   failed(action: Action, error: GatewayError): BackoffEntry;
   succeeded(action: Action): void;
-  /** The document or the world changed, or somebody asked: everything may be tried again. */
-  forgive(): void;
-  /** Earliest time (ms) at which something held back may go; null when there is nothing to wait for. */
-  nextTry(now: number): number | null;
+  /** The document has changed, or a retry was requested: everything may be tried again. */
+  reset(): void;
 }
 
 export function createBackoffBook(now: () => number): BackoffBook {
@@ -25,6 +23,7 @@ export function createBackoffBook(now: () => number): BackoffBook {
         failures,
         until: now() + delay,
         stalled,
+        neededBytes: error.neededBytes,
         code: error.code,
         reason: error.reason,
         message: error.message,
@@ -37,12 +36,6 @@ export function createBackoffBook(now: () => number): BackoffBook {
       // A start and a restart of the router are one matter: where one worked, the other's failures are over.
       for (const kind of actionKinds) entries.delete(`${kind} ${action.key}`);
     },
-    forgive: () => entries.clear(),
-    nextTry: (at) => {
-      const times = [...entries.values()]
-        .filter((entry) => !entry.stalled && entry.until > at)
-        .map((entry) => entry.until);
-      return times.length > 0 ? Math.min(...times) : null;
-    },
+    reset: () => entries.clear(),
   };
 }

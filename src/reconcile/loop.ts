@@ -1,17 +1,22 @@
-// The loop: observe, plan, hand the plan to the executor, tell what was found. Level-triggered: a wake carries no content,
-// many wakes make one pass, and a pass looks at everything.
+// The loop: observe, plan, hand the plan to the executor, report. Level-triggered: a wake carries no content, many wakes make one
+// pass, and a pass observes everything.
 import { jittered } from "../core/backoff.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
-import { type BackoffEntry, backoffKey, isAtRest, type Plan, type RunningAction } from "../plan/actions.ts";
+import {
+  type Action,
+  type BackoffEntry,
+  backoffKey,
+  isAtRest,
+  type Plan,
+  type Progress,
+  type RunningAction,
+} from "../plan/actions.ts";
 import type { Observed } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
-import type { Needs } from "../plan/room.ts";
 import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
-import { createPacing } from "./pacing.ts";
-import { createSettling } from "./settling.ts";
-import { createSizeBook, type SizeBook } from "./size-book.ts";
+import { createPacing, createSettling } from "./pacing.ts";
 import { unwantedKeys } from "./unwanted.ts";
 import { createWaiters, type PassWait } from "./waiters.ts";
 
@@ -30,16 +35,17 @@ export interface Loop {
   start(): void;
   /** Asks for a pass soon. */
   wake(reason: string): void;
-  /** Forgets failures and looks again: somebody asked. */
+  /** Forgets failures and wakes the loop, as a retry was requested. */
   retry(): void;
   settled(outcome: Outcome): void;
-  /** What transfers tell of their size. */
-  readonly sizes: Pick<SizeBook, "progressed" | "totals">;
+  progressed(action: Action, progress: Progress): void;
+  /** Bytes of all that a transfer brings, by its action's key: of those that are not done and have reported it. */
+  totals(): ReadonlyMap<string, number>;
   /** The newest pass; null before the first. */
   last(): Pass | null;
   backoff: BackoffBook["entries"];
-  /** What transfers need of the disk, as far as it is known now. */
-  needs(): Needs;
+  /** Keys of the actions that have begun. */
+  underWay(): readonly string[];
   /**
    * Resolves with the first pass that has seen the generation and satisfies the test; `fresh`: one that begins after the call.
    * Errors: `wait_timeout`, `shutting_down`, and whatever the test throws.
@@ -48,12 +54,12 @@ export interface Loop {
   stop(): Promise<void>;
 }
 
-/** After a look that failed, the next one, in ms. */
+/** ms until the next pass after one that failed. */
 const soonMs = 1_000;
-/** While a part of the world cannot be seen, in ms. */
+/** ms until the next pass while a part of the world cannot be observed. */
 const unseenMs = 2_000;
 
-/** How soon to look again for room on the disk, in ms. */
+/** ms until the next pass while a pull lacks disk space. */
 const roomMs = 10_000;
 
 interface LoopOptions {
@@ -65,20 +71,20 @@ interface LoopOptions {
   readonly now: () => number;
   readonly random: () => number;
   readonly onPass: (pass: Pass) => void;
-  /** Somebody asked for what had failed to be tried again. */
+  /** A retry of what had failed was requested. */
   readonly onRetry?: () => void;
   readonly onError: (error: unknown) => void;
 }
 
 export function createLoop(options: LoopOptions): Loop {
   const backoff = createBackoffBook(options.now);
-  const sizes = createSizeBook();
+  const totals = new Map<string, number>();
   const settling = createSettling(options.now);
   const waiters = createWaiters<Pass>();
   let last: Pass | null = null;
   let seenGeneration = -1;
   let count = 0;
-  /** Of the document that the pass under way looks at; null: none is under way. */
+  /** Of the document of the pass under way; null: none is under way. */
   let passGeneration: number | null = null;
   let settledCount = 0;
 
@@ -88,21 +94,21 @@ export function createLoop(options: LoopOptions): Loop {
     passGeneration = desired.generation;
     if (desired.generation !== seenGeneration) {
       // A new document is a new chance for what had failed.
-      if (seenGeneration >= 0) backoff.forgive();
+      if (seenGeneration >= 0) backoff.reset();
       seenGeneration = desired.generation;
       settling.changed();
     }
     const before = settledCount;
     const observed = await options.observer.observe();
     if (pacing.isStopped()) return;
-    // What was looked at before an action ended would have the same done again: a file imported twice.
+    // What was observed before an action ended would have the same done again: a file imported twice.
     if (settledCount !== before) return pacing.wake();
     const found = plan(desired.document, observed, {
       now: options.now(),
       backoff: backoff.entries(),
       silenceLimitMs: options.silenceLimitMs,
       settledAt: settling.settledAt(),
-      needs: needs(),
+      underWay: underWay(),
     });
     for (const key of unwantedKeys(desired.document, found, options.executor.running())) options.executor.cancel(key);
     for (const action of found.actions) options.executor.submit(action);
@@ -112,15 +118,14 @@ export function createLoop(options: LoopOptions): Loop {
     waiters.check(last);
   }
 
-  function needs(): Needs {
-    return sizes.needs(options.executor.running());
+  function underWay(): readonly string[] {
+    return options.executor.running().flatMap(({ action, startedAt }) => (startedAt === null ? [] : action.key));
   }
 
   function untilNext(failed: boolean): number {
     const now = options.now();
     const next = Math.min(
       now + jittered(options.resyncMs, options.random()),
-      backoff.nextTry(now) ?? Number.POSITIVE_INFINITY,
       ...(failed ? [now + soonMs] : []),
       ...(last ? dueTimes(last, now, options.silenceLimitMs) : []),
     );
@@ -140,22 +145,25 @@ export function createLoop(options: LoopOptions): Loop {
     start: pacing.start,
     wake: pacing.wake,
     retry: () => {
-      backoff.forgive();
-      sizes.forget();
+      backoff.reset();
       options.onRetry?.();
       pacing.wake();
     },
     settled: ({ action, error }) => {
       settledCount++;
-      sizes.settled(action, error);
-      if (!error) backoff.succeeded(action);
-      else if (error.code !== "cancelled") backoff.failed(action, error);
+      if (!error) {
+        totals.delete(action.key);
+        backoff.succeeded(action);
+      } else if (error.code !== "cancelled") backoff.failed(action, error);
       pacing.wake();
     },
-    sizes,
+    progressed: ({ key }, { total }) => {
+      if (total > 0) totals.set(key, total);
+    },
+    totals: () => totals,
     last: () => last,
     backoff: backoff.entries,
-    needs,
+    underWay,
     waitFor: (wait) => {
       const waiting = waiters.add(wait, wait.fresh ? count : 0);
       // The edit that is waited for has asked for a pass already.
@@ -175,7 +183,7 @@ function dueTimes({ plan: found, observed }: Pass, now: number, silenceLimitMs: 
   const due = found.held.flatMap(({ until }) => until ?? []);
   // A router that has gone silent is observed again soon: it may have to be restarted.
   if (observed.router.silentSince !== null) due.push(now + silenceLimitMs / 4);
-  // No event tells when a disk has space again.
+  // There is no event for a disk that has space again.
   if (found.held.some(({ why }) => why === "room")) due.push(now + roomMs);
   // What cannot be read comes back without an event: a disk that is mounted, a folder that is moved back.
   if (observed.cache.state === "unknown" || observed.preset.state === "unknown") due.push(now + unseenMs);

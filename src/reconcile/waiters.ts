@@ -36,35 +36,32 @@ export function createWaiters<Pass extends SeenPass>(): Waiters<Pass> {
   return {
     add: ({ generation, timeoutMs, signal, test }, begun) =>
       new Promise((resolve, reject) => {
-        const deadline = setTimeout(
-          () => waiter.fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`)),
-          Math.min(timeoutMs, longestTimerMs),
-        );
-        const onAbort = (): void => waiter.fail(new GatewayError("cancelled", "the client left"));
-        function leave(): void {
+        const leave = (): void => {
           clearTimeout(deadline);
           signal?.removeEventListener("abort", onAbort);
           waiters.delete(waiter);
-        }
+        };
+        const fail = (error: unknown): void => {
+          leave();
+          reject(error);
+        };
         const waiter: Waiter<Pass> = {
           check: (pass) => {
             if (pass.desired.generation < generation || pass.number <= begun) return;
             try {
               if (!test(pass)) return;
-            } catch (error) {
               leave();
-              reject(error);
-              return;
+              resolve(pass);
+            } catch (error) {
+              fail(error);
             }
-            leave();
-            resolve(pass);
           },
-          fail: (error) => {
-            leave();
-            reject(error);
-          },
+          fail,
         };
-        if (ended) return waiter.fail(stopping());
+        const onAbort = (): void => fail(new GatewayError("cancelled", "the client left"));
+        const isLate = (): void => fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`));
+        const deadline = setTimeout(isLate, Math.min(timeoutMs, longestTimerMs));
+        if (ended) return fail(stopping());
         if (signal?.aborted) return onAbort();
         signal?.addEventListener("abort", onAbort, { once: true });
         waiters.add(waiter);

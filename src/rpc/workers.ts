@@ -49,7 +49,6 @@ export function createWorkers(options: WorkersOptions): Workers {
   const resolve = createResolver();
   /** The part of the document that was applied last. */
   let roster = "";
-  let epoch = 0;
   let loads = 0;
   let stopped = false;
   const snapshots = (): WorkerSnapshot[] => [...watches.values()].map((known) => known.snapshot());
@@ -63,11 +62,6 @@ export function createWorkers(options: WorkersOptions): Workers {
     return using.every((model) => model.value === "loaded") ? "loaded" : "closed";
   }
 
-  function changed(): void {
-    epoch++;
-    options.onChange();
-  }
-
   function watch(address: string): WorkerWatch {
     return watchWorker(address, {
       ...options,
@@ -75,7 +69,6 @@ export function createWorkers(options: WorkersOptions): Workers {
       allowPublic: () => options.rpc().allowPublicWorkers,
       use: useOf,
       claim: (endpoint) => claims.claim(endpoint, address),
-      onChange: changed,
       onLost: (endpoint, message) => {
         const models = usersOf(options.router(), endpoint).map((model) => model.id);
         options.onLost(models, message);
@@ -121,10 +114,10 @@ export function createWorkers(options: WorkersOptions): Workers {
   return {
     snapshot: () => {
       follow();
-      return { epoch, workers: snapshots(), answering: options.isAnswering() };
+      return { workers: snapshots(), answering: options.isAnswering() };
     },
     settled: () => {
-      if (!options.isAnswering() && snapshots().some(({ returned }) => returned)) changed();
+      if (!options.isAnswering() && snapshots().some(({ returned }) => returned)) options.onChange();
     },
     usedBy: (endpoint) => (endpoint === null ? null : (usersOf(options.router(), endpoint)[0]?.id ?? null)),
     review,

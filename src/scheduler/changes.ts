@@ -50,17 +50,17 @@ export function createChanges(
     return new Promise((resolve, reject) => {
       const end = (): void => send({ kind: "drainOver", drain: number });
       // The change is not wanted any more, or the gateway stops: then no answer is cut.
-      const giveUp = (): void => {
+      const onAbort = (): void => {
         drained.delete(number);
         end();
         reject(
           signal.reason instanceof GatewayError ? signal.reason : new GatewayError("cancelled", "it was given up"),
         );
       };
-      if (signal.aborted) return giveUp();
-      signal.addEventListener("abort", giveUp, { once: true });
+      if (signal.aborted) return onAbort();
+      signal.addEventListener("abort", onAbort, { once: true });
       drained.set(number, () => {
-        signal.removeEventListener("abort", giveUp);
+        signal.removeEventListener("abort", onAbort);
         resolve(end);
       });
       send({ kind: "drainBegan", drain: number, models });

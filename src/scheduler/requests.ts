@@ -1,10 +1,18 @@
 // The requests' side of the scheduler: a lease at once, or a promise of one.
 import { GatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
-import { createLeases, type Lease } from "./leases.ts";
 import type { Handlers, Runner } from "./run.ts";
 import { admit } from "./state/queues.ts";
 import type { Ticket, WaitReason } from "./state/types.ts";
+
+/** An answer in flight: it holds its model's process. */
+export interface Lease {
+  readonly instance: Instance;
+  /** Why its answer is cut: a drain ended before it, and its model with the drain. Null: it is not. */
+  overdue(): GatewayError | null;
+  /** Safe to call twice. */
+  release(): void;
+}
 
 /** A request that waits for something else before it waits for its model. */
 export interface Entrance {
@@ -23,8 +31,12 @@ export interface Requests {
    * `model_not_found`, `model_load_failed`, `load_failing`, `too_few_workers`, `cancelled`, `shutting_down`.
    */
   acquire(id: string, signal: AbortSignal, entrance?: Entrance): Promise<Lease>;
-  /** Counts a request that waits for something else. `onReject`: it need not wait any more. Errors: `busy`, `shutting_down`. */
+  /** Counts a request that waits for something else. `onReject`, at once or later: `busy`, `shutting_down`. */
   enter(id: string, reason: WaitReason, onReject: (error: GatewayError) => void): Entrance;
+}
+
+interface OpenLease extends Lease {
+  isOverdue: boolean;
 }
 
 interface Waiter {
@@ -45,17 +57,27 @@ export function createRequests(
 ): { readonly requests: Requests; readonly handlers: Pick<Handlers, "grant" | "reject" | "cut"> } {
   const waiters = new Map<number, Waiter>();
   const inUse = new Set<string>();
-  const leases = createLeases(options.drainMs, (id) => {
-    send({ kind: "released", id });
-    if (!state.models.get(id)?.inFlight && inUse.delete(id)) options.onIdle(id);
-  });
+  const open = new Set<OpenLease>();
 
   function give(id: string): Lease {
     const instance = options.instance(id);
     if (!instance) throw new GatewayError("internal", `${id} was granted and is not loaded`);
     if (!inUse.has(id)) options.onUse(id);
     inUse.add(id);
-    return leases.give(instance);
+    const end = instance.retain();
+    const lease: OpenLease = {
+      instance,
+      isOverdue: false,
+      overdue: () => (lease.isOverdue ? overdueError(id, options.drainMs) : null),
+      release: () => {
+        if (!open.delete(lease)) return;
+        end();
+        send({ kind: "released", id });
+        if (!state.models.get(id)?.inFlight && inUse.delete(id)) options.onIdle(id);
+      },
+    };
+    open.add(lease);
+    return lease;
   }
 
   function take({ number }: Ticket): Waiter | undefined {
@@ -96,19 +118,11 @@ export function createRequests(
     },
     enter: (id, reason, onReject) => {
       const ticket = newTicket(id);
-      let refusal: GatewayError | null = null;
-      let isIn = false;
-      const reject = (error: GatewayError): void => {
-        if (isIn) onReject(error);
-        else refusal = error;
-      };
       const wait = (): void => {
-        waiters.set(ticket.number, { grant: (lease) => lease.release(), reject });
+        waiters.set(ticket.number, { grant: (lease) => lease.release(), reject: onReject });
         send({ kind: "enter", ticket, reason });
       };
       wait();
-      isIn = true;
-      if (refusal) throw refusal as GatewayError;
       return { ticket, again: wait, leave: () => leave(ticket) };
     },
   };
@@ -123,7 +137,16 @@ export function createRequests(
         else lease.release();
       },
       reject: ({ ticket, error }) => take(ticket)?.reject(error),
-      cut: ({ id }) => leases.cut(id),
+      cut: ({ id }) => {
+        for (const lease of open) if (lease.instance.id === id) lease.isOverdue = true;
+      },
     },
   };
+}
+
+function overdueError(id: string, drainMs: number): GatewayError {
+  return new GatewayError(
+    "upstream_failed",
+    `${id} was reloaded or unloaded for a change: this answer took longer than the ${drainMs / 1000} s of --drain-timeout`,
+  );
 }

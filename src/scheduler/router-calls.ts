@@ -1,5 +1,5 @@
 // What the scheduler has the router do, and the RPC workers before it; the outcome of each call is an event.
-import { toGatewayError } from "../core/errors.ts";
+import { type GatewayError, toGatewayError } from "../core/errors.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { RpcGate } from "./rpc-gate.ts";
 import type { Handlers, Runner } from "./run.ts";
@@ -7,25 +7,26 @@ import type { Handlers, Runner } from "./run.ts";
 type Calls = Pick<Handlers, "checkWorkers" | "releaseWorkers" | "load" | "explainEnd" | "unload" | "readList">;
 
 export function routerCalls({ send }: Runner, router: Router, gate: RpcGate): Calls {
-  async function load(id: string): Promise<void> {
+  async function failureOf(call: () => Promise<void>): Promise<GatewayError | null> {
     try {
-      await router.client().load(id);
+      await call();
+      await router.refresh();
+      return null;
     } catch (error) {
-      return send({ kind: "loadRefused", error: toGatewayError(error) });
+      return toGatewayError(error);
     }
-    await router.refresh();
-    send({ kind: "loadStarted" });
+  }
+
+  async function load(id: string): Promise<void> {
+    send({ kind: "loadSent", error: await failureOf(() => router.client().load(id)) });
   }
 
   async function unload(id: string): Promise<void> {
-    try {
+    const error = await failureOf(async () => {
       await router.refresh();
       if (mayBeLoaded(id)) await router.client().unload(id);
-      await router.refresh();
-    } catch (error) {
-      return send({ kind: "unloadFailed", id, error: toGatewayError(error) });
-    }
-    send({ kind: "unloadSent", id });
+    });
+    send({ kind: "unloadSent", id, error });
   }
 
   /** The router refuses to unload a model that is not loaded, or that it does not know. */

@@ -4,9 +4,8 @@ import { GatewayError } from "../core/errors.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
 import { endpointsOf, presetEndpoints, type WantedWorkers, wantedWorkers } from "../plan/workers.ts";
-import type { Pass } from "../reconcile/loop.ts";
 import type { Workers } from "../rpc/workers.ts";
-import type { WorkersVerdict } from "./state/events.ts";
+import type { WorkersVerdict } from "./state/types.ts";
 
 export interface RpcGate {
   /** Why no model can be loaded; null: they can. `too_few_workers` */
@@ -18,17 +17,12 @@ export interface RpcGate {
   release(): void;
 }
 
-/** Held, but no manual action is needed. */
-const isSoonDone: ReadonlySet<string> = new Set(["waiting", "backoff", "settling"]);
-
 const ready: WorkersVerdict = { kind: "ready", stallMs: Number.POSITIVE_INFINITY };
 
 export function createRpcGate(options: {
   readonly desired: () => DesiredState;
   readonly router: Pick<Router, "snapshot" | "instances">;
   readonly workers: Workers;
-  readonly pass: () => Pass | null;
-  readonly isUnderWay: (key: string) => boolean;
   readonly stallMs: number;
 }): RpcGate {
   const { router, workers } = options;
@@ -66,24 +60,10 @@ export function createRpcGate(options: {
     return `; RPC workers: ${list.join(", ")}`;
   }
 
-  /** The router is about to be given other workers than it has. */
+  /** The router is about to be given other workers than it has: a load would be ended by that. */
   function isAboutToChange(): boolean {
     const { endpoints, unprobed } = wanted();
-    if (unprobed > 0) return true;
-    const current = inForce();
-    if (current.length === endpoints.length && current.every((endpoint, at) => endpoint === endpoints[at]))
-      return false;
-    const pass = options.pass();
-    const { generation } = options.desired();
-    if (pass?.desired.generation !== generation || pass.observed.workers.state === "unknown") return true;
-    if (pass.observed.workers.value.epoch !== workers.snapshot().epoch) return true;
-    const willBeDone = [
-      ...pass.plan.actions,
-      ...pass.plan.held.filter(({ why }) => isSoonDone.has(why)).map(({ action }) => action),
-    ];
-    return ["preset", "router"].some(
-      (key) => options.isUnderWay(key) || willBeDone.some((action) => action.key === key),
-    );
+    return unprobed > 0 || endpoints.join() !== inForce().join();
   }
 
   async function reserve(id: string, endpoints: readonly string[], isLate: boolean): Promise<WorkersVerdict> {

@@ -1,15 +1,14 @@
 // Runs the scheduler's state: events in, one after the other; effects out, each to its handler; and the one timer. Decides nothing.
 import { decide } from "./state/decide.ts";
-import type { Effect, Event } from "./state/events.ts";
 import { State } from "./state/state.ts";
-import type { Limits, Ticket, World } from "./state/types.ts";
+import type { Effect, Event, Limits, Ticket, World } from "./state/types.ts";
 
 /** What carries out an effect, by kind. What it brings about comes back as an event. */
 export type Handlers = { readonly [K in Effect["kind"]]: (effect: Extract<Effect, { kind: K }>) => void };
 
 type Timeless<E> = E extends unknown ? Omit<E, "now"> : never;
 
-/** An event without its time; the world is looked at when `observed` is decided. */
+/** An event without its time; the world is read when `observed` is decided. */
 export type NewEvent = Exclude<Timeless<Event>, { kind: "observed" }> | { readonly kind: "observed" };
 
 export interface Runner {
@@ -25,11 +24,11 @@ const longestTimerMs = 2 ** 31 - 1;
 
 export function createRunner(options: {
   readonly limits: Limits;
-  readonly look: () => World;
+  readonly world: () => World;
   readonly handlers: () => Handlers;
   readonly now: () => number;
 }): Runner {
-  const { look, now } = options;
+  const { now } = options;
   const state = new State(options.limits);
   const events: NewEvent[] = [];
   let isDeciding = false;
@@ -44,7 +43,8 @@ export function createRunner(options: {
     isDeciding = true;
     try {
       for (let next = events.shift(); next; next = events.shift()) {
-        const decided = next.kind === "observed" ? { ...next, world: look(), now: now() } : { ...next, now: now() };
+        const decided =
+          next.kind === "observed" ? { ...next, world: options.world(), now: now() } : { ...next, now: now() };
         for (const effect of decide(state, decided)) options.handlers()[effect.kind](effect as never);
       }
     } finally {

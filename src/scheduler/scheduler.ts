@@ -1,4 +1,5 @@
 // Which models are loaded, and who waits for them: the second controller beside the reconciler. README.md has the rules.
+import type { GatewayError } from "../core/errors.ts";
 import type { KeepAlive } from "../core/keep-alive.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { Router } from "../engines/llama/router.ts";
@@ -9,8 +10,7 @@ import type { RpcGate } from "./rpc-gate.ts";
 import { createRunner, type Handlers } from "./run.ts";
 import { failingLoads } from "./state/load-backoff.ts";
 import { expiresAt, inFlight, isOpen, keepsWaiting, type Waiting, waiting } from "./state/tickets.ts";
-import type { FailingLoad, Limits } from "./state/types.ts";
-import { createWorldView, type WorldSources } from "./world.ts";
+import type { FailingLoad, Limits, World } from "./state/types.ts";
 
 export interface Scheduler extends Requests, Changes {
   /** Where a loaded model listens, for a question that neither loads it nor counts as its use; null: not loaded, or held. */
@@ -36,10 +36,17 @@ export interface Scheduler extends Requests, Changes {
   shutDown(): void;
 }
 
-export interface SchedulerOptions extends WorldSources {
+export interface SchedulerOptions {
   readonly router: Router;
   readonly gate: RpcGate;
   readonly limits: Limits;
+  readonly modelsMax: () => number;
+  /** Why there will be no router; null where there is one or will be. */
+  readonly engineProblem: () => GatewayError | null;
+  /** Whether the cache still holds a model, as far as is known. */
+  readonly isCached: (id: string) => boolean;
+  /** Whether the document keeps a model loaded. */
+  readonly isPinned: (id: string) => boolean;
   /** The first answer of a model begins. */
   readonly onUse: (id: string) => void;
   /** The last answer in flight of a model has ended. */
@@ -55,30 +62,48 @@ export interface SchedulerOptions extends WorldSources {
 const longestKeepMs = 100 * 365 * 86_400_000;
 
 export function createScheduler(options: SchedulerOptions): Scheduler {
-  const { limits, now, router } = options;
-  const view = createWorldView(options);
+  const { limits, now, router, gate } = options;
   const runner = createRunner({
     limits: { ...limits, keepAliveMs: keepTime(limits.keepAliveMs) },
-    look: view.look,
+    world,
     handlers: () => handlers,
     now,
   });
   const { state, send } = runner;
-  const own = { ...options, ...limits, instance: view.instance };
+  let loaded: ReadonlyMap<string, Instance> = new Map();
+  /** As it was at the last `observed` event. */
+  const instance = (id: string): Instance | null => loaded.get(id) ?? null;
+  const own = { ...options, ...limits, instance };
   const { requests, handlers: requestHandlers } = createRequests(runner, own);
   const { changes, handlers: changeHandlers } = createChanges(runner, own);
   const handlers: Handlers = {
     ...requestHandlers,
     ...changeHandlers,
-    ...routerCalls(runner, router, options.gate),
+    ...routerCalls(runner, router, gate),
     loadFailed: ({ id }) => options.onLoadFailed(id),
     warn: ({ message, fields }) => options.warn(message, fields),
   };
 
+  function world(): World {
+    loaded = new Map(router.instances.list().map((each) => [each.id, each]));
+    const { models, loadedPreset, loadedCache } = router.snapshot();
+    return {
+      isReady: router.isReady(),
+      listed: new Map(models.state === "known" ? models.value.map(({ id, value }) => [id, value]) : []),
+      loaded,
+      modelsMax: options.modelsMax(),
+      inputs: `${loadedPreset} ${loadedCache}`,
+      engineProblem: options.engineProblem(),
+      refusal: gate.refusal(),
+      isPinned: options.isPinned,
+      isCached: options.isCached,
+    };
+  }
+
   return {
     ...requests,
     ...changes,
-    peek: (id) => (isOpen(state, id) ? view.instance(id) : null),
+    peek: (id) => (isOpen(state, id) ? instance(id) : null),
     keep: (id, keepAlive) => {
       if (keepAlive.kind === "default") return;
       const ms = keepAlive.kind === "forever" ? Number.POSITIVE_INFINITY : keepAlive.seconds * 1000;
@@ -87,7 +112,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     expiresAt: (id) => expiresAt(state, id, now()),
     inFlight: () => inFlight(state),
     waiting: () => waiting(state, now()),
-    keepsWaiting: (instance) => keepsWaiting(state, instance.id, instance),
+    keepsWaiting: (process) => keepsWaiting(state, process.id, process),
     failing: () => failingLoads(state),
     resetBackoff: (id) => send({ kind: "retry", id: id ?? null }),
     observe: () => send({ kind: "observed" }),

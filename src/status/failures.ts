@@ -2,8 +2,8 @@
 import { followedBy } from "../core/sentences.ts";
 import type { Desired } from "../desired/document/document.ts";
 import { type Action, type BackoffEntry, backoffKey } from "../plan/actions.ts";
+import { sourceState } from "../plan/model-files.ts";
 import { findCached, type Observed } from "../plan/observed.ts";
-import { sourceState } from "../plan/sources.ts";
 
 export function failureOf(
   backoff: ReadonlyMap<string, BackoffEntry>,

@@ -147,6 +147,5 @@ export const gatewayConditions = {
       "Start workers, or lower `rpc.minWorkers`.",
     ),
     NotProbed: unknown("The workers are being probed."),
-    NotObserved: notObserved,
   }),
 };

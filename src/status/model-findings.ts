@@ -1,8 +1,9 @@
 // What is true of one model. Pure.
 import { runnableContext } from "../core/context-size.ts";
 import type { BackoffEntry } from "../plan/actions.ts";
-import { type CachedModel, findCached, holdsFilesOf, isOfRepo, type Observed } from "../plan/observed.ts";
+import { type CachedModel, findCached, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
+import { holdsFilesOf } from "../plan/removals.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
 import type { StatusInput } from "./conditions.ts";
 import { explain, failureOf, reasonOf } from "./failures.ts";
@@ -52,7 +53,7 @@ function fetchFailure(id: string, backoff: StatusInput["backoff"]): BackoffEntry
 function verified({ inventory }: Observed, cached: CachedModel | undefined): Finding {
   if (cached && cached.damage !== null) return finding("Verified", "Damaged", cached.damage);
   if (!cached?.complete) return finding("Verified", "Absent");
-  const ours = inventory.state === "known" && inventory.value.find((entry) => holdsFilesOf(entry, cached));
+  const ours = inventory.find((entry) => holdsFilesOf(entry, cached));
   if (!ours) return finding("Verified", "NotOurs");
   return finding(
     "Verified",

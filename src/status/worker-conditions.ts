@@ -23,8 +23,7 @@ type Seen = Pick<Observed, "workers"> & { readonly router: Pick<Observed["router
 
 /** Addresses of workers that have come back and wait until no answer is under way. */
 export function waitingWorkers(desired: Pick<Desired, "rpc">, { workers, router }: Seen): readonly string[] {
-  if (workers.state === "unknown") return [];
-  return wantedWorkers(desired, workers.value, presetEndpoints(router.loadedPreset ?? "")).waiting;
+  return wantedWorkers(desired, workers, presetEndpoints(router.loadedPreset ?? "")).waiting;
 }
 
 /** Whether RPC mode has the workers that it needs. */
@@ -32,9 +31,8 @@ export function workersReady(desired: Pick<Desired, "rpc">, observed: Seen): Fin
   const { mode, workers: named, minWorkers } = desired.rpc;
   const { workers, router } = observed;
   if (mode === "single") return finding("WorkersReady", "NotUsed");
-  if (workers.state === "unknown") return finding("WorkersReady", "NotObserved", workers.why);
-  const { up, unprobed, waiting } = wantedWorkers(desired, workers.value, presetEndpoints(router.loadedPreset ?? ""));
-  const byAddress = workersByAddress(workers.value.workers);
+  const { up, unprobed, waiting } = wantedWorkers(desired, workers, presetEndpoints(router.loadedPreset ?? ""));
+  const byAddress = workersByAddress(workers.workers);
   const away = named.filter((address) => byAddress.get(foldWorker(address))?.verdict === "down");
   if (up + unprobed < minWorkers) {
     const loaded = router.models.state === "known" ? loadedModels(router.models.value) : [];

@@ -4,7 +4,7 @@ import type { GatewayError } from "../../src/core/errors.ts";
 import type { NativeRoutesDeps } from "../../src/http/ollama/routes.ts";
 import type { CompatRoutesDeps } from "../../src/http/openai/routes.ts";
 import type { AnswerSink } from "../../src/http/proxy/upstream.ts";
-import type { Lease } from "../../src/scheduler/leases.ts";
+import type { Lease } from "../../src/scheduler/requests.ts";
 
 type Outcome = "loaded" | GatewayError;
 

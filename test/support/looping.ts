@@ -74,7 +74,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
       },
     };
     return {
-      workers: { state: "known", value: { epoch: 0, workers: [], answering: false } },
+      workers: { workers: [], answering: false },
       cache: world.cacheState === "known" ? cache : { state: "unknown", why: "the test says so" },
       preset: { state: "known", value: preset === "" ? emptyPreset : parsePreset(preset) },
       router: {
@@ -90,7 +90,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
         silentSince: null,
         knownOptions: null,
       },
-      inventory: { state: "known", value: [] },
+      inventory: [],
       freeBytes: { state: "known", value: 2 ** 40 },
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
       sources: new Map(),

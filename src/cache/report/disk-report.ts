@@ -1,8 +1,8 @@
 // The models on the disk: each one's size, what it shares, its stale files and its unfinished download. Pure.
 import type { DiskBody } from "../../../schemas/disk.ts";
 import type { Desired, DesiredModel } from "../../desired/document/document.ts";
-import { type CachedModel, findCached, holdsFilesOf, type InventoryEntry, type Knowable } from "../../plan/observed.ts";
-import { pathInRepo } from "../../plan/removals.ts";
+import { type CachedModel, findCached, type InventoryEntry, type Knowable } from "../../plan/observed.ts";
+import { holdsFilesOf, pathInRepo } from "../../plan/removals.ts";
 import { type Garbage, previewOf } from "./garbage.ts";
 import { bytesOf, type CacheSurvey, linkedBlobs, type RepoFiles, type RepoLink } from "./repo-files.ts";
 

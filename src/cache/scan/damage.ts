@@ -1,8 +1,8 @@
 // Files of the model cache that do not match their checksums. Hashing a large model takes minutes, so only the files of a model
 // that failed to load are hashed, each content once. Writes nothing.
 import { createSerial } from "../../core/serial.ts";
-import { type CachedModel, type InventoryEntry, storedFile } from "../../plan/observed.ts";
-import { pathInRepo } from "../../plan/removals.ts";
+import type { CachedModel, InventoryEntry } from "../../plan/observed.ts";
+import { pathInRepo, storedFile } from "../../plan/removals.ts";
 import { hashFile, isOneOf } from "../download/hash.ts";
 import { isDigest, repoFolder } from "../layout/layout.ts";
 import { contentKey } from "../layout/models.ts";

@@ -3,13 +3,8 @@ import { createHash } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError, ignoreDangling, systemCode } from "../../core/errors.ts";
-import {
-  type CachedModel,
-  type CacheSnapshot,
-  type InventoryEntry,
-  type Knowable,
-  storedFile,
-} from "../../plan/observed.ts";
+import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable } from "../../plan/observed.ts";
+import { storedFile } from "../../plan/removals.ts";
 import { type GgufMetadata, readGgufMetadata } from "../gguf/metadata.ts";
 import {
   aliasTags,

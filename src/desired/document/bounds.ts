@@ -26,16 +26,17 @@ export function boundProblem(value: unknown): { readonly path: readonly string[]
         length += key.length;
         found.push(member);
       }
-    if (found.length > values) return { path: [], message: `the document exceeds the limit of ${values} values` };
+    if (found.length > values) return { path: [], message: tooManyValues };
     if (length > bytes) return { path: [], message: tooLong };
   }
   return null;
 }
 
+export const tooManyValues = `the document exceeds the limit of ${documentBounds.values} values`;
 export const tooLong = `the document exceeds the limit of ${documentBounds.bytes} bytes`;
 
 /** Problems that are listed; with 380,000 unknown keys the answer had 7 MB. */
-export const mostTold = 20;
+export const mostListed = 20;
 
 /** A message may quote a value, and a value may be the whole document. */
 export function clip(text: string): string {

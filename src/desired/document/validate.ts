@@ -2,13 +2,14 @@
 import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../../schemas/document.ts";
 import { presetKeyPattern } from "../../../schemas/preset-options.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { idForm, normaliseName, parseModelId } from "../../core/ids.ts";
-import { isJsonObject } from "../../core/merge-patch.ts";
+import { equalJson, isJsonObject } from "../../core/merge-patch.ts";
 import { noneAllowed, type PresetAllow, presetKeyProblem, presetValueProblem } from "../../core/preset-keys.ts";
 import { isPublicLiteral, workerProblem } from "../../core/worker-address.ts";
 import { modelFileName } from "../../speech/transcription-models.ts";
 import { isVoiceId } from "../../speech/voices.ts";
-import { boundProblem, clip, mostTold } from "./bounds.ts";
+import { boundProblem, clip, mostListed } from "./bounds.ts";
 import { type DocumentTree, toTree } from "./document.ts";
 
 export interface Problem {
@@ -48,6 +49,8 @@ const forms: ReadonlyMap<string, string> = new Map([
 ]);
 
 const isPresetKey = new RegExp(presetKeyPattern);
+const modelPattern = new RegExp(speechSchema.properties.transcription.properties.model.pattern, "u");
+const voicePattern = new RegExp(speechSchema.properties.synthesis.properties.voice.pattern, "u");
 
 export function validateDocument(value: unknown, presetAllow: PresetAllow = noneAllowed): Validation {
   const bound = boundProblem(value);
@@ -57,18 +60,20 @@ export function validateDocument(value: unknown, presetAllow: PresetAllow = none
   // Also beside a broken key: all problems are reported at once.
   const problems = [
     ...errors.slice(0, mostRead).map(toProblem),
-    ...modelProblems(value, presetAllow),
-    ...aliasProblems(value),
+    ...modelProblems(listIn(value, "models"), presetAllow),
     ...workerProblems(value),
     ...speechProblems(value),
   ];
   if (fits && problems.length === 0) return { ok: true, tree: toTree(value) };
-  const all = withoutRepeats(problems);
-  const told = all.slice(0, mostTold).map((problem) => ({ ...problem, message: clip(problem.message) }));
+  // A rule of the schema and one of ours may have the same to report.
+  const all = [
+    ...new Map(problems.map((problem) => [JSON.stringify([problem.path, problem.message]), problem])).values(),
+  ];
+  const listed = all.slice(0, mostListed).map((problem) => ({ ...problem, message: clip(problem.message) }));
   return {
     ok: false,
-    problems: told,
-    more: all.length - told.length + Math.max(0, errors.length - mostRead),
+    problems: listed,
+    more: all.length - listed.length + Math.max(0, errors.length - mostRead),
     isTooLarge: false,
   };
 }
@@ -86,25 +91,19 @@ function isForThisShape(error: ErrorObject): boolean {
 function toProblem(error: ErrorObject): Problem {
   const path = pathOf(error.instancePath);
   const parameters = error.params as Record<string, unknown>;
+  const key = error.propertyName;
   switch (error.keyword) {
     case "additionalProperties":
       return { path: [...path, String(parameters["additionalProperty"])], message: "unknown key", atKey: true };
     case "pattern": {
       // A key that breaks `propertyNames` is reported at its parent, with the key's name beside it.
-      const key = error.propertyName;
-      if (key !== undefined)
-        return {
-          path: [...path, key],
-          message: "not the long form of a llama-server option, without dashes",
-          atKey: true,
-        };
-      // Its own check says more, see below.
-      if (parameters["pattern"] === rpcSchema.properties.workers.items.pattern)
+      const noOption = "not the long form of a llama-server option, without dashes";
+      if (key !== undefined) return { path: [...path, key], message: noOption, atKey: true };
+      const pattern = String(parameters["pattern"]);
+      // Its own check has the better message.
+      if (pattern === rpcSchema.properties.workers.items.pattern)
         return { path, message: workerProblem(String(error.data)) ?? "not of the form HOST:PORT" };
-      return {
-        path,
-        message: `${JSON.stringify(error.data)} is not of the form ${forms.get(String(parameters["pattern"])) ?? String(parameters["pattern"])}`,
-      };
+      return { path, message: `${JSON.stringify(error.data)} is not of the form ${forms.get(pattern) ?? pattern}` };
     }
     case "const":
       return { path, message: `must be ${JSON.stringify(parameters["allowedValue"])}` };
@@ -112,14 +111,11 @@ function toProblem(error: ErrorObject): Problem {
       return { path, message: `must be one of ${(parameters["allowedValues"] as unknown[]).join(", ")}` };
     case "required":
       return { path, message: `${String(parameters["missingProperty"])} is missing` };
-    case "type":
-      return {
-        path,
-        message:
-          path[0] === "models" && path.length === 2
-            ? "must be OWNER/NAME:TAG or an object with an id"
-            : `must be ${[parameters["type"]].flat().join(" or ")}`,
-      };
+    case "type": {
+      const isModel = path[0] === "models" && path.length === 2;
+      const types = [parameters["type"]].flat().join(" or ");
+      return { path, message: `must be ${isModel ? "OWNER/NAME:TAG or an object with an id" : types}` };
+    }
     default:
       return { path, message: error.message ?? error.keyword };
   }
@@ -134,73 +130,64 @@ function pathOf(pointer: string): (string | number)[] {
     .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
-function withoutRepeats(problems: readonly Problem[]): Problem[] {
-  const seen = new Set<string>();
-  return problems.filter((problem) => {
-    const key = JSON.stringify([problem.path, problem.message]);
-    return !seen.has(key) && seen.add(key);
-  });
-}
-
-/** Rules for models beyond the schema, for a value of any shape. */
-function modelProblems(value: unknown, presetAllow: PresetAllow): Problem[] {
-  const models = modelsOf(value);
-  const first = new Map<string, number>();
-  return models.flatMap((entry, index): Problem[] => {
-    const id = isJsonObject(entry) ? entry["id"] : entry;
-    if (typeof id !== "string") return presetProblems(entry, index, presetAllow);
-    const folded = id.toLowerCase();
-    const earlier = first.get(folded);
-    if (earlier === undefined) first.set(folded, index);
-    const path = ["models", index, ...(isJsonObject(entry) ? ["id"] : [])];
-    const repeated =
-      earlier === undefined
-        ? []
-        : [{ path: ["models", index], message: `${id} is already the model at index ${earlier}` }];
+/** Rules for models beyond the schema, for values of any shape. */
+function modelProblems(models: readonly unknown[], presetAllow: PresetAllow): Problem[] {
+  const ids = models.map((entry) => (isJsonObject(entry) ? entry["id"] : entry));
+  const firstById = firstIndexes(ids, (id) => id.toLowerCase());
+  const own = models.flatMap((entry, index): Problem[] => {
+    const id = ids[index];
+    const presets = presetProblems(entry, index, presetAllow);
+    if (typeof id !== "string") return presets;
+    const path = ["models", index];
+    const earlier = firstById.get(id.toLowerCase());
+    const repeated = earlier === index ? [] : [{ path, message: `${id} is already the model at index ${earlier}` }];
     // `..`, `--` and a blank at the end fit the schema's pattern, but are no name of a folder or a file.
-    const malformed =
-      parseModelId(id) === null ? [{ path, message: `${JSON.stringify(id)} is not of the form ${idForm}` }] : [];
-    return [...repeated, ...malformed, ...presetProblems(entry, index, presetAllow)];
+    const malformed = parseModelId(id) === null ? [`${JSON.stringify(id)} is not of the form ${idForm}`] : [];
+    const idPath = isJsonObject(entry) ? [...path, "id"] : path;
+    return [...repeated, ...malformed.map((message) => ({ path: idPath, message })), ...presets];
   });
-}
-
-function modelsOf(value: unknown): readonly unknown[] {
-  return isJsonObject(value) && Array.isArray(value["models"]) ? (value["models"] as unknown[]) : [];
+  return [...own, ...aliasProblems(models, firstIndexes(ids, foldName))];
 }
 
 /** A name means one model: no two may have it, and no model may have another's id. */
-function aliasProblems(value: unknown): Problem[] {
-  const models = modelsOf(value);
-  const ids = new Map(models.map((entry, index) => [foldName(isJsonObject(entry) ? entry["id"] : entry), index]));
+function aliasProblems(models: readonly unknown[], ids: ReadonlyMap<string, number>): Problem[] {
   const first = new Map<string, number>();
-  return models.flatMap((entry, index): Problem[] => {
-    const aliases = isJsonObject(entry) && Array.isArray(entry["aliases"]) ? (entry["aliases"] as unknown[]) : [];
-    return aliases.flatMap((alias, at): Problem[] => {
-      const folded = foldName(alias);
-      if (folded === null) return [];
+  return models.flatMap((entry, index): Problem[] =>
+    listIn(entry, "aliases").flatMap((alias, at): Problem[] => {
+      if (typeof alias !== "string") return [];
       const path = ["models", index, "aliases", at];
-      const other = ids.get(folded);
-      if (other !== undefined && other !== index)
-        return [{ path, message: `${String(alias)} is the id of the model at index ${other}` }];
+      const folded = foldName(alias);
+      const other = ids.get(folded) ?? index;
+      if (other !== index) return [{ path, message: `${alias} is the id of the model at index ${other}` }];
       const earlier = first.get(folded);
-      if (earlier === undefined) first.set(folded, index);
+      first.set(folded, earlier ?? index);
       return earlier === undefined
         ? []
-        : [{ path, message: `${String(alias)} is already a name of the model at index ${earlier}` }];
-    });
-  });
+        : [{ path, message: `${alias} is already a name of the model at index ${earlier}` }];
+    }),
+  );
+}
+
+function firstIndexes(names: readonly unknown[], fold: (name: string) => string): Map<string, number> {
+  const entries = names.flatMap((name, index) => (typeof name === "string" ? [[fold(name), index] as const] : []));
+  return new Map(entries.reverse());
 }
 
 /** As names are looked up: `x:latest`, `x.gguf` and `X` are one. */
-function foldName(name: unknown): string | null {
-  return typeof name === "string" ? normaliseName(name).toLowerCase() : null;
+function foldName(name: string): string {
+  return normaliseName(name).toLowerCase();
+}
+
+function listIn(value: unknown, key: string): readonly unknown[] {
+  const list = isJsonObject(value) ? value[key] : undefined;
+  return Array.isArray(list) ? list : [];
 }
 
 function presetProblems(entry: unknown, index: number, presetAllow: PresetAllow): Problem[] {
   if (!isJsonObject(entry) || !isJsonObject(entry["preset"])) return [];
   return Object.entries(entry["preset"]).flatMap(([key, value]): Problem[] => {
     const path = ["models", index, "preset", key];
-    // The schema's own check says why such a key is none.
+    // The schema's own check reports such a key.
     if (!isPresetKey.test(key)) return [];
     const problem = presetKeyProblem(key, presetAllow);
     if (problem !== null) return [{ path, message: problem, atKey: true }];
@@ -212,20 +199,14 @@ function presetProblems(entry: unknown, index: number, presetAllow: PresetAllow)
 
 function workerProblems(value: unknown): Problem[] {
   const rpc = isJsonObject(value) ? value["rpc"] : undefined;
-  const workers = isJsonObject(rpc) && Array.isArray(rpc["workers"]) ? (rpc["workers"] as unknown[]) : [];
   const allowsPublic = isJsonObject(rpc) && rpc["allowPublicWorkers"] === true;
-  return workers.flatMap((worker, index): Problem[] => {
+  return listIn(rpc, "workers").flatMap((worker, index): Problem[] => {
     if (typeof worker !== "string") return [];
     const path = ["rpc", "workers", index];
-    const problem = workerProblem(worker);
-    if (problem !== null) return [{ path, message: problem }];
-    if (allowsPublic || !isPublicLiteral(worker)) return [];
-    return [
-      {
-        path,
-        message: `${worker} is a public address, and the protocol has neither password nor encryption; allowPublicWorkers: true permits it`,
-      },
-    ];
+    const message = workerProblem(worker);
+    if (message !== null) return [{ path, message }];
+    const isPublic = `${worker} is a public address, and the protocol has neither password nor encryption; allowPublicWorkers: true permits it`;
+    return allowsPublic || !isPublicLiteral(worker) ? [] : [{ path, message: isPublic }];
   });
 }
 
@@ -234,16 +215,46 @@ function speechProblems(value: unknown): Problem[] {
   const speech = isJsonObject(value) && isJsonObject(value["speech"]) ? value["speech"] : {};
   const model = isJsonObject(speech["transcription"]) ? speech["transcription"]["model"] : undefined;
   const voice = isJsonObject(speech["synthesis"]) ? speech["synthesis"]["voice"] : undefined;
-  const { transcription, synthesis } = speechSchema.properties;
-  const fits = ({ pattern }: { readonly pattern: string }, text: string): boolean =>
-    new RegExp(pattern, "u").test(text);
   const problems: Problem[] = [];
-  if (typeof model === "string" && fits(transcription.properties.model, model) && modelFileName(model) === null)
+  if (typeof model === "string" && modelPattern.test(model) && modelFileName(model) === null)
     problems.push({
       path: ["speech", "transcription", "model"],
       message: `${JSON.stringify(model)} is no transcription model: ggml-NAME.bin`,
     });
-  if (typeof voice === "string" && fits(synthesis.properties.voice, voice) && !isVoiceId(voice))
+  if (typeof voice === "string" && voicePattern.test(voice) && !isVoiceId(voice))
     problems.push({ path: ["speech", "synthesis", "voice"], message: `${JSON.stringify(voice)} is no voice's id` });
   return problems;
+}
+
+/** `models[2].preset.flash-attn` */
+export function formatPath(path: readonly (string | number)[]): string {
+  return path
+    .map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`))
+    .join("")
+    .replace(/^\./, "");
+}
+
+/** Fields that only gateway.yaml may set: they name files of this machine, so a license key is not enough. */
+const fileOnly = ["chatTemplate", "lora", "mmproj", "draft"] as const;
+
+/**
+ * For a document that a call makes. A value that the model has already, in the document or in the file, is no news: a PUT may
+ * repeat it, and a pull brings a model back as the file has it. Errors: `file_only`.
+ */
+export function requireFromFile(tree: DocumentTree, sources: readonly DocumentTree[]): void {
+  const { models } = tree;
+  if (!isJsonObject(models)) return;
+  for (const id of Object.keys(models)) {
+    for (const field of fileOnly) {
+      const value = fieldOf(tree, id, field);
+      if (value === undefined || sources.some((source) => equalJson(fieldOf(source, id, field) ?? null, value)))
+        continue;
+      throw new GatewayError("file_only", `${formatPath(["models", id, field])} can only be set in gateway.yaml`);
+    }
+  }
+}
+
+function fieldOf({ models }: DocumentTree, id: string, field: string): DocumentTree[string] | undefined {
+  const model = isJsonObject(models) && Object.hasOwn(models, id) ? models[id] : undefined;
+  return isJsonObject(model) && Object.hasOwn(model, field) ? model[field] : undefined;
 }

@@ -16,7 +16,7 @@ import { type Route, route } from "../server/route.ts";
 
 export interface DiskRoutesDeps extends CollectDeps {
   readonly store: DesiredStore;
-  readonly loop: Pick<Loop, "last" | "sizes">;
+  readonly loop: Pick<Loop, "last" | "totals">;
   readonly collector: Collector;
   readonly speechFiles: Pick<SpeechStore, "report">;
   readonly inventory: Pick<Inventory, "entries">;
@@ -72,7 +72,7 @@ async function report(deps: DiskRoutesDeps): Promise<object> {
     desired: deps.store.current().document,
     loaded: listed.filter(({ value }) => value !== "unloaded").map(({ id }) => id),
     lastUsed: deps.lastUsed.entries(),
-    totals: new Map([...deps.loop.sizes.totals()].map(([key, total]) => [modelOf(key), total])),
+    totals: new Map([...deps.loop.totals()].map(([key, total]) => [modelOf(key), total])),
     freeBytes,
   });
   return { ...rest, speech, totals: { ...totals, speechBytes } };

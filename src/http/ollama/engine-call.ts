@@ -3,7 +3,7 @@
 
 import { GatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import type { Lease } from "../../scheduler/leases.ts";
+import type { Lease } from "../../scheduler/requests.ts";
 import type { ModelWishes } from "../auth/within-scope.ts";
 import { askInstance, type EngineAnswer } from "../proxy/ask-instance.ts";
 import { type ExchangeDeps, withCause } from "../proxy/exchange.ts";

@@ -5,7 +5,7 @@ import { type ChatContext, contextOf } from "../../commands/chat-context.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { KeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import type { Lease } from "../../scheduler/leases.ts";
+import type { Lease } from "../../scheduler/requests.ts";
 import type { Scheduler } from "../../scheduler/scheduler.ts";
 import {
   type Dialect,

@@ -1,22 +1,20 @@
 // The scheduler's one decision: what has to be done about an event. Changes the state that it is given, and nothing else.
-import { drainBegan, drainOver, settleDrains } from "./drains.ts";
-import type { Effect, Event } from "./events.ts";
-import { followProcesses, keep, unloadIdle, useEnds } from "./idle.ts";
+import { drainBegan, settleDrains } from "./drains.ts";
+import { endBackoff } from "./load-backoff.ts";
 import {
   checkWorkersAgain,
   loadEnded,
-  loadRefused,
-  loadStarted,
+  loadSent,
   resync,
   settleLoad,
   startNext,
-  unloadFailed,
+  unloadSent,
   workersChecked,
 } from "./loads.ts";
 import { enter, explain, grant, leave, rank, refuse, rejectEverything, request } from "./queues.ts";
 import { forget, type State } from "./state.ts";
-import type { World } from "./types.ts";
-import { settleUnloads, unloadOnRequest, unloadSent } from "./unloads.ts";
+import type { Effect, Event, World } from "./types.ts";
+import { followProcesses, keep, settleUnloads, unloadIdle, unloadOnRequest, useEnds } from "./unloads.ts";
 
 /** Effects in their order. The next event comes at `state.wakeAt` at the latest. */
 export function decide(state: State, event: Event): readonly Effect[] {
@@ -37,18 +35,14 @@ const notes: { readonly [K in Event["kind"]]: (state: State, event: Extract<Even
     if (load?.id === id) load.progressAt = now;
   },
   workersChecked: (state, { verdict }) => workersChecked(state, verdict),
-  loadStarted,
-  loadRefused: (state, { error }) => loadRefused(state, error),
+  loadSent: (state, { error }) => loadSent(state, error),
   loadEnded,
   unload: (state, { id }) => unloadOnRequest(state, id),
-  unloadSent: (state, { id }) => unloadSent(state, id),
-  unloadFailed: (state, { id, error }) => unloadFailed(state, id, error),
+  unloadSent: (state, { id, error }) => unloadSent(state, id, error),
   drainBegan: (state, { drain, models }) => drainBegan(state, drain, models),
-  drainOver: (state, { drain }) => drainOver(state, drain),
+  drainOver: ({ drains }, { drain }) => void drains.delete(drain),
   keep: (state, { id, keepMs }) => keep(state, id, keepMs),
-  retry: ({ models }, { id }) => {
-    for (const model of models.values()) if (id === null || id === model.id) model.failing = null;
-  },
+  retry: (state, { id }) => endBackoff(state, id),
   shutdown: (state) => {
     state.isShutDown = true;
     rejectEverything(state);
@@ -57,6 +51,7 @@ const notes: { readonly [K in Event["kind"]]: (state: State, event: Extract<Even
 };
 
 function observed(state: State, world: World): void {
+  if (world.inputs !== state.world.inputs) endBackoff(state, null);
   state.world = world;
   followProcesses(state);
   checkWorkersAgain(state);

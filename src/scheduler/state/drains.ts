@@ -1,38 +1,9 @@
 // Changes that have to wait for answers: a drain keeps new requests back, and waits for the answers in flight and for a load.
 import { type Drain, emit, isLoading, modelOf, type State, wake } from "./state.ts";
 
-/** A drain that is begun again within this is the same one. */
-const resumedMs = 5_000;
-
 export function drainBegan(state: State, drain: number, models: readonly string[] | "all"): void {
-  const isBusy = (id: string): boolean => modelOf(state, id).inFlight > 0;
-  const busy = (models === "all" ? [...state.models.keys()] : models).filter(isBusy);
-  state.drains.set(drain, { models, began: beginning(state, models), busy, isDone: false });
-  hold(state, models, 1);
-}
-
-/** A drain that was given up a moment ago goes on where it was, for models that were all in it. */
-function beginning(state: State, models: readonly string[] | "all"): number {
-  const { now } = state;
-  const earlier = models === "all" ? [] : models.map((id) => state.givenUp.get(id));
-  state.givenUp.clear();
-  if (earlier.length === 0) return now;
-  return Math.max(...earlier.map((entry) => (entry && now - entry.at < resumedMs ? entry.began : now)));
-}
-
-function hold(state: State, models: readonly string[] | "all", by: 1 | -1): void {
-  if (models === "all") state.holds += by;
-  else for (const id of models) modelOf(state, id).holds += by;
-}
-
-/** The change is made, or given up; in that case the answers have lost none of their time. */
-export function drainOver(state: State, drain: number): void {
-  const entry = state.drains.get(drain);
-  if (!entry) return;
-  state.drains.delete(drain);
-  hold(state, entry.models, -1);
-  if (entry.isDone || entry.models === "all") return;
-  for (const id of entry.models) state.givenUp.set(id, { began: entry.began, at: state.now });
+  const busy = (models === "all" ? [...state.models.keys()] : models).filter((id) => isAnswering(state, id));
+  state.drains.set(drain, { models, began: state.now, busy, isDone: false });
 }
 
 export function settleDrains(state: State): void {
@@ -42,12 +13,15 @@ export function settleDrains(state: State): void {
     if (isBusy(state, entry) && state.now < deadline) wake(state, deadline);
     else finish(state, drain, entry);
   }
-  for (const [id, { at }] of state.givenUp) if (state.now - at >= resumedMs) state.givenUp.delete(id);
 }
 
 function isBusy(state: State, { models }: Drain): boolean {
-  if (models !== "all") return models.some((id) => isLoading(state, id) || modelOf(state, id).inFlight > 0);
-  return state.load !== null || [...state.models.values()].some(({ inFlight }) => inFlight > 0);
+  if (models === "all") return state.load !== null || [...state.models.keys()].some((id) => isAnswering(state, id));
+  return models.some((id) => isLoading(state, id) || isAnswering(state, id));
+}
+
+function isAnswering({ models }: State, id: string): boolean {
+  return (models.get(id)?.inFlight ?? 0) > 0;
 }
 
 function finish(state: State, drain: number, entry: Drain): void {

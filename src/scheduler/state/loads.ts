@@ -1,11 +1,11 @@
 // Loads, one at a time, and the model slots for them. The gateway alone loads: the router takes a model whose answers go past it
 // for idle, and would evict it while it answers.
 import { GatewayError } from "../../core/errors.ts";
-import type { Event, WorkersVerdict } from "./events.ts";
-import { failureOf, noteFailure } from "./load-backoff.ts";
+import { noteFailure } from "./load-backoff.ts";
 import { type Placed, roomFor, turnAfter } from "./placement.ts";
 import { pinnedError, rejectAll } from "./queues.ts";
 import { emit, isHeld, type Load, type Model, modelOf, type State, wake } from "./state.ts";
+import type { Event, WorkersVerdict } from "./types.ts";
 import { beginUnload, endUnload } from "./unloads.ts";
 
 /** How long the preset may take to follow the workers: then the load is tried with those that the router has. */
@@ -38,7 +38,7 @@ export function startNext(state: State): void {
       return;
     }
     const room = roomFor(placedBeside(state, next.id), state.world.modelsMax, state.yielding, state.now);
-    if (room.kind === "free") beginLoad(state, next.id);
+    if (room.kind === "free") beginLoad(state, next);
     else if (room.kind === "pinned") rejectAll(state, next.id, pinnedError(state, next.id));
     else if (room.kind === "evict") beginUnload(state, modelOf(state, room.id), { slotFor: next.id });
     else {
@@ -84,49 +84,43 @@ function placedModel(state: State, id: string): Placed {
   };
 }
 
-function beginLoad(state: State, id: string): void {
-  const load: Load = {
+function beginLoad(state: State, model: Model): void {
+  const { id, workersSince } = model;
+  state.load = {
     id,
     phase: "workers",
     since: state.now,
-    isChecking: false,
-    checkAt: state.now,
     hasWorkers: false,
     stallMs: Number.POSITIVE_INFINITY,
     progressAt: state.now,
     timeout: null,
     isUnwanted: false,
   };
-  state.load = load;
-  checkWorkers(state, load);
-}
-
-/** Much may have changed while the workers were checked. */
-function mayGoOn(state: State, id: string): boolean {
-  return isWanted(state, modelOf(state, id)) && placedBeside(state, id).length < state.world.modelsMax;
-}
-
-function checkWorkers(state: State, load: Load): void {
-  load.isChecking = true;
-  emit(state, { kind: "checkWorkers", id: load.id, isLate: state.now - load.since >= workersMs });
+  emit(state, { kind: "checkWorkers", id, isLate: state.now - (workersSince ?? state.now) >= workersMs });
 }
 
 /** The world is another: workers that were not ready may be. */
-export function checkWorkersAgain({ load, now }: State): void {
-  if (load && !load.isChecking) load.checkAt = now;
+export function checkWorkersAgain(state: State): void {
+  for (const { workersSince } of state.models.values()) if (workersSince !== null) state.retryAt = state.now;
 }
 
 export function workersChecked(state: State, verdict: WorkersVerdict): void {
   const { load } = state;
   if (!load) return;
-  load.isChecking = false;
-  load.checkAt = state.now + recheckMs;
+  const model = modelOf(state, load.id);
   load.hasWorkers = verdict.kind === "ready";
+  if (verdict.kind === "wait") {
+    model.workersSince ??= state.now;
+    state.retryAt = state.now + recheckMs;
+    return endLoad(state);
+  }
+  model.workersSince = null;
   if (verdict.kind === "refused") {
     endLoad(state);
     return rejectAll(state, load.id, verdict.error);
   }
-  if (verdict.kind === "wait" || !mayGoOn(state, load.id)) return;
+  // Much may have changed while the workers were checked.
+  if (!isWanted(state, model) || placedBeside(state, load.id).length >= state.world.modelsMax) return endLoad(state);
   load.phase = "starting";
   load.since = state.now;
   load.progressAt = state.now;
@@ -134,22 +128,25 @@ export function workersChecked(state: State, verdict: WorkersVerdict): void {
   emit(state, { kind: "load", id: load.id });
 }
 
-export function loadStarted(state: State): void {
+export function loadSent(state: State, error: GatewayError | null): void {
+  const { load } = state;
+  if (!load) return;
+  if (error) {
+    endLoad(state);
+    return routerRefused(state, load.id, error);
+  }
   state.brokenOff = 0;
-  if (state.load) state.load.phase = "loading";
+  load.phase = "loading";
 }
 
-export function loadRefused(state: State, error: GatewayError): void {
-  const id = state.load?.id ?? null;
-  endLoad(state);
-  if (id !== null) routerRefused(state, id, error);
-}
-
-export function unloadFailed(state: State, id: string, error: GatewayError): void {
+export function unloadSent(state: State, id: string, error: GatewayError | null): void {
   const model = modelOf(state, id);
-  const cause = model.unload?.cause;
+  const { unload } = model;
+  if (!unload) return;
+  unload.isSent = true;
+  if (!error) return;
   endUnload(state, model, error);
-  if (typeof cause === "object") routerRefused(state, cause.slotFor, error);
+  if (typeof unload.cause === "object") routerRefused(state, unload.cause.slotFor, error);
 }
 
 /**
@@ -167,16 +164,8 @@ function routerRefused(state: State, id: string, error: GatewayError): void {
 /** Follows the load in progress. */
 export function settleLoad(state: State): void {
   const { load } = state;
-  if (!load) return;
-  if (load.phase === "workers" && !load.isChecking) {
-    if (!mayGoOn(state, load.id)) endLoad(state);
-    else if (load.checkAt <= state.now) checkWorkers(state, load);
-    else wake(state, load.checkAt);
-  }
-  if (load.phase === "loading") followLoad(state, load, modelOf(state, load.id));
-}
-
-function followLoad(state: State, load: Load, model: Model): void {
+  if (load?.phase !== "loading") return;
+  const model = modelOf(state, load.id);
   const { world } = state;
   const value = world.listed.get(load.id);
   if (world.loaded.has(load.id)) return succeed(state, load, model);
@@ -232,7 +221,7 @@ export function loadEnded(state: State, { isWorkerLost, why, workers }: Extract<
   const model = modelOf(state, load.id);
   endLoad(state);
   if (isWorkerLost) return;
-  if (load.timeout === null && failureOf(state, model) === null && !model.hasEndedOnce) {
+  if (load.timeout === null && model.failing === null && !model.hasEndedOnce) {
     model.hasEndedOnce = true;
     return;
   }

@@ -1,9 +1,9 @@
 // Requests: granted at once, kept in their model's queue, or rejected.
 import { GatewayError } from "../../core/errors.ts";
-import { useBegins } from "./idle.ts";
 import { backoffRefusal } from "./load-backoff.ts";
 import { emit, isHeld, isLoading, type Model, modelOf, type State, wake } from "./state.ts";
 import type { Ticket, WaitReason } from "./types.ts";
+import { useBegins } from "./unloads.ts";
 
 /** How long a model in the cache may take to appear on the router's list. */
 const listedMs = 10_000;
@@ -99,7 +99,7 @@ export function rank(state: State): void {
   for (const model of state.models.values()) {
     if (model.queue.length === 0) {
       model.rank = Number.POSITIVE_INFINITY;
-      model.unlistedSince = null;
+      model.unlistedSince = model.workersSince = null;
     } else if (model.rank === Number.POSITIVE_INFINITY && !state.world.loaded.has(model.id) && !isHeld(state, model))
       model.rank = ++state.ranks;
   }
@@ -131,8 +131,6 @@ export function refuse(state: State): void {
 }
 
 function loadRefusal(state: State, model: Model): GatewayError | null {
-  // The check of its workers is about to say the same.
-  if (state.load?.id === model.id && state.load.phase === "workers") return null;
   if (state.world.refusal || isLoading(state, model.id)) return state.world.refusal;
   return unlistedError(state, model) ?? backoffRefusal(state, model);
 }
@@ -190,6 +188,6 @@ function reasonOf(state: State, model: Model): WaitReason {
   if (isHeld(state, model)) return "drain";
   if (state.world.loaded.has(model.id)) return "turn";
   if (!state.world.isReady) return "router";
-  if (state.load?.id === model.id && state.load.phase === "workers") return "workers";
+  if (model.workersSince !== null) return "workers";
   return state.load === null && state.isCrowded ? "room" : "load";
 }

@@ -1,7 +1,7 @@
 // The scheduler's state: one value that only `decide` changes. Every rule below it is a function of this value.
-import type { Effect } from "./events.ts";
+
 import type { Turn } from "./placement.ts";
-import type { FailingLoad, Limits, Ticket, WaitReason, World } from "./types.ts";
+import type { Effect, FailingLoad, Limits, Ticket, WaitReason, World } from "./types.ts";
 
 /** Everything that is known of one model; dropped when nothing is. */
 export class Model {
@@ -11,8 +11,6 @@ export class Model {
   /** Requests that wait for something else first. */
   readonly elsewhere = new Map<Ticket, WaitReason>();
   inFlight = 0;
-  /** Drains in force. */
-  holds = 0;
   unload: Unload | null = null;
   /** What the queue waits for. */
   reason: WaitReason = "load";
@@ -20,6 +18,8 @@ export class Model {
   /** Order in which models that are not loaded get a slot; Infinity: has no place yet. */
   rank = Number.POSITIVE_INFINITY;
   unlistedSince: number | null = null;
+  /** Since when its load waits for RPC workers. */
+  workersSince: number | null = null;
   lastUsed = 0;
   turn: Turn | null = null;
   idle: Idle | null = null;
@@ -54,10 +54,6 @@ export interface Load {
   phase: "workers" | "starting" | "loading" | "ended";
   /** ms; start of the phases `workers` and `starting`. */
   since: number;
-  /** A check of the workers is under way. */
-  isChecking: boolean;
-  /** ms; when the workers are checked again. */
-  checkAt: number;
   /** The workers are reserved for this load. */
   hasWorkers: boolean;
   /** ms without progress after which the load counts as stalled. */
@@ -82,11 +78,11 @@ const unknownWorld: World = {
   listed: new Map(),
   loaded: new Map(),
   modelsMax: 1,
+  inputs: "",
   engineProblem: null,
   refusal: null,
   isPinned: () => false,
   isCached: () => true,
-  identity: () => null,
 };
 
 export class State {
@@ -111,11 +107,8 @@ export class State {
   retryAt = 0;
   /** ms; when the router's list is read again although no event came. */
   resyncAt = Number.POSITIVE_INFINITY;
+  /** In force, until the change is made or given up. */
   readonly drains = new Map<number, Drain>();
-  /** Drains of all models in force. */
-  holds = 0;
-  /** Drains that were given up, by model: when they began, and when that was. */
-  readonly givenUp = new Map<string, { readonly began: number; readonly at: number }>();
   isShutDown = false;
 
   constructor(limits: Limits) {
@@ -132,7 +125,7 @@ export function modelOf(state: State, id: string): Model {
 /** Drops models of which nothing has to be remembered. */
 export function forget(state: State): void {
   for (const [id, model] of state.models) {
-    const isAsked = model.queue.length + model.elsewhere.size + model.inFlight + model.holds > 0;
+    const isAsked = model.queue.length + model.elsewhere.size + model.inFlight > 0;
     const isThere = state.world.loaded.has(id) || state.load?.id === id || model.unload !== null;
     if (!isAsked && !isThere && model.failing === null) state.models.delete(id);
   }
@@ -140,7 +133,12 @@ export function forget(state: State): void {
 
 /** Requests for the model wait while something is done to it. */
 export function isHeld(state: State, model: Model): boolean {
-  return state.holds > 0 || model.holds > 0 || model.unload !== null;
+  return model.unload !== null || isDrained(state, model.id);
+}
+
+export function isDrained({ drains }: State, id: string): boolean {
+  for (const { models } of drains.values()) if (models === "all" || models.includes(id)) return true;
+  return false;
 }
 
 /** A drain waits for the load in progress; a load that only waits for a slot is none. */

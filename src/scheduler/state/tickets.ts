@@ -1,5 +1,5 @@
-// What the state says of its requests, for status and for other queues.
-import { isHeld, type State } from "./state.ts";
+// Views of the requests in the state, for status and for other queues.
+import { isDrained, type State } from "./state.ts";
 import type { Loaded, WaitReason } from "./types.ts";
 
 export interface Waiting {
@@ -39,8 +39,7 @@ export function keepsWaiting(state: State, id: string, { slots }: Pick<Loaded, "
 
 /** A loaded model that nothing is done to. */
 export function isOpen(state: State, id: string): boolean {
-  const model = state.models.get(id);
-  return state.holds === 0 && !(model && isHeld(state, model));
+  return !isDrained(state, id) && !state.models.get(id)?.unload;
 }
 
 /** When an idle model is unloaded, ms; null: not by itself. */

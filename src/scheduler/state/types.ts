@@ -1,4 +1,4 @@
-// What goes into the scheduler's state and comes out of it as plain data.
+// What goes into the scheduler's state and comes out of it, as plain data: events and effects. README.md has both as a table.
 import type { GatewayError } from "../../core/errors.ts";
 
 /**
@@ -36,6 +36,8 @@ export interface World {
   readonly loaded: ReadonlyMap<string, Loaded>;
   /** Model slots. */
   readonly modelsMax: number;
+  /** What the router has read, the preset and the cache: with another one a load may end otherwise. */
+  readonly inputs: string;
   /** Why there will be no router; null: there is one, or there will be. */
   readonly engineProblem: GatewayError | null;
   /** Why no model can be loaded; null: they can. */
@@ -44,8 +46,6 @@ export interface World {
   isPinned(id: string): boolean;
   /** False: the cache is known not to hold the model. */
   isCached(id: string): boolean;
-  /** Changes with the model's file and settings; null: unknown. */
-  identity(id: string): string | null;
 }
 
 /** A request's place in the order of all requests; it keeps its number when it waits again. */
@@ -66,5 +66,50 @@ export interface FailingLoad {
   readonly until: number;
   /** The engine's own message. */
   readonly message: string;
-  readonly identity: string | null;
 }
+
+/** Whether a model may be loaded onto the RPC workers now. */
+export type WorkersVerdict =
+  | { readonly kind: "ready"; readonly stallMs: number }
+  | { readonly kind: "wait" }
+  | { readonly kind: "refused"; readonly error: GatewayError };
+
+export type Event = { readonly now: number } & (
+  | { readonly kind: "enter"; readonly ticket: Ticket; readonly reason: WaitReason }
+  | { readonly kind: "request"; readonly ticket: Ticket }
+  | { readonly kind: "left"; readonly ticket: Ticket }
+  | { readonly kind: "released"; readonly id: string }
+  | { readonly kind: "observed"; readonly world: World }
+  | { readonly kind: "progress"; readonly id: string }
+  | { readonly kind: "workersChecked"; readonly verdict: WorkersVerdict }
+  /** The router has answered the call; `error` null: it has taken it. */
+  | { readonly kind: "loadSent"; readonly error: GatewayError | null }
+  /** `why`: the engine's own message; `workers`: with which RPC workers, for the message. */
+  | { readonly kind: "loadEnded"; readonly isWorkerLost: boolean; readonly why: string; readonly workers: string }
+  | { readonly kind: "unload"; readonly id: string }
+  | { readonly kind: "unloadSent"; readonly id: string; readonly error: GatewayError | null }
+  | { readonly kind: "drainBegan"; readonly drain: number; readonly models: readonly string[] | "all" }
+  | { readonly kind: "drainOver"; readonly drain: number }
+  | { readonly kind: "keep"; readonly id: string; readonly keepMs: number }
+  | { readonly kind: "retry"; readonly id: string | null }
+  | { readonly kind: "shutdown" }
+  | { readonly kind: "tick" }
+);
+
+export type Effect =
+  | { readonly kind: "grant"; readonly ticket: Ticket }
+  | { readonly kind: "reject"; readonly ticket: Ticket; readonly error: GatewayError }
+  /** `isLate`: the preset has had its time to follow the workers. */
+  | { readonly kind: "checkWorkers"; readonly id: string; readonly isLate: boolean }
+  | { readonly kind: "releaseWorkers" }
+  | { readonly kind: "load"; readonly id: string }
+  | { readonly kind: "explainEnd"; readonly id: string }
+  | { readonly kind: "loadFailed"; readonly id: string }
+  | { readonly kind: "unload"; readonly id: string }
+  | { readonly kind: "unloaded"; readonly id: string; readonly error: GatewayError | null }
+  /** The answers in flight end with their model. */
+  | { readonly kind: "cut"; readonly id: string }
+  /** `cut`: answers that were cut, by model that had some in flight. */
+  | { readonly kind: "drained"; readonly drain: number; readonly cut: ReadonlyMap<string, number> }
+  | { readonly kind: "readList" }
+  | { readonly kind: "warn"; readonly message: string; readonly fields: object };

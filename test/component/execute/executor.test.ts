@@ -108,19 +108,22 @@ describe("the executor", () => {
     const { executor, outcomes, progress } = startExecutor(
       t,
       async (_action, { report, signal }) => {
-        report({ phase: "downloading", completed: 1, total: 2 });
+        report({ phase: "downloading", completed: 1, total: 2, bytesPerSecond: 9 });
         await held.pass(signal);
       },
       { now: () => clock },
     );
     executor.submit(pull("a"));
     await until("it runs", () => progress.length === 1);
-    assert.deepEqual(executor.running()[0]?.progress, { phase: "downloading", completed: 1, total: 2 });
+    const reported = { phase: "downloading", completed: 1, total: 2 };
+    assert.deepEqual(executor.running()[0]?.progress, { ...reported, bytesPerSecond: 9 });
     assert.equal(executor.running()[0]?.startedAt, 1000);
-    clock = 1750;
+    clock = 6000;
+    const stalled = { ...reported, bytesPerSecond: 0, secondsLeft: null };
+    assert.deepEqual(executor.running()[0]?.progress, stalled, "no byte came for five seconds");
     held.open();
     await until("it is done", () => outcomes.length === 1);
-    assert.deepEqual([outcomes[0]?.ms, outcomes[0]?.error], [750, null]);
+    assert.deepEqual([outcomes[0]?.ms, outcomes[0]?.error], [5000, null]);
   });
 
   it("gives each failure its code, and goes on after it", async (t) => {

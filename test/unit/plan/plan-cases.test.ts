@@ -6,7 +6,6 @@ import { test } from "node:test";
 import { parse } from "yaml";
 import type { BackoffEntry } from "../../../src/plan/actions.ts";
 import { plan } from "../../../src/plan/plan.ts";
-import { noNeeds } from "../../../src/plan/room.ts";
 import { packageRoot } from "../../../src/settings/settings.ts";
 import { desiredFrom, removalOf, silenceLimitMs, type WorldInput, world } from "./world.ts";
 
@@ -69,7 +68,7 @@ for (const name of names) {
       now: context.now ?? 1_000_000,
       backoff,
       silenceLimitMs,
-      needs: { ...noNeeds, underWay: new Map((context.underWay ?? []).map((key) => [key, 0])) },
+      underWay: context.underWay ?? [],
     });
     const { actions = [], held = [], unmanaged = [], spared: left = [], findings = {} } = expected;
     assert.deepEqual(

@@ -10,7 +10,7 @@ const [a, b] = ["10.0.0.1:1", "10.0.0.2:1"];
 const desired = desiredFrom({ rpc: { mode: "rpc", workers: [a, b] } });
 
 function seen(returned: readonly string[], answering: boolean): { workers: WorkerSnapshot[]; answering: boolean } {
-  const { workers } = workersOf(desired).value;
+  const { workers } = workersOf(desired);
   return { workers: workers.map((worker) => ({ ...worker, returned: returned.includes(worker.address) })), answering };
 }
 
@@ -37,7 +37,7 @@ test("a reload yields to answers only where nothing but that is new", () => {
 test("that it waits is said", () => {
   const router = { models: { state: "known", value: [] }, loadedPreset: `[*]\nrpc = ${a}\n` } as const;
   const { status, message } = workersReady(desired, {
-    workers: { state: "known", value: { epoch: 0, ...seen([b], true) } },
+    workers: seen([b], true),
     router,
   });
   assert.deepEqual([status, message], ["True", `2 workers can be used; ${b} once no request is under way.`]);

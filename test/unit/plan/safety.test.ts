@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Desired } from "../../../src/desired/document/document.ts";
-import type { Plan } from "../../../src/plan/actions.ts";
-import type { PlanContext } from "../../../src/plan/candidate.ts";
-import { findCached, holdsFilesOf, type Observed } from "../../../src/plan/observed.ts";
+import type { Plan, PlanContext } from "../../../src/plan/actions.ts";
+import { findCached, type Observed } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
+import { holdsFilesOf } from "../../../src/plan/removals.ts";
 import { build, hub, randomDesired, randomMoment, runs } from "./random-worlds.ts";
-import { desiredFrom, known, silenceLimitMs, world } from "./world.ts";
+import { desiredFrom, silenceLimitMs, world } from "./world.ts";
 
 const context: PlanContext = { now: 2_000_000, backoff: new Map(), silenceLimitMs };
 const unknown = { state: "unknown", why: "cannot be read" } as const;
@@ -35,14 +35,6 @@ test("unknown never destroys: without the preset file nothing is written, remove
       (kind) => kind !== "model.pull" && kind !== "model.import",
     );
     assert.deepEqual(fetches, []);
-  });
-});
-
-test("unknown never destroys: without the inventory nothing is removed, and all else is as if it were empty", () => {
-  check(moment, ({ other, observed }) => {
-    const blind = plan(other, { ...observed, inventory: unknown }, context);
-    assert.deepEqual(blind, plan(other, { ...observed, inventory: known([]) }, context));
-    assert.ok(!blind.actions.some((action) => action.kind === "model.remove"));
   });
 });
 
@@ -108,18 +100,18 @@ test("without prune nothing is removed", () => {
 
 test("nothing outside the inventory is removed, nor what is kept or named", () => {
   check(moment, ({ other, observed }) => {
-    if (observed.inventory.state === "unknown" || observed.cache.state === "unknown") return;
+    if (observed.cache.state === "unknown") return;
     const { models } = observed.cache.value;
     for (const action of plan({ ...other, prune: true }, observed, context).actions) {
       if (action.kind !== "model.remove") continue;
-      const entry = observed.inventory.value.find((candidate) => candidate.id === action.model);
+      const entry = observed.inventory.find((candidate) => candidate.id === action.model);
       assert.ok(entry, "not in the inventory");
       assert.ok(!entry.keep, "kept");
       const cached = findCached(models, action.model);
       assert.ok(!cached || holdsFilesOf(entry, cached), "another program's files");
       const named = other.models.map((model) => findCached(models, model.id));
       assert.ok(!cached || !named.includes(cached), "named by the document under another of its names");
-      const kept = observed.inventory.value
+      const kept = observed.inventory
         .filter((candidate) => candidate.keep)
         .map((candidate) => findCached(models, candidate.id));
       assert.ok(!cached || !kept.includes(cached), "kept under another of its names");
@@ -165,9 +157,8 @@ test("prune comes last: nothing else is planned beside it, nor cannot be had", (
 
 test("a model that left the document is not deleted before its time", () => {
   check(moment, ({ other, observed }) => {
-    if (observed.inventory.state === "unknown") return;
     const leftAt = new Date(context.now - 59_000).toISOString();
-    const inventory = known(observed.inventory.value.map((entry) => ({ ...entry, leftAt })));
+    const inventory = observed.inventory.map((entry) => ({ ...entry, leftAt }));
     assert.ok(!kinds({ ...other, prune: true }, { ...observed, inventory }).includes("model.remove"));
   });
 });

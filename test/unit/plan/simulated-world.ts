@@ -95,7 +95,7 @@ export function createSimulatedWorld(options: {
       workers: workersOf(world.desired),
       cache: known(cache()),
       preset: known(parsePreset(presetText)),
-      inventory: known(inventory),
+      inventory,
       freeBytes: known(1e12),
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
       sources: new Map(),

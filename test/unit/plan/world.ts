@@ -191,8 +191,8 @@ export interface WorldInput {
   /** Of workers that are not up, by address. */
   readonly workers?: Readonly<Record<string, Verdict>>;
   readonly unreadable?: readonly string[];
-  /** Why the cache, the preset or the inventory is unknown. */
-  readonly unknown?: { readonly cache?: string; readonly preset?: string; readonly inventory?: string };
+  /** Why the cache or the preset is unknown. */
+  readonly unknown?: { readonly cache?: string; readonly preset?: string };
   /** The file's text; absent: as the planner wants it. */
   readonly preset?: string;
   /** By id; the paths in its repository, or those with `keep` and when (ms) the document ceased to name it, null: not noted. */
@@ -248,8 +248,7 @@ export function world(desired: Desired, input: WorldInput): Observed {
     cache: input.unknown?.cache === undefined ? known(cache) : { state: "unknown", why: input.unknown.cache },
     preset:
       input.unknown?.preset === undefined ? known(parsePreset(text)) : { state: "unknown", why: input.unknown.preset },
-    inventory:
-      input.unknown?.inventory === undefined ? known(inventory) : { state: "unknown", why: input.unknown.inventory },
+    inventory,
     freeBytes: known(1e12),
     workers: workersOf(desired, input.workers),
     router: { ...restingRouter, knownOptions: options, ...atRest, ...router },
@@ -268,7 +267,7 @@ export function world(desired: Desired, input: WorldInput): Observed {
 export function workersOf(
   { rpc }: Pick<Desired, "rpc">,
   verdicts: Readonly<Record<string, Verdict>> = {},
-): { readonly state: "known"; readonly value: WorkersSnapshot } {
+): WorkersSnapshot {
   const workers = rpc.workers.map(
     (address): WorkerSnapshot => ({
       address,
@@ -282,7 +281,7 @@ export function workersOf(
       returned: false,
     }),
   );
-  return { state: "known", value: { epoch: 0, workers, answering: false } };
+  return { workers, answering: false };
 }
 
 /** The preset file that the planner writes into an empty folder for this document, with nothing to prune. */
@@ -295,7 +294,7 @@ function wantedText(
     workers: workersOf(desired),
     cache: known({ ...cache, unreadable: [] }),
     preset: known(emptyPreset),
-    inventory: known([]),
+    inventory: [],
     freeBytes: known(0),
     router: { ...restingRouter, knownOptions: options },
     speech: { transcription: restingSpeech, synthesis: restingSpeech },

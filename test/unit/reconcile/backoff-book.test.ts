@@ -52,7 +52,6 @@ test("what lies outside is tried for ever, at most three minutes apart", () => {
 test("what a person must mend is not tried again", () => {
   const book = createBackoffBook(() => 0);
   assert.ok(book.failed(pull("a/b:c"), new GatewayError("hub_denied", "gated")).stalled);
-  assert.equal(book.nextTry(0), null);
 });
 
 test("the other side's own wait counts where it is longer", () => {
@@ -79,14 +78,9 @@ test("a success ends what was held against the same thing, and only that", () =>
   assert.equal(book.entries().size, 0);
 });
 
-test("the next time is the earliest of those to come", () => {
-  let now = 0;
-  const book = createBackoffBook(() => now);
-  assert.equal(book.nextTry(0), null);
+test("a reset forgets everything", () => {
+  const book = createBackoffBook(() => 0);
   book.failed(pull("a/b:c"), offline);
-  now = 3_000;
-  book.failed(pull("a/b:d"), offline);
-  assert.deepEqual([book.nextTry(0), book.nextTry(5_000), book.nextTry(8_000)], [5_000, 8_000, null]);
-  book.forgive();
+  book.reset();
   assert.equal(book.entries().size, 0);
 });

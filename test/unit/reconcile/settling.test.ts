@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { plan } from "../../../src/plan/plan.ts";
-import { createSettling } from "../../../src/reconcile/settling.ts";
+import { createSettling } from "../../../src/reconcile/pacing.ts";
 import { desiredFrom, silenceLimitMs, world } from "../plan/world.ts";
 
 test("each change puts it off by a tenth of a second, the first of them waits two seconds at most", () => {

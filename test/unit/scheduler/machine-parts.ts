@@ -1,7 +1,6 @@
 // What the simulated machine is made of.
 import type { GatewayError } from "../../../src/core/errors.ts";
-import type { Event } from "../../../src/scheduler/state/events.ts";
-import type { Limits, Ticket } from "../../../src/scheduler/state/types.ts";
+import type { Event, Limits, Ticket } from "../../../src/scheduler/state/types.ts";
 
 export type LoadOutcome = "loads" | "ends" | "stalls" | "refused" | "breaksOff" | "deaf";
 

@@ -24,8 +24,8 @@ function start(): Scene {
     desiredFrom({ rpc: { mode: scene.mode, workers: [a, b], minWorkers: 2 } });
   const workers: Partial<Workers> = {
     snapshot: () => {
-      const { value } = workersOf(desiredFrom({ rpc: { mode: "rpc", workers: [a, b] } }));
-      return { ...value, workers: value.workers.map((worker) => ({ ...worker, verdict: scene.verdict })) };
+      const found = workersOf(desiredFrom({ rpc: { mode: "rpc", workers: [a, b] } }));
+      return { ...found, workers: found.workers.map((worker) => ({ ...worker, verdict: scene.verdict })) };
     },
     enter: async () => {
       if (scene.answer) scene.reservations++;
@@ -49,8 +49,6 @@ function start(): Scene {
       desired: () => ({ generation: 1, document: document() }) as never,
       router: router as never,
       workers: workers as Workers,
-      pass: () => null,
-      isUnderWay: () => false,
       stallMs: 7,
     }),
     mode: "rpc",

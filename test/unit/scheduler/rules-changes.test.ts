@@ -51,24 +51,6 @@ describe("drains", () => {
     machine.run(200);
     assert.equal(machine.cuts, 1);
   });
-
-  it("that were given up a moment ago go on where they were, unless another model is in them", () => {
-    for (const [models, waits] of [
-      [["a"], 10_000],
-      [["a", "b"], 20_000],
-    ] as const) {
-      const machine = loaded();
-      machine.ask("a", long);
-      machine.change(["a"]);
-      machine.run(10_000);
-      machine.giveUpChange();
-      machine.change(models);
-      machine.run(waits - 10);
-      assert.equal(machine.cuts, 0);
-      machine.run(20);
-      assert.equal(machine.cuts, 1);
-    }
-  });
 });
 
 describe("idle models", () => {
@@ -96,6 +78,7 @@ describe("idle models", () => {
     assert.deepEqual([machine.processes.size, expiresAt(machine.state, "a", 0)], [1, null]);
     machine.pinned.clear();
     machine.unloadFails = true;
+    machine.observe();
     machine.run(60_000);
     assert.equal(machine.processes.size, 1);
     machine.unloadFails = false;

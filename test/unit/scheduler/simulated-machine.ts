@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { decide } from "../../../src/scheduler/state/decide.ts";
-import type { Effect, Event, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
 import { State } from "../../../src/scheduler/state/state.ts";
-import type { Limits, Loaded, Ticket } from "../../../src/scheduler/state/types.ts";
+import type { Effect, Event, Limits, Loaded, Ticket, WorkersVerdict } from "../../../src/scheduler/state/types.ts";
 import { type Change, type Client, type EventBody, type LoadOutcome, limits, type Process } from "./machine-parts.ts";
 import { covers, requireLimits, requireSafeGrant, requireSafeLoad, requireSafeUnload } from "./safety.ts";
 import { Agenda, History } from "./virtual-time.ts";
@@ -31,7 +30,7 @@ export class Machine {
   readonly listed = new Set<string>();
   readonly cached = new Set<string>();
   readonly pinned = new Set<string>();
-  /** 0: unknown. */
+  /** What the router has read. */
   file = 1;
   readonly processes = new Map<string, Process>();
   readonly clients: Client[] = [];
@@ -204,7 +203,6 @@ export class Machine {
     for (const [id, { value, origin }] of this.processes)
       if (value === "loaded") this.loaded.set(id, { origin, slots: this.parallel });
     const known = this.isReady ? [...this.listed] : [];
-    const file = this.file;
     this.send({
       kind: "observed",
       world: {
@@ -212,11 +210,11 @@ export class Machine {
         listed: new Map(known.map((id) => [id, this.processes.get(id)?.value ?? "unloaded"])),
         loaded: new Map(this.loaded),
         modelsMax: this.slots,
+        inputs: String(this.file),
         engineProblem: this.engineProblem,
         refusal: this.refusal,
         isPinned: (id) => this.pinned.has(id),
         isCached: (id) => this.cached.has(id),
-        identity: () => (file === 0 ? null : String(file)),
       },
     });
   }
@@ -295,12 +293,12 @@ export class Machine {
     this.call("load", 5, () => {
       const cause = outcome === "refused" || !this.listed.has(id) ? {} : { cause: new Error("ECONNRESET") };
       if (!this.isReady || !this.listed.has(id) || outcome === "refused" || outcome === "breaksOff")
-        return this.send({ kind: "loadRefused", error: new GatewayError("router_unavailable", "no", cause) });
+        return this.send({ kind: "loadSent", error: new GatewayError("router_unavailable", "no", cause) });
       this.loads.push(id);
       const process: Process = { value: "loading", origin: `o${++this.origins}` };
       if (!this.processes.has(id)) this.processes.set(id, process);
       this.observe();
-      this.send({ kind: "loadStarted" });
+      this.send({ kind: "loadSent", error: null });
       if (outcome !== "stalls") this.after(this.loadMs, () => this.endLoad(id, process, outcome));
     });
   }
@@ -318,13 +316,13 @@ export class Machine {
     this.call(`unload ${id}`, 5, () => {
       if (unloadFails && this.isReady) {
         const error = new GatewayError("router_unavailable", "no", { cause: new Error("ECONNRESET") });
-        return this.send({ kind: "unloadFailed", id, error });
+        return this.send({ kind: "unloadSent", id, error });
       }
       const process = this.processes.get(id);
       this.after(this.unloadMs, () => {
         if (this.processes.get(id) === process) this.crash(id);
       });
-      this.send({ kind: "unloadSent", id });
+      this.send({ kind: "unloadSent", id, error: null });
     });
   }
 

@@ -29,7 +29,7 @@ test("all together", () => {
 });
 
 test("each", () => {
-  const [worker] = workersOf({ rpc: desiredFrom({ rpc: { workers: [a] } }).rpc }).value.workers;
+  const [worker] = workersOf({ rpc: desiredFrom({ rpc: { workers: [a] } }).rpc }).workers;
   const [reachable, inUse] = workerFindings(worker, "acme/x:Q8_0", false);
   assert.deepEqual([reachable?.status, inUse?.status, inUse?.reason], ["True", "True", "ServesModel"]);
   assert.deepEqual(
@@ -40,7 +40,7 @@ test("each", () => {
 
 test("the endpoints are in the document's order, each once, and none in single mode", () => {
   const desired = desiredFrom({ rpc: { mode: "rpc", workers: ["GPU.local:1", b, "gpu-too.local:1"] } });
-  const { workers } = workersOf(desired, { "gpu-too.local:1": "unprobed" }).value;
+  const { workers } = workersOf(desired, { "gpu-too.local:1": "unprobed" });
   const seen = workers.map((worker) =>
     worker.address === b ? worker : { ...worker, address: worker.address.toLowerCase(), endpoint: a },
   );

@@ -9,6 +9,7 @@ import type { Collected } from "../../../../src/cache/report/garbage.ts";
 import { createCacheScanner } from "../../../../src/cache/scan/scan.ts";
 import { type Desired, toDesired, toTree } from "../../../../src/desired/document/document.ts";
 import { type Collector, createCollector } from "../../../../src/execute/cache-gc.ts";
+import { createSpeechStore } from "../../../../src/execute/speech-files.ts";
 import type { Action } from "../../../../src/plan/actions.ts";
 import type { CachedModel, RouterSnapshot } from "../../../../src/plan/observed.ts";
 import { entriesBelow } from "../../../../src/state/folder.ts";
@@ -62,16 +63,13 @@ async function cache(t: TestContext): Promise<Cache> {
     desired: toDesired(toTree({ version: 1 })),
     router: { phase: "stopped", models: { state: "unknown", why: "" } },
     clock: Date.now(),
-    collector: createCollector({
-      cacheDir,
-      gateway: "mine",
-      inventory,
-      desired: () => self.desired,
-      router: () => self.router,
-      turns,
-      now: () => self.clock,
-      cachedModels: models,
-    }),
+    get collector() {
+      const common = { cacheDir, inventory, turns, desired: () => self.desired, now: () => self.clock };
+      const [voicesDir, copiesDir] = [join(cacheDir, "no-voices"), join(cacheDir, "no-copies")];
+      const running = () => ({ transcription: null, synthesis: null });
+      const speech = createSpeechStore({ ...common, voicesDir, copiesDir, running });
+      return createCollector({ ...common, gateway: "mine", speech, router: () => self.router, cachedModels: models });
+    },
     models,
     ours: async (commit, path, bytes, id = eight, keep = false) => {
       const place = await repo.link(commit, path, bytes);
@@ -80,11 +78,17 @@ async function cache(t: TestContext): Promise<Cache> {
       await inventory.put({ id, repo: repoName, tag, revision: "main", commit, files, addedAt: "", keep });
       return place;
     },
-    collect: () =>
-      self.collector.handler(
-        { kind: "cache.gc", key: "cache", reason: "", message: "", disrupts: [] } satisfies Action,
-        { signal: new AbortController().signal, report: () => undefined },
-      ),
+    collect: async () => {
+      const action: Extract<Action, { kind: "cache.gc" }> = {
+        kind: "cache.gc",
+        key: "cache",
+        reason: "",
+        message: "",
+        disrupts: [],
+      };
+      const run = { signal: new AbortController().signal, report: () => undefined };
+      return (await self.collector.handler(action, run)).collected;
+    },
     preview: async () => {
       const { repos, skipped } = (await self.collector.look()).garbage;
       const items = repos.flatMap((garbage) => garbage.items);
