@@ -115,7 +115,10 @@ async function nginx(t: Ending, root: string, modelPort: number): Promise<Pick<T
         proxy_set_header Connection ""; proxy_buffering off; proxy_next_upstream error non_idempotent; } } }`,
   );
   const child = spawn("nginx", ["-c", configuration], { stdio: ["ignore", "ignore", "ignore"] });
-  const isThere = await Promise.race([once(child, "spawn").then(() => true), once(child, "error").then(() => false)]);
+  const isThere = await once(child, "spawn").then(
+    () => true,
+    () => false,
+  );
   if (!isThere) {
     console.error("nginx: not installed, so left out");
     return [];
