@@ -15,32 +15,29 @@ export interface Leases {
   cut(id: string): void;
 }
 
-interface OpenLease extends Lease {
-  isOverdue: boolean;
-}
-
+/** A number per lease and not a set of them: V8 would keep what was in the set, see src/http/proxy/rounds.ts. */
 export function createLeases(drainMs: number, onRelease: (id: string) => void): Leases {
-  const open = new Set<OpenLease>();
+  /** By model: leases of a lower number are cut. */
+  const cutBelow = new Map<string, number>();
+  let given = 0;
 
   return {
     give: (instance) => {
       const end = instance.retain();
-      const lease: OpenLease = {
+      const number = given++;
+      let isOpen = true;
+      return {
         instance,
-        isOverdue: false,
-        overdue: () => (lease.isOverdue ? overdueError(instance.id, drainMs) : null),
+        overdue: () => (number < (cutBelow.get(instance.id) ?? 0) ? overdueError(instance.id, drainMs) : null),
         release: () => {
-          if (!open.delete(lease)) return;
+          if (!isOpen) return;
+          isOpen = false;
           end();
           onRelease(instance.id);
         },
       };
-      open.add(lease);
-      return lease;
     },
-    cut: (id) => {
-      for (const lease of open) if (lease.instance.id === id) lease.isOverdue = true;
-    },
+    cut: (id) => void cutBelow.set(id, given),
   };
 }
 

@@ -18,7 +18,7 @@ import {
 } from "../server/errors.ts";
 import { RawReply } from "../server/raw-reply.ts";
 import { needsPermit, type PromptPermit, type PromptQueue } from "./prompt-queue.ts";
-import { createRounds } from "./rounds.ts";
+import { createRounds, type Rounds } from "./rounds.ts";
 import { type AnswerSink, type Exchange, isRefusal, lengthOf, type Upstream } from "./upstream.ts";
 
 /** How a family turns the engine's answer into its own. */
@@ -76,18 +76,19 @@ const defaultTickMs = 12_000;
 /** Short: it begins when the kernel's buffers are full, which takes a client that has not read for long. */
 const defaultUnreadMs = 3_000;
 
-const unread = createRounds<Answering>(500, (answering) => answering.dropUnread());
+/** ms between two checks whether clients read their answers. */
+const checkReadersMs = 500;
 
-/** The answers that a cut-off ends: a listener for each would cost more than the set. */
-const openUnder = new WeakMap<AbortSignal, Set<Answering>>();
+/** The answers that a cut-off ends: a listener for each would cost more than the list. */
+const openUnder = new WeakMap<AbortSignal, Rounds<Answering>>();
 
-function answersUnder(cutOff: AbortSignal): Set<Answering> {
+function answersUnder(cutOff: AbortSignal): Rounds<Answering> {
   const known = openUnder.get(cutOff);
   if (known) return known;
-  const open = new Set<Answering>();
+  const open = createRounds<Answering>(checkReadersMs, (answering) => answering.dropUnread());
   openUnder.set(cutOff, open);
   const end = (): void => {
-    for (const answering of [...open]) answering.cutOff();
+    for (const answering of open.members()) answering.cutOff();
   };
   cutOff.addEventListener("abort", end, { once: true });
   return open;
@@ -104,10 +105,11 @@ export function runGeneration(deps: ExchangeDeps, reply: FastifyReply, generatio
  * callbacks. Only a wait has them.
  */
 class Answering implements AnswerSink {
+  place = -1;
   readonly #deps: ExchangeDeps;
   readonly #generation: Generation;
   readonly #raw: RawReply;
-  readonly #open: Set<Answering>;
+  readonly #open: Rounds<Answering>;
   #lease: Lease | null = null;
   #permit: PromptPermit | null = null;
   #exchange: Exchange | null = null;
@@ -197,7 +199,7 @@ class Answering implements AnswerSink {
   passOn(): void {
     if (this.#chunks.length === 0 || !this.#isAnswering) return;
     const text = this.#generation.translator.chunk(this.#taken());
-    if (text !== null && !this.#raw.write(text)) unread.add(this);
+    if (text !== null) this.#raw.write(text);
   }
 
   #taken(): Buffer {
@@ -273,7 +275,6 @@ class Answering implements AnswerSink {
 
   #release(): void {
     this.#open.delete(this);
-    unread.delete(this);
     this.#lease?.release();
     this.#lease = null;
     this.#exchange = null;

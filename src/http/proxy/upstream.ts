@@ -73,7 +73,7 @@ export function createUpstream({ probeAfterMs, stallMs, onStall }: UpstreamOptio
   });
 
   function cutWhere(isMeant: (instance: Instance) => boolean, message: string): void {
-    for (const sending of [...open]) if (isMeant(sending.instance)) sending.cut(message);
+    for (const sending of open.members()) if (isMeant(sending.instance)) sending.cut(message);
   }
 
   return {
@@ -91,6 +91,7 @@ interface Shared {
 
 /** One request and its answer: the handler that undici calls back, and nothing allocated per chunk. */
 class Sending implements Exchange, Dispatcher.DispatchHandler {
+  place = -1;
   readonly instance: Instance;
   readonly #shared: Shared;
   readonly #request: UpstreamRequest;

@@ -72,9 +72,9 @@ async function gateway(
   const { key } = await addKey(join(stateDir, keyFileName), { name: "bench", expiresAt: undefined, now: Date.now() });
   await writeFile(join(stateDir, "gateway.yaml"), `version: 1\nmodels: [{ id: "${model}" }]\n`);
   const port = await freePort();
-  const profile = process.env["BENCH_PROFILE"];
+  // For a profile: --cpu-prof --cpu-prof-dir=FOLDER
+  const flags = process.env["BENCH_FLAGS"]?.split(" ") ?? [];
   const [node, ...args] = commandLine(["serve", "--port", String(port), "--state", stateDir, "--queue-limit", "1000"]);
-  const flags = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`];
   const child = spawn(node, [...flags, ...args], {
     env: {
       PATH: process.env["PATH"] ?? "",
@@ -82,7 +82,7 @@ async function gateway(
       LLAMA_SERVER: engine,
       GATEWAY_LOG_LEVEL: "error",
     },
-    stdio: ["ignore", "ignore", "inherit"],
+    stdio: ["ignore", flags.length > 0 ? "inherit" : "ignore", "inherit"],
   });
   cleanUp(t, async () => {
     child.kill("SIGTERM");
