@@ -43,6 +43,8 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
   const singleDigest = single === undefined ? null : Buffer.from(hashOf(single), "hex");
   /** By their hash: what the time of a look-up shows of a SHA-256 leads to no key. */
   let known: ReadonlyMap<string, KeyEntry> = new Map();
+  /** Keys that were found, as they are presented: a hash for each request is a fiftieth of its cost. */
+  const found = new Map<string, KeyEntry>();
   let lookedAt = Number.NEGATIVE_INFINITY;
   /** Of the file as it was last understood. null: there was none yet. */
   let stamp: string | null = null;
@@ -55,6 +57,7 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
       return;
     }
     if (look.stamp === stamp && Math.abs(now() - look.changedAt) > young) return;
+    found.clear();
     known = new Map(readKeyFile(path).map((entry) => [entry.hash, entry]));
     // The stamp of the moment before: what changes the file after it was read shows at the next look.
     if (look.stamp !== stamp) {
@@ -102,10 +105,14 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
     },
     scopeOf(key) {
       refresh();
+      let entry = found.get(key);
+      if (entry) return isLive(entry, now()) ? (entry.scope ?? "all") : null;
       const hash = hashOf(key);
       if (singleDigest !== null && timingSafeEqual(Buffer.from(hash, "hex"), singleDigest)) return "all";
-      const entry = known.get(hash);
-      return entry && isLive(entry, now()) ? (entry.scope ?? "all") : null;
+      entry = known.get(hash);
+      if (!entry) return null;
+      found.set(key, entry);
+      return isLive(entry, now()) ? (entry.scope ?? "all") : null;
     },
   };
 }

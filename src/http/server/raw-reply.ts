@@ -52,8 +52,12 @@ export class RawReply {
     if (this.#response.destroyed) return;
     headers["content-length"] = String(body.length);
     this.#response.writeHead(status, headers);
-    if (body.length <= shortAnswer) this.#response.end(body.toString("latin1"), "latin1");
-    else this.#response.end(body);
+    if (body.length <= shortAnswer) {
+      this.#response.write(body.toString("latin1"), "latin1");
+      // Else the end would add an empty buffer to it, and make it a `writev`.
+      this.#response.socket?.uncork();
+      this.#response.end();
+    } else this.#response.end(body);
   }
 
   /** ms for which the client has left unread what there is to be read. */

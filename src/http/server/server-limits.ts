@@ -94,28 +94,40 @@ const refusals: ReadonlyMap<string, readonly [status: string, message: string]> 
   ],
 ]);
 
-/** Reports the number of answers that a connection waits for, at each change; several where a client pipelines requests. */
-function followAnswers(server: Server, tell: (socket: Socket, count: number) => void): void {
-  const counts = new WeakMap<Socket, number>();
-  server.prependListener("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const add = (change: number): void => {
-      const count = (counts.get(socket) ?? 0) + change;
-      counts.set(socket, count);
-      tell(socket, count);
-    };
-    add(1);
-    response.once("close", () => add(-1));
+/** Of a connection: answers that it waits for, several where a client pipelines requests. */
+const awaited = Symbol("awaited answers");
+
+type Connection = Socket & { [awaited]?: number };
+
+function isAwaited(socket: Connection): boolean {
+  return (socket[awaited] ?? 0) > 0;
+}
+
+/** Emitted by the server with a connection whose first answer is awaited, or whose last one is over. */
+const awaitedChange = "awaitedChange";
+
+/** Counts the answers that each connection waits for. */
+function followAnswers(server: Server): void {
+  server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
+    const socket: Connection = request.socket;
+    const count = (socket[awaited] ?? 0) + 1;
+    socket[awaited] = count;
+    if (count === 1) server.emit(awaitedChange, socket);
+    response.on("close", () => {
+      const left = (socket[awaited] ?? 1) - 1;
+      socket[awaited] = left;
+      if (left === 0) server.emit(awaitedChange, socket);
+    });
   });
 }
 
 /** Ends connections on which nothing is asked, and those whose client does not read. */
 export function limitSilence(server: Server, writeStallMs: number): void {
-  const answering = new WeakSet<Socket>();
-  followAnswers(server, (socket, count) => void (count > 0 ? answering.add(socket) : answering.delete(socket)));
+  followAnswers(server);
   server.setTimeout(writeStallMs);
   // No byte went either way for so long. That is a model that computes, unless there is something to be read.
   server.on("timeout", (socket: Socket) => {
-    if (answering.has(socket) && socket.writableLength === 0) socket.setTimeout(writeStallMs);
+    if (isAwaited(socket) && socket.writableLength === 0) socket.setTimeout(writeStallMs);
     else socket.destroy();
   });
 }
@@ -129,8 +141,8 @@ const surplusMs = 5_000;
 
 /**
  * File descriptors are needed for the engines and the models, too. Beyond the limit the longest idle connection is closed for a
- * new one: 3,000 silent connections kept /livez out. Where all of them are busy, a new one gets an error. Call before the
- * routes are registered.
+ * new one: 3,000 silent connections kept /livez out. Where all of them are busy, a new one gets an error. Call it after
+ * {@link limitSilence} and before the routes are registered.
  */
 export function limitConnections(
   app: FastifyInstance,
@@ -181,12 +193,12 @@ export function limitConnections(
     timer.unref();
     socket.once("close", () => clearTimeout(timer));
   });
-  followAnswers(server, (socket, count) => {
-    if (count > 0) idle.delete(socket);
+  server.on(awaitedChange, (socket: Socket) => {
+    if (isAwaited(socket)) idle.delete(socket);
     else if (open.has(socket)) idle.add(socket);
   });
   app.addHook("onRequest", (request, reply, done) => {
-    if (!surplus.has(request.raw.socket)) return done();
+    if (surplus.size === 0 || !surplus.has(request.raw.socket)) return done();
     void reply.header("connection", "close");
     if (request.routeOptions.config.probe === true) return done();
     done(
