@@ -192,7 +192,7 @@ class Answering implements AnswerSink {
   data(chunk: Buffer): boolean {
     this.#isAnswering ||= this.#status === 200;
     // Passed on once per turn of the event loop: a write per token would be a system call each.
-    if (this.#chunks.push(chunk) === 1 && this.#isAnswering) process.nextTick(passOn, this);
+    if (this.#chunks.push(chunk) === 1 && this.#generation.stream) process.nextTick(passOn, this);
     return !this.#raw.isBlocked();
   }
 
