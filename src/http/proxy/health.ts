@@ -1,5 +1,5 @@
 // Whether a model's process that sends nothing still lives.
-import type { Agent } from "undici";
+import type { Pool } from "undici";
 import { steadyNow } from "../../core/steady.ts";
 import type { Instance } from "../../engines/llama/instances.ts";
 
@@ -7,14 +7,17 @@ import type { Instance } from "../../engines/llama/instances.ts";
  * Asks a process once for all requests that wait for it, and again only when its good answer is old: a thousand requests would
  * else be a thousand questions every few seconds, each with a connection of its own.
  */
-export function sharedHealth(agent: Agent, withinMs: number): (instance: Instance) => Promise<boolean> {
+export function sharedHealth(
+  poolOf: (instance: Instance) => Pool,
+  withinMs: number,
+): (instance: Instance) => Promise<boolean> {
   const known = new Map<string, { readonly answer: Promise<boolean>; until: number }>();
   return (instance) => {
     const now = steadyNow();
     for (const [origin, { until }] of known) if (until < now) known.delete(origin);
     const shared = known.get(instance.origin);
     if (shared) return shared.answer;
-    const entry = { answer: isHealthyNow(agent, instance, withinMs), until: Number.POSITIVE_INFINITY };
+    const entry = { answer: isHealthyNow(poolOf(instance), instance, withinMs), until: Number.POSITIVE_INFINITY };
     known.set(instance.origin, entry);
     void entry.answer.then((isWell) => {
       if (isWell) entry.until = steadyNow() + withinMs / 2;
@@ -24,10 +27,9 @@ export function sharedHealth(agent: Agent, withinMs: number): (instance: Instanc
   };
 }
 
-async function isHealthyNow(agent: Agent, instance: Instance, withinMs: number): Promise<boolean> {
+async function isHealthyNow(pool: Pool, instance: Instance, withinMs: number): Promise<boolean> {
   try {
-    const answer = await agent.request({
-      origin: instance.origin,
+    const answer = await pool.request({
       path: "/health",
       method: "GET",
       headers: { authorization: `Bearer ${instance.key}` },

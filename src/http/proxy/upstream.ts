@@ -1,11 +1,11 @@
 // Sends a request to a loaded model and hands back what comes, with backpressure and cancellation both ways.
 // Knows HTTP, but no family's wire format.
-import type { Socket } from "node:net";
-import { Agent, buildConnector, Client, type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import { GatewayError, systemCode } from "../../core/errors.ts";
 import { readProgress } from "../../engines/llama/computing.ts";
 import type { Instance } from "../../engines/llama/instances.ts";
 import { createStallWatch, type StallWatch } from "../../engines/process/stall-watch.ts";
+import { createPools, type OwnConnection, openOwn, type Pools } from "./connections.ts";
 import { sharedHealth } from "./health.ts";
 import { createRounds, type Rounds } from "./rounds.ts";
 
@@ -58,13 +58,13 @@ const quietParts = 2;
  */
 export function createUpstream({ probeAfterMs, stallMs, onStall }: UpstreamOptions): Upstream {
   // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.
-  const agent = new Agent({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
-  const isHealthy = sharedHealth(agent, probeAfterMs);
+  const connections = createPools({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
+  const isHealthy = sharedHealth(connections.of, probeAfterMs);
   const open = createRounds<Sending>(probeAfterMs / quietParts, (sending) => sending.look(isHealthy));
   const stalls = createStallWatch<Instance>({
     stallMs,
     isWatched: ({ workers }) => workers.length > 0,
-    look: (instance) => readProgress(agent, instance),
+    look: (instance) => readProgress(connections.of(instance), instance),
     onStall: (instance) => {
       // First: whoever asks again at once must not get the same process.
       onStall(instance);
@@ -77,14 +77,14 @@ export function createUpstream({ probeAfterMs, stallMs, onStall }: UpstreamOptio
   }
 
   return {
-    send: (instance, request, sink) => new Sending({ agent, open, stalls }, instance, request, sink),
+    send: (instance, request, sink) => new Sending({ connections, open, stalls }, instance, request, sink),
     cut: (ids, message) => cutWhere((instance) => ids.includes(instance.id), message),
-    close: () => agent.destroy(),
+    close: connections.destroy,
   };
 }
 
 interface Shared {
-  readonly agent: Agent;
+  readonly connections: Pools;
   readonly open: Rounds<Sending>;
   readonly stalls: StallWatch<Instance>;
 }
@@ -186,7 +186,7 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
     const { path, body, stream } = this.#request;
     const headers = ["authorization", `Bearer ${this.instance.key}`];
     if (body !== null) headers.push("content-type", "application/json", "content-length", String(lengthOf(body)));
-    (this.#own?.client ?? this.#shared.agent).dispatch(
+    (this.#own?.client ?? this.#shared.connections.of(this.instance)).dispatch(
       {
         origin: this.instance.origin,
         path,
@@ -235,27 +235,6 @@ function inOne(body: readonly Uint8Array[]): Uint8Array {
 
 export function lengthOf(body: readonly Uint8Array[]): number {
   return body.reduce((sum, { length }) => sum + length, 0);
-}
-
-interface OwnConnection {
-  readonly client: Client;
-  leave(): void;
-}
-
-/** A connection of which we can close our half: the engine takes that for a client that left, and closes its own when it has finished. */
-function openOwn(origin: string): OwnConnection {
-  let socket: Socket | null = null;
-  const connect = buildConnector({ timeout: 5_000 });
-  const client = new Client(origin, {
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: (options, done) =>
-      connect(options, (...made) => {
-        [, socket] = made;
-        done(...made);
-      }),
-  });
-  return { client, leave: () => void (socket ? socket.end() : client.destroy()) };
 }
 
 function isStaleConnection(error: Error): boolean {
