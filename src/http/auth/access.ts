@@ -70,8 +70,9 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
     const scope = scopeNow(request.raw);
     request.keyScope = scope;
     if (scope === null) limitBodyTime(request.raw);
+    if (covers(scope, request)) return done();
     const { config, url } = request.routeOptions;
-    if (config.licenseKey !== undefined || covers(scope, request)) return done();
+    if (config.licenseKey !== undefined) return done();
     if (scope !== null) {
       const message = `${request.method} ${url ?? ""} is beyond the scope of this license key, which is ${scope}`;
       return done(new GatewayError("scope_missing", message));
@@ -88,9 +89,9 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
   });
 }
 
-function covers(scope: KeyScope | null, { is404, routeOptions: { config } }: FastifyRequest): boolean {
+function covers(scope: KeyScope | null, request: FastifyRequest): boolean {
   // Clients take 403 for a bad key where they only try whether a path exists.
-  return scope === "all" || (scope === "chat" && (is404 || config.scope === "chat"));
+  return scope === "all" || (scope === "chat" && (request.is404 || request.routeOptions.config.scope === "chat"));
 }
 
 /** The same few hosts come all the time: the last one that was allowed is not looked at again. */

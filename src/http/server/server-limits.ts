@@ -94,31 +94,42 @@ const refusals: ReadonlyMap<string, readonly [status: string, message: string]> 
   ],
 ]);
 
-/** Of a connection: answers that it waits for, several where a client pipelines requests. */
 const awaited = Symbol("awaited answers");
+const idleSince = Symbol("idle since");
 
-type Connection = Socket & { [awaited]?: number };
+type Connection = Socket & {
+  /** Answers that it waits for, several where a client pipelines requests. */
+  [awaited]?: number;
+  /** In the order of all connections. */
+  [idleSince]?: number;
+};
 
 function isAwaited(socket: Connection): boolean {
   return (socket[awaited] ?? 0) > 0;
 }
 
-/** Emitted by the server with a connection whose first answer is awaited, or whose last one is over. */
-const awaitedChange = "awaitedChange";
-
 /** Counts the answers that each connection waits for. */
 function followAnswers(server: Server): void {
+  let turn = 0;
+  server.on("connection", (socket: Connection) => {
+    socket[idleSince] = ++turn;
+  });
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
     const socket: Connection = request.socket;
-    const count = (socket[awaited] ?? 0) + 1;
-    socket[awaited] = count;
-    if (count === 1) server.emit(awaitedChange, socket);
+    socket[awaited] = (socket[awaited] ?? 0) + 1;
     response.on("close", () => {
-      const left = (socket[awaited] ?? 1) - 1;
-      socket[awaited] = left;
-      if (left === 0) server.emit(awaitedChange, socket);
+      socket[awaited] = (socket[awaited] ?? 1) - 1;
+      socket[idleSince] = ++turn;
     });
   });
+}
+
+function longestIdle(sockets: Iterable<Connection>): Connection | undefined {
+  let found: Connection | undefined;
+  for (const socket of sockets)
+    if (!isAwaited(socket) && (socket[idleSince] ?? 0) < (found?.[idleSince] ?? Number.POSITIVE_INFINITY))
+      found = socket;
+  return found;
 }
 
 /** Ends connections on which nothing is asked, and those whose client does not read. */
@@ -151,8 +162,6 @@ export function limitConnections(
 ): void {
   const { server } = app;
   const open = new Set<Socket>();
-  /** Those of them without a request, the longest idle first. */
-  const idle = new Set<Socket>();
   /** Beyond the limit. */
   const surplus = new Set<Socket>();
   let refused = 0;
@@ -168,34 +177,26 @@ export function limitConnections(
   }
 
   function forget(socket: Socket): void {
-    for (const sockets of [open, idle, surplus]) sockets.delete(socket);
+    for (const sockets of [open, surplus]) sockets.delete(socket);
   }
 
-  function endFirst([first]: Iterable<Socket>): boolean {
-    if (!first) return false;
+  function end(socket: Socket | undefined): boolean {
+    if (!socket) return false;
     // Its close event comes later, and the next connection may come before it.
-    forget(first);
-    first.destroy();
+    forget(socket);
+    socket.destroy();
     return true;
   }
 
   server.on("connection", (socket: Socket) => {
     socket.once("close", () => forget(socket));
-    if (open.size < most || endFirst(idle)) {
-      open.add(socket);
-      idle.add(socket);
-      return;
-    }
+    if (open.size < most || end(longestIdle(open))) return void open.add(socket);
     refuse();
-    if (surplus.size >= mostSurplus) endFirst(surplus);
+    if (surplus.size >= mostSurplus) end([...surplus][0]);
     surplus.add(socket);
     const timer = setTimeout(() => socket.destroy(), surplusMs);
     timer.unref();
     socket.once("close", () => clearTimeout(timer));
-  });
-  server.on(awaitedChange, (socket: Socket) => {
-    if (isAwaited(socket)) idle.delete(socket);
-    else if (open.has(socket)) idle.add(socket);
   });
   app.addHook("onRequest", (request, reply, done) => {
     if (surplus.size === 0 || !surplus.has(request.raw.socket)) return done();
