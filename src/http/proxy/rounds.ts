@@ -20,7 +20,8 @@ export function createRounds<M extends Member>(everyMs: number, look: (member: M
 
   function round(): void {
     timer = null;
-    for (const member of [...all]) look(member);
+    // A look may end its member.
+    for (const member of all.slice()) look(member);
     begin();
   }
 

@@ -30,7 +30,7 @@ export function installFamily(app: FastifyInstance, family: Family): void {
 
 function bodyOf(request: FastifyRequest): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    collectBody(request, (error, body) => (body ? resolve(body) : reject(error)));
+    collectBody(request, (error, body) => (error ? reject(error) : resolve(body ?? Buffer.alloc(0))));
   });
 }
 

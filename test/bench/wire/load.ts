@@ -75,7 +75,7 @@ function once(target: Target, kept: Socket | null, request: Buffer, what: Ask, r
       if (isFirst && (!what.stream || bytes.includes("data: "))) {
         isFirst = false;
         if (!bytes.subarray(0, 12).toString("latin1").startsWith("HTTP/1.1 200") && bytes.includes("HTTP/1.1"))
-          return void reject(new Error(`${target.name}: ${bytes.toString()}`));
+          return reject(new Error(`${target.name}: ${bytes.toString()}`));
         run.firsts.push(performance.now() - began);
       }
       if (!what.stream) {

@@ -8,8 +8,7 @@ let value = "unloaded";
 const server = createServer((request, response) => {
   const { method, url = "" } = request;
   request.resume();
-  if (url === "/models/sse")
-    return void response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+  if (url === "/models/sse") return response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
   if (method === "POST") value = url === "/models/load" ? "loaded" : "unloaded";
   const list = [
     { id, status: { value, args: ["llama-server", "--parallel", "512", "--port", modelPort] }, meta: { n_ctx: 4096 } },
