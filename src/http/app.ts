@@ -77,6 +77,8 @@ export function buildApp({
     loggerInstance: logger,
     // A line per request costs a third of its CPU time; failures are logged where they happen.
     logController: new LogController({ disableRequestLogging: true }),
+    // Nor is there a logger for each.
+    childLoggerFactory: (shared) => shared,
     bodyLimit: bodyLimitOf(undefined, settings.bodyLimit),
     // A longer parameter would be answered before the hooks below are asked.
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 16_384 },
@@ -94,15 +96,12 @@ export function buildApp({
     for (const each of [method].flat()) routes.push({ method: each, pattern: patternOf(url) });
   });
   app.addHook("onClose", () => families.upstream.close());
-  app.addHook("onRequest", (request, reply, done) => {
-    if (request.routeOptions.config.endless !== true) answers.note(reply.raw);
-    done();
-  });
   limitConnections(app, settings.maxConnections, (fields, message) => logger.warn(fields, message));
   const prefixes = servedPrefixes(settings);
   const { allowedHosts, corsOrigins } = settings;
   installAccess(app, { keys, loopback, allowedHosts, corsOrigins });
   app.addHook("onRequest", (request, reply, done) => {
+    if (request.routeOptions.config.endless !== true) answers.note(reply.raw);
     if (!stopping.aborted) return done();
     // Whoever looks how the stop goes may do so; the next look is a new connection's, which soon finds nobody.
     void reply.header("connection", "close");

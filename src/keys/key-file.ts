@@ -1,5 +1,5 @@
 // license-keys.json on disk: permissions checked on read, changed by one process at a time, written whole.
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { readIfPresent, stateError, writeAtomic } from "../state/atomic-file.ts";
@@ -20,7 +20,7 @@ export function makeKey(): string {
 
 /** No salt and no slow hash: of 256 random bits none is guessed. */
 export function hashOf(key: string): string {
-  return createHash("sha256").update(key).digest("hex");
+  return hash("sha256", key);
 }
 
 export interface KeyFileLook {

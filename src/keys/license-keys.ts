@@ -10,7 +10,7 @@ export interface LicenseKeys {
   areRequired(): boolean;
   /** No key is configured. */
   areNone(): boolean;
-  /** null: unknown, revoked or expired. Compared in constant time. Changes of the file count at once. */
+  /** null: unknown, revoked or expired. Changes of the file count within {@link lookEveryMs}. */
   scopeOf(key: string): KeyScope | null;
 }
 
@@ -25,13 +25,11 @@ export interface LicenseKeysOptions {
   readonly warn: (message: string, fields: object) => void;
 }
 
-interface Known {
-  readonly entry: KeyEntry;
-  readonly digest: Buffer;
-}
-
 /** Below it a key can be found by trying. Ours have 47. */
 const shortKey = 16;
+
+/** A look at the file for each request was a twentieth of its cost. */
+export const lookEveryMs = 100;
 
 /**
  * A file changed twice within the grain of its time stamps looks the same after the second change: while it is this young
@@ -42,8 +40,12 @@ const young = 1_000;
 /** Errors: `invalid_request` for a file that cannot be read or understood, and for a single key that no client can send. */
 export function openLicenseKeys({ path, single, createCommand, now, warn }: LicenseKeysOptions): LicenseKeys {
   if (single !== undefined) checkSingle(single, createCommand, warn);
-  const singleDigest = single === undefined ? null : digestOf(single);
-  let known: readonly Known[] = [];
+  const singleDigest = single === undefined ? null : Buffer.from(hashOf(single), "hex");
+  /** By their hash: what the time of a look-up shows of a SHA-256 leads to no key. */
+  let known: ReadonlyMap<string, KeyEntry> = new Map();
+  /** Keys that were found, as they are presented: a hash for each request is a fiftieth of its cost. */
+  const found = new Map<string, KeyEntry>();
+  let lookedAt = Number.NEGATIVE_INFINITY;
   /** Of the file as it was last understood. null: there was none yet. */
   let stamp: string | null = null;
   let trouble: string | null = null;
@@ -55,7 +57,8 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
       return;
     }
     if (look.stamp === stamp && Math.abs(now() - look.changedAt) > young) return;
-    known = readKeyFile(path).map((entry) => ({ entry, digest: Buffer.from(entry.hash, "hex") }));
+    found.clear();
+    known = new Map(readKeyFile(path).map((entry) => [entry.hash, entry]));
     // The stamp of the moment before: what changes the file after it was read shows at the next look.
     if (look.stamp !== stamp) {
       seeToMode();
@@ -71,6 +74,10 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
   }
 
   function refresh(): void {
+    const time = now();
+    // The clock may be set back.
+    if (Math.abs(time - lookedAt) < lookEveryMs) return;
+    lookedAt = time;
     try {
       load();
       if (trouble !== null) warn("the license keys can be read again", { path });
@@ -82,7 +89,7 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
     }
   }
 
-  const areNone = (): boolean => known.length === 0 && singleDigest === null;
+  const areNone = (): boolean => known.size === 0 && singleDigest === null;
 
   load();
 
@@ -98,22 +105,16 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
     },
     scopeOf(key) {
       refresh();
-      const digest = digestOf(key);
-      const time = now();
-      let scope: KeyScope | null = null;
-      for (const { entry, digest: other } of known) {
-        // Every one is compared: when the first fits must not show in the time it takes.
-        const same = timingSafeEqual(digest, other);
-        if (same && isLive(entry, time)) scope = entry.scope ?? "all";
-      }
-      if (singleDigest !== null && timingSafeEqual(digest, singleDigest)) scope = "all";
-      return scope;
+      let entry = found.get(key);
+      if (entry) return isLive(entry, now()) ? (entry.scope ?? "all") : null;
+      const hash = hashOf(key);
+      if (singleDigest !== null && timingSafeEqual(Buffer.from(hash, "hex"), singleDigest)) return "all";
+      entry = known.get(hash);
+      if (!entry) return null;
+      found.set(key, entry);
+      return isLive(entry, now()) ? (entry.scope ?? "all") : null;
     },
   };
-}
-
-function digestOf(key: string): Buffer {
-  return Buffer.from(hashOf(key), "hex");
 }
 
 function checkSingle(key: string, createCommand: string, warn: LicenseKeysOptions["warn"]): void {

@@ -35,10 +35,6 @@ export interface Requests {
   enter(id: string, reason: WaitReason, onReject: (error: GatewayError) => void): Entrance;
 }
 
-interface OpenLease extends Lease {
-  isOverdue: boolean;
-}
-
 interface Waiter {
   grant(lease: Lease): void;
   reject(error: GatewayError): void;
@@ -57,7 +53,9 @@ export function createRequests(
 ): { readonly requests: Requests; readonly handlers: Pick<Handlers, "grant" | "reject" | "cut"> } {
   const waiters = new Map<number, Waiter>();
   const inUse = new Set<string>();
-  const open = new Set<OpenLease>();
+  /** By model: leases of a lower number are cut. A set of leases would be kept alive by V8, see src/http/proxy/rounds.ts. */
+  const cutBelow = new Map<string, number>();
+  let given = 0;
 
   function give(id: string): Lease {
     const instance = options.instance(id);
@@ -65,19 +63,19 @@ export function createRequests(
     if (!inUse.has(id)) options.onUse(id);
     inUse.add(id);
     const end = instance.retain();
-    const lease: OpenLease = {
+    const number = given++;
+    let isOpen = true;
+    return {
       instance,
-      isOverdue: false,
-      overdue: () => (lease.isOverdue ? overdueError(id, options.drainMs) : null),
+      overdue: () => (number < (cutBelow.get(id) ?? 0) ? overdueError(id, options.drainMs) : null),
       release: () => {
-        if (!open.delete(lease)) return;
+        if (!isOpen) return;
+        isOpen = false;
         end();
         send({ kind: "released", id });
         if (!state.models.get(id)?.inFlight && inUse.delete(id)) options.onIdle(id);
       },
     };
-    open.add(lease);
-    return lease;
   }
 
   function take({ number }: Ticket): Waiter | undefined {
@@ -137,9 +135,7 @@ export function createRequests(
         else lease.release();
       },
       reject: ({ ticket, error }) => take(ticket)?.reject(error),
-      cut: ({ id }) => {
-        for (const lease of open) if (lease.instance.id === id) lease.isOverdue = true;
-      },
+      cut: ({ id }) => void cutBelow.set(id, given),
     },
   };
 }

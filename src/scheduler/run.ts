@@ -43,8 +43,9 @@ export function createRunner(options: {
     isDeciding = true;
     try {
       for (let next = events.shift(); next; next = events.shift()) {
-        const decided =
-          next.kind === "observed" ? { ...next, world: options.world(), now: now() } : { ...next, now: now() };
+        // The event's own object: a copy for each answer that ends would be garbage.
+        const world = next.kind === "observed" ? { world: options.world() } : {};
+        const decided = Object.assign(next, world, { now: now() }) as Event;
         for (const effect of decide(state, decided)) options.handlers()[effect.kind](effect as never);
       }
     } finally {

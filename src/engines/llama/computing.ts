@@ -2,7 +2,7 @@
 // it still answers health checks and slots, and neither of the two changes.
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { Agent } from "undici";
+import type { Dispatcher } from "undici";
 import { readAtMost } from "../../core/read-at-most.ts";
 import type { Instance } from "./instances.ts";
 
@@ -14,14 +14,14 @@ const maxSlotsBytes = 16 << 20;
  * A text that changes with every step; null: unknown. The slots alone are too coarse: a prompt changes them once per batch of
  * 2048 tokens, the thread with every message to a worker.
  */
-export async function readProgress(agent: Agent, instance: Instance): Promise<string | null> {
-  const [slots, ran] = await Promise.all([readSlots(agent, instance), readRunTime(instance.pid)]);
+export async function readProgress(connections: Dispatcher, instance: Instance): Promise<string | null> {
+  const [slots, ran] = await Promise.all([readSlots(connections, instance), readRunTime(instance.pid)]);
   return slots === null && ran === null ? null : `${slots} ${ran}`;
 }
 
-async function readSlots(agent: Agent, { origin, key }: Instance): Promise<string | null> {
+async function readSlots(connections: Dispatcher, { origin, key }: Instance): Promise<string | null> {
   try {
-    const { statusCode, body } = await agent.request({
+    const { statusCode, body } = await connections.request({
       origin,
       path: "/slots",
       method: "GET",

@@ -1,6 +1,6 @@
 // Who may come in: Host and Origin, license keys and their scope, and what a stranger may see without a key. In this order,
 // before a body is read, a route's handler runs or a model is looked up.
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import type { KeyScope } from "../../keys/key-list.ts";
@@ -38,35 +38,41 @@ export interface AccessOptions {
 /** Adds the hooks that refuse, before a body is read or a model is looked up. */
 export function installAccess(app: FastifyInstance, options: AccessOptions): void {
   const { keys, loopback, corsOrigins } = options;
-  const scopeNow = (presented: readonly string[]): KeyScope | null => {
+  const scopeNow = (request: IncomingMessage): KeyScope | null => {
     if (loopback && !keys.areRequired()) return "all";
-    const scopes = presented.map((key) => keys.scopeOf(key));
-    return scopes.find((scope) => scope === "all") ?? scopes.find((scope) => scope !== null) ?? null;
+    let scope: KeyScope | null = null;
+    for (const key of presentedKeys(request)) {
+      const found = keys.scopeOf(key);
+      if (found === "all") return found;
+      scope ??= found;
+    }
+    return scope;
   };
   app.decorateRequest("keyScope", null);
   app.decorateRequest("isStillAllowed", function isStillAllowed(this: FastifyRequest) {
-    return covers(scopeNow(presentedKeys(this.raw)), this);
+    return covers(scopeNow(this.raw), this);
   });
 
+  const refusalOf = createGuard(options);
   app.addHook("onRequest", (request, reply, done) => {
-    const refusal = refusalOf(request, options);
+    const refusal = refusalOf(request);
     if (refusal) return done(refusal);
-    // On the raw response: streams are written past Fastify, and take these with them.
-    setHeaders(reply, corsHeaders(request.headers.origin, corsOrigins));
-    const preflight = preflightHeaders(request.method, request.headers, corsOrigins);
-    if (!preflight) return done();
-    setHeaders(reply, preflight);
-    // A preflight never carries a key.
-    void reply.code(204).send();
-  });
-
-  app.addHook("onRequest", (request, reply, done) => {
-    const presented = presentedKeys(request.raw);
-    const scope = scopeNow(presented);
+    if (corsOrigins.length > 0) {
+      // On the raw response: streams are written past Fastify, and take these with them.
+      setHeaders(reply, corsHeaders(request.headers.origin, corsOrigins));
+      const preflight = preflightHeaders(request.method, request.headers, corsOrigins);
+      if (preflight) {
+        setHeaders(reply, preflight);
+        // A preflight never carries a key.
+        return void reply.code(204).send();
+      }
+    }
+    const scope = scopeNow(request.raw);
     request.keyScope = scope;
     if (scope === null) limitBodyTime(request.raw);
+    if (covers(scope, request)) return done();
     const { config, url } = request.routeOptions;
-    if (config.licenseKey !== undefined || covers(scope, request)) return done();
+    if (config.licenseKey !== undefined) return done();
     if (scope !== null) {
       const message = `${request.method} ${url ?? ""} is beyond the scope of this license key, which is ${scope}`;
       return done(new GatewayError("scope_missing", message));
@@ -75,7 +81,7 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
     done(
       new GatewayError(
         "unauthorized",
-        presented.length === 0
+        presentedKeys(request.raw).length === 0
           ? "a license key is needed: send it as Authorization: Bearer KEY, X-License-Key or x-api-key, or put /k/KEY before the path"
           : "the license key is not valid here: it is unknown, revoked or expired",
       ),
@@ -83,26 +89,47 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
   });
 }
 
-function covers(scope: KeyScope | null, { is404, routeOptions: { config } }: FastifyRequest): boolean {
+function covers(scope: KeyScope | null, request: FastifyRequest): boolean {
   // Clients take 403 for a bad key where they only try whether a path exists.
-  return scope === "all" || (scope === "chat" && (is404 || config.scope === "chat"));
+  return scope === "all" || (scope === "chat" && (request.is404 || request.routeOptions.config.scope === "chat"));
 }
 
-function refusalOf(
-  { raw, originalUrl, headers: { host, origin } }: FastifyRequest,
-  { loopback, allowedHosts, corsOrigins }: AccessOptions,
-): GatewayError | null {
-  // The request must name one host: a proxy in front may have checked the other one.
-  if (!originalUrl.startsWith("/"))
-    return new GatewayError("invalid_request", "the request target is not a path (absolute-form is not supported)");
-  if (raw.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length > 1)
-    return new GatewayError("invalid_request", "the request has more than one Host header");
-  // Elsewhere any name may lead here, and what keeps strangers out is the key.
-  if (loopback && !isAllowedHost(host, allowedHosts))
-    return new GatewayError("forbidden_origin", `this gateway does not answer to the host name ${host ?? "(none)"}`);
-  if (!isAllowedOrigin(origin, { host, allowedHosts, corsOrigins }))
-    return new GatewayError("forbidden_origin", `pages of ${origin ?? "an unknown origin"} may not call this gateway`);
-  return null;
+/** The same few hosts come all the time: the last one that was allowed is not looked at again. */
+function createGuard({
+  loopback,
+  allowedHosts,
+  corsOrigins,
+}: AccessOptions): (request: FastifyRequest) => GatewayError | null {
+  let allowed: string | undefined;
+
+  function mayAnswer(host: string | undefined): boolean {
+    // Elsewhere any name may lead here, and what keeps strangers out is the key.
+    if (!loopback || (host !== undefined && host === allowed)) return true;
+    if (!isAllowedHost(host, allowedHosts)) return false;
+    allowed = host;
+    return true;
+  }
+
+  return ({ raw, originalUrl, headers: { host, origin } }) => {
+    // The request must name one host: a proxy in front may have checked the other one.
+    if (!originalUrl.startsWith("/"))
+      return new GatewayError("invalid_request", "the request target is not a path (absolute-form is not supported)");
+    if (hostsIn(raw) > 1) return new GatewayError("invalid_request", "the request has more than one Host header");
+    if (!mayAnswer(host))
+      return new GatewayError("forbidden_origin", `this gateway does not answer to the host name ${host ?? "(none)"}`);
+    if (origin !== undefined && !isAllowedOrigin(origin, { host, allowedHosts, corsOrigins }))
+      return new GatewayError("forbidden_origin", `pages of ${origin} may not call this gateway`);
+    return null;
+  };
+}
+
+function hostsIn({ rawHeaders }: IncomingMessage): number {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? "";
+    if (name.length === 4 && name.toLowerCase() === "host") hosts++;
+  }
+  return hosts;
 }
 
 /** ms in which a stranger's body must have come; a connection is all that he may hold meanwhile. */

@@ -18,11 +18,15 @@ export function rewriteKeyedUrl(request: Rewritable): string {
   return url;
 }
 
+/** Nothing in it is decoded, and no key is before its path. */
+const isPlain = /^\/(?:[^/k%?#][^%?#]*)?$/;
+
 /**
  * `/k/KEY/v1/models?a` → `KEY` and `/v1/models?a`; the key may be percent-encoded. Of several, one before the other, the
  * first counts and none stays: what is left gets into messages. The address comes out in the form that routes are found by: one that cannot be decoded would be answered by the framework, past every hook.
  */
 export function splitKeyedUrl(address: string): { readonly key: string | null; readonly url: string } {
+  if (isPlain.test(address)) return { key: null, url: address };
   const [, path = "", rest = ""] = /^([^?#]*)(.*)$/s.exec(address) ?? [];
   // Addresses are put together by hand: http://HOST/ and /k/KEY/ make //k/KEY.
   const [, key, below] = /^\/+k\/+([^/]+)(?:\/+k\/+[^/]+)*(.*)$/s.exec(path) ?? [];
@@ -44,8 +48,14 @@ function decoded(text: string): string | null {
 
 /** Every key that the request carries: a client that must send some key sends a made-up one beside that of its address. */
 export function presentedKeys(request: IncomingMessage): string[] {
-  const { headers } = request;
-  const bearer = /^Bearer[ \t]+(\S+)[ \t]*$/i.exec(headers.authorization ?? "")?.[1];
-  const all = [keysInAddresses.get(request), bearer, headers["x-license-key"], headers["x-api-key"]];
-  return all.filter((key): key is string => typeof key === "string" && key !== "");
+  const { authorization, "x-license-key": license, "x-api-key": api } = request.headers;
+  const keys: string[] = [];
+  const add = (key: string | string[] | undefined): void => {
+    if (typeof key === "string" && key !== "") keys.push(key);
+  };
+  add(keysInAddresses.get(request));
+  if (authorization !== undefined) add(/^Bearer[ \t]+(\S+)[ \t]*$/i.exec(authorization)?.[1]);
+  add(license);
+  add(api);
+  return keys;
 }

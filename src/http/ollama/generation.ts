@@ -120,7 +120,7 @@ async function answer(
     return write(chatEnd(question.model, rfc3339(), "load"));
   }
   const shape: AnswerShape = { model: question.model, topLogprobs: question.topLogprobs, read, write };
-  await runGeneration(deps, reply, {
+  runGeneration(deps, reply, {
     model,
     // The engine stops at once when the client of a stream leaves.
     stream: true,

@@ -6,7 +6,7 @@ import { json, lines, ok } from "../../../schemas/route.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { callOf } from "../server/call.ts";
 import { errorFrame } from "../server/errors.ts";
-import { createRawReply } from "../server/raw-reply.ts";
+import { RawReply } from "../server/raw-reply.ts";
 import { type Route, route } from "../server/route.ts";
 import { pullErrors } from "../server/route-errors.ts";
 import { streamHeaders } from "./answers.ts";
@@ -57,7 +57,7 @@ async function streamed(reply: FastifyReply, repeatMs: number, pull: (tell: Tell
   const records = createPullRecords(steadyNow);
   let latest: PullRecord | undefined;
   const held: PullRecord[] = [];
-  let raw: ReturnType<typeof createRawReply> | null = null;
+  let raw: RawReply | null = null;
   /** The client does not read: how far it is can be left out then. */
   let blocked = false;
   const write = (all: readonly PullRecord[]): void => {
@@ -65,7 +65,7 @@ async function streamed(reply: FastifyReply, repeatMs: number, pull: (tell: Tell
     if (list.length === 0) return;
     if (!raw) {
       reply.hijack();
-      raw = createRawReply(reply.raw);
+      raw = new RawReply(reply.raw);
       raw.head(200, streamHeaders);
       raw.onDrain(() => {
         blocked = false;
@@ -100,7 +100,7 @@ async function streamed(reply: FastifyReply, repeatMs: number, pull: (tell: Tell
 }
 
 /** Apart, as the compiler does not see that a callback has set it. */
-function finish(raw: ReturnType<typeof createRawReply> | null, last: string): void {
+function finish(raw: RawReply | null, last: string): void {
   if (last !== "") raw?.write(last);
   raw?.end();
 }

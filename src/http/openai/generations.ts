@@ -8,7 +8,7 @@ import { type Route, route } from "../server/route.ts";
 import { generationErrors } from "../server/route-errors.ts";
 import type { CompatRoutesDeps } from "./deps.ts";
 import { passThrough, type StreamKind } from "./pass-through.ts";
-import { readRequest } from "./request.ts";
+import { type CompatRequest, readRequest } from "./request.ts";
 import { completeResponses } from "./responses-stream.ts";
 
 interface Generation {
@@ -37,16 +37,18 @@ function generation({ url, upstream, kind, streams, schema, isBasic }: Generatio
       ...(kind === "messages" ? { dialect: "messages" } : {}),
     },
     schema,
-    handler: async (deps: CompatRoutesDeps, request, reply) => {
-      const { model, body, stream, ...wishes } = await readRequest(request.body as Buffer | undefined, deps.catalog);
-      return runGeneration(deps, reply, {
-        model,
-        body,
-        stream: stream && streams !== false,
-        path: upstream,
-        translator: translatorFor(kind, model.id),
-        ...withinScope(request, wishes),
-      });
+    handler: (deps: CompatRoutesDeps, request, reply) => {
+      const run = ({ model, body, stream, ...wishes }: CompatRequest): void =>
+        runGeneration(deps, reply, {
+          model,
+          body,
+          stream: stream && streams !== false,
+          path: upstream,
+          translator: translatorFor(kind, model.id),
+          ...withinScope(request, wishes),
+        });
+      const asked = readRequest(request.body as Buffer | undefined, deps.catalog);
+      return asked instanceof Promise ? asked.then(run) : run(asked);
     },
   });
 }

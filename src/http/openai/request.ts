@@ -4,6 +4,7 @@
 import type { Catalog } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type KeepAlive, parseKeepAlive } from "../../core/keep-alive.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { type BodyChange, editBody, editedParts } from "../json/body-edit.ts";
 import { type BodyScan, type ScanResult, scanBody } from "../json/body-scan.ts";
@@ -21,14 +22,38 @@ export interface CompatRequest {
 }
 
 const own = ["ctx_size", "num_ctx", "keep_alive"] as const;
+const read = ["options", ...own] as const;
 
-/** Errors: `invalid_request`, `model_not_found`. */
-export async function readRequest(
+/** Bytes up to which a body is parsed: faster than our scan, and within 0.1 ms whatever is in it. */
+const shortBody = 16 * 1024;
+
+/** At once for a short body in which nothing has to be changed. Errors: `invalid_request`, `model_not_found`. */
+export function readRequest(
   bytes: Buffer | undefined,
   catalog: Pick<Catalog, "resolve">,
-): Promise<CompatRequest> {
+): CompatRequest | Promise<CompatRequest> {
   const body = withoutMark(bytes ?? Buffer.alloc(0));
-  const scan = scanned(body, await scanInTurns(body, ["model", "stream", "options", ...own], { mostValues }));
+  return (body.length <= shortBody ? readPlain(body, catalog) : null) ?? readAny(body, catalog);
+}
+
+/** Null for what has to be scanned: to be changed, or to find what is wrong with it. */
+function readPlain(body: Buffer, catalog: Pick<Catalog, "resolve">): CompatRequest | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString());
+  } catch {
+    return null;
+  }
+  if (!isJsonObject(value)) return null;
+  const { model: name, stream = false } = value;
+  if (typeof name !== "string" || name === "" || typeof stream !== "boolean") return null;
+  for (const key of read) if (value[key] !== undefined) return null;
+  const model = catalog.resolve(name);
+  return name === model.id ? { model, stream, body: [body] } : null;
+}
+
+async function readAny(body: Buffer, catalog: Pick<Catalog, "resolve">): Promise<CompatRequest> {
+  const scan = scanned(body, await scanInTurns(body, ["model", "stream", ...read], { mostValues }));
   const span = scan.members.get("model");
   const name = readString(body, span);
   if (name === undefined || name === "") throw refusal("model", "is missing or no string");

@@ -54,7 +54,10 @@ export function completeResponses(inner: Translator, origin: ResponseOrigin): Tr
   }
 
   return {
-    ...inner,
+    family: inner.family,
+    ...(inner.waiting && { waiting: inner.waiting }),
+    begin: (contentType) => inner.begin(contentType),
+    end: () => inner.end(),
     nextSequence: () => sequence,
     chunk: (chunk) => {
       // Whole lines, of a stream; any other answer is kept to its end.

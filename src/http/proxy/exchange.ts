@@ -1,67 +1,18 @@
 // One generation from lease to last byte: waits for the model, sends the request, passes the answer on through a family's
 // translator, and ends in the family's error frame where the engine breaks off.
+import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
-import { type ChatContext, contextOf } from "../../commands/chat-context.ts";
+import { contextOf } from "../../commands/chat-context.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import type { KeepAlive } from "../../core/keep-alive.ts";
-import type { CachedModel } from "../../plan/observed.ts";
 import type { Lease } from "../../scheduler/requests.ts";
-import type { Scheduler } from "../../scheduler/scheduler.ts";
-import {
-  type Dialect,
-  errorHeaders,
-  frameOf,
-  type RenderedError,
-  renderEngineError,
-  renderError,
-} from "../server/errors.ts";
-import { createRawReply, type RawReply } from "../server/raw-reply.ts";
-import type { PromptPermit, PromptQueue } from "./prompt-queue.ts";
-import { isRefusal, lengthOf, type Upstream } from "./upstream.ts";
+import { errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "../server/errors.ts";
+import { RawReply } from "../server/raw-reply.ts";
+import type { ExchangeDeps, Generation } from "./generation.ts";
+import { needsPermit, type PromptPermit } from "./prompt-queue.ts";
+import { createRounds, type Rounds } from "./rounds.ts";
+import { type AnswerSink, type Exchange, isRefusal, lengthOf } from "./upstream.ts";
 
-/** How a family turns the engine's answer into its own. */
-export interface Translator {
-  /** The shape of its errors. */
-  readonly family: Dialect;
-  /** Headers for a stream; null for an answer that is sent whole, which can then still become a proper error. */
-  begin(contentType: string): Record<string, string> | null;
-  /** For a stream whose first byte is long in coming: headers, and what may be written any number of times meanwhile. */
-  readonly waiting?: { readonly headers: Readonly<Record<string, string>>; readonly tick: string };
-  /** What to write for a chunk; null writes nothing. */
-  chunk(chunk: Buffer): Uint8Array | string | null;
-  /** The number that an error frame gets, in a family whose events are numbered. */
-  nextSequence?(): number;
-  /** What to write last (the whole answer, where it is sent whole); an error where the answer was cut. */
-  end(): Uint8Array | string | GatewayError | null;
-}
-
-export interface Generation {
-  readonly model: CachedModel;
-  readonly path: string;
-  /** In pieces. */
-  readonly body: readonly Uint8Array[];
-  /** Whether the engine is asked for a stream. */
-  readonly stream: boolean;
-  readonly translator: Translator;
-  /** The context size that the request carries. */
-  readonly contextSize?: number | undefined;
-  /** How long the model stays loaded after it. */
-  readonly keepAlive?: KeepAlive;
-}
-
-export interface ExchangeDeps {
-  readonly scheduler: Scheduler;
-  readonly upstream: Upstream;
-  readonly chatContext: ChatContext;
-  readonly prompts: PromptQueue;
-  /** The gateway stops: answers still in flight end in an error frame. */
-  readonly cutOff: AbortSignal;
-  readonly onFailure: (error: GatewayError, model: string) => void;
-  /** How long a stream's client waits without a byte; the first one comes earlier. */
-  readonly tickMs?: number;
-  /** ms that a client may leave its answer unread while others wait for the model. */
-  readonly unreadMs?: number;
-}
+export type { ExchangeDeps, Generation, Translator } from "./generation.ts";
 
 const attempts = 3;
 /**
@@ -73,179 +24,257 @@ const defaultTickMs = 12_000;
 
 /** Short: it begins when the kernel's buffers are full, which takes a client that has not read for long. */
 const defaultUnreadMs = 3_000;
-/** ms between two checks whether the client reads its answer. */
+
+/** ms between two checks whether clients read their answers. */
 const checkReadersMs = 500;
 
-/** Takes the reply over from Fastify; resolves when the answer is through, whichever way. */
-export async function runGeneration(deps: ExchangeDeps, reply: FastifyReply, generation: Generation): Promise<void> {
+/** The answers that a cut-off ends: a listener for each would cost more than the list. */
+const openUnder = new WeakMap<AbortSignal, Rounds<Answering>>();
+
+function answersUnder(cutOff: AbortSignal): Rounds<Answering> {
+  const known = openUnder.get(cutOff);
+  if (known) return known;
+  const open = createRounds<Answering>(checkReadersMs, (answering) => answering.dropUnread());
+  openUnder.set(cutOff, open);
+  const end = (): void => {
+    for (const answering of open.members()) answering.cutOff();
+  };
+  cutOff.addEventListener("abort", end, { once: true });
+  return open;
+}
+
+/** Takes the reply over from Fastify and answers it, whichever way it ends. */
+export function runGeneration(deps: ExchangeDeps, reply: FastifyReply, generation: Generation): void {
   reply.hijack();
-  const raw = createRawReply(reply.raw);
-  const left = new AbortController();
-  raw.onLeave(() => left.abort());
-  const waiting = tickWhileWaiting(raw, generation, deps.tickMs ?? defaultTickMs);
-  let lease: Lease | null = null;
-  let permit: PromptPermit | null = null;
-  try {
-    permit = await deps.prompts.enter(generation.model.upstreamId, lengthOf(generation.body), left.signal);
-    for (let attempt = 1; ; attempt++) {
-      const { model, contextSize: asked } = generation;
-      lease = deps.chatContext.tryAcquire(model, asked) ?? (await deps.chatContext.acquire(model, asked, left.signal));
-      if (generation.keepAlive) deps.scheduler.keep(model.upstreamId, generation.keepAlive);
-      const contextSize = contextOf(model, lease.instance);
-      const headers = contextSize === null ? {} : { "x-context-size": String(contextSize) };
-      const outcome = await exchange(deps, lease, raw, left.signal, generation, permit, headers, waiting);
-      if (outcome === "done") return;
-      // Its process ended between our looking and our asking: nothing was answered, so the next instance is asked.
-      lease.release();
-      if (attempt === attempts)
-        throw new GatewayError("upstream_failed", `${generation.model.id} does not accept requests`);
-      await deps.scheduler.replace(lease.instance);
-    }
-  } catch (error) {
-    if (left.signal.aborted) return;
-    const failure = toGatewayError(error);
-    if (failure.status >= 500) deps.onFailure(failure, generation.model.id);
-    fail(raw, generation.translator, failure);
-  } finally {
-    waiting.over();
-    lease?.release();
-    permit?.end();
+  new Answering(deps, reply.raw, generation).begin();
+}
+
+/**
+ * One generation under way. A chat to a loaded model takes no promise, timer or signal: it is admitted, sent and answered by
+ * callbacks. Only a wait has them.
+ */
+class Answering implements AnswerSink {
+  place = -1;
+  readonly #deps: ExchangeDeps;
+  readonly #generation: Generation;
+  readonly #raw: RawReply;
+  readonly #open: Rounds<Answering>;
+  #lease: Lease | null = null;
+  #permit: PromptPermit | null = null;
+  #exchange: Exchange | null = null;
+  #left: AbortController | null = null;
+  #tick: NodeJS.Timeout | undefined;
+  #attempt = 1;
+  /** Of the engine's answer. */
+  #status = 0;
+  #isAnswering = false;
+  /** Of this turn of the event loop, or of an error. */
+  #chunks: Buffer[] = [];
+  #headers: Readonly<Record<string, string>> = {};
+
+  constructor(deps: ExchangeDeps, response: ServerResponse, generation: Generation) {
+    this.#deps = deps;
+    this.#generation = generation;
+    this.#raw = new RawReply(response);
+    this.#open = answersUnder(deps.cutOff);
   }
-}
 
-interface Waiting {
-  /** The answer begins. */
-  over(): void;
-}
-
-function tickWhileWaiting(raw: RawReply, { stream, translator }: Generation, everyMs: number): Waiting {
-  const { waiting } = translator;
-  if (!stream || !waiting) return { over: () => undefined };
-  let timer = setTimeout(tick, Math.min(firstTickMs, everyMs));
-  function tick(): void {
-    if (!raw.headersSent()) raw.head(200, waiting?.headers ?? {});
-    raw.write(waiting?.tick ?? "");
-    timer = setTimeout(tick, everyMs);
-  }
-  return { over: () => clearTimeout(timer) };
-}
-
-function exchange(
-  { upstream, cutOff, scheduler, onFailure, unreadMs = defaultUnreadMs }: ExchangeDeps,
-  lease: Lease,
-  raw: RawReply,
-  left: AbortSignal,
-  generation: Generation,
-  permit: PromptPermit | null,
-  headers: Readonly<Record<string, string>>,
-  waiting: Waiting,
-): Promise<"done" | "refused"> {
-  const { translator } = generation;
-  return new Promise((resolve) => {
-    let status = 0;
-    let isAnswering = false;
-    const errorText: Buffer[] = [];
-    const over = new AbortController();
-    const settle = (outcome: "done" | "refused"): void => {
-      over.abort();
-      resolve(outcome);
-    };
-    const request = permit ? { ...generation, onRead: permit.send(left) } : generation;
-    const current = upstream.send(lease.instance, request, {
-      start: (code, answered) => {
-        status = code;
-        waiting.over();
-        if (code !== 200) return;
-        const streamHeaders = translator.begin(String(answered["content-type"] ?? ""));
-        if (streamHeaders && !raw.headersSent()) raw.head(200, { ...streamHeaders, ...headers });
-      },
-      data: (chunk) => {
-        if (status !== 200) {
-          errorText.push(chunk);
-          return true;
-        }
-        isAnswering = true;
-        const text = translator.chunk(chunk);
-        return text === null ? true : raw.write(text);
-      },
-      end: () => {
-        if (status === 200) finish(raw, translator, headers, (error) => withCause(error, lease));
-        else refuse(raw, translator, renderEngineError(translator.family, status, Buffer.concat(errorText).toString()));
-        settle("done");
-      },
-      fail: (error) => {
-        // The headers alone are no answer: they come before the engine computes.
-        if (!isAnswering && isRefusal(error)) return settle("refused");
-        if (error.code !== "cancelled") fail(raw, translator, withCause(error, lease));
-        settle("done");
-      },
+  begin(): void {
+    const { model, contextSize, body, stream, translator } = this.#generation;
+    this.#raw.onLeave(() => {
+      this.#left?.abort();
+      this.#exchange?.abort();
     });
-    raw.onDrain(() => current.resume());
-    const check = setInterval(
-      () => {
-        if (raw.unreadMs() < unreadMs || !scheduler.keepsWaiting(lease.instance)) return;
-        const message = `the answer was cut: its client read nothing for ${unreadMs / 1000} s while others waited`;
-        onFailure(new GatewayError("cancelled", message), lease.instance.id);
-        raw.drop();
-      },
-      Math.min(checkReadersMs, unreadMs),
-    ).unref();
-    over.signal.addEventListener("abort", () => clearInterval(check), { once: true });
-    const onCutOff = (): void => {
-      fail(raw, translator, new GatewayError("shutting_down", "the gateway is stopping"));
-      current.abort();
-    };
-    if (cutOff.aborted) onCutOff();
-    else cutOff.addEventListener("abort", onCutOff, { once: true, signal: over.signal });
-    if (left.aborted) current.abort();
-    else left.addEventListener("abort", () => current.abort(), { once: true });
-  });
+    if (stream && translator.waiting) this.#tickAfter(Math.min(firstTickMs, this.#tickMs()));
+    try {
+      const lease = needsPermit(lengthOf(body)) ? null : this.#deps.chatContext.tryAcquire(model, contextSize);
+      if (lease) this.#send(lease);
+      else void this.#wait();
+    } catch (error) {
+      this.#giveUp(error);
+    }
+  }
+
+  async #wait(): Promise<void> {
+    const { model, contextSize, body } = this.#generation;
+    const { prompts, chatContext } = this.#deps;
+    try {
+      const left = this.#leftSignal();
+      if (!this.#permit && needsPermit(lengthOf(body)))
+        this.#permit = await prompts.enter(model.upstreamId, lengthOf(body), left);
+      this.#send(chatContext.tryAcquire(model, contextSize) ?? (await chatContext.acquire(model, contextSize, left)));
+    } catch (error) {
+      this.#giveUp(error);
+    }
+  }
+
+  #leftSignal(): AbortSignal {
+    this.#left ??= new AbortController();
+    if (this.#raw.hasLeft()) this.#left.abort();
+    return this.#left.signal;
+  }
+
+  #send(lease: Lease): void {
+    const { scheduler, upstream, cutOff } = this.#deps;
+    const { model, keepAlive } = this.#generation;
+    this.#lease = lease;
+    this.#open.add(this);
+    if (keepAlive) scheduler.keep(model.upstreamId, keepAlive);
+    const contextSize = contextOf(model, lease.instance);
+    if (contextSize !== null) this.#headers = { "x-context-size": String(contextSize) };
+    const onRead = this.#permit?.send(this.#leftSignal());
+    this.#exchange = upstream.send(lease.instance, onRead ? { ...this.#generation, onRead } : this.#generation, this);
+    if (this.#raw.hasLeft()) this.#exchange.abort();
+    else if (cutOff.aborted) this.cutOff();
+  }
+
+  start(status: number, answered: Readonly<Record<string, string | string[] | undefined>>): void {
+    this.#status = status;
+    clearTimeout(this.#tick);
+    if (status !== 200) return;
+    const headers = this.#generation.translator.begin(String(answered["content-type"] ?? ""));
+    if (!headers) return;
+    this.#raw.onDrain(() => this.#exchange?.resume());
+    if (!this.#raw.headersSent()) this.#raw.head(200, { ...headers, ...this.#headers });
+  }
+
+  data(chunk: Buffer): boolean {
+    this.#isAnswering ||= this.#status === 200;
+    // Passed on once per turn of the event loop: a write per token would be a system call each.
+    if (this.#chunks.push(chunk) === 1 && this.#generation.stream) process.nextTick(passOn, this);
+    return !this.#raw.isBlocked();
+  }
+
+  passOn(): void {
+    if (this.#chunks.length === 0 || !this.#isAnswering) return;
+    const text = this.#generation.translator.chunk(this.#taken());
+    if (text !== null) this.#raw.write(text);
+  }
+
+  #taken(): Buffer {
+    const chunks = this.#chunks;
+    const [first] = chunks;
+    this.#chunks = [];
+    return chunks.length === 1 && first ? first : Buffer.concat(chunks);
+  }
+
+  end(): void {
+    const { translator } = this.#generation;
+    try {
+      this.passOn();
+      if (this.#status === 200) this.#finish(translator.end());
+      else this.#refuse(renderEngineError(translator.family, this.#status, this.#taken().toString()));
+    } finally {
+      this.#over();
+    }
+  }
+
+  fail(error: GatewayError): void {
+    // The headers alone are no answer: they come before the engine computes.
+    if (!this.#isAnswering && isRefusal(error)) return this.#askNext();
+    if (error.code !== "cancelled") {
+      this.passOn();
+      this.#failWith(this.#withCause(error));
+    }
+    this.#over();
+  }
+
+  /** The gateway stops. */
+  cutOff(): void {
+    this.passOn();
+    this.#failWith(new GatewayError("shutting_down", "the gateway is stopping"));
+    this.#exchange?.abort();
+  }
+
+  dropUnread(): void {
+    const { unreadMs = defaultUnreadMs, scheduler, onFailure } = this.#deps;
+    const instance = this.#lease?.instance;
+    if (!instance || this.#raw.unreadMs() < unreadMs || !scheduler.keepsWaiting(instance)) return;
+    const message = `the answer was cut: its client read nothing for ${unreadMs / 1000} s while others waited`;
+    onFailure(new GatewayError("cancelled", message), instance.id);
+    this.#raw.drop();
+  }
+
+  /** Its process ended between our looking and our asking: nothing was answered, so the next instance is asked. */
+  #askNext(): void {
+    const lease = this.#lease;
+    this.#release();
+    if (!lease || this.#attempt++ === attempts)
+      return this.#giveUp(new GatewayError("upstream_failed", `${this.#generation.model.id} does not accept requests`));
+    this.#deps.scheduler.replace(lease.instance).then(
+      () => this.#wait(),
+      (error: unknown) => this.#giveUp(error),
+    );
+  }
+
+  #giveUp(error: unknown): void {
+    const failure = toGatewayError(error);
+    if (!this.#raw.hasLeft()) {
+      if (failure.status >= 500) this.#deps.onFailure(failure, this.#generation.model.id);
+      this.#failWith(failure);
+    }
+    this.#over();
+  }
+
+  #over(): void {
+    clearTimeout(this.#tick);
+    this.#release();
+    this.#permit?.end();
+  }
+
+  #release(): void {
+    this.#open.delete(this);
+    this.#lease?.release();
+    this.#lease = null;
+    this.#exchange = null;
+  }
+
+  #tickMs(): number {
+    return this.#deps.tickMs ?? defaultTickMs;
+  }
+
+  #tickAfter(ms: number): void {
+    this.#tick = setTimeout(() => {
+      const { waiting } = this.#generation.translator;
+      if (!this.#raw.headersSent()) this.#raw.head(200, waiting?.headers ?? {});
+      this.#raw.write(waiting?.tick ?? "");
+      this.#tickAfter(this.#tickMs());
+    }, ms);
+  }
+
+  #withCause(error: GatewayError): GatewayError {
+    return this.#lease ? withCause(error, this.#lease) : error;
+  }
+
+  #finish(last: Uint8Array | string | GatewayError | null): void {
+    if (last instanceof GatewayError) return this.#failWith(this.#withCause(last));
+    if (!this.#raw.headersSent()) return this.#answer(200, last ?? "", this.#headers);
+    if (last !== null) this.#raw.write(last);
+    this.#raw.end();
+  }
+
+  #failWith(error: GatewayError): void {
+    this.#refuse(renderError(this.#generation.translator.family, error), errorHeaders(error));
+  }
+
+  #refuse(rendered: RenderedError, headers: Readonly<Record<string, string>> = {}): void {
+    const { family, nextSequence } = this.#generation.translator;
+    if (!this.#raw.headersSent()) return this.#answer(rendered.status, JSON.stringify(rendered.body), headers);
+    this.#raw.write(frameOf(family, rendered, nextSequence?.()));
+    this.#raw.end();
+  }
+
+  #answer(status: number, body: Uint8Array | string, headers: Readonly<Record<string, string>>): void {
+    const type = { "content-type": "application/json; charset=utf-8", ...headers };
+    this.#raw.answer(status, type, Buffer.isBuffer(body) ? body : Buffer.from(body));
+  }
+}
+
+function passOn(answering: Answering): void {
+  answering.passOn();
 }
 
 /** An answer that the gateway itself has cut, for somebody's change, is not the engine's failing. */
 export function withCause(error: GatewayError, lease: Lease): GatewayError {
   return error.code === "upstream_failed" && !isRefusal(error) ? (lease.overdue() ?? error) : error;
-}
-
-function finish(
-  raw: RawReply,
-  translator: Translator,
-  headers: Readonly<Record<string, string>>,
-  explain: (error: GatewayError) => GatewayError,
-): void {
-  const last = translator.end();
-  if (last instanceof GatewayError) return fail(raw, translator, explain(last));
-  if (!raw.headersSent()) return answer(raw, { status: 200, body: last ?? "" }, headers);
-  if (last !== null) raw.write(last);
-  raw.end();
-}
-
-function fail(raw: RawReply, translator: Translator, error: GatewayError): void {
-  refuse(raw, translator, renderError(translator.family, error), errorHeaders(error));
-}
-
-function refuse(
-  raw: RawReply,
-  { family, nextSequence }: Translator,
-  rendered: RenderedError,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  if (!raw.headersSent()) return answer(raw, rendered, headers);
-  raw.write(frameOf(family, rendered, nextSequence?.()));
-  raw.end();
-}
-
-function answer(
-  raw: RawReply,
-  { status, body }: { readonly status: number; readonly body: object | string },
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  const bytes = body instanceof Uint8Array ? body : Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
-  raw.head(status, {
-    "content-type": "application/json; charset=utf-8",
-    "content-length": String(bytes.length),
-    ...headers,
-  });
-  raw.write(bytes);
-  raw.end();
 }

@@ -18,6 +18,11 @@ export interface PromptQueue {
 
 /** Bytes of a prompt that needs no permit. */
 const smallPrompt = 1 << 20;
+
+export function needsPermit(bytes: number): boolean {
+  return bytes > smallPrompt;
+}
+
 /** Bytes of permits at once; a larger prompt is read alone. */
 const mostAtOnce = 16 << 20;
 /** Bytes that wait in this process's memory. */
@@ -79,7 +84,7 @@ export function createPromptQueue(options: {
 
   return {
     enter: async (id, bytes, signal) => {
-      if (bytes <= smallPrompt) return null;
+      if (!needsPermit(bytes)) return null;
       if (signal.aborted) throw new GatewayError("cancelled", "the client left");
       const queue = queues.get(id) ?? { bytes: 0, waiting: [] };
       const waiting = queue.waiting.reduce((sum, entry) => sum + entry.bytes, 0);

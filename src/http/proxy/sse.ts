@@ -75,14 +75,13 @@ export function createSseParser(
 }
 
 export interface DoneWatch {
-  push(chunk: Uint8Array): void;
+  push(chunk: Buffer): void;
   /** True when the last line so far is `data: [DONE]`, whatever white space follows it. */
   done(): boolean;
 }
 
-const mark = new TextEncoder().encode("data:[DONE]");
-/** The longest form of the mark, with its space, and the line end before it. */
-const tailLength = mark.length + 2;
+/** The longest form of the mark, and the line end before it. */
+const tailLength = "\ndata: [DONE]".length;
 
 function isSpace(byte: number | undefined): boolean {
   return byte === lineFeed || byte === 0x0d || byte === 0x20 || byte === 0x09;
@@ -94,30 +93,21 @@ function isSpace(byte: number | undefined): boolean {
  */
 export function createDoneWatch(): DoneWatch {
   /** The last bytes up to the last one that is no space; fewer than `tailLength` only at the start of the stream. */
-  let tail: number[] = [];
+  let tail = "";
   /** White space since then. More of it than the tail can hold makes no difference. */
-  let gap: number[] = [];
+  let gap = "";
   return {
     push(chunk) {
       let end = chunk.length;
       while (end > 0 && isSpace(chunk[end - 1])) end--;
       if (end > 0) {
-        const own = Array.from(chunk.subarray(Math.max(0, end - tailLength), end));
-        tail = own.length === tailLength ? own : [...tail, ...gap, ...own].slice(-tailLength);
-        gap = [];
+        const own = chunk.toString("latin1", Math.max(0, end - tailLength), end);
+        tail = own.length === tailLength ? own : (tail + gap + own).slice(-tailLength);
+        gap = "";
       }
-      if (end < chunk.length && gap.length < tailLength) {
-        gap.push(...chunk.subarray(end, end + tailLength - gap.length));
-      }
+      if (end < chunk.length)
+        gap = (gap + chunk.toString("latin1", Math.max(end, chunk.length - tailLength))).slice(-tailLength);
     },
-    done() {
-      let at = tail.length - 1;
-      for (let i = mark.length - 1; i >= 0; i--) {
-        if (i === 4 && tail[at] === 0x20) at--;
-        if (tail[at] !== mark[i]) return false;
-        at--;
-      }
-      return at < 0 || tail[at] === lineFeed || tail[at] === 0x0d;
-    },
+    done: () => /(?:^|[\r\n])data: ?\[DONE\]$/.test(tail),
   };
 }

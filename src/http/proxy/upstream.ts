@@ -1,12 +1,13 @@
 // Sends a request to a loaded model and hands back what comes, with backpressure and cancellation both ways.
 // Knows HTTP, but no family's wire format.
-import type { Socket } from "node:net";
-import { Agent, buildConnector, Client, type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import { GatewayError, systemCode } from "../../core/errors.ts";
-import { steadyNow } from "../../core/steady.ts";
 import { readProgress } from "../../engines/llama/computing.ts";
 import type { Instance } from "../../engines/llama/instances.ts";
-import { createStallWatch } from "../../engines/process/stall-watch.ts";
+import { createStallWatch, type StallWatch } from "../../engines/process/stall-watch.ts";
+import { createPools, type OwnConnection, openOwn, type Pools } from "./connections.ts";
+import { sharedHealth } from "./health.ts";
+import { createRounds, type Rounds } from "./rounds.ts";
 
 /** Receives an answer. Exactly one of `end` and `fail` comes last. */
 export interface AnswerSink {
@@ -48,155 +49,192 @@ export interface UpstreamOptions {
   readonly onStall: (instance: Instance) => void;
 }
 
+/** In so many parts a silent process's time is counted, by one timer for all requests. */
+const quietParts = 2;
+
 /**
  * `probeAfterMs`: a process that is silent for so long is asked for its health, which a living one answers while it
  * computes. Seen: one that was told to end takes connections for a moment, and then never answers them.
  */
-export function createUpstream(options: UpstreamOptions): Upstream {
-  const { probeAfterMs, stallMs } = options;
-  /** Ends one request, where it is one of those that the test means. */
-  const cuts = new Set<(isMeant: (instance: Instance) => boolean, message: string) => void>();
+export function createUpstream({ probeAfterMs, stallMs, onStall }: UpstreamOptions): Upstream {
   // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.
-  const agent = new Agent({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
-  const isHealthy = sharedHealth((instance) => isHealthyNow(agent, instance, probeAfterMs), probeAfterMs / 2);
+  const connections = createPools({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
+  const isHealthy = sharedHealth(connections.of, probeAfterMs);
+  const open = createRounds<Sending>(probeAfterMs / quietParts, (sending) => sending.look(isHealthy));
   const stalls = createStallWatch<Instance>({
     stallMs,
     isWatched: ({ workers }) => workers.length > 0,
-    look: (instance) => readProgress(agent, instance),
+    look: (instance) => readProgress(connections.of(instance), instance),
     onStall: (instance) => {
       // First: whoever asks again at once must not get the same process.
-      options.onStall(instance);
+      onStall(instance);
       cutWhere((other) => other.origin === instance.origin, "the model hangs on one of its RPC workers");
     },
   });
 
   function cutWhere(isMeant: (instance: Instance) => boolean, message: string): void {
-    for (const cut of cuts) cut(isMeant, message);
+    for (const sending of open.members()) if (isMeant(sending.instance)) sending.cut(message);
   }
 
   return {
-    send: (instance, { path, body, stream, onRead }, sink) => {
-      const own = onRead && openOwn(instance.origin);
-      let controller: Dispatcher.DispatchController | null = null;
-      let aborted = false;
-      let started = false;
-      let over = false;
-      let lastByte = steadyNow();
-      const watchdog = setInterval(() => void probe(), probeAfterMs);
-      watchdog.unref();
-      const noLongerAwaited = stalls.begin(instance);
-      const cutThis = (isMeant: (instance: Instance) => boolean, message: string): void => {
-        if (isMeant(instance)) controller?.abort(new GatewayError("upstream_failed", message, { cause: lostCause }));
-      };
-      cuts.add(cutThis);
-
-      async function probe(): Promise<void> {
-        if (over || steadyNow() - lastByte < probeAfterMs || (await isHealthy(instance))) return;
-        if (!over && steadyNow() - lastByte >= probeAfterMs)
-          controller?.abort(new GatewayError("upstream_failed", silentMessage));
-      }
-
-      function finish(tell: () => void): void {
-        over = true;
-        clearInterval(watchdog);
-        noLongerAwaited();
-        cuts.delete(cutThis);
-        tell();
-      }
-
-      function read(): void {
-        onRead?.();
-        // The client left before.
-        if (over) void own?.client.destroy();
-      }
-
-      function dispatch(attempt: number): void {
-        (own?.client ?? agent).dispatch(
-          {
-            origin: instance.origin,
-            path,
-            method: body === null ? "GET" : "POST",
-            headers: {
-              authorization: `Bearer ${instance.key}`,
-              ...(body === null
-                ? {}
-                : { "content-type": "application/json", "content-length": String(lengthOf(body)) }),
-            },
-            // Any iterable is taken, whatever its types say.
-            body: (body?.length === 1 ? body[0] : body) as Uint8Array | null,
-            // llama-server closes the connection after each stream, whatever its headers say: reusing it fails.
-            reset: stream,
-          },
-          {
-            onRequestStart: (current) => {
-              controller = current;
-              if (aborted) current.abort(new GatewayError("cancelled", "the client left"));
-            },
-            onResponseStart: (_controller, status, headers) => {
-              read();
-              if (over) return;
-              started = true;
-              lastByte = steadyNow();
-              sink.start(status, headers);
-            },
-            onResponseData: (current, chunk) => {
-              lastByte = steadyNow();
-              stalls.sign(instance);
-              if (!sink.data(chunk)) current.pause();
-            },
-            onResponseEnd: () => {
-              if (!over) finish(sink.end);
-              void own?.client.destroy();
-            },
-            onResponseError: (_controller, error) => {
-              read();
-              if (over) return;
-              // A kept connection that the engine had closed meanwhile: nothing was answered, so once more.
-              if (!started && !aborted && attempt === 0 && isStaleConnection(error)) return dispatch(1);
-              finish(() =>
-                sink.fail(aborted ? new GatewayError("cancelled", "the client left") : brokenOff(error, started)),
-              );
-            },
-          },
-        );
-      }
-
-      dispatch(0);
-      return {
-        resume: () => controller?.resume(),
-        abort: () => {
-          if (over || aborted) return;
-          aborted = true;
-          const left = new GatewayError("cancelled", "the client left");
-          if (!own || started) return controller?.abort(left);
-          finish(() => sink.fail(left));
-          own.leave();
-        },
-      };
-    },
+    send: (instance, request, sink) => new Sending({ connections, open, stalls }, instance, request, sink),
     cut: (ids, message) => cutWhere((instance) => ids.includes(instance.id), message),
-    close: () => agent.destroy(),
+    close: connections.destroy,
   };
+}
+
+interface Shared {
+  readonly connections: Pools;
+  readonly open: Rounds<Sending>;
+  readonly stalls: StallWatch<Instance>;
+}
+
+/** One request and its answer: the handler that undici calls back, and nothing allocated per chunk. */
+class Sending implements Exchange, Dispatcher.DispatchHandler {
+  place = -1;
+  readonly instance: Instance;
+  readonly #shared: Shared;
+  readonly #request: UpstreamRequest;
+  readonly #sink: AnswerSink;
+  readonly #own: OwnConnection | undefined;
+  readonly #noLongerAwaited: () => void;
+  #controller: Dispatcher.DispatchController | null = null;
+  #attempt = 0;
+  #isAborted = false;
+  #isStarted = false;
+  #isOver = false;
+  /** Looks since the last byte. */
+  #quiet = 0;
+
+  constructor(shared: Shared, instance: Instance, request: UpstreamRequest, sink: AnswerSink) {
+    this.instance = instance;
+    this.#shared = shared;
+    this.#request = request;
+    this.#sink = sink;
+    this.#own = request.onRead && openOwn(instance.origin);
+    this.#noLongerAwaited = shared.stalls.begin(instance);
+    shared.open.add(this);
+    this.#dispatch();
+  }
+
+  resume(): void {
+    this.#controller?.resume();
+  }
+
+  abort(): void {
+    if (this.#isOver || this.#isAborted) return;
+    this.#isAborted = true;
+    if (!this.#own || this.#isStarted) return this.#controller?.abort(clientLeft());
+    this.#fail(clientLeft());
+    this.#own.leave();
+  }
+
+  cut(message: string): void {
+    this.#controller?.abort(new GatewayError("upstream_failed", message, { cause: lostCause }));
+  }
+
+  look(isHealthy: (instance: Instance) => Promise<boolean>): void {
+    if (++this.#quiet <= quietParts) return;
+    void isHealthy(this.instance).then((isWell) => {
+      if (isWell) this.#quiet = 0;
+      else if (!this.#isOver && this.#quiet > quietParts)
+        this.#controller?.abort(new GatewayError("upstream_failed", silentMessage));
+    });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isAborted) controller.abort(clientLeft());
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): void {
+    this.#read();
+    if (this.#isOver) return;
+    this.#isStarted = true;
+    this.#quiet = 0;
+    this.#sink.start(status, headers);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#quiet = 0;
+    this.#shared.stalls.sign(this.instance);
+    if (!this.#sink.data(chunk)) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    if (!this.#isOver) {
+      this.#finish();
+      this.#sink.end();
+    }
+    void this.#own?.client.destroy();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#read();
+    if (this.#isOver) return;
+    // A kept connection that the engine had closed meanwhile: nothing was answered, so once more.
+    if (!this.#isStarted && !this.#isAborted && this.#attempt++ === 0 && isStaleConnection(error))
+      return this.#dispatch();
+    this.#fail(this.#isAborted ? clientLeft() : brokenOff(error, this.#isStarted));
+  }
+
+  #dispatch(): void {
+    const { path, body, stream } = this.#request;
+    const headers = ["authorization", `Bearer ${this.instance.key}`];
+    if (body !== null) headers.push("content-type", "application/json", "content-length", String(lengthOf(body)));
+    (this.#own?.client ?? this.#shared.connections.of(this.instance)).dispatch(
+      {
+        origin: this.instance.origin,
+        path,
+        method: body === null ? "GET" : "POST",
+        headers,
+        body: body && inOne(body),
+        // llama-server closes the connection after each stream, whatever its headers say: reusing it fails.
+        reset: stream,
+      },
+      this,
+    );
+  }
+
+  /** The engine has read the prompt, or is gone. */
+  #read(): void {
+    this.#request.onRead?.();
+    // The client left before.
+    if (this.#isOver) void this.#own?.client.destroy();
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    this.#noLongerAwaited();
+    this.#shared.open.delete(this);
+  }
+
+  #fail(error: GatewayError): void {
+    this.#finish();
+    this.#sink.fail(error);
+  }
+}
+
+function clientLeft(): GatewayError {
+  return new GatewayError("cancelled", "the client left");
+}
+
+/** Bytes up to which pieces are joined: undici writes an iterable piece by piece, which costs more than the copy. */
+const smallBody = 1 << 18;
+
+/** Any iterable is taken, whatever its types say. */
+function inOne(body: readonly Uint8Array[]): Uint8Array {
+  const [first] = body;
+  if (body.length === 1 && first) return first;
+  return lengthOf(body) <= smallBody ? Buffer.concat(body) : (body as unknown as Uint8Array);
 }
 
 export function lengthOf(body: readonly Uint8Array[]): number {
   return body.reduce((sum, { length }) => sum + length, 0);
-}
-
-/** A connection of which we can close our half: the engine takes that for a client that left, and closes its own when it has finished. */
-function openOwn(origin: string): { readonly client: Client; leave(): void } {
-  let socket: Socket | null = null;
-  const connect = buildConnector({ timeout: 5_000 });
-  const client = new Client(origin, {
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: (options, done) =>
-      connect(options, (...made) => {
-        [, socket] = made;
-        done(...made);
-      }),
-  });
-  return { client, leave: () => void (socket ? socket.end() : client.destroy()) };
 }
 
 function isStaleConnection(error: Error): boolean {
@@ -206,44 +244,6 @@ function isStaleConnection(error: Error): boolean {
 /** Marks what ended for a lost worker. */
 const lostCause = "worker lost";
 const silentMessage = "the engine does not answer any more";
-
-/**
- * Asks a process once for all who want to know, and again only when its good answer is `freshMs` old: a thousand requests that
- * wait for one process would else be a thousand questions every few seconds, each with a connection of its own.
- */
-function sharedHealth(ask: (instance: Instance) => Promise<boolean>, freshMs: number): typeof ask {
-  const known = new Map<string, { readonly answer: Promise<boolean>; until: number }>();
-  return (instance) => {
-    const now = steadyNow();
-    for (const [origin, { until }] of known) if (until < now) known.delete(origin);
-    const shared = known.get(instance.origin);
-    if (shared) return shared.answer;
-    const entry = { answer: ask(instance), until: Number.POSITIVE_INFINITY };
-    known.set(instance.origin, entry);
-    void entry.answer.then((isWell) => {
-      if (isWell) entry.until = steadyNow() + freshMs;
-      else known.delete(instance.origin);
-    });
-    return entry.answer;
-  };
-}
-
-async function isHealthyNow(agent: Agent, instance: Instance, withinMs: number): Promise<boolean> {
-  try {
-    const answer = await agent.request({
-      origin: instance.origin,
-      path: "/health",
-      method: "GET",
-      headers: { authorization: `Bearer ${instance.key}` },
-      reset: true,
-      signal: AbortSignal.timeout(withinMs),
-    });
-    await answer.body.dump();
-    return answer.statusCode === 200;
-  } catch {
-    return false;
-  }
-}
 
 /** Nothing was answered, and the process takes no requests: another instance may. */
 export function isRefusal(error: GatewayError): boolean {

@@ -6,26 +6,36 @@ import { GatewayError } from "../../core/errors.ts";
 const firstBytes = 64 * 1024;
 
 /** Errors: as the framework's own parsers have them; `invalid_request` where the connection ends before the body does. */
-export function collectBody({ raw, headers, routeOptions: { bodyLimit } }: FastifyRequest): Promise<Buffer> {
+export function collectBody(
+  { raw, headers, routeOptions: { bodyLimit } }: FastifyRequest,
+  done: (error: Error | null, body?: Buffer) => void,
+): void {
   const announced = Number(headers["content-length"] ?? 0);
-  return new Promise((resolve, reject) => {
-    if (announced > bodyLimit) return reject(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
-    let body = Buffer.allocUnsafe(announced || firstBytes);
-    let length = 0;
-    const take = (chunk: Buffer): void => {
-      const needed = length + chunk.length;
-      if (needed > bodyLimit) {
-        raw.off("data", take);
-        return reject(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
-      }
+  if (announced > bodyLimit) return done(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
+  let body: Buffer | null = null;
+  let length = 0;
+  let isOver = false;
+  const settle = (error: Error | null, collected?: Buffer): void => {
+    if (isOver) return;
+    isOver = true;
+    raw.off("data", take);
+    done(error, collected);
+  };
+  const take = (chunk: Buffer): void => {
+    const needed = length + chunk.length;
+    // Most bodies come in one piece.
+    if (needed === announced && length === 0) body = chunk;
+    else if (needed > bodyLimit) return settle(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
+    else {
+      body ??= Buffer.allocUnsafe(announced || firstBytes);
       if (needed > body.length) body = Buffer.concat([body], Math.min(bodyLimit, Math.max(needed, 2 * body.length)));
       chunk.copy(body, length);
-      length = needed;
-    };
-    raw.on("data", take);
-    raw.once("end", () => resolve(body.subarray(0, length)));
-    raw.once("error", (cause) =>
-      reject(new GatewayError("invalid_request", "the connection ended before the body did", { cause })),
-    );
-  });
+    }
+    length = needed;
+  };
+  raw.on("data", take);
+  raw.on("end", () => settle(null, body?.subarray(0, length) ?? Buffer.alloc(0)));
+  raw.on("error", (cause) =>
+    settle(new GatewayError("invalid_request", "the connection ended before the body did", { cause })),
+  );
 }

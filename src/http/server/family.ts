@@ -8,11 +8,12 @@ import { parseAnyBody } from "./long-texts.ts";
 /** Sets up an encapsulated scope for a family. Families that pass bodies on get them as bytes, unparsed. */
 export function installFamily(app: FastifyInstance, family: Family): void {
   app.removeAllContentTypeParsers();
-  if (family === "compat") app.addContentTypeParser("application/json", collectBody);
+  if (family === "compat")
+    app.addContentTypeParser("application/json", (request, _payload, done) => collectBody(request, done));
   else
     app.addContentTypeParser(
       family === "gateway" ? ["application/json", "application/merge-patch+json"] : "application/json",
-      async (request: FastifyRequest) => parseAnyBody(await collectBody(request)),
+      async (request: FastifyRequest) => parseAnyBody(await bodyOf(request)),
     );
   app.addHook("onRequest", ({ headers, raw }, _reply, done) => {
     // The type keeps out a web page's plain form post, and what a page sends has an Origin: without one `curl -d` is fine.
@@ -25,6 +26,12 @@ export function installFamily(app: FastifyInstance, family: Family): void {
   app.setErrorHandler((error, request, reply) =>
     sendError(request.routeOptions.config.dialect ?? family, error, request, reply),
   );
+}
+
+function bodyOf(request: FastifyRequest): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    collectBody(request, (error, body) => (error ? reject(error) : resolve(body ?? Buffer.alloc(0))));
+  });
 }
 
 export function sendError(

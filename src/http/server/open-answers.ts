@@ -9,20 +9,20 @@ export interface OpenAnswers {
 }
 
 export function createOpenAnswers(): OpenAnswers {
-  const open = new Set<ServerResponse>();
+  let open = 0;
   const waiters = new Set<() => void>();
   return {
     note: (response) => {
-      open.add(response);
+      open++;
       response.once("close", () => {
-        open.delete(response);
-        if (open.size === 0) for (const resolve of waiters) resolve();
+        open--;
+        if (open === 0) for (const resolve of waiters) resolve();
       });
     },
-    count: () => open.size,
+    count: () => open,
     settled: (signal) =>
       new Promise((resolve) => {
-        if (open.size === 0 || signal.aborted) return resolve();
+        if (open === 0 || signal.aborted) return resolve();
         const done = (): void => {
           waiters.delete(done);
           signal.removeEventListener("abort", done);

@@ -94,28 +94,51 @@ const refusals: ReadonlyMap<string, readonly [status: string, message: string]> 
   ],
 ]);
 
-/** Reports the number of answers that a connection waits for, at each change; several where a client pipelines requests. */
-function followAnswers(server: Server, tell: (socket: Socket, count: number) => void): void {
-  const counts = new WeakMap<Socket, number>();
-  server.prependListener("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const add = (change: number): void => {
-      const count = (counts.get(socket) ?? 0) + change;
-      counts.set(socket, count);
-      tell(socket, count);
-    };
-    add(1);
-    response.once("close", () => add(-1));
+const awaited = Symbol("awaited answers");
+const idleSince = Symbol("idle since");
+
+type Connection = Socket & {
+  /** Answers that it waits for, several where a client pipelines requests. */
+  [awaited]?: number;
+  /** In the order of all connections. */
+  [idleSince]?: number;
+};
+
+function isAwaited(socket: Connection): boolean {
+  return (socket[awaited] ?? 0) > 0;
+}
+
+/** Counts the answers that each connection waits for. */
+function followAnswers(server: Server): void {
+  let turn = 0;
+  server.on("connection", (socket: Connection) => {
+    socket[idleSince] = ++turn;
   });
+  server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
+    const socket: Connection = request.socket;
+    socket[awaited] = (socket[awaited] ?? 0) + 1;
+    response.on("close", () => {
+      socket[awaited] = (socket[awaited] ?? 1) - 1;
+      socket[idleSince] = ++turn;
+    });
+  });
+}
+
+function longestIdle(sockets: Iterable<Connection>): Connection | undefined {
+  let found: Connection | undefined;
+  for (const socket of sockets)
+    if (!isAwaited(socket) && (socket[idleSince] ?? 0) < (found?.[idleSince] ?? Number.POSITIVE_INFINITY))
+      found = socket;
+  return found;
 }
 
 /** Ends connections on which nothing is asked, and those whose client does not read. */
 export function limitSilence(server: Server, writeStallMs: number): void {
-  const answering = new WeakSet<Socket>();
-  followAnswers(server, (socket, count) => void (count > 0 ? answering.add(socket) : answering.delete(socket)));
+  followAnswers(server);
   server.setTimeout(writeStallMs);
   // No byte went either way for so long. That is a model that computes, unless there is something to be read.
   server.on("timeout", (socket: Socket) => {
-    if (answering.has(socket) && socket.writableLength === 0) socket.setTimeout(writeStallMs);
+    if (isAwaited(socket) && socket.writableLength === 0) socket.setTimeout(writeStallMs);
     else socket.destroy();
   });
 }
@@ -129,8 +152,8 @@ const surplusMs = 5_000;
 
 /**
  * File descriptors are needed for the engines and the models, too. Beyond the limit the longest idle connection is closed for a
- * new one: 3,000 silent connections kept /livez out. Where all of them are busy, a new one gets an error. Call before the
- * routes are registered.
+ * new one: 3,000 silent connections kept /livez out. Where all of them are busy, a new one gets an error. Call it after
+ * {@link limitSilence} and before the routes are registered.
  */
 export function limitConnections(
   app: FastifyInstance,
@@ -139,8 +162,6 @@ export function limitConnections(
 ): void {
   const { server } = app;
   const open = new Set<Socket>();
-  /** Those of them without a request, the longest idle first. */
-  const idle = new Set<Socket>();
   /** Beyond the limit. */
   const surplus = new Set<Socket>();
   let refused = 0;
@@ -156,37 +177,29 @@ export function limitConnections(
   }
 
   function forget(socket: Socket): void {
-    for (const sockets of [open, idle, surplus]) sockets.delete(socket);
+    for (const sockets of [open, surplus]) sockets.delete(socket);
   }
 
-  function endFirst([first]: Iterable<Socket>): boolean {
-    if (!first) return false;
+  function end(socket: Socket | undefined): boolean {
+    if (!socket) return false;
     // Its close event comes later, and the next connection may come before it.
-    forget(first);
-    first.destroy();
+    forget(socket);
+    socket.destroy();
     return true;
   }
 
   server.on("connection", (socket: Socket) => {
     socket.once("close", () => forget(socket));
-    if (open.size < most || endFirst(idle)) {
-      open.add(socket);
-      idle.add(socket);
-      return;
-    }
+    if (open.size < most || end(longestIdle(open))) return void open.add(socket);
     refuse();
-    if (surplus.size >= mostSurplus) endFirst(surplus);
+    if (surplus.size >= mostSurplus) end([...surplus][0]);
     surplus.add(socket);
     const timer = setTimeout(() => socket.destroy(), surplusMs);
     timer.unref();
     socket.once("close", () => clearTimeout(timer));
   });
-  followAnswers(server, (socket, count) => {
-    if (count > 0) idle.delete(socket);
-    else if (open.has(socket)) idle.add(socket);
-  });
   app.addHook("onRequest", (request, reply, done) => {
-    if (!surplus.has(request.raw.socket)) return done();
+    if (surplus.size === 0 || !surplus.has(request.raw.socket)) return done();
     void reply.header("connection", "close");
     if (request.routeOptions.config.probe === true) return done();
     done(

@@ -31,7 +31,7 @@ function parse(chunks: readonly Uint8Array[]): Parsed {
 
 function watch(chunks: readonly Uint8Array[]): boolean {
   const done = createDoneWatch();
-  for (const chunk of chunks) done.push(chunk);
+  for (const chunk of chunks) done.push(Buffer.from(chunk));
   return done.done();
 }
 

@@ -1,0 +1,55 @@
+// Connections to the models' processes: pools, and one of its own for a large prompt.
+import type { Socket } from "node:net";
+import { buildConnector, Client, Pool } from "undici";
+import type { Instance } from "../../engines/llama/instances.ts";
+
+export interface Pools {
+  of(instance: Instance): Pool;
+  destroy(): Promise<void>;
+}
+
+/** undici's own Agent drops a pool with its last connection, so a stream at a time made a pool each. */
+export function createPools(options: Pool.Options): Pools {
+  const pools = new Map<string, Pool>();
+
+  function open(origin: string): Pool {
+    // Processes come and go, each with a port of its own.
+    for (const [other, { stats, destroyed }] of pools)
+      if (destroyed || stats.connected + stats.pending + stats.running === 0) void closeNow(other);
+    const pool = new Pool(origin, options);
+    pools.set(origin, pool);
+    return pool;
+  }
+
+  async function closeNow(origin: string): Promise<void> {
+    const pool = pools.get(origin);
+    pools.delete(origin);
+    await pool?.destroy();
+  }
+
+  return {
+    of: ({ origin }) => pools.get(origin) ?? open(origin),
+    destroy: async () => void (await Promise.all([...pools.keys()].map(closeNow))),
+  };
+}
+
+export interface OwnConnection {
+  readonly client: Client;
+  leave(): void;
+}
+
+/** A connection of which we can close our half: the engine takes that for a client that left, and closes its own when it has finished. */
+export function openOwn(origin: string): OwnConnection {
+  let socket: Socket | null = null;
+  const connect = buildConnector({ timeout: 5_000 });
+  const client = new Client(origin, {
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: (options, done) =>
+      connect(options, (...made) => {
+        [, socket] = made;
+        done(...made);
+      }),
+  });
+  return { client, leave: () => void (socket ? socket.end() : client.destroy()) };
+}

@@ -1,0 +1,53 @@
+// What a generation is, and what it takes to run one.
+import type { ChatContext } from "../../commands/chat-context.ts";
+import type { GatewayError } from "../../core/errors.ts";
+import type { KeepAlive } from "../../core/keep-alive.ts";
+import type { CachedModel } from "../../plan/observed.ts";
+import type { Scheduler } from "../../scheduler/scheduler.ts";
+import type { Dialect } from "../server/errors.ts";
+import type { PromptQueue } from "./prompt-queue.ts";
+import type { Upstream } from "./upstream.ts";
+
+/** How a family turns the engine's answer into its own. */
+export interface Translator {
+  /** The shape of its errors. */
+  readonly family: Dialect;
+  /** Headers for a stream; null for an answer that is sent whole, which can then still become a proper error. */
+  begin(contentType: string): Record<string, string> | null;
+  /** For a stream whose first byte is long in coming: headers, and what may be written any number of times meanwhile. */
+  readonly waiting?: { readonly headers: Readonly<Record<string, string>>; readonly tick: string };
+  /** What to write for a chunk; null writes nothing. */
+  chunk(chunk: Buffer): Uint8Array | string | null;
+  /** The number that an error frame gets, in a family whose events are numbered. */
+  nextSequence?(): number;
+  /** What to write last (the whole answer, where it is sent whole); an error where the answer was cut. */
+  end(): Uint8Array | string | GatewayError | null;
+}
+
+export interface Generation {
+  readonly model: CachedModel;
+  readonly path: string;
+  /** In pieces. */
+  readonly body: readonly Uint8Array[];
+  /** Whether the engine is asked for a stream. */
+  readonly stream: boolean;
+  readonly translator: Translator;
+  /** The context size that the request carries. */
+  readonly contextSize?: number | undefined;
+  /** How long the model stays loaded after it. */
+  readonly keepAlive?: KeepAlive;
+}
+
+export interface ExchangeDeps {
+  readonly scheduler: Scheduler;
+  readonly upstream: Upstream;
+  readonly chatContext: ChatContext;
+  readonly prompts: PromptQueue;
+  /** The gateway stops: answers still in flight end in an error frame. */
+  readonly cutOff: AbortSignal;
+  readonly onFailure: (error: GatewayError, model: string) => void;
+  /** How long a stream's client waits without a byte; the first one comes earlier. */
+  readonly tickMs?: number;
+  /** ms that a client may leave its answer unread while others wait for the model. */
+  readonly unreadMs?: number;
+}
