@@ -20,7 +20,7 @@ export type Machine = ReturnType<typeof createMachine>;
 export interface MachineOptions extends Base {
   readonly document: () => Desired;
   readonly inventory: Inventory;
-  /** null: the state folder is not changed, so engines are neither installed nor moved. */
+  /** null: the state folder is not changed, so no engine is installed. */
   readonly onInstall: ((progress: InstallProgress) => void) | null;
 }
 
@@ -36,7 +36,6 @@ export function createMachine(options: MachineOptions) {
     installCommand: settings.command("engine", "install", "llama"),
     environment,
     install: onInstall !== null && settings.installEngine,
-    rehome: onInstall !== null,
     onProgress: (progress) => onInstall?.(progress),
     onChange: () => events.emit({ type: "changed", what: "engine" }),
   });
@@ -65,7 +64,7 @@ function openCache(cacheDir: string, inventory: Inventory) {
     count: inventory.entries().length,
     place: inventory.place(),
   }));
-  const damage = createDamage(inventory.entries);
+  const damage = createDamage(cacheDir, inventory.entries);
   return { scanner: createCacheScanner(cacheDir, presence, inventory.entries, damage.has), presence, damage };
 }
 

@@ -34,7 +34,7 @@ export async function writeFirstDocument({ settings, store, logger }: Core): Pro
   if (exists || store.hasAppliedFile()) return;
   const folder = dirname(configPath);
   await makeFolder(folder);
-  await writeAtomic(join(folder, starterFileName), starterModel().bytes);
+  await writeAtomic(join(folder, starterFileName), starterModel());
   const schema = join(packageRoot, "schemas", "gateway.schema.json");
   await writeAtomic(configPath, firstDocument(relative(folder, schema), command));
   logger.info({ path: configPath }, "wrote a first document, with a starter model");

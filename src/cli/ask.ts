@@ -78,18 +78,21 @@ export async function statusCommand({ settings, json }: CommandLine): Promise<nu
 
 function printStatus({ conditions, models, gateway, running, inFlight, waiting }: StatusBody): void {
   console.log(`Model Gateway ${gateway.version}`);
-  for (const { type, status, reason, message } of conditions)
-    console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
+  printConditions(conditions);
   for (const { message, progress } of running) console.log(`* ${message}${progress ? `: ${amounts(progress)}` : ""}`);
   for (const model of models) {
     console.log(model.id);
-    for (const { type, status, reason, message } of model.conditions)
-      console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
+    printConditions(model.conditions);
     const answers = inFlight[model.id];
     if (answers !== undefined) console.log(`  ${answers} answer(s) under way`);
     for (const each of waiting.filter((entry) => entry.model === model.id))
       console.log(`  ${each.requests} waiting for ${each.for}, the oldest for ${Math.round(each.oldestMs / 1000)} s`);
   }
+}
+
+function printConditions(conditions: StatusBody["conditions"]): void {
+  for (const { type, status, reason, message } of conditions)
+    console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
 }
 
 /** The status without a license key. */

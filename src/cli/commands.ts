@@ -127,7 +127,7 @@ export function commandOf({ command, operands, flags, settings, help }: CommandL
   if (command === "" && given.length > 0) refuse(`--${given[0]} needs a command, such as serve`);
   const found = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!found) return refuse(`there is no command ${command}`);
-  if (name === "serve") requireFlagsPassedOn(settings);
+  if (name === "serve") requireFlagsPassedOn(settings, operands);
   const flag = given.find((each) => !found.flags.includes(each));
   if (flag !== undefined) {
     const takers = Object.entries(commands).flatMap(([other, { flags }]) => (flags.includes(flag) ? other : []));
@@ -144,11 +144,16 @@ export function commandOf({ command, operands, flags, settings, help }: CommandL
 }
 
 /** Errors: `invalid_request` for flags that npm kept for itself: the gateway would listen elsewhere than was asked for. */
-function requireFlagsPassedOn({ environment, command }: CommandLine["settings"]): void {
+function requireFlagsPassedOn(
+  { environment, command }: CommandLine["settings"],
+  operands: CommandLine["operands"],
+): void {
   if (environment["npm_lifecycle_event"] !== "start") return;
+  const [word = ""] = operands.length === 1 ? operands : ["VALUE"];
   const kept = settingRows.flatMap(({ flag }) => {
+    // Of `--port 9000` npm keeps the flag and passes the value on, as an operand.
     const value = environment[`npm_config_${flag.replaceAll("-", "_")}`];
-    return value === undefined ? [] : [`--${flag}`, value === "true" ? "VALUE" : value];
+    return value === undefined ? [] : [`--${flag}`, value === "true" ? word : value];
   });
   if (kept.length === 0) return;
   throw new GatewayError(

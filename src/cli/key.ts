@@ -12,8 +12,9 @@ const usage =
 
 export async function keyCommand(line: CommandLine): Promise<number> {
   const { operands, given, settings, json } = line;
-  const [verb, name] = operands;
+  const [verb, name, extra] = operands;
   const isMaking = given("expires") !== undefined || given("scope") !== undefined;
+  if (extra !== undefined) throw new GatewayError("invalid_request", usage);
   if (verb === "create" && name !== undefined) await create(line, name);
   else if (verb === "revoke" && name !== undefined && !isMaking) await revoke(settings, name, json);
   else if (verb === "list" && name === undefined && !isMaking) await list(settings, json);

@@ -3,6 +3,7 @@ import type { WriteStream } from "node:tty";
 import pino from "pino";
 import { type Gateway, startGateway } from "../app/gateway.ts";
 import type { CommandLine } from "../settings/settings.ts";
+import type { Condition } from "../status/finding.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
 import { jsonLines, logOutput } from "./log-output.ts";
 import { installBar, installSteps } from "./progress.ts";
@@ -68,24 +69,16 @@ function createAnnounce(stream: WriteStream): Announce {
   return (message, fields = {}) => lines.info(fields, message);
 }
 
-interface ToldCondition {
-  readonly subject?: string;
-  readonly type?: string;
-  readonly status?: string;
-  readonly reason?: string;
-  readonly message?: string;
-}
-
 /** States of a start that pass by themselves. */
 const passing = new Set(["NotStarted", "Starting", "EngineInstalling"]);
 
 /** Announces once that it is ready, with a command to try; until then, why it is not. */
 function announceReady(gateway: Gateway, announce: Announce): void {
   const stopFollowing = gateway.journal.follow(({ type, data }) => {
-    const condition = data as ToldCondition;
+    const condition = data as Condition & { readonly subject: string };
     if (type !== "condition" || condition.subject !== "gateway") return;
-    if (condition.type === "RouterReady" && condition.status === "False" && !passing.has(condition.reason ?? "")) {
-      announce(`Not ready: ${condition.message ?? ""}`, { reason: condition.reason });
+    if (condition.type === "RouterReady" && condition.status === "False" && !passing.has(condition.reason)) {
+      announce(`Not ready: ${condition.message}`, { reason: condition.reason });
     }
     if (condition.type !== "Synced" || condition.status !== "True") return;
     stopFollowing();

@@ -7,7 +7,6 @@ import { steadyNow } from "../core/steady.ts";
 import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
 import { installEngine } from "../engines/install/install.ts";
 import { locateEngine, whyNone } from "../engines/install/locate.ts";
-import { rehomeEngines } from "../engines/install/rehome.ts";
 import { freePort } from "../engines/process/free-port.ts";
 import { endLeftovers } from "../engines/process/leftovers.ts";
 import { runRpcWorker } from "../rpc/rpc-worker.ts";
@@ -21,9 +20,8 @@ import { stopOnSignals } from "./signals.ts";
 
 /** Output of each probe, and of the folders that the engine searches before the right one. */
 const routine =
-  /^(?:Accepted client connection|Client connection closed|recv returned 0 |ggml_backend_load_best: failed to enumerate )/;
+  /^(?:Accepted client connection|Client connection closed|recv returned 0 |ggml_backend_load_best: failed to enumerate ).*\n?/gm;
 
-const longLine = 4096;
 const defaultPort = 50_052;
 const unknownAddress = "ADDRESS";
 
@@ -55,7 +53,7 @@ export async function workerCommand({ settings, given }: CommandLine): Promise<n
     const innerPort = await freePort();
     const door = await openDoor(host, port, () => innerPort);
     // A name stays one, as the address behind it may change.
-    tell(parseWorker(`${asked}:${port}`) ? asked : host, port);
+    printDocument(parseWorker(`${asked}:${port}`) ? asked : host, port);
     over = runRpcWorker(
       {
         binary,
@@ -65,9 +63,7 @@ export async function workerCommand({ settings, given }: CommandLine): Promise<n
         workingDir: settings.stateDir,
         owner,
         stopGraceMs: settings.stopGraceMs,
-        onOutput: byLine((line) => {
-          if (!routine.test(line)) process.stderr.write(`${line}\n`);
-        }),
+        onOutput: (text) => process.stderr.write(text.replace(routine, "")),
         onStart: (pid) => console.log(`The worker runs as process ${pid}.`),
         onExit: ({ code, signal }, againAt) => {
           const seconds = Math.round((againAt - steadyNow()) / 1000);
@@ -90,7 +86,6 @@ async function findBinary(
   signal: AbortSignal,
 ): Promise<string> {
   const enginesDir = join(stateDir, "engines");
-  await rehomeEngines(enginesDir, { environment, signal });
   const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
   const found = await locateEngine("ggml-rpc-server", where);
   if (found) return found.path;
@@ -128,22 +123,8 @@ async function ownAddress(host: string): Promise<string> {
   }
 }
 
-/** Whole lines of what comes in pieces; one without an end is passed on once it is long. */
-function byLine(tell: (line: string) => void): (text: string) => void {
-  let rest = "";
-  return (text) => {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop() ?? "";
-    if (rest.length > longLine) {
-      lines.push(rest);
-      rest = "";
-    }
-    for (const line of lines) tell(line);
-  };
-}
-
 /** The lines for the gateway's document, one for each address of this machine. */
-function tell(host: string, port: number): void {
+function printDocument(host: string, port: number): void {
   const isEverywhere = host === "0.0.0.0";
   const hosts = isEverywhere ? ownAddresses() : [host];
   console.log("Add this to the document (gateway.yaml) of the gateway:\n");

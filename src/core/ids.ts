@@ -138,8 +138,9 @@ export type NameMatch =
  */
 export function matchName(requested: string, models: readonly NamedModel[]): NameMatch {
   const name = normaliseName(requested);
-  for (const candidates of [exactId, exactAlias, foldedId, foldedAlias, shortNames]) {
-    const hits = models.filter((model) => candidates(model, name));
+  const aliases = (model: NamedModel): readonly string[] => model.aliases;
+  for (const isNamed of [...byIdAndOthers(aliases), shortNames]) {
+    const hits = models.filter((model) => isNamed(model, name));
     const [only] = hits;
     if (only && hits.length === 1) return { kind: "found", id: only.id };
   }
@@ -149,12 +150,12 @@ export function matchName(requested: string, models: readonly NamedModel[]): Nam
 
 /**
  * The model that a name spells out, for what cannot be undone: its id, or another name of its very file, ignoring case where
- * nothing is spelled just so. A name that is merely near, or that several have, means none: once its model is gone, the same
+ * no exact spelling fits. A name that is merely near, or that several have, means none: once its model is gone, the same
  * call would mean the next one.
  */
 export function matchWholeName(requested: string, models: readonly RoutedModel[]): NameMatch {
   for (const name of [requested, normaliseName(requested)]) {
-    for (const isNamed of [exactId, exactFile, foldedId, foldedFile]) {
+    for (const isNamed of byIdAndOthers<RoutedModel>((model) => [model.upstreamId, ...model.aliases])) {
       const hits = models.filter((model) => isNamed(model, name));
       const [only] = hits;
       if (only && hits.length === 1) return { kind: "found", id: only.id };
@@ -164,28 +165,14 @@ export function matchWholeName(requested: string, models: readonly RoutedModel[]
   return { kind: "missing", nearest: nearestIds(requested, models) };
 }
 
-function exactFile(model: RoutedModel, name: string): boolean {
-  return model.upstreamId === name || exactAlias(model, name);
-}
+type IsNamed<T> = (model: T, name: string) => boolean;
 
-function foldedFile(model: RoutedModel, name: string): boolean {
-  return model.upstreamId.toLowerCase() === name.toLowerCase() || foldedAlias(model, name);
-}
-
-function exactId(model: NamedModel, name: string): boolean {
-  return model.id === name;
-}
-
-function exactAlias(model: NamedModel, name: string): boolean {
-  return model.aliases.includes(name);
-}
-
-function foldedId(model: NamedModel, name: string): boolean {
-  return model.id.toLowerCase() === name.toLowerCase();
-}
-
-function foldedAlias(model: NamedModel, name: string): boolean {
-  return model.aliases.some((alias) => alias.toLowerCase() === name.toLowerCase());
+/** By the id, then by its other names; both exactly first, then ignoring case. */
+function byIdAndOthers<T extends NamedModel>(others: (model: T) => readonly string[]): readonly IsNamed<T>[] {
+  return [(text: string) => text, (text: string) => text.toLowerCase()].flatMap((fold): IsNamed<T>[] => [
+    (model, name) => fold(model.id) === fold(name),
+    (model, name) => others(model).some((other) => fold(other) === fold(name)),
+  ]);
 }
 
 /** Whether a name ends in a word, set off from what is before it, ignoring case. */

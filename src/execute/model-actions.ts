@@ -1,16 +1,13 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
 import { statfs } from "node:fs/promises";
-import { importModel } from "../cache/download/import.ts";
-import { createPace, secondsLeft } from "../cache/download/pace.ts";
+import { importModel, resolveSource, sourceStamp } from "../cache/download/import.ts";
 import type { PullProgress } from "../cache/download/progress.ts";
 import { type PulledModel, pullModel } from "../cache/download/pull.ts";
-import { resolveSource, sourceStamp } from "../cache/download/source-file.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { removeStored } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import { GatewayError } from "../core/errors.ts";
 import { idForm, type ModelId, parseModelId, repoOf } from "../core/ids.ts";
-import { steadyNow } from "../core/steady.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { HubClient } from "../hub/client.ts";
 import { cacheError } from "../hub/errors.ts";
@@ -114,7 +111,6 @@ export function modelHandlers(options: {
     "model.pull": ({ model, revision, verify }, { signal, report }) =>
       inTurn(model, signal, async () => {
         const id = requireId(model);
-        const known = inventory.get(model);
         await replacing(model, signal, { verify }, (beforeShown) =>
           pullModel({
             client: options.hub,
@@ -124,7 +120,6 @@ export function modelHandlers(options: {
             verify,
             id,
             ...(revision === undefined ? {} : { revision }),
-            ...(known ? { known } : {}),
             // Whatever fails here is planned again; what is not wanted any more is cancelled.
             keepPartial: true,
             isStillWanted: () => options.isWanted(model),
@@ -141,8 +136,6 @@ export function modelHandlers(options: {
         const id = requireId(model);
         const path = resolveSource(options.configPath, source);
         const stamp = (await sourceStamp(path)) ?? "";
-        const pace = createPace(steadyNow());
-        let before = 0;
         await replacing(model, signal, { source: { path, stamp }, verify }, (beforeShown) =>
           importModel({
             cacheDir,
@@ -154,14 +147,7 @@ export function modelHandlers(options: {
             freeBytes,
             signal,
             beforeShown,
-            onProgress: (completed, total) => {
-              const now = steadyNow();
-              pace.add(completed - before, now);
-              before = completed;
-              const bytesPerSecond = pace.bytesPerSecond(now);
-              const rest = secondsLeft(total - completed, bytesPerSecond);
-              report({ phase: "importing", completed, total, bytesPerSecond, secondsLeft: rest });
-            },
+            onProgress: (progress) => report({ ...actionProgress(progress), phase: "importing" }),
           }),
         );
         if (verify) options.onVerified(repoOf(id));

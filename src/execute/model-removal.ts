@@ -1,10 +1,15 @@
 // Deletes models from the cache: a requested removal with every trace, a prune only what the inventory says was stored here.
 
 import type { Inventory } from "../cache/inventory/inventory.ts";
-import { snapshotPath } from "../cache/layout/layout.ts";
-import { type LinkedFiles, linkedFiles } from "../cache/removal/linked-files.ts";
 import { removeModel, removeStored } from "../cache/removal/remove.ts";
-import { entryAfterRemoval, storedCommits, storedFiles } from "../cache/report/stored.ts";
+import type { RepoFiles } from "../cache/report/repo-files.ts";
+import {
+  entryAfterRemoval,
+  type LinkedFiles,
+  linkedFiles,
+  storedCommits,
+  storedFiles,
+} from "../cache/report/stored.ts";
 import { surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isProjector } from "../core/ids.ts";
@@ -59,10 +64,14 @@ export function removalHandler(options: {
       .catch(() => undefined);
   }
 
-  async function forget(repo: string, removed: readonly InventoryEntry[]): Promise<void> {
-    const files = await surveyRepo(cacheDir, repo).catch((error: unknown) => {
+  function survey(repo: string): Promise<RepoFiles | null> {
+    return surveyRepo(cacheDir, repo).catch((error: unknown) => {
       throw cacheError(error, repo);
     });
+  }
+
+  async function forget(repo: string, removed: readonly InventoryEntry[]): Promise<void> {
+    const files = await survey(repo);
     await inventory.review(repo, (entry) => entryAfterRemoval(entry, removed, files));
   }
 
@@ -85,14 +94,14 @@ export function removalHandler(options: {
       const stored = entries
         .flatMap(storedFiles)
         .flatMap(({ path, blob }) => (alone || !isProjector(path) ? blob : []));
-      const linked = await linkedFiles(cacheDir, repo, paths);
+      const linked = linkedFiles(await survey(repo), paths);
       const found = {
         blobs: [...new Set([...removal.blobs, ...stored, ...linked.blobs])],
         commits: [...new Set([...(removal.commits ?? []), ...storedCommits(entries), ...linked.commits])],
       };
       await removals.note(id, found);
-      const links = paths.map((path) => snapshotPath(cacheDir, repo, commit, path));
-      const removed = await removeModel({ cacheDir, repo, links, ...found });
+      const commits = [commit, ...found.commits];
+      const removed = await removeModel({ cacheDir, repo, paths, blobs: found.blobs, commits });
       await forget(repo, entries);
       await removals.end(id);
       return removed;

@@ -6,10 +6,9 @@ import { forgetVoice, plainVoices } from "../cache/download/speech-files.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { collectRepo } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
-import type { Collected, Garbage, SkippedRepo } from "../cache/report/garbage.ts";
-import type { CacheSurvey } from "../cache/report/repo-files.ts";
+import { type Collected, type Garbage, othersObstacle, type SkippedRepo } from "../cache/report/garbage.ts";
+import { bytesOf, type CacheSurvey } from "../cache/report/repo-files.ts";
 import {
-  bytesOf,
   type DiskSpeech,
   diskSpeech,
   type SpeechFacts,
@@ -47,7 +46,6 @@ const kinds = [
   { kind: "transcription", repo: transcriptionRepo, nameOf: modelFileName },
   { kind: "synthesis", repo: voiceRepo, nameOf: (name: string) => (isVoiceId(name) ? name : null) },
 ] as const;
-const hourMs = 3_600_000;
 
 export function createSpeechStore(options: {
   readonly cacheDir: string;
@@ -79,10 +77,9 @@ export function createSpeechStore(options: {
     return survey.repos.reduce((sum, files) => {
       const going = unused.filter(({ repo }) => repo === files.repo);
       if (going.length === 0) return sum;
-      if (files.othersAt === null || options.now() - files.othersAt >= hourMs)
-        return { ...sum, repos: [...sum.repos, speechGarbage(going, files)] };
-      const message = "another program was at it within the last hour: its locks are fresh";
-      return { ...sum, skipped: [...sum.skipped, { repo: files.repo, reason: "AnotherProgram", message }] };
+      const obstacle = othersObstacle(files, options.now());
+      if (obstacle) return { ...sum, skipped: [...sum.skipped, { repo: files.repo, ...obstacle }] };
+      return { ...sum, repos: [...sum.repos, speechGarbage(going, files)] };
     }, found);
   }
 

@@ -4,6 +4,8 @@ import type { Readable } from "node:stream";
 import type { HubFile } from "../cache/layout/select.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isCommit, isRepo } from "../core/ids.ts";
+import { isJsonObject } from "../core/merge-patch.ts";
+import { parseJson } from "../state/atomic-file.ts";
 import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace, type Reachability } from "./http.ts";
 
 export interface HubRepo {
@@ -71,7 +73,7 @@ export function createHubClient(options: HubHttpOptions): HubClient {
     const next = link === undefined || !URL.canParse(link, answer.url.href) ? undefined : new URL(link, answer.url);
     // An address named by another origin never gets the token, even if it leads back to the hub.
     const trusted = answer.place.trusted && next?.origin === answer.url.origin;
-    return { value: parseJson(text, what), next: next && { url: next.href, trusted } };
+    return { value: parseJson(text), next: next && { url: next.href, trusted } };
   }
 
   async function* pages(first: string, what: string, signal?: AbortSignal): AsyncGenerator<readonly unknown[]> {
@@ -199,20 +201,9 @@ function fileEntry(entry: unknown, what: string): HubFile {
 }
 
 function field(value: unknown, name: string): unknown {
-  if (typeof value !== "object" || value === null) return undefined;
-  return Object.getOwnPropertyDescriptor(value, name)?.value;
+  return isJsonObject(value) ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined;
 }
 
-function parseJson(text: string, what: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw malformed(what, error);
-  }
-}
-
-function malformed(what: string, cause?: unknown): GatewayError {
-  return new GatewayError("hub_unreachable", `the response for ${what} is not from a hub: check HF_ENDPOINT`, {
-    cause,
-  });
+function malformed(what: string): GatewayError {
+  return new GatewayError("hub_unreachable", `the response for ${what} is not from a hub: check HF_ENDPOINT`);
 }

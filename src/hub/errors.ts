@@ -1,6 +1,8 @@
 // Responses of a hub, broken transfers and failed writes as GatewayErrors.
 // Messages may be shown to clients: they never hold a token, and a signed address of the hub's storage never gets in.
 import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
+import { isJsonObject } from "../core/merge-patch.ts";
+import { parseJson } from "../state/atomic-file.ts";
 
 export interface RefusedAnswer {
   readonly status: number;
@@ -54,8 +56,7 @@ export function answerError(answer: RefusedAnswer): GatewayError {
 
 /** A request or body that broke off; `cancelled` if our own signal aborted it. */
 export function transferError(error: unknown, what: string, signal: AbortSignal | undefined): GatewayError {
-  // An aborted request throws the signal's reason, whatever that is.
-  if (signal?.aborted && (error === signal.reason || !(error instanceof GatewayError))) return cancelled(what);
+  if (signal?.aborted) return cancelled(what);
   if (error instanceof GatewayError) return error;
   const how = unreached.get(systemCode(error) ?? "");
   const message =
@@ -101,11 +102,10 @@ export function cancelled(what: string): GatewayError {
 export function cacheError(error: unknown, what: string): GatewayError {
   if (error instanceof GatewayError) return error;
   const code = systemCode(error);
-  if (code === "ENOSPC" || code === "EDQUOT") {
+  if (code === "ENOSPC" || code === "EDQUOT")
     return new GatewayError("disk_full", `no disk space left in the model cache for ${what} (${code})`, {
       cause: error,
     });
-  }
   if (code === undefined) return toGatewayError(error);
   return new GatewayError("cache_unwritable", `the model cache cannot store ${what} (${code})`, { cause: error });
 }
@@ -131,22 +131,11 @@ function askedWait(answer: RefusedAnswer): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - answer.now);
 }
 
-function hubWords(answer: RefusedAnswer): string {
-  const header = answer.header("x-error-message");
-  const words = header ?? bodyWords(answer.body);
-  return words ? `: ${clean(words, answer.token)}` : "";
-}
-
-function bodyWords(body: string): string | undefined {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    if (typeof parsed === "object" && parsed !== null && "error" in parsed && typeof parsed.error === "string") {
-      return parsed.error;
-    }
-  } catch {
-    // No JSON: a page of a proxy or of another server. The status says enough.
-  }
-  return undefined;
+function hubWords({ header, body, token }: RefusedAnswer): string {
+  const parsed = parseJson(body);
+  const words = header("x-error-message") ?? (isJsonObject(parsed) ? parsed["error"] : undefined);
+  // A page of a proxy or of another server has none: the status says enough.
+  return typeof words === "string" && words !== "" ? `: ${clean(words, token)}` : "";
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, EnvHttpProxyAgent, errors, request } from "undici";
 import { GatewayError } from "../core/errors.ts";
 import { readAtMost } from "../core/read-at-most.ts";
+import { unlessLeft } from "../core/unless-left.ts";
 import { answerError, transferError } from "./errors.ts";
 
 /** Whether the last request reached the hub. `at` in milliseconds since the epoch, 0 for never. */
@@ -36,11 +37,6 @@ export interface HubAnswer {
   readonly place: HubPlace;
 }
 
-export interface HubText {
-  readonly answer: HubAnswer;
-  readonly text: string;
-}
-
 /** The end of a chain of redirects. */
 export interface HubPlace {
   readonly url: string;
@@ -66,48 +62,28 @@ export interface HubHttp {
    */
   get(url: string, options: HubGet): Promise<HubAnswer>;
   /** The same with the whole body, within a time limit. Throws `tooLong()` if it has more bytes. */
-  text(url: string, options: HubGet, limit: number, tooLong: () => GatewayError): Promise<HubText>;
+  text(
+    url: string,
+    options: HubGet,
+    limit: number,
+    tooLong: () => GatewayError,
+  ): Promise<{ readonly answer: HubAnswer; readonly text: string }>;
   reachability(): Reachability;
   close(): Promise<void>;
 }
 
-/**
- * Undici checks a signal only once it has a connection, and a proxy that never opens its tunnel never provides one: neither
- * a cancelled pull nor a shutdown ended such a request.
- */
-async function heeding(
-  answer: Promise<Dispatcher.ResponseData>,
-  signal: AbortSignal,
-): Promise<Dispatcher.ResponseData> {
-  let stop: () => void = () => undefined;
-  const stopped = new Promise<never>((_, reject) => {
-    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what a signal is aborted with is what is thrown
-    stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    return await Promise.race([answer, stopped]);
-  } catch (error) {
-    answer.then(
-      ({ body }) => body.on("error", () => undefined).destroy(),
-      () => undefined,
-    );
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
-}
-
 const redirectLimit = 10;
 const redirects = new Set([301, 302, 303, 307, 308]);
+/** Of the hub's own response, before it redirects to its storage. */
+const keptHeaders = ["x-linked-etag", "x-linked-size", "x-repo-commit"];
 
 export function createHubHttp(options: HubHttpOptions): HubHttp {
   const now = options.now ?? Date.now;
   const stallMs = options.stallMs ?? 30_000;
   const answerMs = 2 * stallMs;
-  const dispatcher = createConnections(options.environment ?? {});
   const hubOrigin = new URL(options.endpoint).origin;
+  const dispatcher = createConnections(options.environment ?? {});
+  const line: HubLine = { dispatcher, hubOrigin, token: options.token, stallMs, now, note };
   let last: Reachability = { status: "unknown", message: "No request was sent to the hub yet.", at: 0 };
 
   function note(error: GatewayError | undefined): void {
@@ -118,80 +94,18 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
         : { status: "reachable", message: `${hubOrigin} answers.`, at: now() };
   }
 
-  async function send(
-    url: URL,
-    trusted: boolean,
-    headers: HubGet["headers"],
-    signal: AbortSignal,
-  ): Promise<Dispatcher.ResponseData> {
-    const authorization =
-      options.token !== undefined && trusted && url.origin === hubOrigin
-        ? { authorization: `Bearer ${options.token}` }
-        : {};
-    const answer = request(url, {
-      dispatcher,
-      signal,
-      headers: { "user-agent": "model-gateway", "accept-encoding": "identity", ...headers, ...authorization },
-      headersTimeout: stallMs,
-      bodyTimeout: stallMs,
-    });
-    return heeding(answer, signal);
-  }
-
-  async function follow(start: string, get: HubGet, signal: AbortSignal): Promise<HubAnswer> {
-    let url = new URL(get.place?.url ?? start);
-    let trusted = get.place?.trusted ?? url.origin === hubOrigin;
-    const hubHeaders = new Map<string, string>();
-    for (let hop = 0; hop <= redirectLimit; hop++) {
-      const response = await send(url, trusted, get.headers, signal);
-      const header = headerReader(response.headers);
-      const fromHub = url.origin === hubOrigin;
-      if (fromHub)
-        for (const name of ["x-linked-etag", "x-linked-size", "x-repo-commit"]) keep(hubHeaders, name, header(name));
-      const { statusCode: status } = response;
-      // Without a listener a body that is left unread would end the process.
-      response.body.on("error", (error) => {
-        if (!(error instanceof errors.RequestAbortedError)) note(transferError(error, get.what, get.signal));
-      });
-      if ((status >= 200 && status < 300) || get.accept?.includes(status)) {
-        const place = { url: url.href, trusted };
-        return { status, url, header, hubHeader: (name) => hubHeaders.get(name), body: response.body, place };
-      }
-      const location = header("location");
-      if (!redirects.has(status) || location === undefined) {
-        const tokenSent = options.token !== undefined && fromHub && trusted;
-        const body = await firstBytes(response.body, 4096);
-        throw answerError({
-          status,
-          header,
-          body,
-          what: get.what,
-          fromHub,
-          tokenSent,
-          token: options.token,
-          now: now(),
-        });
-      }
-      await response.body.dump();
-      // Only a relative redirect is surely the hub's own: an absolute one could come from elsewhere and lead back here.
-      trusted &&= !URL.canParse(location) && !location.startsWith("//");
-      url = redirectTarget(location, url, get.what);
-    }
-    throw new GatewayError("hub_unreachable", `the hub redirects ${get.what} more than ${redirectLimit} times`);
-  }
-
   /** A slow trickle of bytes never reaches the shorter limits, so there is one for the whole response. */
   async function inTime<T>(get: HubGet, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController();
-    const late = (): GatewayError =>
-      new GatewayError("hub_unreachable", `the hub's response for ${get.what} took more than ${answerMs / 1000} s`);
-    const timer = setTimeout(() => over.abort(late()), answerMs);
+    const timer = setTimeout(() => over.abort(), answerMs);
     try {
       const result = await work(get.signal ? AbortSignal.any([get.signal, over.signal]) : over.signal);
       note(undefined);
       return result;
     } catch (error) {
-      const failure = over.signal.aborted ? late() : transferError(error, get.what, get.signal);
+      const late = `the hub's response for ${get.what} took more than ${answerMs / 1000} s`;
+      const isLate = over.signal.aborted;
+      const failure = isLate ? new GatewayError("hub_unreachable", late) : transferError(error, get.what, get.signal);
       note(failure);
       throw failure;
     } finally {
@@ -200,18 +114,86 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
   }
 
   return {
-    get: (url, get) => inTime(get, (signal) => follow(url, get, signal)),
+    get: (url, get) => inTime(get, (signal) => follow(line, url, get, signal)),
     text: (url, get, limit, tooLong) =>
       inTime(get, async (signal) => {
-        const answer = await follow(url, get, signal);
+        const answer = await follow(line, url, get, signal);
         return { answer, text: (await readAtMost(answer.body, limit, tooLong)).toString("utf8") };
       }),
     reachability: () => last,
-    async close() {
-      // Not close(): that would wait for a transfer without a reader.
-      await dispatcher.destroy();
-    },
+    // Not close(): that would wait for a transfer without a reader.
+    close: () => dispatcher.destroy(),
   };
+}
+
+interface HubLine {
+  readonly dispatcher: Dispatcher;
+  readonly hubOrigin: string;
+  readonly token: string | undefined;
+  readonly stallMs: number;
+  readonly now: () => number;
+  /** Called with a transfer's failure. */
+  readonly note: (error: GatewayError) => void;
+}
+
+async function follow(line: HubLine, start: string, get: HubGet, signal: AbortSignal): Promise<HubAnswer> {
+  const { hubOrigin, token } = line;
+  let url = new URL(get.place?.url ?? start);
+  let trusted = get.place?.trusted ?? url.origin === hubOrigin;
+  const hubHeaders = new Map<string, string | undefined>();
+  for (let hop = 0; hop <= redirectLimit; hop++) {
+    const fromHub = url.origin === hubOrigin;
+    const tokenSent = token !== undefined && fromHub && trusted;
+    const authorization = tokenSent ? { authorization: `Bearer ${token}` } : {};
+    const response = await send(line, url, { ...get.headers, ...authorization }, signal);
+    const header = headerReader(response.headers);
+    if (fromHub) for (const name of keptHeaders) hubHeaders.set(name, header(name) ?? hubHeaders.get(name));
+    const { statusCode: status } = response;
+    // Without a listener a body that is left unread would end the process.
+    response.body.on("error", (error) => {
+      if (!(error instanceof errors.RequestAbortedError)) line.note(transferError(error, get.what, get.signal));
+    });
+    if ((status >= 200 && status < 300) || get.accept?.includes(status)) {
+      const place = { url: url.href, trusted };
+      return { status, url, header, hubHeader: (name) => hubHeaders.get(name), body: response.body, place };
+    }
+    const location = header("location");
+    if (!redirects.has(status) || location === undefined) {
+      const body = await firstBytes(response.body, 4096);
+      throw answerError({ status, header, body, what: get.what, fromHub, tokenSent, token, now: line.now() });
+    }
+    await response.body.dump();
+    // Only a relative redirect is surely the hub's own: an absolute one could come from elsewhere and lead back here.
+    trusted &&= !URL.canParse(location) && !location.startsWith("//");
+    url = redirectTarget(location, url, get.what);
+  }
+  throw new GatewayError("hub_unreachable", `the hub redirects ${get.what} more than ${redirectLimit} times`);
+}
+
+/**
+ * Undici checks a signal only once it has a connection, and a proxy that never opens its tunnel never provides one: neither
+ * a cancelled pull nor a shutdown ended such a request.
+ */
+async function send(
+  { dispatcher, stallMs }: HubLine,
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Dispatcher.ResponseData> {
+  const answer = request(url, {
+    dispatcher,
+    signal,
+    headers: { "user-agent": "model-gateway", "accept-encoding": "identity", ...headers },
+    headersTimeout: stallMs,
+    bodyTimeout: stallMs,
+  });
+  try {
+    return await unlessLeft(answer, signal);
+  } catch (error) {
+    const ignored = (): void => undefined;
+    answer.then(({ body }) => body.on("error", ignored).destroy(), ignored);
+    throw error;
+  }
 }
 
 function createConnections(environment: Readonly<Record<string, string | undefined>>): Dispatcher {
@@ -242,10 +224,6 @@ function headerReader(headers: Dispatcher.ResponseData["headers"]): (name: strin
     const value = headers[name];
     return Array.isArray(value) ? value.join(", ") : value;
   };
-}
-
-function keep(map: Map<string, string>, name: string, value: string | undefined): void {
-  if (value !== undefined) map.set(name, value);
 }
 
 /** Enough of an error's body to read its message; the rest is dropped. */

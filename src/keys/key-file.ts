@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { readIfPresent, writeAtomic } from "../state/atomic-file.ts";
+import { readIfPresent, stateError, writeAtomic } from "../state/atomic-file.ts";
 import { isKeyName, isLive, type KeyEntry, type KeyScope, parseKeyList, renderKeyList } from "./key-list.ts";
 
 /** In the state folder. */
@@ -103,18 +103,14 @@ export interface NewKey {
 /** Only under the file's lock. Errors: `invalid_request` for a name that is none or is taken, and as readKeyFile. */
 export async function addKey(
   path: string,
-  {
-    name,
-    scope = "all",
-    expiresAt,
-    now,
-  }: {
+  options: {
     readonly name: string;
-    readonly scope?: KeyScope | undefined;
+    readonly scope?: KeyScope;
     readonly expiresAt: string | undefined;
     readonly now: number;
   },
 ): Promise<NewKey> {
+  const { name, scope = "all", expiresAt, now } = options;
   if (!isKeyName(name)) {
     throw new GatewayError(
       "invalid_request",
@@ -153,18 +149,10 @@ export async function removeKey(path: string, name: string): Promise<readonly Ke
   return left;
 }
 
-const writeAttempts = 3;
-
 async function write(path: string, keys: readonly KeyEntry[]): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await writeAtomic(path, renderKeyList(keys), fileMode);
-    } catch (error) {
-      const code = systemCode(error);
-      // A gateway that starts at this moment clears its folder of half-written files, ours among them.
-      if (code === "ENOENT" && attempt < writeAttempts) continue;
-      const kind = code === "ENOSPC" || code === "EDQUOT" ? "disk_full" : "state_unwritable";
-      throw new GatewayError(kind, `${path} cannot be written (${code ?? String(error)})`, { cause: error });
-    }
+  try {
+    await writeAtomic(path, renderKeyList(keys), fileMode);
+  } catch (error) {
+    throw stateError(path, error);
   }
 }

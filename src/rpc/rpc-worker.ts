@@ -5,7 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { engineEnvironment } from "../engines/process/engine-environment.ts";
 import { markerName, markerValue } from "../engines/process/leftovers.ts";
-import { type ProcessExit, startProcess } from "../engines/process/managed-process.ts";
+import { type ProcessExit, startProcess, supervise } from "../engines/process/managed-process.ts";
 
 export interface RpcWorkerOptions {
   readonly binary: string;
@@ -44,15 +44,8 @@ export async function runRpcWorker(options: RpcWorkerOptions, signal: AbortSigna
       onOutput: options.onOutput,
     });
     options.onStart(worker.pid);
-    const stop = (): void => void worker.stop(options.stopGraceMs);
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
-    const exit = await worker.exited;
-    signal.removeEventListener("abort", stop);
-    if (signal.aborted) {
-      await worker.stop(options.stopGraceMs);
-      return;
-    }
+    const exit = await supervise(worker, signal, options.stopGraceMs);
+    if (signal.aborted) return;
     const now = steadyNow();
     if (isFirst && now - worker.startedAt < firstBreathMs && exit.signal === null)
       throw new GatewayError("engine_failed", `ggml-rpc-server ended at once: ${worker.lastWords()}`);

@@ -1,9 +1,8 @@
 // Resolves a worker's name, and refuses addresses that may not be used. Connects to no worker.
 import { lookup } from "node:dns/promises";
-import { GatewayError, systemCode } from "../core/errors.ts";
-import { createLine } from "../core/line.ts";
+import { systemCode } from "../core/errors.ts";
 import { isDottedQuad, isNoMachine, isTrustedAddress, parseWorker, workerProblem } from "../core/worker-address.ts";
-import type { Target } from "./worker-wire.ts";
+import { type Target, within } from "./worker-wire.ts";
 
 /** Why a worker cannot be used, whatever it responds. */
 export class Unusable extends Error {
@@ -29,47 +28,25 @@ const patienceMs = 2_000;
 /** How long a resolved name, or a failure, is cached. */
 const freshMs = 10_000;
 
-/** One for all workers: names are asked for one after another. */
+/** One for all workers: they share the cache of names. */
 export function createResolver(addressesOf: (host: string) => Promise<readonly string[]> = systemAddresses): Resolver {
-  // The system resolves two names at a time: a roster of unknown names leaves one of these slots to others.
-  const line = createLine({
-    width: 1,
-    depth: Number.POSITIVE_INFINITY,
-    refusal: () => new GatewayError("internal", "DNS queue limit exceeded"),
-    gone: () => new GatewayError("cancelled", "DNS request cancelled"),
-  });
-  const never = new AbortController().signal;
   const lookups = new Map<string, Promise<readonly string[]>>();
 
-  async function inTurn(host: string): Promise<readonly string[]> {
-    const over = await line.take(never);
-    try {
-      return await addressesOf(host);
-    } catch (error) {
+  function look(host: string): Promise<readonly string[]> {
+    const found = addressesOf(host).catch((error: unknown) => {
       throw new Error(`${host} cannot be resolved (${systemCode(error) ?? String(error)})`, { cause: error });
-    } finally {
-      over();
-    }
+    });
+    const forget = (): void => void setTimeout(() => lookups.delete(host), freshMs).unref();
+    found.then(forget, forget);
+    lookups.set(host, found);
+    return found;
   }
 
   /** A late result serves the next probe. */
   async function soon(host: string): Promise<readonly string[]> {
-    let found = lookups.get(host);
-    if (!found) {
-      found = inTurn(host);
-      lookups.set(host, found);
-      const forget = (): void => void setTimeout(() => lookups.delete(host), freshMs).unref();
-      found.then(forget, forget);
-    }
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`${host} cannot be resolved: the name service is slow`)), patienceMs);
-    });
-    try {
-      return await Promise.race([found, late]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const found = await within(lookups.get(host) ?? look(host), patienceMs);
+    if (!found) throw new Error(`${host} cannot be resolved: the name service is slow`);
+    return found;
   }
 
   return async (address, { held, allowPublic }) => {

@@ -47,21 +47,15 @@ const answerMs = 2_000;
 const againMs = 250;
 
 export function watchWorker(address: string, options: WatchOptions): WorkerWatch {
-  const { now } = options;
   let record: WorkerRecord = unprobed;
   let target: Target | null = null;
-  let facts: WorkerFacts | null = null;
-  let latencyMs: number | null = null;
-  let silent: Socket | null = null;
-  /** A probe that it accepted and has not answered yet. */
-  let open: Extract<Spoken, { kind: "silent" }> | null = null;
   /** Of the document's other spellings of this worker, the one that is used. */
   let double: string | null = null;
   let returned = false;
   let looking: Promise<void> | null = null;
-  let speaking: Promise<unknown> | null = null;
   let timer: NodeJS.Timeout | null = null;
-  const stopping = new AbortController();
+  let stopped = false;
+  const contact = createContact({ onFree: () => plan(0), onLost: lost });
 
   const endpoint = (): string | null => (target && double === null ? `${target.host}:${target.port}` : null);
   const use = (): Use => {
@@ -69,21 +63,23 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     return where === null ? "idle" : options.use(where);
   };
 
-  function note(sighting: Sighting): void {
+  function note(seen: Seen): void {
     const before = record;
-    record = sighted(record, sighting, options.rules);
+    record = sighted(record, { ...seen, at: options.now() }, options.rules);
     if (record.verdict === "down") returned = false;
     else if (before.verdict === "down") returned = true;
     if (before.verdict !== record.verdict || before.reason !== record.reason) options.onChange();
   }
 
-  function noteFailure(reason: string, message: string, certain = false): void {
-    note({ kind: "failed", at: now(), reason, message, certain });
+  function lost(message: string): void {
+    const where = endpoint();
+    note({ kind: "failed", reason: "Lost", message, certain: true });
+    if (where !== null) options.onLost(where, message);
   }
 
   async function resolve(): Promise<void> {
     const found = await options.resolve(address, { held: target, allowPublic: options.allowPublic() });
-    if (stopping.signal.aborted) return;
+    if (stopped) return;
     const before = endpoint();
     target = found;
     double = options.claim(`${found.host}:${found.port}`);
@@ -93,23 +89,89 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
 
   async function look(): Promise<void> {
     // An open connection outweighs any name service.
-    if (silent && use() === "loaded") return note({ kind: "answered", at: now() });
+    if (contact.isHeld() && use() === "loaded") return note({ kind: "answered" });
     try {
       await resolve();
     } catch (error) {
-      if (stopping.signal.aborted) return;
-      const message = error instanceof Error ? error.message : String(error);
-      if (error instanceof Unusable) noteFailure(error.reason, message, true);
-      else noteFailure("Unresolvable", message);
-      return;
+      return stopped ? undefined : note(unresolved(error));
     }
-    if (stopping.signal.aborted || !target) return;
+    if (stopped || !target) return;
     const doing = use();
-    if (doing !== "loaded") letGo();
+    if (doing !== "loaded") contact.release();
     // A lost worker is not probed until the model that used it is gone.
-    if (doing === "loaded" && record.verdict !== "down") await during(stayConnected(target));
-    else if (doing === "idle") await during(ask(target, false));
+    if (doing === "loaded" && record.verdict !== "down") {
+      const seen = await contact.hold(target, () => !stopped && use() === "loaded");
+      if (seen) note(seen);
+    } else if (doing === "idle") note(await contact.ask(target));
   }
+
+  /** One probe at a time; it schedules the next one. */
+  function lookNow(): void {
+    looking ??= look().finally(() => {
+      looking = null;
+      plan(record.failures > 0 ? Math.min(againMs, options.intervalMs) : options.intervalMs);
+    });
+  }
+
+  function plan(ms: number): void {
+    if (timer) clearTimeout(timer);
+    timer = stopped ? null : setTimeout(lookNow, ms).unref();
+  }
+
+  lookNow();
+  return {
+    snapshot: () => {
+      const { verdict, reason, message } = record;
+      return { address, endpoint: endpoint(), verdict, reason, message, ...contact.facts(), returned };
+    },
+    review: () => {
+      const doing = use();
+      if (doing !== "loaded") contact.release();
+      if ((doing === "loaded" && !contact.isHeld()) || (doing === "idle" && record.verdict === "down")) plan(0);
+    },
+    clear: contact.clear,
+    accept: () => {
+      returned = false;
+    },
+    check: async () => {
+      if (record.verdict === "down" || !target) return false;
+      const seen = await contact.ask(target);
+      note(seen.kind === "failed" ? { ...seen, certain: true } : seen);
+      return seen.kind === "answered";
+    },
+    stop: () => {
+      stopped = true;
+      if (timer) clearTimeout(timer);
+      contact.stop();
+    },
+  };
+}
+
+type WithoutTime<T> = T extends unknown ? Omit<T, "at"> : never;
+type Seen = WithoutTime<Sighting>;
+
+function unresolved(error: unknown): Seen {
+  const message = error instanceof Error ? error.message : String(error);
+  const certain = error instanceof Unusable;
+  return { kind: "failed", reason: certain ? error.reason : "Unresolvable", message, certain };
+}
+
+interface ContactEvents {
+  /** A probe that it had not answered is over. */
+  readonly onFree: () => void;
+  /** It went while a model used it. */
+  readonly onLost: (message: string) => void;
+}
+
+/** The connections to a worker: at most one probe or silent connection at a time. */
+function createContact({ onFree, onLost }: ContactEvents) {
+  let facts: WorkerFacts | null = null;
+  let latencyMs: number | null = null;
+  let held: Socket | null = null;
+  /** A probe that it accepted and has not answered yet. */
+  let open: Extract<Spoken, { kind: "silent" }> | null = null;
+  let speaking: Promise<unknown> | null = null;
+  let stopped = false;
 
   function during<T>(words: Promise<T>): Promise<T> {
     speaking = words;
@@ -118,125 +180,82 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     });
   }
 
-  async function ask(where: Target, certain: boolean): Promise<boolean> {
-    if (open) {
-      noteFailure("NotAnswering", notAnswering(where), certain);
-      return false;
+  async function probe(where: Target): Promise<Seen> {
+    const name = `${where.host}:${where.port}`;
+    const heard = open ?? (await speak(where, answerMs));
+    if (heard.kind === "failed") return heard;
+    ({ latencyMs } = heard);
+    if (heard.kind === "answered") {
+      ({ facts } = heard);
+      // It may still break every load, as with another version of the protocol: the failed load names it.
+      if (facts.devices.length > 0) return { kind: "answered" };
+      return {
+        kind: "failed",
+        reason: "NoDevices",
+        message: `${name} offers no device to compute with`,
+        certain: true,
+      };
     }
-    const heard = await speak(where, answerMs);
-    if (heard.kind !== "failed") latencyMs = heard.latencyMs;
-    if (heard.kind === "answered") return judge(where, heard.facts);
-    if (heard.kind === "failed") noteFailure(heard.reason, heard.message, certain);
-    else {
+    if (open !== heard) {
       open = heard;
-      if (stopping.signal.aborted) heard.leave();
+      if (stopped) heard.leave();
       void heard.over.then(() => {
         open = null;
-        plan(0);
+        onFree();
       });
-      noteFailure("NotAnswering", notAnswering(where), certain);
     }
-    return false;
+    const message = `${name} accepts connections and does not respond: it hangs, or serves another client`;
+    return { kind: "failed", reason: "NotAnswering", message };
   }
 
-  /** A worker that responds may still break every load, as with another version of the protocol: the failed load names it. */
-  function judge({ host, port }: Target, told: WorkerFacts): boolean {
-    facts = told;
-    if (told.devices.length === 0) {
-      noteFailure("NoDevices", `${host}:${port} offers no device to compute with`, true);
-      return false;
-    }
-    note({ kind: "answered", at: now() });
-    return true;
-  }
-
-  async function stayConnected(where: Target): Promise<void> {
+  /** Null: nothing is known by it. */
+  async function connect(where: Target, isWanted: () => boolean): Promise<Seen | null> {
     const dialled = await dial(where, answerMs);
     if ("failure" in dialled) {
       // Its queue may be full; a refused connection means that its process is gone.
-      if (dialled.failure.reason === "Refused" && use() === "loaded")
-        lost(`the RPC worker was lost while a model used it: ${dialled.failure.message}`);
-      return;
+      if (dialled.failure.reason === "Refused" && isWanted())
+        lose(`the RPC worker was lost while a model used it: ${dialled.failure.message}`);
+      return null;
     }
     const { socket } = dialled;
-    latencyMs = dialled.latencyMs;
-    if (stopping.signal.aborted || use() !== "loaded") return void socket.destroy();
-    silent = socket;
+    ({ latencyMs } = dialled);
+    if (!isWanted()) {
+      socket.destroy();
+      return null;
+    }
+    held = socket;
     holdSilent(socket, (why) => {
-      if (silent === socket) lost(`the RPC worker ${where.host}:${where.port} was lost while a model used it (${why})`);
+      if (held === socket) lose(`the RPC worker ${where.host}:${where.port} was lost while a model used it (${why})`);
     });
-    note({ kind: "answered", at: now() });
+    return { kind: "answered" };
   }
 
-  function lost(message: string): void {
-    letGo();
-    const where = endpoint();
-    noteFailure("Lost", message, true);
-    if (where !== null) options.onLost(where, message);
+  function lose(message: string): void {
+    release();
+    onLost(message);
   }
 
-  function letGo(): void {
-    const socket = silent;
-    silent = null;
+  function release(): void {
+    const socket = held;
+    held = null;
     socket?.destroy();
   }
 
-  /** One probe at a time; it schedules the next one. */
-  function lookNow(): Promise<void> {
-    looking ??= look().finally(() => {
-      looking = null;
-      plan(record.failures > 0 ? Math.min(againMs, options.intervalMs) : options.intervalMs);
-    });
-    return looking;
-  }
-
-  function plan(ms: number): void {
-    if (timer) clearTimeout(timer);
-    timer = null;
-    if (stopping.signal.aborted) return;
-    timer = setTimeout(() => void lookNow(), ms);
-    timer.unref();
-  }
-
-  void lookNow();
   return {
-    snapshot: () => ({
-      address,
-      endpoint: endpoint(),
-      verdict: record.verdict,
-      reason: record.reason,
-      message: record.message,
-      latencyMs,
-      version: facts?.version ?? null,
-      devices: facts?.devices ?? null,
-      returned,
-    }),
-    review: () => {
-      const doing = use();
-      if (doing !== "loaded") letGo();
-      if ((doing === "loaded" && !silent) || (doing === "idle" && record.verdict === "down")) plan(0);
-    },
+    ask: (where: Target) => during(probe(where)),
+    hold: (where: Target, isWanted: () => boolean) => during(connect(where, isWanted)),
+    isHeld: () => held !== null,
+    facts: () => ({ latencyMs, version: facts?.version ?? null, devices: facts?.devices ?? null }),
+    release,
     clear: async () => {
-      letGo();
+      release();
       // The name service may be slow: afterwards a model may be loading, and no probe is sent.
       await speaking?.catch(() => undefined);
     },
-    accept: () => {
-      returned = false;
-    },
-    check: async () => {
-      if (record.verdict === "down" || !target) return false;
-      return ask(target, true);
-    },
     stop: () => {
-      stopping.abort();
-      if (timer) clearTimeout(timer);
-      letGo();
+      stopped = true;
+      release();
       open?.leave();
     },
   };
-}
-
-function notAnswering({ host, port }: Target): string {
-  return `${host}:${port} accepts connections and does not respond: it hangs, or serves another client`;
 }

@@ -1,6 +1,8 @@
 // The part of ggml-rpc-server's protocol that probes a worker. Seen on version 8.0 of it:
 // a request is a byte, the length of what follows (64 bits, little endian) and that; an answer is length and content.
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { systemCode } from "../core/errors.ts";
 import type { WorkerDevice } from "../plan/observed.ts";
 
@@ -12,12 +14,22 @@ export interface WorkerFacts {
 
 export type Spoken =
   | { readonly kind: "answered"; readonly facts: WorkerFacts; readonly latencyMs: number }
-  | { readonly kind: "failed"; readonly reason: string; readonly message: string }
+  | ({ readonly kind: "failed" } & Failure)
   /**
    * It accepted the connection and does not respond. The probe stays open until it does: a worker dies (SIGPIPE) of
    * answering a client that has left.
    */
   | { readonly kind: "silent"; readonly latencyMs: number; readonly over: Promise<void>; leave(): void };
+
+interface Failure {
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+}
 
 const deviceMemory = 11;
 const hello = 14;
@@ -34,31 +46,33 @@ const partingMs = 1_000;
 /** The system closes a silent connection after this and ten more seconds without a packet. */
 const keepAliveMs = 1_000;
 
-export interface Target {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** Opens a connection and sends nothing. Resolves with the socket, or with the reason of the failure. */
-export function dial(
+/** Opens a connection and sends nothing. */
+export async function dial(
   { host, port }: Target,
   withinMs: number,
 ): Promise<{ readonly socket: Socket; readonly latencyMs: number } | { readonly failure: Failure }> {
-  return new Promise((resolve) => {
-    const startedAt = performance.now();
-    const socket = connect({ host, port });
-    const timer = setTimeout(() => fail("ETIMEDOUT"), withinMs);
-    function fail(code: string): void {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve({ failure: failureOf(code, `${host}:${port}`) });
-    }
-    socket.on("error", (error) => fail(systemCode(error) ?? error.message));
-    socket.once("connect", () => {
-      clearTimeout(timer);
-      resolve({ socket, latencyMs: Math.round((performance.now() - startedAt) * 10) / 10 });
-    });
-  });
+  const startedAt = performance.now();
+  const socket = connect({ host, port });
+  // An error ends the connection; its reader gets it.
+  socket.on("error", () => undefined);
+  try {
+    await once(socket, "connect", { signal: AbortSignal.timeout(withinMs) });
+    return { socket, latencyMs: Math.round((performance.now() - startedAt) * 10) / 10 };
+  } catch (error) {
+    socket.destroy();
+    return { failure: failureOf(reasonOf(error), `${host}:${port}`) };
+  }
+}
+
+function failureOf(code: string, where: string): Failure {
+  if (code === "ECONNREFUSED") return { reason: "Refused", message: `nothing listens on ${where}` };
+  const isLate = code === "ABORT_ERR" || code === "ETIMEDOUT";
+  const how = isLate ? "does not accept a connection" : `cannot be reached (${code})`;
+  return { reason: "Unreachable", message: `${where} ${how}` };
+}
+
+function reasonOf(error: unknown): string {
+  return systemCode(error) ?? (error instanceof Error ? error.message : String(error));
 }
 
 /** Keeps a silent connection, and reports its end. */
@@ -71,19 +85,8 @@ export function holdSilent(socket: Socket, onEnd: (why: string) => void): void {
     why = "it sent unexpected data";
     socket.destroy();
   });
-  socket.on("error", (error) => (why = systemCode(error) ?? error.message));
+  socket.on("error", (error) => (why = reasonOf(error)));
   socket.on("close", () => onEnd(why));
-}
-
-interface Failure {
-  readonly reason: string;
-  readonly message: string;
-}
-
-function failureOf(code: string, where: string): Failure {
-  if (code === "ECONNREFUSED") return { reason: "Refused", message: `nothing listens on ${where}` };
-  if (code === "ETIMEDOUT") return { reason: "Unreachable", message: `${where} does not accept a connection` };
-  return { reason: "Unreachable", message: `${where} cannot be reached (${code})` };
 }
 
 /** Hello, devices and their memory. To be called only while no model uses the worker: it serves one client at a time. */
@@ -91,40 +94,38 @@ export async function speak(target: Target, withinMs: number): Promise<Spoken> {
   const dialled = await dial(target, withinMs);
   if ("failure" in dialled) return { kind: "failed", ...dialled.failure };
   const { socket, latencyMs } = dialled;
-  const where = `${target.host}:${target.port}`;
   const talk = converse(socket);
-  const over = talk.then(
-    () => undefined,
-    () => undefined,
-  );
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(() => resolve("late"), withinMs);
-  });
+  const ignored = (): void => undefined;
   try {
-    const facts = await Promise.race([talk, late]);
-    if (facts === "late") return { kind: "silent", latencyMs, over, leave: () => part(socket) };
+    const facts = await within(talk, withinMs);
+    if (!facts) return { kind: "silent", latencyMs, over: talk.then(ignored, ignored), leave: () => part(socket) };
     return { kind: "answered", facts, latencyMs };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return {
-      kind: "failed",
-      reason: "NotAWorker",
-      message: `${where} does not speak as a worker of this version: ${why}`,
-    };
+    const message = `${target.host}:${target.port} does not speak as a worker of this version: ${reasonOf(error)}`;
+    return { kind: "failed", reason: "NotAWorker", message };
+  }
+}
+
+/** The outcome; null after so many milliseconds. */
+export async function within<T>(work: Promise<T>, ms: number): Promise<T | null> {
+  const timer = new AbortController();
+  try {
+    return await Promise.race([work, delay(ms, null, { signal: timer.signal }).catch(() => null)]);
   } finally {
-    clearTimeout(timer);
+    timer.abort();
   }
 }
 
 async function converse(socket: Socket): Promise<WorkerFacts> {
-  const answers = listen(socket);
-  const ask = (command: number, content: Buffer): Promise<Buffer> => {
+  const answers = answersOf(socket);
+  const ask = async (command: number, content: Buffer): Promise<Buffer> => {
     const head = Buffer.alloc(1 + lengthBytes);
     head[0] = command;
     head.writeBigUInt64LE(BigInt(content.length), 1);
     socket.write(Buffer.concat([head, content]));
-    return answers.next();
+    const { value } = await answers.next();
+    if (!value) throw new Error("it closed the connection");
+    return value;
   };
   try {
     const greeting = await ask(hello, Buffer.alloc(capabilityBytes));
@@ -143,7 +144,7 @@ async function converse(socket: Socket): Promise<WorkerFacts> {
         totalBytes: Number(memory.readBigUInt64LE(8)),
       });
     }
-    answers.stop();
+    await answers.return(undefined);
     // Nothing is in flight, so the worker reads the end of its input and takes the next client.
     part(socket);
     return { version: [...greeting.subarray(0, 3)].join("."), devices };
@@ -151,6 +152,21 @@ async function converse(socket: Socket): Promise<WorkerFacts> {
     // A peer that sends nonsense may do so for ever.
     socket.destroy();
     throw error;
+  }
+}
+
+/** One answer after another. */
+async function* answersOf(socket: Socket): AsyncGenerator<Buffer, undefined> {
+  let held = Buffer.alloc(0);
+  for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+    held = Buffer.concat([held, chunk as Buffer]);
+    while (held.length >= lengthBytes) {
+      const size = Number(held.readBigUInt64LE(0));
+      if (size > maxAnswerBytes) throw new Error("its answer is too long");
+      if (held.length < lengthBytes + size) break;
+      yield held.subarray(lengthBytes, lengthBytes + size);
+      held = held.subarray(lengthBytes + size);
+    }
   }
 }
 
@@ -163,52 +179,4 @@ function part(socket: Socket): void {
   socket.on("data", () => socket.destroy());
   socket.end();
   socket.resume();
-}
-
-interface Answers {
-  next(): Promise<Buffer>;
-  stop(): void;
-}
-
-/** Reads one answer after another, and holds no more than one of the longest. */
-function listen(socket: Socket): Answers {
-  let buffered = Buffer.alloc(0);
-  let ended: Error | null = null;
-  let wake: () => void = () => undefined;
-  const end = (why: string): void => {
-    ended ??= new Error(why);
-    wake();
-  };
-  const take = (chunk: Buffer): void => {
-    if (buffered.length + chunk.length > lengthBytes + maxAnswerBytes) {
-      socket.destroy();
-      return end("it sent unexpected data");
-    }
-    buffered = Buffer.concat([buffered, chunk]);
-    wake();
-  };
-  socket.on("data", take);
-  socket.on("error", (error) => end(systemCode(error) ?? error.message));
-  socket.on("close", () => end("it closed the connection"));
-  socket.on("end", () => end("it closed the connection"));
-  return {
-    stop: () => void socket.off("data", take),
-    next: async () => {
-      for (;;) {
-        if (buffered.length >= lengthBytes) {
-          const size = Number(buffered.readBigUInt64LE(0));
-          if (size > maxAnswerBytes) throw new Error("its answer is too long");
-          if (buffered.length >= lengthBytes + size) {
-            const content = buffered.subarray(lengthBytes, lengthBytes + size);
-            buffered = buffered.subarray(lengthBytes + size);
-            return content;
-          }
-        }
-        if (ended) throw ended;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    },
-  };
 }

@@ -28,7 +28,7 @@ export interface Workers {
   stop(): void;
 }
 
-export function createWorkers(options: {
+export interface WorkersOptions {
   readonly rpc: () => Desired["rpc"];
   readonly router: () => Pick<RouterSnapshot, "phase" | "models">;
   /** Answers in flight on models that outlived their router. */
@@ -41,28 +41,24 @@ export function createWorkers(options: {
   readonly onChange: () => void;
   /** A worker went while these models used it. */
   readonly onLost: (models: readonly string[], message: string) => void;
-}): Workers {
+}
+
+export function createWorkers(options: WorkersOptions): Workers {
   const watches = new Map<string, WorkerWatch>();
-  /** Addresses by the endpoint that each of them means: two spellings of one worker are one. */
-  const claims = new Map<string, string>();
+  const claims = createClaims();
   const resolve = createResolver();
   /** The part of the document that was applied last. */
   let roster = "";
   let epoch = 0;
   let loads = 0;
   let stopped = false;
-
-  function users(endpoint: string): RouterModel[] {
-    const { models } = options.router();
-    if (models.state === "unknown") return [];
-    return models.value.filter((model) => holding.has(model.value) && endpointsOf(model).includes(endpoint));
-  }
+  const snapshots = (): WorkerSnapshot[] => [...watches.values()].map((known) => known.snapshot());
 
   function useOf(endpoint: string): Use {
     const { phase, models } = options.router();
     if (loads > 0 || options.detachedUsers() > 0) return "closed";
     if (models.state === "unknown") return phase === "ready" || phase === "stopping" ? "closed" : "idle";
-    const using = users(endpoint);
+    const using = usersOf(options.router(), endpoint);
     if (using.length === 0) return "idle";
     return using.every((model) => model.value === "loaded") ? "loaded" : "closed";
   }
@@ -72,16 +68,19 @@ export function createWorkers(options: {
     options.onChange();
   }
 
-  function claim(endpoint: string, address: string): string | null {
-    const other = claims.get(endpoint);
-    if (other === address) return null;
-    release(address);
-    if (other === undefined) claims.set(endpoint, address);
-    return other ?? null;
-  }
-
-  function release(address: string): void {
-    for (const [endpoint, owner] of claims) if (owner === address) claims.delete(endpoint);
+  function watch(address: string): WorkerWatch {
+    return watchWorker(address, {
+      ...options,
+      resolve,
+      allowPublic: () => options.rpc().allowPublicWorkers,
+      use: useOf,
+      claim: (endpoint) => claims.claim(endpoint, address),
+      onChange: changed,
+      onLost: (endpoint, message) => {
+        const models = usersOf(options.router(), endpoint).map((model) => model.id);
+        options.onLost(models, message);
+      },
+    });
   }
 
   function follow(): void {
@@ -91,55 +90,27 @@ export function createWorkers(options: {
     if (text === roster) return;
     roster = text;
     const named = new Map(rpc.workers.map((address) => [foldWorker(address), address]));
-    for (const [key, watch] of watches) {
-      if (named.get(key) === watch.snapshot().address) {
-        watch.accept();
-        continue;
+    for (const [key, known] of watches) {
+      const { address } = known.snapshot();
+      if (named.get(key) === address) known.accept();
+      else {
+        known.stop();
+        watches.delete(key);
+        claims.release(address);
       }
-      watch.stop();
-      watches.delete(key);
-      release(watch.snapshot().address);
     }
-    for (const [key, address] of named) {
-      if (watches.has(key)) continue;
-      watches.set(
-        key,
-        watchWorker(address, {
-          resolve,
-          allowPublic: () => options.rpc().allowPublicWorkers,
-          use: useOf,
-          claim: (endpoint) => claim(endpoint, address),
-          intervalMs: options.intervalMs,
-          rules: options.rules,
-          now: options.now,
-          onChange: changed,
-          onLost: (endpoint, message) =>
-            options.onLost(
-              users(endpoint).map((model) => model.id),
-              message,
-            ),
-        }),
-      );
-    }
+    for (const [key, address] of named) if (!watches.has(key)) watches.set(key, watch(address));
     // One that was a second name of another may be the only one now.
     review();
   }
 
-  function list(): WorkerSnapshot[] {
-    return [...watches.values()].map((watch) => watch.snapshot());
-  }
-
-  function watchesOf(endpoints: readonly string[]): WorkerWatch[] {
-    return [...watches.values()].filter((watch) => endpoints.includes(watch.snapshot().endpoint ?? ""));
-  }
-
   async function allAnswer(endpoints: readonly string[]): Promise<boolean> {
-    const answers = await Promise.all(watchesOf(endpoints).map((watch) => watch.check()));
-    return answers.every((answer) => answer);
+    const used = [...watches.values()].filter((known) => endpoints.includes(known.snapshot().endpoint ?? ""));
+    return (await Promise.all(used.map((known) => known.check()))).every((answers) => answers);
   }
 
   function review(): void {
-    for (const watch of watches.values()) watch.review();
+    for (const known of watches.values()) known.review();
   }
 
   function leave(): void {
@@ -150,17 +121,16 @@ export function createWorkers(options: {
   return {
     snapshot: () => {
       follow();
-      return { epoch, workers: list(), answering: options.isAnswering() };
+      return { epoch, workers: snapshots(), answering: options.isAnswering() };
     },
     settled: () => {
-      if (options.isAnswering() || !list().some(({ returned }) => returned)) return;
-      changed();
+      if (!options.isAnswering() && snapshots().some(({ returned }) => returned)) changed();
     },
-    usedBy: (endpoint) => (endpoint === null ? null : (users(endpoint)[0]?.id ?? null)),
+    usedBy: (endpoint) => (endpoint === null ? null : (usersOf(options.router(), endpoint)[0]?.id ?? null)),
     review,
     enter: async (endpoints) => {
       loads++;
-      await Promise.all([...watches.values()].map((watch) => watch.clear()));
+      await Promise.all([...watches.values()].map((known) => known.clear()));
       if (await allAnswer(endpoints)) return true;
       leave();
       return false;
@@ -169,9 +139,35 @@ export function createWorkers(options: {
     hasLost: async (endpoints) => !(await allAnswer(endpoints)),
     stop: () => {
       stopped = true;
-      for (const watch of watches.values()) watch.stop();
+      for (const known of watches.values()) known.stop();
     },
   };
+}
+
+/** Addresses by the endpoint that each of them means: two spellings of one worker are one. */
+function createClaims() {
+  const owners = new Map<string, string>();
+
+  function release(address: string): void {
+    for (const [endpoint, owner] of owners) if (owner === address) owners.delete(endpoint);
+  }
+
+  return {
+    release,
+    /** The address that has the endpoint already; null: it is this one's now. */
+    claim: (endpoint: string, address: string): string | null => {
+      const other = owners.get(endpoint);
+      if (other === address) return null;
+      release(address);
+      if (other === undefined) owners.set(endpoint, address);
+      return other ?? null;
+    },
+  };
+}
+
+function usersOf({ models }: Pick<RouterSnapshot, "models">, endpoint: string): RouterModel[] {
+  if (models.state === "unknown") return [];
+  return models.value.filter((model) => holding.has(model.value) && endpointsOf(model).includes(endpoint));
 }
 
 /** States in which a model's process is connected to its workers. */

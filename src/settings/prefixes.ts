@@ -29,43 +29,22 @@ export const llamaWords: readonly string[] = (
   "responses rerank reranking infill tokenize detokenize apply-template"
 ).split(" ");
 
-interface Place {
-  readonly path: string;
-  readonly of: string;
-}
-
-/** In words, what stands in whose way; null where both prefixes can be served. */
+/** In words, which family is at or below another's place; null where both prefixes can be served. */
 export function prefixProblem(chosen: ChosenPrefixes): string | null {
   const { native, compat, llama } = servedPrefixes(chosen);
   const families = [...placesOf("Ollama's API", native), ...placesOf("OpenAI's API", compat)];
-  const words = [
-    ...placesOf(
-      "the gateway's own",
-      ownWords.map((word) => `/${word}`),
-    ),
-    ...placesOf(
-      "llama.cpp's",
-      llama.flatMap((prefix) => llamaWords.map((word) => `${prefix}/${word}`)),
-    ),
-  ];
+  const own = ownWords.map((word) => `/${word}`);
+  const upstream = llama.flatMap((prefix) => llamaWords.map((word) => `${prefix}/${word}`));
+  const taken = [...families, ...placesOf("the gateway's own API", own), ...placesOf("llama.cpp's API", upstream)];
   for (const place of families) {
-    for (const other of families) {
-      if (place === other) continue;
-      if (place.path === other.path) return `${place.of} and ${other.of} would both be at ${place.path}`;
-      if (isBelow(place, other)) return `${place.of} at ${place.path} would be below ${other.of} at ${other.path}`;
-    }
-    const taken = words.find((word) => place.path === word.path || isBelow(place, word));
-    if (taken) return `${place.of} at ${place.path} would be at or below ${taken.of} ${taken.path}`;
+    const other = taken.find((each) => each !== place && `${place.path}/`.startsWith(`${each.path}/`));
+    if (other) return `${place.of} at ${place.path} would be at or below ${other.of} at ${other.path}`;
   }
   return null;
 }
 
-function placesOf(of: string, paths: readonly string[]): Place[] {
+function placesOf(of: string, paths: readonly string[]): { readonly path: string; readonly of: string }[] {
   return paths.map((path) => ({ path, of }));
-}
-
-function isBelow(place: Place, other: Place): boolean {
-  return place.path.startsWith(`${other.path}/`);
 }
 
 /** `/alpha/api` → `/alpha`; `/api` → the root, which is empty. */

@@ -1,5 +1,5 @@
 // The official voice manifest: read defensively, searched, and what a voice is made of.
-// Pure. What is downloaded is checked against the hub's own digests of it (`src/cache/download/pull-files.ts`): the manifest's are md5, and may be
+// Pure. What is downloaded is checked against the hub's own digests of it (`src/cache/download/pull.ts`): the manifest's are md5, and may be
 // older than the files.
 import { GatewayError } from "../core/errors.ts";
 import { isJsonObject } from "../core/merge-patch.ts";

@@ -1,6 +1,7 @@
 // last-used.json: when each model was last used, by the router's ids. A hint for people, so written seldom and never waited for.
 import { join } from "node:path";
 import { isJsonObject } from "../core/merge-patch.ts";
+import { createSerial } from "../core/serial.ts";
 import { readJsonState } from "./atomic-file.ts";
 import { plainStateFiles, type StateFiles } from "./state-folder.ts";
 
@@ -31,36 +32,30 @@ export async function openLastUsed(options: {
     files.noteAside(aside);
   });
   const times = new Map(read ?? []);
-  let timer: NodeJS.Timeout | null = null;
-  let writing: Promise<void> = Promise.resolve();
+  const serial = createSerial();
+  let timer: NodeJS.Timeout | undefined;
 
-  function write(): Promise<void> {
+  async function write(): Promise<void> {
+    timer = undefined;
     const newest = [...times].toSorted(([, a], [, b]) => b - a).slice(0, mostEntries);
     const body = Object.fromEntries(newest.map(([id, ms]) => [id, new Date(ms).toISOString()]));
-    writing = writing
-      .then(() => files.write(path, `${JSON.stringify({ models: body }, null, 2)}\n`))
-      .catch((error: unknown) => warn("the times of last use could not be written", { error: String(error) }));
-    return writing;
+    try {
+      await serial(() => files.write(path, `${JSON.stringify({ models: body }, null, 2)}\n`));
+    } catch (error) {
+      warn("the times of last use could not be written", { error: String(error) });
+    }
   }
 
   return {
     note: (id) => {
       times.set(id, now());
-      if (timer) return;
-      timer = setTimeout(() => {
-        timer = null;
-        void write();
-      }, options.everyMs ?? everyMs);
-      timer.unref();
+      timer ??= setTimeout(() => void write(), options.everyMs ?? everyMs).unref();
     },
     entries: () => times,
     close: async () => {
-      if (timer) {
-        clearTimeout(timer);
-        timer = null;
-        await write();
-      }
-      await writing;
+      clearTimeout(timer);
+      if (timer) await write();
+      await serial(async () => undefined);
     },
   };
 }

@@ -125,43 +125,50 @@ export async function withLock<T>(stateDir: string, name: string, work: () => Pr
   }
 }
 
-/** Creates a lock file; returns null, or the living holder of the one that exists. `living` decides from its text. */
+/**
+ * Creates a lock file; returns null, or the living holder of the one that exists. `living` decides from its text. Errors:
+ * `state_unwritable` where neither is possible, as a process died while it replaced the lock.
+ */
 export async function takeFile<T>(
   path: string,
   text: string,
   living: (seen: string | null) => Promise<T | null>,
 ): Promise<T | null> {
   const mine = `${path}.${randomBytes(6).toString("hex")}`;
+  const claim = `${path}.claim`;
+  const deadline = steadyNow() + patienceMs;
   try {
     await writeFile(mine, text);
-    for (;;) {
-      try {
-        // A link is made whole or not at all, and only where there is none.
-        await link(mine, path);
-        return null;
-      } catch (error) {
-        if (systemCode(error) !== "EEXIST") throw error;
-      }
+    while (steadyNow() < deadline) {
+      if (await linked(mine, path)) return null;
       const seen = await readIfPresent(path);
       const holder = await living(seen);
       if (holder) return holder;
-      await removeDead(path, seen, `${mine}.dead`);
+      if (seen === null || !(await linked(mine, claim))) await delay(pauseMs);
+      else if (await replaced(path, seen, mine).finally(() => rm(claim))) return null;
     }
+    throw new GatewayError("state_unwritable", `${path} cannot be replaced: delete it and ${claim}`);
   } finally {
     await rm(mine, { force: true }).catch(() => undefined);
   }
 }
 
-/** Moved before it is deleted: another process may have replaced the dead lock since it was read, and gets its own back. */
-async function removeDead(path: string, seen: string | null, aside: string): Promise<void> {
+/** A link is made whole or not at all; false where there is a file already. */
+async function linked(from: string, to: string): Promise<boolean> {
   try {
-    await rename(path, aside);
+    await link(from, to);
+    return true;
   } catch (error) {
-    if (systemCode(error) === "ENOENT") return;
+    if (systemCode(error) === "EEXIST") return false;
     throw error;
   }
-  if ((await readIfPresent(aside)) !== seen) await link(aside, path).catch(() => undefined);
-  await rm(aside, { force: true });
+}
+
+/** Only under the claim: without it, two that saw the same dead lock each replaced it, the second one a living lock. */
+async function replaced(path: string, dead: string, mine: string): Promise<boolean> {
+  if ((await readIfPresent(path)) !== dead) return false;
+  await rename(mine, path);
+  return true;
 }
 
 async function ownEntry(): Promise<LockHolder> {

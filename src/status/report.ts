@@ -1,8 +1,7 @@
 // The bodies of /status and /api/plan from what the loop found. Pure.
 import type { PlanBody } from "../../schemas/plan.ts";
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
-import type { Desired, DesiredState, Removal } from "../desired/document/document.ts";
-import type { SourceStatus } from "../desired/document/parse.ts";
+import type { DesiredState, Removal } from "../desired/document/document.ts";
 import { type Action, type HeldAction, isAtRest, type Plan, type RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot } from "../plan/observed.ts";
 import { type Condition, finding } from "./finding.ts";
@@ -14,7 +13,6 @@ export type StatusReport = Frozen<StatusBody>;
 /** Without a license key. */
 export type ShortReport = Frozen<ShortStatusBody>;
 export type WorkerStatus = StatusReport["rpc"]["workers"][number];
-export type ModelStatus = StatusReport["models"][number];
 export type RemovalReport = StatusReport["removals"][number];
 type ActionBody = Frozen<PlanBody>["actions"][number];
 type HeldBody = StatusReport["planned"][number];
@@ -26,7 +24,7 @@ export function actionBody(action: Action): ActionBody {
 }
 
 /** What the parts of a running gateway know. */
-export interface ReportInput {
+export interface ReportInput extends Pick<StatusReport, "speech" | "source" | "conditions" | "models" | "waiting"> {
   readonly version: string;
   readonly id: string;
   /** ms */
@@ -38,18 +36,14 @@ export interface ReportInput {
   readonly pass: { readonly desired: DesiredState; readonly plan: Plan } | null;
   readonly router: Pick<RouterSnapshot, "phase" | "pid" | "silentSince" | "crashes">;
   readonly binary: string | null;
-  readonly speech: StatusReport["speech"];
-  readonly source: SourceStatus;
-  readonly conditions: readonly Condition[];
-  readonly models: readonly ModelStatus[];
   readonly workers: readonly WorkerStatus[];
   readonly running: readonly RunningAction[];
   readonly inFlight: ReadonlyMap<string, number>;
-  readonly waiting: StatusReport["waiting"];
 }
 
 export function statusReport(input: ReportInput): StatusReport {
   const { desired, pass, router, conditions } = input;
+  const { mode, minWorkers } = desired.document.rpc;
   const isObserved = pass?.desired.generation === desired.generation;
   const isReady = conditions.some((condition) => condition.type === "Ready" && condition.status === "True");
   return {
@@ -66,7 +60,7 @@ export function statusReport(input: ReportInput): StatusReport {
       binary: input.binary,
       crashes: router.crashes.length,
     },
-    rpc: rpcBody(desired.document, input.workers),
+    rpc: { mode, minWorkers, warning: mode === "rpc" ? rpcWarning : null, workers: input.workers },
     speech: input.speech,
     sync: syncOf(conditions, isObserved),
     health: healthOf(conditions, desired.document.suspend),
@@ -92,10 +86,6 @@ function whileStopping(condition: Condition, since: number | null): Condition {
     ...finding("Ready", "ShuttingDown"),
     lastTransitionTime: status === "False" ? lastTransitionTime : new Date(since).toISOString(),
   };
-}
-
-function rpcBody({ rpc: { mode, minWorkers } }: Desired, workers: readonly WorkerStatus[]): StatusReport["rpc"] {
-  return { mode, minWorkers, warning: mode === "rpc" ? rpcWarning : null, workers };
 }
 
 export function shortReport({ gateway, router, rpc }: StatusReport): ShortReport {

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { presetKinds } from "../../schemas/preset-options.ts";
 import { presetVerdict } from "../../src/core/preset-keys.ts";
-import { parseHelp } from "../../src/engines/llama/known-options.ts";
+import { parseHelp } from "../../src/engines/llama/engine-source.ts";
 import { llamaServer } from "../support/engine.ts";
 import { readProjectFile } from "../support/project-files.ts";
 

@@ -218,7 +218,7 @@ test("behind the router: two models of one cache and the starter each say their 
   };
   await writeModelFile(join(await snapshot("acme/alpha-GGUF"), "alpha-Q4_K_M.gguf"), talkingModel("alpha"));
   await writeModelFile(join(await snapshot("acme/beta-GGUF"), "beta-Q8_0.gguf"), talkingModel("beta"));
-  await writeFile(join(await snapshot("local/starter-GGUF"), starterFileName), starterModel().bytes);
+  await writeFile(join(await snapshot("local/starter-GGUF"), starterFileName), starterModel());
   const { url } = await startLlamaServer(t, [], { HF_HUB_CACHE: cache, HOME: cache });
 
   const listing = (await (await fetch(`${url}/models`)).json()) as {

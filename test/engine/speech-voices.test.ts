@@ -9,7 +9,6 @@ import { piperVoiceConfig, toneHertz } from "../support/piper-voice.ts";
 import { writeVoice } from "../support/sherpa.ts";
 import { pitch } from "../support/sound.ts";
 import {
-  fakePiper,
   highVoice,
   longText,
   lowVoice,
@@ -177,15 +176,6 @@ test("a voice that cannot start does not stop the one that speaks, nor stays the
     assert.deepEqual([half.status, codeOf(half)], [404, "voice_not_found"]);
     assert.match(messageOf(half), /my-own\.onnx\.json is missing/);
   });
-});
-
-test("Piper of the oldest kind speaks at no other speed", async (t) => {
-  const gateway = await startSpeechGateway(t, {
-    flags: ["--speech-engine", "auto", "--piper", await fakePiper(t, "text")],
-  });
-  await gateway.say(lowVoice);
-  const refused = await gateway.json("/v1/audio/speech", postWith({ voice: lowVoice, input: "Hello.", speed: 2 }));
-  assert.deepEqual([refused.status, (refused.body["error"] as { param: string }).param], [400, "speed"]);
 });
 
 test("a voice that is here is found however its name is written, also without the hub", async (t) => {

@@ -53,7 +53,7 @@ export async function acting(t: TestContext): Promise<Acting> {
   const client = createHubClient({ endpoint: hub.endpoint, token: undefined });
   cleanUp(t, () => client.close());
   const inventory = await openInventory(root, () => undefined);
-  const damage = createDamage(inventory.entries);
+  const damage = createDamage(cacheDir, inventory.entries);
   const scanner = createCacheScanner(cacheDir, undefined, inventory.entries, damage.has);
   const cached = async (): Promise<readonly CachedModel[]> => {
     const found = await scanner.scan();

@@ -1,5 +1,5 @@
 // A LoRA adapter for the computed models, of zeros: the model says with it what it says without.
-import { ggufBytes } from "../../src/starter/gguf-writer.ts";
+import { ggufBytes } from "./scripted/gguf-writer.ts";
 
 /** The file. `width` is the model's. */
 export function adapterBytes(name: string, width = 64): Uint8Array {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ggufBytes } from "../../src/starter/gguf-writer.ts";
+import { ggufBytes } from "./scripted/gguf-writer.ts";
 
 /** The head of a model without tensors: enough for whoever reads metadata. `name` makes the content its own. */
 export function modelHead(name: string, contextLength = 4096, fileType = 7): Buffer {

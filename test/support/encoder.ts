@@ -1,6 +1,6 @@
 // A computed BERT: it reads and never writes, as embedding models on the hub do. Its file answers embeddings of 64 numbers.
 import { poolings } from "../../src/core/gguf-facts.ts";
-import { type GgufTensor, ggufBytes } from "../../src/starter/gguf-writer.ts";
+import { type GgufTensor, ggufBytes } from "./scripted/gguf-writer.ts";
 
 const width = 64;
 const feedForward = 128;

@@ -3,8 +3,7 @@
 // and on each of its characters; the rest is what a Python would get.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
-import type { PiperGeneration } from "../../src/engines/speech/piper-http.ts";
-import { createPiperStandIn } from "./piper-stand-ins.ts";
+import { createPiperStandIn, type StandInGeneration } from "./piper-stand-ins.ts";
 
 const [what = "nothing", flag, code = "", ...rest] = process.argv.slice(2);
 const [kind = "", startMs = "0", msPerCharacter = "0"] = what.split("+");
@@ -57,7 +56,7 @@ if (flag === "-c") {
   if (flags.get("--download-dir") === undefined) fail("voices would be downloaded into the working folder", 2);
   const voices = voicesIn(folder, basename(model, ".onnx"));
   const { server } = createPiperStandIn({
-    generation: kind as PiperGeneration,
+    generation: kind as StandInGeneration,
     // Another voice sounds otherwise: by the length of its name.
     voices: Object.fromEntries(voices.map((voice) => [voice, 30 * voice.length])),
     sampleRate: sampleRateOf(model),

@@ -8,12 +8,14 @@ import { basename } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { PiperGeneration } from "../../src/engines/speech/piper-http.ts";
 import { wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "./clean-up.ts";
 
+/** `text`: before Piper 1.3.0. */
+export type StandInGeneration = "synthesize" | "json" | "text";
+
 export interface StandInOptions {
-  readonly generation: PiperGeneration;
+  readonly generation: StandInGeneration;
   /** The voice it was started with, and further ones: name and the tone that it speaks in, in Hz. */
   readonly voices: Readonly<Record<string, number>>;
   readonly sampleRate?: number;
@@ -159,7 +161,7 @@ export function createPiperStandIn(options: StandInOptions): Behaviour {
     "GET /all-voices": (_, response) => answer(response, null),
     "POST /download": (_, response) => answer(response, null),
   };
-  const routes: Readonly<Record<PiperGeneration, Readonly<Record<string, Route>>>> = {
+  const routes: Readonly<Record<StandInGeneration, Readonly<Record<string, Route>>>> = {
     synthesize: {
       ...voiceRoutes,
       "GET /": (_, response) => send(response, 200, "<!DOCTYPE html>\n<html><title>Piper</title></html>\n"),

@@ -1,7 +1,7 @@
 // A vision projector for the computed models: beside one of them (as `mmproj-F16.gguf`) the engine takes pictures. What
 // it makes of a picture is zeros, so the model says what it would say without.
 import { deflateSync } from "node:zlib";
-import { type GgufTensor, ggufBytes } from "../../src/starter/gguf-writer.ts";
+import { type GgufTensor, ggufBytes } from "./scripted/gguf-writer.ts";
 
 const side = 56;
 const patch = 14;

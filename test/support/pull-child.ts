@@ -2,8 +2,7 @@
 // first line of its input, and ends saying `done` or why not.
 import { once } from "node:events";
 import { writeSync } from "node:fs";
-import type { DownloadTuning } from "../../src/cache/download/download.ts";
-import { pullModel } from "../../src/cache/download/pull.ts";
+import { type DownloadTuning, pullModel } from "../../src/cache/download/pull.ts";
 import { parseModelId } from "../../src/core/ids.ts";
 import { createHubClient } from "../../src/hub/client.ts";
 

@@ -34,7 +34,12 @@ export async function removalCache(t: TestContext): Promise<RemovalCache> {
   return {
     cacheDir,
     repo,
-    remove: (links, blobs = [], commits = []) => removeModel({ cacheDir, repo: repoName, links, blobs, commits }),
+    remove: (links, blobs = [], commits = []) => {
+      const places = links.map((link) => relative(join(repo.root, "snapshots"), link).split("/"));
+      const paths = places.map(([, ...path]) => path.join("/"));
+      const touched = [...commits, ...places.flatMap(([commit]) => commit ?? [])];
+      return removeModel({ cacheDir, repo: repoName, paths, blobs, commits: touched });
+    },
     removeStored: (files, commits) => {
       const stored = Object.entries(files).map(([path, bytes]) => ({ path, blob: sha256(bytes), size: bytes.length }));
       const links = commits.flatMap((commit) => stored.map((file) => ({ ...file, commit })));

@@ -1,18 +1,15 @@
 // A gateway with speech for tests: the real engines, computed voices and models on a hub on loopback.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, symlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { TestContext } from "node:test";
-import { fileURLToPath } from "node:url";
-import type { PiperGeneration } from "../../src/engines/speech/piper-http.ts";
 import { type Pcm, parseWav } from "../../src/speech/wav.ts";
 import { whisperServer } from "./engine.ts";
 import { makeFolders, startTestGateway, type TestGateway } from "./gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "./loopback-hub.ts";
 import { postWith } from "./own-calls.ts";
 import { piperVoiceConfig, piperVoiceModel } from "./piper-voice.ts";
-import { scratchFolder } from "./scratch.ts";
 import { sherpa } from "./sherpa.ts";
 import { manifestEntry } from "./voices.ts";
 import { whisperModel } from "./whisper-model.ts";
@@ -79,14 +76,6 @@ export async function startSpeechGateway(t: TestContext, options: SpeechOptions 
     },
     engine: (kind) => gateway.gateway.status().speech[kind] ?? { phase: "off", pid: null },
   };
-}
-
-/** A command that takes itself for a Python with Piper of that kind. */
-export async function fakePiper(t: TestContext, generation: PiperGeneration): Promise<string> {
-  const python = join(await scratchFolder(t), "python3");
-  const script = fileURLToPath(new URL("./fake-python.js", import.meta.url));
-  await writeFile(python, `#!/bin/sh\nexec '${process.execPath}' '${script}' ${generation} "$@"\n`, { mode: 0o755 });
-  return python;
 }
 
 /** The voices and the models, and many more voices by name. */

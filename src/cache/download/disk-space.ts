@@ -1,23 +1,14 @@
-// Whether the disk has room for a download, before it begins and while others fill the disk too.
+// Whether the disk has space for a download, before it begins and while other programs fill the disk too.
 import { GatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { inMiB, reserveBytes } from "../../plan/room.ts";
 
-export { reserveBytes } from "../../plan/room.ts";
-
-export interface Room {
-  /** Throws `disk_full` where there is not room for so many bytes and the reserve. */
-  check(needed: number): Promise<void>;
-  /** While bytes come in: throws `disk_full` where others have eaten into the reserve. Looks once a second. */
-  watch(left: number): Promise<void>;
-  /** The system's own `disk_full`, with how much is missing where that can be told. */
-  explain(error: GatewayError, left: number): Promise<GatewayError>;
-}
+export type DiskRoom = ReturnType<typeof createDiskRoom>;
 
 const lookMs = 1000;
 
-/** `freeBytes`: undefined where that cannot be told; then there is room until the system says otherwise. */
-export function createRoom(freeBytes: () => Promise<number | undefined>): Room {
+/** `freeBytes`: undefined if it is not known; then everything fits until the system refuses. */
+export function createDiskRoom(freeBytes: () => Promise<number | undefined>) {
   let lookedAt = steadyNow();
 
   function full(needed: number, free: number, cause?: unknown): GatewayError {
@@ -30,11 +21,13 @@ export function createRoom(freeBytes: () => Promise<number | undefined>): Room {
   }
 
   return {
-    async check(needed) {
+    /** Throws `disk_full` if so many bytes and the reserve do not fit. */
+    async check(needed: number): Promise<void> {
       const free = await freeBytes();
       if (free !== undefined && free < needed + reserveBytes) throw full(needed, free);
     },
-    async watch(left) {
+    /** While bytes come in: throws `disk_full` if others have eaten into the reserve. Checks once a second. */
+    async watch(left: number): Promise<void> {
       const now = steadyNow();
       if (now - lookedAt < lookMs) return;
       lookedAt = now;
@@ -42,9 +35,10 @@ export function createRoom(freeBytes: () => Promise<number | undefined>): Room {
       // Half, as a file takes a little more than its bytes and the check before may have been exact.
       if (free !== undefined && free < Math.min(left, reserveBytes / 2)) throw full(left, free);
     },
-    async explain(error, left) {
-      if (error.code !== "disk_full" || error.message.includes("are missing")) return error;
-      const free = await freeBytes().catch(() => undefined);
+    /** The system's own `disk_full`, with how much is missing if that is known. */
+    async explain(error: GatewayError, left: number): Promise<GatewayError> {
+      if (error.code !== "disk_full" || error.neededBytes !== undefined) return error;
+      const free = await freeBytes();
       return free === undefined ? error : full(left, free, error);
     },
   };

@@ -1,13 +1,14 @@
-// A thread that hashes a file as far as it is told that the file is there: the gateway's own thread serves requests.
-// Reads by itself, mostly from the page cache, so that no bytes have to be handed over.
+// A thread that hashes a file as far as it is there: the gateway's own thread serves requests. Reads by itself, mostly from the
+// page cache, so that no bytes have to be handed over.
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readlinkSync, readSync } from "node:fs";
 import { setPriority } from "node:os";
 import { basename } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
-import type { HashJob, HashOrder, HashReport } from "./hash.ts";
+import type { Digests, HashJob } from "./hash.ts";
 
 const readBytes = 512 * 1024;
+const niceness = 5;
 
 function start(job: HashJob): void {
   const file = openSync(job.path, "r");
@@ -16,7 +17,7 @@ function start(job: HashJob): void {
   const buffer = Buffer.allocUnsafe(readBytes);
   let at = 0;
 
-  function follow(front: number): void {
+  parentPort?.on("message", (front: number) => {
     while (at < front) {
       const read = readSync(file, buffer, 0, Math.min(readBytes, front - at), at);
       if (read === 0) throw new Error(`the file ends at ${at} instead of ${front}`);
@@ -25,20 +26,16 @@ function start(job: HashJob): void {
       sha1?.update(piece);
       at += read;
     }
-  }
-
-  parentPort?.on("message", ({ front }: HashOrder) => {
-    follow(front);
     if (at < job.size) return;
     closeSync(file);
-    const report: HashReport = { sha256: sha256.digest("hex"), gitSha1: sha1?.digest("hex") ?? "" };
-    parentPort?.postMessage(report);
+    const digests: Digests = { sha256: sha256.digest("hex"), gitSha1: sha1?.digest("hex") ?? "" };
+    parentPort?.postMessage(digests);
     parentPort?.close();
   });
 }
 
-/** Where the machine is busy, requests come first: on Linux a thread has a priority of its own. */
-function giveWay(): void {
+/** If the machine is busy, requests come first: on Linux a thread has a priority of its own. */
+function lowerPriority(): void {
   try {
     setPriority(Number(basename(readlinkSync("/proc/thread-self"))), niceness);
   } catch {
@@ -46,8 +43,6 @@ function giveWay(): void {
   }
 }
 
-const niceness = 5;
-
-giveWay();
+lowerPriority();
 // oxlint-disable-next-line typescript/no-unsafe-argument -- hash.ts is the only one that starts this thread
 start(workerData);

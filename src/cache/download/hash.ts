@@ -1,11 +1,10 @@
-// Digests of files: of one that lies there, and of one that is still being written, as far as it is there.
+// Digests of files: of one that is complete, and of one that is still being written, as far as it is there.
 // A large file is hashed in a thread of its own; a small one is not worth starting it.
 import { createHash } from "node:crypto";
-import { open, stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { Worker } from "node:worker_threads";
 import { cacheError, cancelled } from "../../hub/errors.ts";
-import { blobName, type HubFile } from "../layout/select.ts";
 
 export interface Digests {
   /** Lower-case hex. */
@@ -14,90 +13,75 @@ export interface Digests {
   readonly gitSha1: string;
 }
 
+/** What the thread gets when it starts; afterwards it gets each new front, and answers once with {@link Digests}. */
 export interface HashJob {
   readonly path: string;
   readonly size: number;
   readonly git: boolean;
 }
 
-/** Hash up to there. */
-export interface HashOrder {
-  readonly front: number;
-}
-
-export type HashReport = Digests;
-
 /** Hashes a file while it is written. */
 export interface Follower {
   /** The file is there, and final, up to `front`. */
   advance(front: number): void;
-  /** Once all of it is there. Throws `cache_unwritable` where it cannot be read, `cancelled` when stopped before. */
+  /** Once all of it is there. Throws `cache_unwritable` if it cannot be read, `cancelled` when stopped before. */
   digests(): Promise<Digests>;
-  /** Ends it, whether or not it is done. */
+  /** Ends it, finished or not. */
   stop(): Promise<void>;
 }
 
 /** Up to here a file is hashed in one go in this thread: that takes a millisecond, a thread's start some twenty. */
 const smallBytes = 1024 * 1024;
-/** How much new there must be for the thread to be told. */
+/** The thread is notified after so many new bytes. */
 const stepBytes = 8 * 1024 * 1024;
 /** The hub takes no file above 10 MB outside LFS: hashing the large ones twice would be for nothing. */
 const gitLimit = 64 * 1024 * 1024;
 
-/** Whether digests are those that the hub announced for a file. */
-export function digestsMatch(file: HubFile, digests: Digests): boolean {
-  return blobName(file) === (file.sha256 === undefined ? digests.gitSha1 : digests.sha256);
+/** Whether the digest is one of these: a blob is named by its sha256, or by git's sha1 outside LFS. */
+export function isOneOf({ sha256, gitSha1 }: Digests, digest: string): boolean {
+  return digest === sha256 || digest === gitSha1;
 }
 
-/** Hashes a file on disk. Throws `cache_unwritable` where it cannot be read, `cancelled`. */
+/** Hashes a complete file. Throws `cache_unwritable` if it cannot be read, `cancelled`. */
 export async function hashFile(path: string, signal?: AbortSignal): Promise<Digests> {
-  const size = await stat(path).then(
-    (entry) => entry.size,
-    (error: unknown) => {
-      throw cacheError(error, basename(path));
-    },
-  );
+  const { size } = await stat(path).catch((error: unknown) => {
+    throw cacheError(error, basename(path));
+  });
+  return following(path, size, signal, (follower) => {
+    follower.advance(size);
+    return follower.digests();
+  });
+}
+
+/** Runs `work` with a follower of the file, which ends with it or when the signal aborts. The file must exist at the first advance. */
+export async function following<T>(
+  path: string,
+  size: number,
+  signal: AbortSignal | undefined,
+  work: (follower: Follower) => Promise<T>,
+): Promise<T> {
   if (signal?.aborted) throw cancelled(basename(path));
-  const follower = followFile(path, size);
+  const job: HashJob = { path, size, git: size <= gitLimit };
+  const follower = size <= smallBytes ? hashSmall(job) : hashInThread(job);
   const stop = () => void follower.stop();
   signal?.addEventListener("abort", stop);
   try {
-    follower.advance(size);
-    return await follower.digests();
+    return await work(follower);
   } finally {
     signal?.removeEventListener("abort", stop);
     await follower.stop();
   }
 }
 
-/** The file must be there when it is first told to advance. */
-export function followFile(path: string, size: number): Follower {
-  const job: HashJob = { path, size, git: size <= gitLimit };
-  return size <= smallBytes ? hashSmall(job) : hashInThread(job);
-}
-
-function hashSmall({ path, size, git }: HashJob): Follower {
+function hashSmall({ path }: HashJob): Follower {
   return {
     advance: () => undefined,
     async digests() {
-      try {
-        const handle = await open(path, "r");
-        try {
-          const buffer = Buffer.allocUnsafe(size);
-          let at = 0;
-          while (at < size) {
-            const { bytesRead } = await handle.read(buffer, at, size - at, at);
-            if (bytesRead === 0) throw new Error(`the file ends at ${at} instead of ${size}`);
-            at += bytesRead;
-          }
-          const gitSha1 = git ? createHash("sha1").update(`blob ${size}\0`).update(buffer).digest("hex") : "";
-          return { sha256: createHash("sha256").update(buffer).digest("hex"), gitSha1 };
-        } finally {
-          await handle.close();
-        }
-      } catch (error) {
+      const bytes = await readFile(path).catch((error: unknown) => {
         throw cacheError(error, basename(path));
-      }
+      });
+      const gitSha1 = createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
+      return { sha256: createHash("sha256").update(bytes).digest("hex"), gitSha1 };
     },
     stop: () => Promise.resolve(),
   };
@@ -105,7 +89,7 @@ function hashSmall({ path, size, git }: HashJob): Follower {
 
 function hashInThread(job: HashJob): Follower {
   let worker: Worker | undefined;
-  let told = 0;
+  let announced = 0;
   let settle: (outcome: Digests | Error) => void = () => undefined;
   const outcome = new Promise<Digests | Error>((resolve) => {
     settle = resolve;
@@ -113,7 +97,7 @@ function hashInThread(job: HashJob): Follower {
 
   function start(): Worker {
     const thread = new Worker(new URL("./hash-worker.js", import.meta.url), { workerData: job, name: "hash" });
-    thread.on("message", (report: HashReport) => settle(report));
+    thread.on("message", settle);
     thread.on("error", (error) => settle(cacheError(error, basename(job.path))));
     thread.on("exit", () => settle(cancelled(basename(job.path))));
     return thread;
@@ -121,11 +105,10 @@ function hashInThread(job: HashJob): Follower {
 
   return {
     advance(front) {
-      if (front <= told || (front < job.size && front - told < stepBytes)) return;
-      told = front;
+      if (front <= announced || (front < job.size && front - announced < stepBytes)) return;
+      announced = front;
       worker ??= start();
-      const order: HashOrder = { front };
-      worker.postMessage(order);
+      worker.postMessage(front);
     },
     async digests() {
       const result = await outcome;

@@ -1,10 +1,10 @@
-// Snapshot links and refs of the hub's cache layout: what makes verified blobs visible to the router and to other tools.
-// Downloads nothing. A ref is written last and at once, as a reader takes it for "all of this is there".
+// Snapshot links and refs of the hub's cache layout: they make verified blobs visible to the router and to other tools.
+// A ref is written last and in one step, as a reader takes it for "all of this is there".
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, link, open, readFile, readlink, realpath, rename, rm, stat, symlink } from "node:fs/promises";
+import { copyFile, link, open, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { GatewayError, ignoreDangling, isAbsent } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
 import { cacheError } from "../../hub/errors.ts";
 import { syncFolder } from "../../state/atomic-file.ts";
@@ -17,14 +17,14 @@ import {
   refPath,
   snapshotFolder,
   snapshotPath,
+  snapshotsFolder,
   temporaryPath,
 } from "../layout/layout.ts";
 import { blobName, type HubFile } from "../layout/select.ts";
-import { digestsMatch, hashFile } from "./hash.ts";
-import { holdPath } from "./in-use.ts";
-import { fileAt } from "./partial-sidecar.ts";
+import { fileAt } from "./beside-partial.ts";
+import { holdPaths } from "./in-use.ts";
 
-/** How a snapshot's file may be made, the first that works: not every file system has links. */
+/** Ways to make a snapshot's file; the first that works counts, as not every file system has links. */
 export type LinkWay = "symlink" | "hardlink" | "copy";
 const allWays: readonly LinkWay[] = ["symlink", "hardlink", "copy"];
 
@@ -33,7 +33,7 @@ export interface SnapshotLinks {
   readonly repo: string;
   readonly commit: string;
   readonly files: readonly CachedFile[];
-  readonly ways?: readonly LinkWay[];
+  readonly ways?: readonly LinkWay[] | undefined;
 }
 
 /** Links verified blobs into a commit's snapshot. A blob that is not there, whole, is refused before anything is linked. */
@@ -45,70 +45,64 @@ export async function linkSnapshot({ cacheDir, repo, commit, files, ways }: Snap
   for (const file of files) {
     const place = snapshotPath(cacheDir, repo, commit, file.path);
     const source = blobPath(cacheDir, repo, file.blob);
-    await putLink({ place, source, target: linkTarget(file.path, file.blob), cacheDir, repo, ways: ways ?? allWays });
+    await putLink({ place, source, target: linkTarget(file.path, file.blob), cacheDir, repo, ways });
   }
 }
 
-/** Whether the snapshot shows exactly that blob at the file's path. */
-export async function isLinked(cacheDir: string, repo: string, commit: string, file: CachedFile): Promise<boolean> {
-  return sameFile(snapshotPath(cacheDir, repo, commit, file.path), blobPath(cacheDir, repo, file.blob));
-}
-
-export interface CarryOver {
+/**
+ * Links the files of an older snapshot into a newer one, if the newer commit has the same content: the router lists only the
+ * snapshot of refs/main, and without it a second quant, pulled after the repository moved on, makes the first one vanish.
+ * `tree`: all files of the newer commit.
+ */
+export async function carryOver(options: {
   readonly cacheDir: string;
   readonly repo: string;
   readonly from: string;
   readonly to: string;
-  /** All files of the commit `to`. */
   readonly tree: readonly HubFile[];
-  readonly signal?: AbortSignal;
+}): Promise<void> {
+  const { cacheDir, repo, from, to, tree } = options;
+  const shown = await blobsLinkedBelow(snapshotFolder(cacheDir, repo, from)).catch(ignoreDangling);
+  for (const file of tree) {
+    const blob = blobName(file);
+    if (!shown?.blobs.has(blob) || !isSafePath(file.path)) continue;
+    const place = snapshotPath(cacheDir, repo, to, file.path);
+    const source = blobPath(cacheDir, repo, blob);
+    const isThere = (await stat(place).catch(() => undefined)) !== undefined;
+    if (isThere || (await fileAt(source))?.size !== file.size) continue;
+    await putLink({ place, source, target: linkTarget(file.path, blob), cacheDir, repo });
+  }
 }
 
-/**
- * Links what an older snapshot holds into a newer one, where the newer commit has the same content.
- * Needed because the router lists only the snapshot that refs/main names: without it a second quant, pulled after the
- * repository moved on, makes the first one vanish. Answers with the old paths that the new commit has no more.
- */
-export async function carryOver({
-  cacheDir,
-  repo,
-  from,
-  to,
-  tree,
-  signal,
-}: CarryOver): Promise<{ readonly leftBehind: readonly string[] }> {
-  const leftBehind: string[] = [];
-  for (const old of await snapshotFiles(snapshotFolder(cacheDir, repo, from))) {
-    const same = await sameContent(old, tree, signal);
-    for (const file of same) {
-      const digest = blobName(file);
-      const place = snapshotPath(cacheDir, repo, to, file.path);
-      if (await stat(place).catch(() => undefined)) continue;
-      const source = blobPath(cacheDir, repo, digest);
-      const inBlobs = await stat(source).then(
-        (entry) => entry.size === file.size,
-        () => false,
-      );
-      // Where there are no symlinks other tools keep the file itself in the snapshot, and no blob.
-      const link = { place, cacheDir, repo, target: linkTarget(file.path, digest) };
-      await putLink(
-        inBlobs ? { ...link, source, ways: allWays } : { ...link, source: old.real, ways: ["hardlink", "copy"] },
-      );
-    }
-    if (same.length === 0) leftBehind.push(old.path);
+/** Names of the blobs that links in the snapshots lead to; null if a link to a folder may show any of them. */
+export async function shownBlobs(cacheDir: string, repo: string): Promise<ReadonlySet<string> | null> {
+  const shown = await blobsLinkedBelow(snapshotsFolder(cacheDir, repo)).catch(ignoreDangling);
+  if (shown?.hasFolderLink) return null;
+  return shown?.blobs ?? new Set();
+}
+
+async function blobsLinkedBelow(
+  folder: string,
+): Promise<{ readonly blobs: ReadonlySet<string>; readonly hasFolderLink: boolean }> {
+  const blobs = new Set<string>();
+  let hasFolderLink = false;
+  for (const entry of await entriesBelow(folder)) {
+    if (!entry.isSymbolicLink()) continue;
+    const place = `${entry.parentPath}/${entry.name}`;
+    hasFolderLink ||= (await stat(place).catch(ignoreDangling))?.isDirectory() === true;
+    blobs.add(basename((await readlink(place).catch(ignoreDangling)) ?? ""));
   }
-  return { leftBehind };
+  return { blobs, hasFolderLink };
 }
 
 /** The commit that a branch or tag of the cache points to; undefined where it points to none. */
 export async function readRef(cacheDir: string, repo: string, revision: string): Promise<string | undefined> {
-  try {
-    const commit = (await readFile(refPath(cacheDir, repo, revision), "utf8")).trim();
-    return isCommit(commit) ? commit : undefined;
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return undefined;
+  const text = await readFile(refPath(cacheDir, repo, revision), "utf8").catch((error: unknown) => {
+    if (isAbsent(error)) return "";
     throw cacheError(error, `refs/${revision}`);
-  }
+  });
+  const commit = text.trim();
+  return isCommit(commit) ? commit : undefined;
 }
 
 /** Points a branch or tag to a commit, in one step. */
@@ -126,54 +120,17 @@ export async function writeRef(cacheDir: string, repo: string, revision: string,
   await syncFolder(dirname(place));
 }
 
-interface OldFile {
-  /** Inside the snapshot, with `/`. */
-  readonly path: string;
-  /** The file behind it. */
-  readonly real: string;
-  readonly size: number;
-  /** Name of the blob, where the entry is a link to one. */
-  readonly blob: string | undefined;
-}
-
-async function snapshotFiles(folder: string): Promise<OldFile[]> {
-  const entries = await entriesBelow(folder).catch(() => []);
-  const files: OldFile[] = [];
-  for (const entry of entries) {
-    if (entry.isDirectory()) continue;
-    const full = `${entry.parentPath}/${entry.name}`;
-    const path = full.slice(folder.length + 1).replaceAll("\\", "/");
-    const found = await stat(full).catch(() => undefined);
-    if (!found?.isFile()) continue;
-    const blob = entry.isSymbolicLink() ? basename(await readlink(full)) : undefined;
-    files.push({ path, real: await realpath(full), size: found.size, blob });
-  }
-  return files;
-}
-
-/** The files of the tree whose content the old file has; a real file's is known only by hashing it. */
-async function sameContent(
-  old: OldFile,
-  tree: readonly HubFile[],
-  signal: AbortSignal | undefined,
-): Promise<HubFile[]> {
-  const alike = tree.filter((file) => file.size === old.size && isSafePath(file.path));
-  if (alike.length === 0 || old.blob !== undefined) return alike.filter((file) => blobName(file) === old.blob);
-  const digests = await hashFile(old.real, signal);
-  return alike.filter((file) => digestsMatch(file, digests));
-}
-
 interface Link {
   readonly place: string;
   readonly source: string;
-  /** What a symlink at `place` says. */
+  /** The target of a symlink at `place`. */
   readonly target: string;
   readonly cacheDir: string;
   readonly repo: string;
-  readonly ways: readonly LinkWay[];
+  readonly ways?: readonly LinkWay[] | undefined;
 }
 
-async function putLink({ place, source, target, cacheDir, repo, ways }: Link): Promise<void> {
+async function putLink({ place, source, target, cacheDir, repo, ways = allWays }: Link): Promise<void> {
   if (await sameFile(place, source)) return;
   await replace(place, cacheDir, repo, async (temporary) => {
     let refusal: unknown;
@@ -199,7 +156,7 @@ async function replace(
   make: (temporary: string) => Promise<void>,
 ): Promise<void> {
   const temporary = temporaryPath(cacheDir, repo, `${process.pid}-${randomBytes(4).toString("hex")}`);
-  const release = holdPath(temporary);
+  const release = holdPaths([temporary]);
   try {
     await makeFolder(dirname(place));
     await make(temporary);

@@ -1,4 +1,5 @@
-// Voices and transcription models: which are on disk, and bringing missing ones from the hub. Voices also get a flat folder of their own, as Piper wants them; the bytes stay in the cache and are linked from there.
+// Voices and transcription models: which are on the disk, and pulls of missing ones. Voices also get a flat folder of their own,
+// as Piper needs it; the bytes stay in the cache and are linked from there.
 import { copyFile, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
@@ -9,7 +10,7 @@ import { isVoiceId, localVoice, type Voice, voiceRepo } from "../../speech/voice
 import { parseJson } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { repoOfFolder } from "../layout/layout.ts";
-import { type FilesPull, type PulledFiles, pullFiles } from "./pull-files.ts";
+import { type FilesPull, type PulledFiles, pullFiles } from "./pull.ts";
 
 export interface CachedModelFile {
   /** The file's name: `ggml-base.en.bin`. */
@@ -31,30 +32,21 @@ export async function pullTranscriptionModel(
     return await pullFiles({ ...options, repo: transcriptionRepo, name: file, paths: [file] });
   } catch (error) {
     if (!(error instanceof GatewayError) || error.code !== "hub_not_found") throw error;
-    // What to do is another thing than with a repository that somebody named.
+    // Its hint differs from that of a repository that a person named.
     throw new GatewayError("transcription_model_not_found", error.message, { cause: error });
   }
 }
 
-/** One of {@link cachedTranscriptionModels}, found without a look into each repository where the official one has it. */
 export async function cachedTranscriptionModel(cacheDir: string, name: string): Promise<CachedModelFile | null> {
-  const named = (models: readonly CachedModelFile[]): CachedModelFile | null =>
-    models.find((model) => model.name === name) ?? null;
-  return (
-    named(await cachedTranscriptionModels(cacheDir, (repo) => repo === transcriptionRepo)) ??
-    named(await cachedTranscriptionModels(cacheDir))
-  );
+  return (await cachedTranscriptionModels(cacheDir)).find((model) => model.name === name) ?? null;
 }
 
-/** The ggml models in the cache, of any repository, by name; the official repository's where two have one name. */
-export async function cachedTranscriptionModels(
-  cacheDir: string,
-  isOfInterest: (repo: string) => boolean = () => true,
-): Promise<CachedModelFile[]> {
+/** The ggml models in the cache, of any repository, by name; the official repository's if two have one name. */
+export async function cachedTranscriptionModels(cacheDir: string): Promise<CachedModelFile[]> {
   const found = new Map<string, CachedModelFile>();
   for (const folder of await namesIn(cacheDir)) {
     const repo = repoOfFolder(folder);
-    if (repo === null || !isOfInterest(repo)) continue;
+    if (repo === null) continue;
     const snapshots = join(cacheDir, folder, "snapshots");
     for (const commit of await namesIn(snapshots)) {
       for (const name of (await namesIn(join(snapshots, commit))).filter(isModelFileName)) {
@@ -129,14 +121,12 @@ export async function forgetVoice(voicesDir: string, voice: string): Promise<num
   return there.length;
 }
 
-/** The voices in the folder with what they say about themselves; one whose description is damaged is left out. */
+/** The voices in the folder with their descriptions; one with a damaged description is left out. */
 export async function localVoices(voicesDir: string): Promise<Voice[]> {
   const voices: Voice[] = [];
   for (const id of await cachedVoices(voicesDir)) {
-    const [model, description] = [`${id}.onnx`, `${id}.onnx.json`].map((name) => join(voicesDir, name)) as [
-      string,
-      string,
-    ];
+    const model = join(voicesDir, `${id}.onnx`);
+    const description = `${model}.json`;
     const config = parseJson(await readFile(description, "utf8").catch(() => ""));
     const voice = localVoice(id, config, [await sizeOf(model), await sizeOf(description)]);
     if (voice) voices.push(voice);
@@ -151,13 +141,13 @@ export async function lacksDescription(voicesDir: string, voice: string): Promis
   return entry?.isFile() === true && (await sizeOf(`${model}.json`)) === 0;
 }
 
-/** What a voice in the folder says about itself. Throws `engine_failed` where that is damaged or gone. */
+/** The description of a voice in the folder. Throws `engine_failed` if it is damaged or gone. */
 export async function voiceConfigOf(voicesDir: string, voice: string): Promise<VoiceConfig> {
   const text = await readFile(join(voicesDir, `${voice}.onnx.json`), "utf8").catch(() => "");
   return parseVoiceConfig(parseJson(text), voice);
 }
 
-/** A link where the system has them, in one step over what was there. */
+/** A link if the system has them, in one step over what was there. */
 async function put(source: string, target: string): Promise<void> {
   const temporary = `${target}.part`;
   await rm(temporary, { force: true });
@@ -174,7 +164,7 @@ async function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch(() => []);
 }
 
-/** 0 for what is not there, a link to nothing among it. */
+/** 0 for an absent file, and for a link to nothing. */
 async function sizeOf(path: string): Promise<number> {
   const entry = await stat(path).catch(() => null);
   return entry?.isFile() === true ? entry.size : 0;

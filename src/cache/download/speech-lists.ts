@@ -1,4 +1,4 @@
-// The official lists of voices and transcription models: asked of the hub now and then, kept for a time without it.
+// The official lists of voices and transcription models: from the hub now and then, and kept while it is down.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
@@ -14,20 +14,13 @@ const manifestPath = "voices.json";
 /** 173 voices are 250 kB. */
 const manifestLimit = 16 * 1024 * 1024;
 
-export interface SpeechLists {
-  /** The official voices; those on disk where the hub cannot be asked and never was. Throws `hub_*` where there are none. */
-  voices(signal: AbortSignal): Promise<readonly Voice[]>;
-  /** An official voice. Throws `voice_not_found`, which names the missing part of a voice that was put there by hand, `hub_*`. */
-  officialVoice(name: string, signal: AbortSignal): Promise<Voice>;
-  /** All files of the transcription models' repository. Throws `hub_*` where the hub cannot be asked and never was. */
-  modelFiles(signal: AbortSignal): Promise<readonly ModelFile[]>;
-}
+export type SpeechLists = ReturnType<typeof createSpeechLists>;
 
 interface ListOptions {
   readonly client: HubClient;
   readonly stateDir: string;
   readonly voicesDir: string;
-  /** ms for which a list counts as the hub's. */
+  /** ms until the hub is asked again. */
   readonly freshMs: number;
   /** Default 60 s: ms after a failure in which a list that was kept is answered without asking. */
   readonly restMs?: number;
@@ -35,7 +28,7 @@ interface ListOptions {
 }
 
 /** Asks the hub at most every `freshMs`, once for all callers that wait. Both lists are kept in `stateDir`. */
-export function createSpeechLists(options: ListOptions): SpeechLists {
+export function createSpeechLists(options: ListOptions) {
   const { client, voicesDir } = options;
   const official = keptList(options, "voices.json", readVoices, async (signal) => {
     const { body } = await client.openFile(voiceRepo, "main", manifestPath, { from: 0, signal });
@@ -48,8 +41,10 @@ export function createSpeechLists(options: ListOptions): SpeechLists {
     return JSON.stringify(files.map(({ path, size }) => ({ path, size })));
   });
   return {
+    /** All files of the transcription models' repository. Throws `hub_*` if the hub cannot be reached and never was. */
     modelFiles,
-    voices: async (signal) => {
+    /** The official voices; those on the disk if the hub cannot be reached and never was. Throws `hub_*` if there are none. */
+    voices: async (signal: AbortSignal): Promise<readonly Voice[]> => {
       try {
         return await official(signal);
       } catch (error) {
@@ -58,7 +53,8 @@ export function createSpeechLists(options: ListOptions): SpeechLists {
         return local;
       }
     },
-    officialVoice: async (name, signal) => {
+    /** Throws `voice_not_found`, which names the missing part of a voice that was put there by hand, `hub_*`. */
+    officialVoice: async (name: string, signal: AbortSignal): Promise<Voice> => {
       if (await lacksDescription(voicesDir, name))
         throw new GatewayError("voice_not_found", `${name}.onnx has no description: ${name}.onnx.json is missing`, {
           param: "voice",
@@ -68,7 +64,7 @@ export function createSpeechLists(options: ListOptions): SpeechLists {
   };
 }
 
-/** `read` gives null for what is no list, and none is one without entries. */
+/** `read` answers null for a text that is no list; one without entries is none. */
 function keptList<T>(
   { stateDir, freshMs, restMs = 60_000, now }: ListOptions,
   name: string,
@@ -85,7 +81,7 @@ function keptList<T>(
       if (list === null) throw new GatewayError("hub_unreachable", `${name} from the hub is not a list`);
       known = list;
       askAgainAt = now() + freshMs;
-      // Only for a time without the hub: a folder that cannot be written is reported elsewhere.
+      // Only used while the hub is down: a folder that cannot be written is reported elsewhere.
       await writeAtomic(path, text).catch(() => undefined);
       return list;
     } catch (error) {

@@ -1,5 +1,5 @@
-// Walks over the bytes of a GGUF's head, read in pieces as they are needed. Knows numbers and texts, not what they mean.
-// No length is believed before the bytes it promises are known to be there, and no file is read beyond a budget.
+// The bytes of a GGUF's head, read in pieces as they are needed. No length is believed before the bytes it promises are known
+// to be there, and no file is read beyond a budget.
 import { type FileHandle, open, stat } from "node:fs/promises";
 
 const ggufMagic = 0x46554747;
@@ -26,21 +26,18 @@ export interface Cursor {
   bytes(count: number): Buffer;
 }
 
-/** What a file says of itself in its first bytes. Versions 2 and 3, little endian; no other is in use. */
-export interface GgufHead {
+/** The first bytes of a file. Versions 2 and 3, little endian; no other is in use. */
+interface GgufStart {
   readonly cursor: Cursor;
   readonly tensors: number;
   readonly pairs: number;
 }
 
-/**
- * Hands the head of the GGUF at `path` to `read`. Null for whatever is no readable GGUF: missing, not a regular file,
- * damaged, big endian. Never throws.
- */
-export async function readGguf<T>(path: string, read: (head: GgufHead) => Promise<T | null>): Promise<T | null> {
+/** Runs `read` on the head of the GGUF at `path`; null if it is no readable GGUF. Never throws. */
+export async function withGguf<T>(path: string, read: (start: GgufStart) => Promise<T | null>): Promise<T | null> {
   let handle: FileHandle | undefined;
   try {
-    // Looked at before it is opened: opening a named pipe waits for a writer.
+    // Checked before it is opened: opening a named pipe waits for a writer.
     const file = await stat(path);
     if (!file.isFile()) return null;
     handle = await open(path, "r");
@@ -52,7 +49,7 @@ export async function readGguf<T>(path: string, read: (head: GgufHead) => Promis
     const pairs = cursor.uint64();
     return pairs > mostPairs ? null : await read({ cursor, tensors, pairs });
   } catch {
-    // "Not known" is the answer here; whoever opens the file for its content meets the cause and reports it.
+    // "Not known" is the answer; the engine that opens the file for its content reports the cause.
     return null;
   } finally {
     await handle?.close().catch(() => undefined);

@@ -1,15 +1,19 @@
-// Reads the few facts that each scan of the cache wants from the head of a GGUF file, and no byte more than they need.
-// Files come from anywhere; see gguf-cursor.ts for what is believed of them.
-import { type Cursor, type GgufHead, readGguf } from "./cursor.ts";
-import { readTensors } from "./tensors.ts";
-import { countOf, isScalar, readScalar, readText, skipValue, stringType, tooLong } from "./values.ts";
+// What readers ask of a GGUF file: the few facts that each scan of the cache needs, whether the file is whole, and everything
+// small in its head. Null if the file is no readable GGUF: absent, not a regular file, truncated, damaged, big endian.
+// Nothing here throws.
+import { stat } from "node:fs/promises";
+import type { GgufDetails } from "../../core/gguf-facts.ts";
+import { withGguf } from "./cursor.ts";
+import { type GgufHead, type IsEnough, readHead } from "./head.ts";
+
+export type { GgufDetails } from "../../core/gguf-facts.ts";
 
 export interface GgufMetadata {
   readonly architecture: string;
   readonly name?: string;
   /** `general.size_label`, as its maker wrote it: `270M`, `8x7B`. */
   readonly sizeLabel?: string;
-  /** `general.file_type`, llama.cpp's number of the quantisation. */
+  /** `general.file_type`, llama.cpp's number of the quantization. */
   readonly fileType?: number;
   /** Trained context in tokens. */
   readonly contextLength?: number;
@@ -17,108 +21,135 @@ export interface GgufMetadata {
   readonly pooling?: number;
 }
 
-const longestKey = 65_535;
-const longestName = 4096;
-
-/**
- * Metadata of the file at `path`, read no further than needed. Null for whatever is no readable GGUF: missing, not a
- * regular file, truncated before the facts were found, damaged, big endian. Never throws.
- */
-export function readGgufMetadata(path: string): Promise<GgufMetadata | null> {
-  return readGguf(path, readFacts);
+/** Reads no further than the facts are. */
+export async function readGgufMetadata(path: string): Promise<GgufMetadata | null> {
+  const head = await readHead(path, hasFacts);
+  const facts = head && factsOf(head);
+  return facts && (head.end !== "cut" || isKnown(facts)) ? facts : null;
 }
 
 /**
- * Whether a file is a GGUF with all the pairs and tensors of its head. A source that was still being copied replaced the
- * model that answered: the head of half a file is whole.
+ * Whether a file has all the pairs and tensors of its head. A source that was still being copied replaced the model that
+ * answered: the head of half a file is whole.
  */
 export async function isWholeGguf(path: string): Promise<boolean> {
-  return (await readGguf(path, hasAllParts)) === true;
+  const head = await readHead(path);
+  return head !== null && (head.end === "spent" || head.tensors?.hasData === true);
 }
 
-/** The first four bytes alone: cheap enough for each pass of the loop. */
+/** The first bytes alone: cheap enough for each pass of the loop. */
 export async function hasGgufMagic(path: string): Promise<boolean> {
-  return (await readGguf(path, async () => true)) === true;
+  return (await withGguf(path, async () => true)) === true;
 }
 
-async function hasAllParts({ cursor, tensors, pairs }: GgufHead): Promise<boolean> {
-  for (let pair = 0; pair < pairs; pair += 1) {
-    const key = await readText(cursor, longestKey);
-    const isThere = typeof key === "string" && (await cursor.ensure(4)) && (await skipValue(cursor, cursor.uint32()));
-    if (!isThere) return cursor.isSpent();
-  }
-  const read = await readTensors(cursor, tensors);
-  return read === null ? cursor.isSpent() : cursor.skip(read.leastBytes);
+const hasFacts: IsEnough = (head, key, isBuffered) => {
+  const facts = factsOf(head);
+  if (!facts || !isKnown(facts)) return false;
+  // The pooling, which few have, stands between the file type and the vocabulary; what is in memory costs nothing.
+  return facts.pooling !== undefined || key.startsWith("tokenizer.") || !isBuffered;
+};
+
+function isKnown({ name, fileType, contextLength }: GgufMetadata): boolean {
+  return name !== undefined && fileType !== undefined && contextLength !== undefined;
 }
 
-interface Facts {
-  architecture?: string;
-  name?: string;
-  sizeLabel?: string;
-  fileType?: number;
-  /** By key, as the architecture that says which one counts may come later. */
-  readonly ofArchitectures: Map<string, number>;
-  reachedTokenizer: boolean;
-}
-
-async function readFacts({ cursor, pairs }: GgufHead): Promise<GgufMetadata | null> {
-  const facts: Facts = { ofArchitectures: new Map(), reachedTokenizer: false };
-  let known: GgufMetadata | null = null;
-  for (let pair = 0; pair < pairs; pair += 1) {
-    if (!(await readPair(cursor, facts))) return known ?? (cursor.isSpent() ? toMetadata(facts) : null);
-    const found = toMetadata(facts);
-    if (found?.name === undefined || found.fileType === undefined || found.contextLength === undefined) continue;
-    known = found;
-    // The pooling, which few have, stands between the file type and the vocabulary; what is in memory costs nothing.
-    if (known.pooling !== undefined || facts.reachedTokenizer || !cursor.has(1)) return known;
-  }
-  return toMetadata(facts);
-}
-
-function toMetadata(facts: Facts): GgufMetadata | null {
-  const { architecture, name, sizeLabel, fileType, ofArchitectures } = facts;
-  if (architecture === undefined) return null;
-  const contextLength = ofArchitectures.get(`${architecture}.context_length`);
-  const pooling = ofArchitectures.get(`${architecture}.pooling_type`);
+function factsOf({ values }: GgufHead): GgufMetadata | null {
+  const architecture = values.get("general.architecture");
+  if (typeof architecture !== "string" || !/^[\w.-]{1,64}$/.test(architecture)) return null;
+  const number = <K extends string>(name: K, key: string): { [name in K]?: number } => {
+    const value = values.get(key);
+    const isCount = typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+    return isCount ? ({ [name]: value } as { [name in K]?: number }) : {};
+  };
+  const name = textIn(values, "general.name");
+  const sizeLabel = textIn(values, "general.size_label");
+  const { contextLength } = number("contextLength", `${architecture}.context_length`);
   return {
     architecture,
-    ...(name === undefined ? {} : { name }),
-    ...(sizeLabel === undefined ? {} : { sizeLabel }),
-    ...(fileType === undefined ? {} : { fileType }),
-    ...(contextLength === undefined || contextLength === 0 ? {} : { contextLength }),
-    ...(pooling === undefined ? {} : { pooling }),
+    ...(name === null ? {} : { name }),
+    ...(sizeLabel === null ? {} : { sizeLabel }),
+    ...number("fileType", "general.file_type"),
+    ...(contextLength ? { contextLength } : {}),
+    ...number("pooling", `${architecture}.pooling_type`),
   };
 }
 
-/** False where the file ends, is damaged or the budget is spent. */
-async function readPair(cursor: Cursor, facts: Facts): Promise<boolean> {
-  const key = await readText(cursor, longestKey);
-  if (typeof key !== "string" || !(await cursor.ensure(4))) return false;
-  const type = cursor.uint32();
-  if (key.startsWith("tokenizer.")) facts.reachedTokenizer = true;
-  if (key === "general.architecture" && type === stringType) {
-    const text = await readText(cursor, longestName);
-    if (typeof text !== "string" || !/^[\w.-]{1,64}$/.test(text)) return false;
-    facts.architecture ??= text;
-    return true;
+function textIn(values: GgufHead["values"], key: string): string | null {
+  const value = values.get(key);
+  return typeof value === "string" && value.trim() !== "" ? value.trim() : null;
+}
+
+/** Every small value, the chat templates and the number of weights; several paths are a model's shards in order. */
+export async function readGgufDetails(paths: string | readonly string[]): Promise<GgufDetails | null> {
+  const [first, ...shards] = typeof paths === "string" ? [paths] : paths;
+  const head = first === undefined ? null : await readHead(first);
+  const architecture = head?.values.get("general.architecture");
+  if (!head || head.end === "cut" || typeof architecture !== "string") return null;
+  const counts = [head.tensors?.weights ?? null];
+  for (const path of shards) counts.push((await readHead(path))?.tensors?.weights ?? null);
+  return describe(head, architecture, counts);
+}
+
+function describe(head: GgufHead, architecture: string, counts: readonly (number | null)[]): GgufDetails {
+  const { values, arrays, templates } = head;
+  const number = (key: string): number | null => {
+    const value = values.get(key);
+    return typeof value === "number" ? value : null;
+  };
+  const template = templates.get("");
+  return {
+    architecture,
+    values,
+    arrays,
+    ...(template === undefined ? {} : { template }),
+    templates: new Map([...templates].filter(([name]) => name !== "")),
+    parameterCount: sumOf(counts, number("split.count") ?? 1) ?? number("general.parameter_count"),
+    hasFimTokens: fimKeys.every((keys) => keys.some((key) => number(`tokenizer.ggml.${key}_token_id`) !== null)),
+    pooling: number(`${architecture}.pooling_type`),
+    contextLength: number(`${architecture}.context_length`),
+    embeddingLength: number(`${architecture}.embedding_length`),
+    name: textIn(values, "general.name"),
+    basename: textIn(values, "general.basename"),
+    sizeLabel: textIn(values, "general.size_label"),
+    license: textIn(values, "general.license"),
+  };
+}
+
+/** The tokens before, behind and at a gap; files of 2024 have the second name. */
+const fimKeys = [
+  ["fim_pre", "prefix"],
+  ["fim_suf", "suffix"],
+  ["fim_mid", "middle"],
+];
+
+/** Null unless every one of the `expected` files was read. */
+function sumOf(counts: readonly (number | null)[], expected: number): number | null {
+  const known = counts.filter((count) => count !== null);
+  if (counts.length < expected || known.length < counts.length) return null;
+  const sum = known.reduce((total, count) => total + count, 0);
+  return sum > 0 && Number.isSafeInteger(sum) ? sum : null;
+}
+
+/**
+ * As {@link readGgufDetails}, for shards in order. Remembers `most` models, as clients ask for the same few again and again; the
+ * least recently used go. Files are read again once their size or time has changed.
+ */
+export function createDetailsReader(most = 200) {
+  const known = new Map<string, Promise<GgufDetails | null>>();
+
+  async function read(paths: readonly string[]): Promise<GgufDetails | null> {
+    const stats = await Promise.all(paths.map((path) => stat(path).catch(() => null)));
+    if (stats.includes(null)) return null;
+    const key = JSON.stringify(stats.map((file, index) => [paths[index], file?.size, file?.mtimeMs]));
+    const details = known.get(key) ?? readGgufDetails(paths);
+    known.delete(key);
+    known.set(key, details);
+    const [oldest] = known.keys();
+    if (known.size > most && oldest !== undefined) known.delete(oldest);
+    // A file that could not be read may be readable next time, without a sign of that in its size and time.
+    if ((await details) === null && known.get(key) === details) known.delete(key);
+    return details;
   }
-  if ((key === "general.name" || key === "general.size_label") && type === stringType) {
-    const text = await readText(cursor, longestName);
-    if (text === null) return false;
-    if (text === tooLong || text.trim() === "") return true;
-    if (key === "general.name") facts.name ??= text.trim();
-    else facts.sizeLabel ??= text.trim();
-    return true;
-  }
-  const isFileType = key === "general.file_type";
-  if (isScalar(type) && (isFileType || key.endsWith(".context_length") || key.endsWith(".pooling_type"))) {
-    const read = await readScalar(cursor, type);
-    if (read === null) return false;
-    const value = countOf(type, read);
-    if (value === null) return true;
-    if (isFileType) facts.fileType ??= value;
-    else if (facts.ofArchitectures.size < 32) facts.ofArchitectures.set(key, value);
-    return true;
-  }
-  return skipValue(cursor, type);
+
+  return { read };
 }

@@ -6,7 +6,7 @@ import { type FormerRevision, type InventoryEntry, type SpeechKind, speechKinds 
 import { leftAtOf } from "../../plan/removals.ts";
 import { readJsonState } from "../../state/atomic-file.ts";
 import { plainStateFiles, type StateFiles } from "../../state/state-folder.ts";
-import type { Origin } from "../download/origin.ts";
+import type { Origin } from "../download/verify.ts";
 
 /** A voice by its id, or a transcription model by its file's name. */
 export interface SpeechEntry {
@@ -14,33 +14,13 @@ export interface SpeechEntry {
   readonly name: string;
 }
 
-export interface Inventory {
-  entries(): readonly InventoryEntry[];
-  get(id: string): InventoryEntry | undefined;
-  /** Who stored a blob of that repository, by its name, as far as an entry or what it was before says. */
-  originIn(repo: string): (blob: string) => Origin | undefined;
-  /** What the entry was before is remembered with it: those files are ours too. */
-  put(entry: InventoryEntry): Promise<void>;
-  remove(id: string): Promise<void>;
-  /** Keeps of the entries of a repository what `remember` answers; null: nothing. */
-  review(repo: string, remember: (entry: InventoryEntry) => InventoryEntry | null): Promise<void>;
-  /** Remembers which entries the document marks `keep`, so that they stay when they leave it. */
-  noteKept(ids: ReadonlySet<string>, unkept: ReadonlySet<string>): Promise<void>;
-  /** Remembers since when (ms) the document has not named entries: all but these. */
-  noteLeft(named: ReadonlySet<string>, at: number): Promise<void>;
-  hasSpeech(entry: SpeechEntry): boolean;
-  addSpeech(entry: SpeechEntry): Promise<void>;
-  removeSpeech(entry: SpeechEntry): Promise<void>;
-  /** Where the model cache was when it had models; null: never noted. */
-  place(): string | null;
-  notePlace(place: string): Promise<void>;
-}
+export type Inventory = Awaited<ReturnType<typeof openInventory>>;
 
 export async function openInventory(
   stateDir: string,
   warn: (message: string, fields: object) => void,
   files: StateFiles = plainStateFiles,
-): Promise<Inventory> {
+) {
   const path = join(stateDir, "inventory.json");
   let content = (await readJsonState(path, readContent, (aside) => {
     warn("the inventory was unreadable and was set aside", { path: aside });
@@ -69,14 +49,17 @@ export async function openInventory(
   }
 
   return {
-    place: () => content.place,
-    notePlace: (place) => save((before) => ({ ...before, place })),
-    hasSpeech: ({ kind, name }) => content.speech.some((other) => other.kind === kind && other.name === name),
-    addSpeech: (entry) => saveSpeech(entry, [entry]),
-    removeSpeech: (entry) => saveSpeech(entry, []),
-    entries: () => content.entries,
-    get: (id) => content.entries.find((entry) => entry.id === id),
-    originIn: (repo) => {
+    /** Where the model cache was when it had models; null: never noted. */
+    place: (): string | null => content.place,
+    notePlace: (place: string): Promise<void> => save((before) => ({ ...before, place })),
+    hasSpeech: ({ kind, name }: SpeechEntry): boolean =>
+      content.speech.some((other) => other.kind === kind && other.name === name),
+    addSpeech: (entry: SpeechEntry): Promise<void> => saveSpeech(entry, [entry]),
+    removeSpeech: (entry: SpeechEntry): Promise<void> => saveSpeech(entry, []),
+    entries: (): readonly InventoryEntry[] => content.entries,
+    get: (id: string): InventoryEntry | undefined => content.entries.find((entry) => entry.id === id),
+    /** Which program stored a blob of that repository, by its name, as far as an entry or what it was before has it. */
+    originIn: (repo: string): ((blob: string) => Origin | undefined) => {
       const files = content.entries
         .filter((entry) => entry.repo === repo)
         .flatMap((entry) => [...entry.files, ...(entry.former ?? []).flatMap((revision) => revision.files)]);
@@ -84,23 +67,28 @@ export async function openInventory(
       const stored = new Set(files.flatMap(({ blob, found }) => (found ? [] : [blob])));
       return (blob) => (stored.has(blob) ? "stored" : all.has(blob) ? "found" : undefined);
     },
-    put: (entry) =>
+    /** What the entry was before is remembered with it: those files are ours too. */
+    put: (entry: InventoryEntry): Promise<void> =>
       saveEntries((all) => {
         const before = all.find((other) => other.id === entry.id);
         return [...all.filter((other) => other !== before), before ? withFormer(entry, before) : entry];
       }),
-    remove: (id) => saveEntries((all) => all.filter((entry) => entry.id !== id)),
-    review: (repo, remember) =>
+    remove: (id: string): Promise<void> => saveEntries((all) => all.filter((entry) => entry.id !== id)),
+    /** Keeps of the entries of a repository what `remember` answers; null: nothing. */
+    review: (repo: string, remember: (entry: InventoryEntry) => InventoryEntry | null): Promise<void> =>
       saveEntries((all) => all.flatMap((entry) => (entry.repo === repo ? (remember(entry) ?? []) : entry))),
-    noteKept: (ids, unkept) =>
+    /** Remembers which entries the document marks `keep`, so that they stay when they leave it. */
+    noteKept: (ids: ReadonlySet<string>, unkept: ReadonlySet<string>): Promise<void> =>
       saveEntries((all) =>
         all.map((entry) => ({ ...entry, keep: ids.has(entry.id) || (entry.keep && !unkept.has(entry.id)) })),
       ),
-    noteLeft: (named, at) => saveEntries((all) => all.map((entry) => withLeft(entry, !named.has(entry.id), at))),
+    /** Remembers since when (ms) the document has not named entries: all but these. */
+    noteLeft: (named: ReadonlySet<string>, at: number): Promise<void> =>
+      saveEntries((all) => all.map((entry) => withLeft(entry, !named.has(entry.id), at))),
   };
 }
 
-/** A time to come is of a clock that was wrong: the model would stay until then. */
+/** A time in the future is of a clock that was wrong: the model would stay until then. */
 function withLeft(entry: InventoryEntry, hasLeft: boolean, at: number): InventoryEntry {
   const { leftAt: before, ...rest } = entry;
   if (!hasLeft) return before === undefined ? entry : rest;
@@ -108,7 +96,7 @@ function withLeft(entry: InventoryEntry, hasLeft: boolean, at: number): Inventor
   return since !== null && since <= at ? entry : { ...entry, leftAt: new Date(at).toISOString() };
 }
 
-/** More than so many revisions back nobody's disk holds. */
+/** No disk holds more revisions of a model. */
 const mostFormer = 20;
 
 function withFormer(entry: InventoryEntry, { commit, files, former = [] }: InventoryEntry): InventoryEntry {
@@ -130,62 +118,43 @@ function textOf({ entries, speech, place }: Content): string {
 }
 
 function readContent(value: unknown): Content | null {
-  const entries = readEntries(value);
-  if (!entries || !isJsonObject(value)) return null;
-  const { speech = [], cache } = value;
-  if (!Array.isArray(speech) || !speech.every(isSpeechEntry)) return null;
+  if (!isJsonObject(value)) return null;
+  const { models, speech = [], cache } = value;
+  if (!Array.isArray(models) || !models.every(isEntry) || !Array.isArray(speech) || !speech.every(isSpeechEntry))
+    return null;
+  const entries = models as unknown as readonly InventoryEntry[];
   return { entries, speech, place: typeof cache === "string" ? cache : null };
 }
 
-function isSpeechEntry(value: unknown): value is SpeechEntry {
-  return isJsonObject(value) && speechKinds.some((kind) => kind === value["kind"]) && typeof value["name"] === "string";
+function isSpeechEntry(value: Json): value is Json & SpeechEntry {
+  return has(value, { kind: "string", name: "string" }) && speechKinds.some((kind) => kind === value["kind"]);
+}
+
+/** A removal deletes what an entry names, so a mangled one must not be believed. */
+function isEntry(value: Json): boolean {
+  const texts = { id: "string", repo: "string", tag: "string", revision: "string", addedAt: "string" };
+  if (!isRevision(value) || !has(value, { ...texts, keep: "boolean" })) return false;
+  const { leftAt, source, former } = value;
+  return (
+    (leftAt === undefined || typeof leftAt === "string") &&
+    (source === undefined || has(source, { path: "string", stamp: "string" })) &&
+    (former === undefined || (Array.isArray(former) && former.every(isRevision)))
+  );
+}
+
+function isRevision(value: Json): boolean {
+  if (!has(value, { commit: "string" }) || !Array.isArray(value["files"])) return false;
+  return value["files"].every(
+    (file: Json) =>
+      has(file, { path: "string", blob: "string", size: "number" }) &&
+      (file["found"] === undefined || file["found"] === true),
+  );
+}
+
+function has(value: Json, fields: Readonly<Record<string, string>>): value is JsonObject {
+  return isJsonObject(value) && Object.entries(fields).every(([name, type]) => typeof value[name] === type);
 }
 
 function toJson(value: object): Json {
   return value as unknown as Json;
-}
-
-function readEntries(value: unknown): readonly InventoryEntry[] | null {
-  if (!isJsonObject(value) || !Array.isArray(value["models"])) return null;
-  const models = value["models"] as readonly Json[];
-  return models.every(isEntry) ? (models as unknown as readonly InventoryEntry[]) : null;
-}
-
-/** Removing deletes what an entry names, so a mangled one must not be believed. */
-function isEntry(value: Json): boolean {
-  if (!isJsonObject(value)) return false;
-  const texts = ["id", "repo", "tag", "revision", "commit", "addedAt"].every((key) => typeof value[key] === "string");
-  return (
-    texts &&
-    typeof value["keep"] === "boolean" &&
-    (value["leftAt"] === undefined || typeof value["leftAt"] === "string") &&
-    (value["source"] === undefined || isSource(value["source"])) &&
-    hasFiles(value) &&
-    (value["former"] === undefined || isFormer(value["former"]))
-  );
-}
-
-function isSource(value: Json): boolean {
-  return isJsonObject(value) && typeof value["path"] === "string" && typeof value["stamp"] === "string";
-}
-
-function isFormer(value: Json): boolean {
-  return (
-    Array.isArray(value) &&
-    value.every((revision) => isJsonObject(revision) && typeof revision["commit"] === "string" && hasFiles(revision))
-  );
-}
-
-function hasFiles(value: JsonObject): boolean {
-  return Array.isArray(value["files"]) && value["files"].every(isFile);
-}
-
-function isFile(value: Json): boolean {
-  return (
-    isJsonObject(value) &&
-    typeof value["path"] === "string" &&
-    typeof value["blob"] === "string" &&
-    typeof value["size"] === "number" &&
-    (value["found"] === undefined || value["found"] === true)
-  );
 }

@@ -1,5 +1,5 @@
-// Where things lie in the hub's cache layout: names and paths only. Pure: it touches no file and must not be bypassed,
-// because every name that comes from the hub (paths, digests, commits) is checked here before it becomes a path.
+// Names and paths of the hub's cache layout. Pure, and not to be bypassed: every name that comes from the hub (paths, digests,
+// commits) is checked here before it becomes a path.
 import { GatewayError } from "../../core/errors.ts";
 import { isCommit, isRepo } from "../../core/ids.ts";
 
@@ -25,19 +25,12 @@ export interface CachedFile {
 export function isSafePath(path: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what is being refused
   if (path === "" || /[\\\u0000-\u001f:]/.test(path)) return false;
-  return path.split("/").every((part) => part !== "" && part !== "." && part !== ".." && byteLength(part) <= 255);
-}
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
+  const encoder = new TextEncoder();
+  return path.split("/").every((part) => !["", ".", ".."].includes(part) && encoder.encode(part).length <= 255);
 }
 
 function checkPath(path: string): string {
-  if (isSafePath(path)) return path;
-  throw new GatewayError(
-    "not_supported",
-    `The hub names a file that would leave its folder, or whose name exceeds 255 bytes: ${JSON.stringify(path)}.`,
-  );
+  return checked(isSafePath(path), path, "a file that would leave its folder, or whose name exceeds 255 bytes");
 }
 
 export function isDigest(text: string): boolean {
@@ -45,19 +38,16 @@ export function isDigest(text: string): boolean {
 }
 
 function checkDigest(digest: string): string {
-  if (isDigest(digest)) return digest;
-  throw new GatewayError(
-    "not_supported",
-    `The hub names a digest that is none: ${JSON.stringify(digest.slice(0, 80))}.`,
-  );
+  return checked(isDigest(digest), digest, "a digest that is none");
 }
 
 function checkCommit(commit: string): string {
-  if (isCommit(commit)) return commit;
-  throw new GatewayError(
-    "not_supported",
-    `The hub names a commit that is none: ${JSON.stringify(commit.slice(0, 80))}.`,
-  );
+  return checked(isCommit(commit), commit, "a commit that is none");
+}
+
+function checked(isGood: boolean, text: string, what: string): string {
+  if (isGood) return text;
+  throw new GatewayError("not_supported", `The hub names ${what}: ${JSON.stringify(text.slice(0, 300))}.`);
 }
 
 /** `cache/models--owner--name` */

@@ -1,5 +1,6 @@
-// What a hub cache folder's file lists mean: models, their ids, and which the router lists. Pure.
-import { fileStem, inferTag, isAuxiliary, isProjector, routerTag, shardOf } from "../../core/ids.ts";
+// The models of a repository's folder of the cache, their ids, and which the router lists. Pure.
+import { fileStem, inferTag, routerTag } from "../../core/ids.ts";
+import { chooseProjector, groupFiles, missingShards } from "./model-files.ts";
 
 /** A `.gguf` file of a snapshot. */
 export interface SnapshotFile {
@@ -60,52 +61,34 @@ export function groupModels(
   return assignTags([...groups.values()], listed);
 }
 
-function groupSnapshot(snapshot: Snapshot, isMain: boolean): Map<string, UntaggedGroup> {
-  const models = snapshot.files.filter((file) => !isAuxiliary(file.path) && !isProjector(file.path));
-  const projector = chooseProjector(snapshot.files.filter((file) => isProjector(file.path) && file.size !== null));
-  const byKey = new Map<string, SnapshotFile[]>();
-  for (const file of models) {
-    const key = groupKey(file.path);
-    byKey.set(key, [...(byKey.get(key) ?? []), file]);
-  }
-  const routerTags = [...byKey.values()].map((files) => tagOfFirst(files));
-  const groups = new Map<string, UntaggedGroup>();
-  for (const [key, unsorted] of byKey) {
-    const files = unsorted.toSorted((a, b) => (a.path < b.path ? -1 : 1));
-    const tag = tagOfFirst(files);
-    // Of two files with one tag the router serves one of its own choice: then neither counts as listed.
-    const listed = isMain && tag !== null && routerTags.filter((other) => other === tag).length === 1;
-    groups.set(key, {
-      stem: fileStem(files[0]?.path ?? ""),
-      commit: snapshot.commit,
-      files,
-      complete: isComplete(files),
-      routerTag: listed ? tag : null,
-      projector,
-    });
-  }
-  return groups;
+function groupSnapshot({ commit, files: all }: Snapshot, isMain: boolean): Map<string, UntaggedGroup> {
+  const found = groupFiles(all);
+  const present = all.filter((file) => file.size !== null);
+  const routerTags = found.map(({ files }) => tagOfFirst(files));
+  return new Map(
+    found.map((group, index) => {
+      const { folder, stem, files, shards } = group;
+      const tag = routerTags[index] ?? null;
+      // Of two files with one tag the router serves one of its own choice: then neither counts as listed.
+      const isListed = isMain && routerTags.filter((other) => other === tag).length === 1;
+      const isWhole = missingShards(group).length === 0 && files.length === Math.max(1, shards);
+      return [
+        `${folder}/${stem}/${shards}`,
+        {
+          stem,
+          commit,
+          files,
+          complete: isWhole && files.every((file) => file.size !== null && file.damage === null),
+          routerTag: isListed ? tag : null,
+          projector: chooseProjector(present, folder),
+        },
+      ];
+    }),
+  );
 }
 
 function tagOfFirst(files: readonly SnapshotFile[]): string | null {
   return files.map((file) => routerTag(file.path)).find((tag) => tag !== null) ?? null;
-}
-
-/** Shards of one model share folder, stem and count. */
-function groupKey(path: string): string {
-  const folder = path.slice(0, path.lastIndexOf("/") + 1);
-  return `${folder}${fileStem(path)}/${shardOf(path)?.count ?? 0}`;
-}
-
-function isComplete(files: readonly SnapshotFile[]): boolean {
-  const count = shardOf(files[0]?.path ?? "")?.count ?? 1;
-  const inOrder = files.every((file, index) => (shardOf(file.path)?.index ?? 1) === index + 1);
-  return files.length === count && inOrder && files.every((file) => file.size !== null && file.damage === null);
-}
-
-function chooseProjector(files: readonly SnapshotFile[]): SnapshotFile | null {
-  const rank = (file: SnapshotFile): number => (/[-.]f16/i.test(file.path) ? 0 : /bf16/i.test(file.path) ? 1 : 2);
-  return files.toSorted((a, b) => rank(a) - rank(b) || (a.path < b.path ? -1 : 1))[0] ?? null;
 }
 
 /**

@@ -1,19 +1,7 @@
-// Which files of a repository a tag means: all shards, and the projector where there is one. Pure.
-// Rules, in this order; the first that matches anything decides:
-//   1. the tag is a file's name, with or without `.gguf` and shard suffix   2. the interface's tag of the file
-//   3. the router's tag of the file                                         4. the file's name ends in `-<tag>`
-// Where several files match, the plain name wins (`foo-Q4_K_M` before `foo-UD-Q4_K_M`), else the tag is ambiguous.
+// Which files of a repository a tag means: all shards, and the projector if there is one. The rules are in ../README.md. Pure.
 import { GatewayError } from "../../core/errors.ts";
-import {
-  endsInWord,
-  fileStem,
-  inferTag,
-  isAuxiliary,
-  isProjector,
-  routerTag,
-  shardOf,
-  shortTagIn,
-} from "../../core/ids.ts";
+import { endsInWord, inferTag, routerTag, shortTagIn } from "../../core/ids.ts";
+import { chooseProjector, compare, type FileGroup, groupFiles, missingShards } from "./model-files.ts";
 
 /** A file that the hub lists. */
 export interface HubFile {
@@ -37,21 +25,14 @@ export interface Selection {
   readonly projector: HubFile | null;
 }
 
-/** One model in a repository: a file, or all shards of one. */
-interface Candidate {
-  readonly folder: string;
-  readonly stem: string;
-  readonly files: readonly HubFile[];
-  /** Shards that the names promise; 0 for a model in one file. */
-  readonly shards: number;
-}
+type Candidate = FileGroup<HubFile>;
 
 /**
  * The files that `tag` means in `repo`.
  * Throws `quant_not_found` (listing the tags there are, or the missing shards) and `quant_ambiguous` (listing the files).
  */
 export function selectFiles(repo: string, tag: string, tree: readonly HubFile[]): Selection {
-  const candidates = groupModels(tree);
+  const candidates = groupFiles(tree);
   const wanted = tag.replace(/\.gguf$/i, "");
   const matches = firstMatches(candidates, wanted);
   if (matches.length === 0) throw notFound(repo, tag, candidates);
@@ -74,23 +55,7 @@ export function selectFiles(repo: string, tag: string, tree: readonly HubFile[])
 
 /** The tags that a repository's models can be asked for by, sorted. */
 export function tagsOf(tree: readonly HubFile[]): readonly string[] {
-  return tagList(groupModels(tree));
-}
-
-function groupModels(tree: readonly HubFile[]): Candidate[] {
-  const groups = new Map<string, HubFile[]>();
-  for (const file of tree) {
-    if (!/\.gguf$/i.test(file.path) || isAuxiliary(file.path) || isProjector(file.path)) continue;
-    const key = `${folderOf(file.path)}/${fileStem(file.path)}/${shardOf(file.path)?.count ?? 0}`;
-    const group = groups.get(key);
-    if (group) group.push(file);
-    else groups.set(key, [file]);
-  }
-  return [...groups.values()].map((files) => {
-    const sorted = files.toSorted((a, b) => compare(a.path, b.path));
-    const path = sorted[0]?.path ?? "";
-    return { folder: folderOf(path), stem: fileStem(path), files: sorted, shards: shardOf(path)?.count ?? 0 };
-  });
+  return tagList(groupFiles(tree));
 }
 
 function firstMatches(candidates: readonly Candidate[], wanted: string): Candidate[] {
@@ -129,7 +94,7 @@ function plainNamed(repo: string, wanted: string, candidates: readonly Candidate
   return hits.length > 0 ? hits : undefined;
 }
 
-/** Those whose words all stand in the name of every other one too: the others say something more (`UD`, `imat`, `v2`). */
+/** Those whose words are all in the name of every other one too: the others have more (`UD`, `imat`, `v2`). */
 function leastWords(wanted: string, candidates: readonly Candidate[]): readonly Candidate[] | undefined {
   const named = candidates.map(({ stem }) => wordsOf(stem, wanted));
   const common = named.reduce((words, others) => words.filter((word) => others.includes(word)));
@@ -145,30 +110,6 @@ function wordsOf(stem: string, tag: string): readonly string[] {
     .filter((word) => word !== "");
 }
 
-/** Beside the model or above it first, then F16, then BF16, then the first by name. */
-function chooseProjector(tree: readonly HubFile[], folder: string): HubFile | null {
-  const near = (file: HubFile) => {
-    const own = folderOf(file.path);
-    return own === "" || folder === own || folder.startsWith(`${own}/`) ? 0 : 1;
-  };
-  const precision = (file: HubFile) => {
-    const stem = fileStem(file.path);
-    if (/(?:^|[^a-z0-9])(?:f|fp)16(?![a-z0-9])/i.test(stem)) return 0;
-    return /(?:^|[^a-z0-9])bf16(?![a-z0-9])/i.test(stem) ? 1 : 2;
-  };
-  const ranked = tree
-    .filter((file) => isProjector(file.path))
-    .toSorted((a, b) => near(a) - near(b) || precision(a) - precision(b) || compare(a.path, b.path));
-  return ranked[0] ?? null;
-}
-
-function missingShards(candidate: Candidate): number[] {
-  const there = new Set(candidate.files.map((file) => shardOf(file.path)?.index));
-  const missing: number[] = [];
-  for (let index = 1; index <= candidate.shards; index++) if (!there.has(index)) missing.push(index);
-  return missing;
-}
-
 function notFound(repo: string, tag: string, candidates: readonly Candidate[]): GatewayError {
   const tags = tagList(candidates);
   const there = tags.length > 0 ? `It has: ${shortList(tags)}.` : "It has no GGUF file at all.";
@@ -179,7 +120,7 @@ function shortList(names: readonly string[]): string {
   return names.slice(0, mostNamed).join(", ") + (names.length > mostNamed ? ", …" : "");
 }
 
-/** More in one message nobody reads. */
+/** A longer message is not readable. */
 const mostNamed = 40;
 
 function tagList(candidates: readonly Candidate[]): string[] {
@@ -194,19 +135,10 @@ function describe(candidate: Candidate): string {
   return candidate.shards > 0 ? `${name} (${candidate.shards} shards)` : name;
 }
 
-function folderOf(path: string): string {
-  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
-}
-
 function depthOf(folder: string): number {
   return folder === "" ? 0 : folder.split("/").length;
 }
 
 function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1).replace(/\.gguf$/i, "");
-}
-
-/** By code unit, so the same on every machine. */
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

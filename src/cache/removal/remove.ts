@@ -1,14 +1,15 @@
-// Deletes files from a repository's folder of the cache: links first, then the blobs that nothing links any more, then what
-// is empty. Links to folders are not followed: a revision behind one stays, and so do blobs that it may show.
+// Deletes files from a repository's folder of the cache: links first, then the blobs that no link shows any more, then empty
+// folders. Links to folders are not followed: a revision behind one stays, and so do blobs that it may show.
 // A crash in between leaves unlinked blobs and empty folders, which the next try finds by the names it is given.
 import type { Stats } from "node:fs";
-import { lstat, readdir, readlink, realpath, rm } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { lstat, readdir, readFile, readlink, realpath, rm } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import { ignoreAbsent, ignoreDangling } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
 import { cacheError } from "../../hub/errors.ts";
-import { blobsShownIn, removeEmptiedAbove, removeEmptiedRepo } from "../download/emptied.ts";
+import { removeIfEmpty } from "../../state/folder.ts";
 import { isHeld } from "../download/in-use.ts";
+import { shownBlobs } from "../download/link.ts";
 import { blobPath, type CachedFile, isDigest, isSafePath, partialPath, repoFolder } from "../layout/layout.ts";
 
 export interface RemovedModel {
@@ -16,25 +17,22 @@ export interface RemovedModel {
   readonly freedBytes: number;
 }
 
-/** Deletes a model wherever the repository shows it, whoever put it there: for a person who asked for it. */
+/** Deletes a model wherever the repository shows it, whichever program put it there: for a person who asked for it. */
 export async function removeModel(options: {
   readonly cacheDir: string;
   /** `owner/name` */
   readonly repo: string;
-  /** Absolute paths in snapshots; the same paths go in every revision: else an older one would come back. */
-  readonly links: readonly string[];
+  /** In the repository; they go in every revision: else an older one would come back. */
+  readonly paths: readonly string[];
   /** Further blobs that belonged to the model. */
   readonly blobs: readonly string[];
-  /** Revisions that an earlier try may have emptied. */
-  readonly commits?: readonly string[];
+  /** Its revisions, also those that an earlier try emptied. */
+  readonly commits: readonly string[];
 }): Promise<RemovedModel> {
-  const { cacheDir, repo, links, blobs, commits = [] } = options;
-  const snapshots = join(repoFolder(cacheDir, repo), "snapshots");
-  const named = links.map((path) => relative(snapshots, path).split(sep));
-  const all = await inPlace(repo, readdir(snapshots).catch(ignoreAbsent));
-  const places = named.flatMap(([, ...inside]) => (all ?? []).map((commit) => ({ commit, path: inside.join("/") })));
-  const touched = [...commits, ...named.map(([commit = ""]) => commit)];
-  return (await sweep({ cacheDir, repo, places, blobs, commits: touched })).removed;
+  const { cacheDir, repo, paths } = options;
+  const all = await inPlace(repo, readdir(join(repoFolder(cacheDir, repo), "snapshots")).catch(ignoreAbsent));
+  const places = paths.flatMap((path) => (all ?? []).map((commit) => ({ commit, path })));
+  return (await sweep({ ...options, places })).removed;
 }
 
 /** A file that this gateway stored, and the revision that it linked it into. */
@@ -49,41 +47,40 @@ export async function removeStored(options: {
   readonly repo: string;
   readonly links: readonly StoredLink[];
 }): Promise<RemovedModel> {
-  const { cacheDir, repo, links } = options;
+  const { links } = options;
   const stored = new Set(links.flatMap(({ blob, found }) => (found ? [] : [blob])));
   const { removed } = await sweep({
-    cacheDir,
-    repo,
+    ...options,
     places: links.map(({ commit, path, blob, size }) => ({ commit, path, only: { blob, size } })),
     blobs: [...stored],
-    // Found here when it was pulled: the link to it is ours, and it is not.
+    // Found here when it was pulled: the link to it is ours, the blob is not.
     spared: links.flatMap(({ blob }) => (stored.has(blob) ? [] : [blob])),
     commits: links.map(({ commit }) => commit),
   });
   return removed;
 }
 
-/** Deletes what was found to serve nobody. Also answers with the blobs that went. Errors: `cache_unwritable`. */
+/** Deletes garbage. Also answers with the blobs that went. Errors: `cache_unwritable`. */
 export async function collectRepo(options: {
   readonly cacheDir: string;
   /** `owner/name` */
   readonly repo: string;
-  /** Relative to the repository's folder, as are `partials`. */
-  readonly links: readonly string[];
+  readonly links: readonly Place[];
   /** Names of blobs; one that is linked by now stays. */
   readonly blobs: readonly string[];
+  /** Relative to the repository's folder. */
   readonly partials: readonly string[];
 }): Promise<RemovedModel & { readonly blobs: readonly string[] }> {
-  const { cacheDir, repo, links, blobs, partials } = options;
-  const places = links.filter(isSafePath).map((path) => {
-    const [, commit = "", ...inside] = path.split("/");
-    return { commit, path: inside.join("/") };
-  });
+  const { cacheDir, repo, links, partials } = options;
   const root = repoFolder(cacheDir, repo);
-  // Chosen with their blobs: of a link alone the blob is not known to be ours.
-  const files = partials.filter(isSafePath).map((path) => join(root, path));
-  const commits = places.map(({ commit }) => commit);
-  const swept = await sweep({ cacheDir, repo, places, blobs, files, onlyThese: true, commits });
+  const swept = await sweep({
+    ...options,
+    places: links,
+    files: partials.filter(isSafePath).map((path) => join(root, path)),
+    // Chosen with their blobs: of a link alone the blob is not known to be ours.
+    onlyThese: true,
+    commits: links.map(({ commit }) => commit),
+  });
   return { ...swept.removed, blobs: swept.blobs };
 }
 
@@ -129,9 +126,9 @@ async function sweep(what: Sweep): Promise<{ readonly removed: RemovedModel; rea
   }
 
   async function unlink({ commit, path, only }: Place): Promise<void> {
-    const place = { commit: join(root, "snapshots", commit), inside: join(...path.split("/")) };
-    const link = join(place.commit, place.inside);
-    if (await isReached(place.commit, link)) {
+    const revision = join(root, "snapshots", commit);
+    const link = join(revision, path);
+    if (await isReached(revision, link)) {
       const blob = await blobOf(link, root);
       const isMeant = !only || blob === only.blob || (blob === null && (await isPlain(link, only.size)));
       if (isMeant && (await remove(link))) {
@@ -140,21 +137,21 @@ async function sweep(what: Sweep): Promise<{ readonly removed: RemovedModel; rea
       }
     }
     // At once: what a kill leaves here looks like a folder that another program has just made.
-    if (commits.has(commit)) await removeEmptiedAbove(place);
+    if (commits.has(commit)) await removeEmptiedAbove(revision, link);
   }
 
   return inPlace(
     repo,
     (async () => {
-      for (const place of what.places) await unlink(place);
-      const shown = blobs.size > 0 ? await blobsShownIn(join(root, "snapshots")) : new Set<string>();
+      for (const place of what.places) if (isSafePath(place.path)) await unlink(place);
+      const shown = blobs.size > 0 ? await shownBlobs(cacheDir, repo) : new Set<string>();
       for (const blob of blobs) {
         const path = blobPath(cacheDir, repo, blob);
         // A pull under way has found it here, and links it when its other files have come.
         if (shown === null || shown.has(blob) || isHeld(partialPath(cacheDir, repo, blob))) continue;
         if (!what.spared?.includes(blob) && (await remove(path))) gone.push(blob);
       }
-      // Last: without its sidecar nobody could tell the owner of a whole blob that was never linked.
+      // Last: only the sidecar names the owner of a whole blob that was never linked.
       for (const path of what.files ?? []) await remove(path, onDisk);
       await removeEmptiedRepo(root, commits);
       return { removed: { deletedFiles, freedBytes }, blobs: gone };
@@ -167,6 +164,32 @@ async function inPlace<T>(repo: string, work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     throw cacheError(error, repo);
+  }
+}
+
+/** The folders of a file, as far as they are empty, up to its revision's. */
+async function removeEmptiedAbove(revision: string, file: string): Promise<void> {
+  for (let folder = dirname(file); folder.length >= revision.length; folder = dirname(folder))
+    if (!(await removeIfEmpty(folder))) return;
+}
+
+/** The repository's own folders that are empty, and the refs that name one of these commits if its snapshot is gone. */
+async function removeEmptiedRepo(root: string, commits: ReadonlySet<string>): Promise<void> {
+  for (const commit of commits) {
+    if ((await lstat(join(root, "snapshots", commit)).catch(ignoreAbsent)) === null)
+      await removeRefsTo(join(root, "refs"), commit);
+  }
+  for (const folder of [join(root, "snapshots"), join(root, "blobs"), root]) await removeIfEmpty(folder);
+}
+
+/** The folder of refs and those in it too, if that empties them. */
+async function removeRefsTo(folder: string, commit: string): Promise<void> {
+  for (const entry of (await readdir(folder, { withFileTypes: true }).catch(ignoreAbsent)) ?? []) {
+    const place = join(folder, entry.name);
+    if (entry.isDirectory()) await removeRefsTo(place, commit);
+    else if ((await readFile(place, "utf8").catch(ignoreDangling))?.trim() === commit) await rm(place, { force: true });
+    else continue;
+    await removeIfEmpty(folder);
   }
 }
 

@@ -1,67 +1,42 @@
-// One at a time with a repository's folder: a pull or import, or collecting. Knows nothing of either.
+// One at a time with a repository's folder: pulls and imports, or a garbage collection.
+import { unlessLeft } from "../../core/unless-left.ts";
 
-export interface RepoTurns {
-  /** Waits for whoever is at it; call the result when done. Rejects with the signal's reason. */
-  take(repo: string, signal: AbortSignal): Promise<() => void>;
-  /** The same at once; null where somebody is at it. */
-  tryTake(repo: string): (() => void) | null;
-  /** Repositories that somebody is at. */
-  taken(): readonly string[];
-}
+export type RepoTurns = ReturnType<typeof createRepoTurns>;
 
-interface Turn {
-  users: number;
-  readonly over: Promise<void>;
-}
-
-export function createRepoTurns(): RepoTurns {
-  // Two pulls of a repository may run side by side, as ever; only collecting wants it for itself.
-  const pulls = new Map<string, Turn & { end(): void }>();
-  const collections = new Map<string, Turn & { end(): void }>();
-
-  function enter(turns: Map<string, Turn & { end(): void }>, key: string): () => void {
-    const known = turns.get(key);
-    if (known) known.users++;
-    else {
-      let end = (): void => undefined;
-      const over = new Promise<void>((resolve) => {
-        end = resolve;
-      });
-      turns.set(key, { users: 1, over, end });
-    }
-    let inside = true;
-    return () => {
-      const turn = turns.get(key);
-      if (!inside || !turn) return;
-      inside = false;
-      if (--turn.users > 0) return;
-      turns.delete(key);
-      turn.end();
-    };
-  }
-
+export function createRepoTurns() {
+  // Two pulls of a repository may run side by side; only a collection needs it for itself.
+  const pulls = new Map<string, number>();
+  const collections = new Map<string, Promise<void>>();
   return {
-    take: async (repo, signal) => {
+    /** For a pull: waits while a collection runs; call the result when done. Rejects with the signal's reason. */
+    take: async (repo: string, signal: AbortSignal): Promise<() => void> => {
       const key = repo.toLowerCase();
-      for (let other = collections.get(key); other; other = collections.get(key)) await overOrAborted(other, signal);
-      return enter(pulls, key);
+      for (let other = collections.get(key); other; other = collections.get(key))
+        await unlessLeft(other, signal).catch(() => signal.throwIfAborted());
+      pulls.set(key, (pulls.get(key) ?? 0) + 1);
+      return () => {
+        const left = (pulls.get(key) ?? 1) - 1;
+        if (left > 0) pulls.set(key, left);
+        else pulls.delete(key);
+      };
     },
-    tryTake: (repo) => {
+    /** For a collection: at once, or null while the repository is in use. */
+    tryTake: (repo: string): (() => void) | null => {
       const key = repo.toLowerCase();
-      return pulls.has(key) || collections.has(key) ? null : enter(collections, key);
+      if (pulls.has(key) || collections.has(key)) return null;
+      let end = (): void => undefined;
+      collections.set(
+        key,
+        new Promise((resolve) => {
+          end = resolve;
+        }),
+      );
+      return () => {
+        collections.delete(key);
+        end();
+      };
     },
-    taken: () => [...pulls.keys()],
+    /** Repositories with a pull. */
+    taken: (): readonly string[] => [...pulls.keys()],
   };
-}
-
-function overOrAborted({ over }: Turn, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (): void => reject(signal.reason as Error);
-    if (signal.aborted) return giveUp();
-    signal.addEventListener("abort", giveUp, { once: true });
-    void over.then(() => {
-      signal.removeEventListener("abort", giveUp);
-      resolve();
-    });
-  });
 }

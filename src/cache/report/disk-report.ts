@@ -1,62 +1,17 @@
-// What the models take on the disk: each one's size, what it shares, what is stale of it, what is on its way. Pure.
+// The models on the disk: each one's size, what it shares, its stale files and its unfinished download. Pure.
+import type { DiskBody } from "../../../schemas/disk.ts";
 import type { Desired, DesiredModel } from "../../desired/document/document.ts";
 import { type CachedModel, findCached, holdsFilesOf, type InventoryEntry, type Knowable } from "../../plan/observed.ts";
 import { pathInRepo } from "../../plan/removals.ts";
 import { type Garbage, previewOf } from "./garbage.ts";
-import { type CacheSurvey, linkedBlobs, type RepoFiles, type RepoLink } from "./repo-files.ts";
+import { bytesOf, type CacheSurvey, linkedBlobs, type RepoFiles, type RepoLink } from "./repo-files.ts";
 
-/** One revision that has files of a model. */
-export interface DiskRevision {
-  readonly commit: string;
-  /** Branches and tags of the cache that name it. */
-  readonly refs: readonly string[];
-  /** The model is served from it. */
-  readonly current: boolean;
-  readonly bytes: number;
-}
+type DiskModel = DiskBody["models"][number];
+type DiskRevision = DiskModel["revisions"][number];
 
-export interface DiskModel {
-  readonly id: string;
-  /** All of its files are there. */
-  readonly present: boolean;
-  /** The document names it. */
-  readonly desired: boolean;
-  /** By this id; null: it does not. */
-  readonly documentName: string | null;
-  /** This gateway stored it, so may prune it. */
-  readonly ours: boolean;
-  readonly loaded: boolean;
-  /** ISO 8601; null: never, as far as this gateway remembers. */
-  readonly lastUsed: string | null;
-  readonly files: number;
-  /** Bytes of its files, the projector too. */
-  readonly bytes: number;
-  /** Of these, what something else links too: they stay when the model is removed. */
-  readonly sharedBytes: number;
-  /** Of its files, what lies in other revisions and is not in the current one. */
-  readonly staleBytes: number;
-  readonly revisions: readonly DiskRevision[];
-  /** What an unfinished pull has left to go on from; null where there is none. */
-  readonly partial: { readonly bytes: number; readonly total: number | null } | null;
-}
-
-export interface DiskReport {
-  readonly models: readonly DiskModel[];
-  readonly totals: {
-    /** Everything in the cache, each file once. */
-    readonly bytes: number;
-    readonly modelBytes: number;
-    readonly staleBytes: number;
-    /** Blobs that nothing links. */
-    readonly orphanBytes: number;
-    readonly partialBytes: number;
-    /** What `gc` would free now. */
-    readonly collectableBytes: number;
-    /** null where the system does not say. */
-    readonly freeBytes: number | null;
-  };
-  /** Repositories whose folder cannot be read. */
-  readonly unreadable: readonly string[];
+/** The body of `GET /api/models/disk` without speech. */
+export interface DiskReport extends Pick<DiskBody, "models" | "unreadable"> {
+  readonly totals: Omit<DiskBody["totals"], "speechBytes">;
 }
 
 export interface DiskInput {
@@ -64,11 +19,11 @@ export interface DiskInput {
   readonly models: readonly CachedModel[];
   readonly inventory: readonly InventoryEntry[];
   readonly desired: Pick<Desired, "models">;
-  /** By the router's ids; empty while nobody knows. */
+  /** By the router's ids; empty while they are not known. */
   readonly loaded: readonly string[];
   /** By the router's ids, ms. */
   readonly lastUsed: ReadonlyMap<string, number>;
-  /** Bytes of what unfinished pulls bring, by id in lower case, as far as they ever told. */
+  /** Bytes of what unfinished pulls bring, by id in lower case, as far as they are known. */
   readonly totals: ReadonlyMap<string, number>;
   readonly garbage: Garbage;
   readonly freeBytes: Knowable<number>;
@@ -76,25 +31,23 @@ export interface DiskInput {
 
 export function diskReport(input: DiskInput): DiskReport {
   const { survey, models, desired, freeBytes } = input;
-  const linkedAt = placesOf(survey);
-  const cached = models.map((model) => cachedModel(model, input, linkedAt));
   const partials = survey.repos.flatMap((files) => files.partials);
-  const pulled = new Set(partials.flatMap(({ model, isShown }) => (isShown ? [] : (model ?? []))));
-  const known = (id: string): boolean => findCached(models, id) !== undefined;
-  const wanted = desired.models.map(({ id }) => id);
-  // Journals and documents may write one id in two ways.
-  const names = new Map([...pulled, ...wanted].map((id) => [id.toLowerCase(), id]));
-  const absent = [...names.values()].filter((id) => !known(id));
-  const all = [...cached, ...absent.map((id) => absentModel(id, input))].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const pulled = partials.flatMap(({ model, isShown }) => (isShown ? [] : (model ?? [])));
+  // Sidecars and documents may write one id in two ways.
+  const names = new Map([...pulled, ...desired.models.map(({ id }) => id)].map((id) => [id.toLowerCase(), id]));
+  const absent = [...names.values()].filter((id) => !findCached(models, id));
+  const all = [
+    ...models.map((model) => cachedModel(model, input)),
+    ...absent.map((id) => absentModel(id, input)),
+  ].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const repoOf = (model: CachedModel) => survey.repos.find(({ repo }) => repo === model.repo);
   return {
     models: all,
     totals: {
-      bytes: sum(distinct(survey.repos.flatMap(everything))),
-      modelBytes: sum(
-        distinct(models.flatMap((model) => currentLinks(model, survey).map(({ inode, size }) => ({ inode, size })))),
-      ),
+      bytes: everyByte(survey),
+      modelBytes: bytesOf(models.flatMap((model) => currentLinks(model, repoOf(model)))),
       staleBytes: all.reduce((total, { staleBytes }) => total + staleBytes, 0),
-      orphanBytes: survey.repos.flatMap(orphans).reduce((total, { size }) => total + size, 0),
+      orphanBytes: survey.repos.reduce((total, files) => total + orphanBytes(files), 0),
       partialBytes: partials.reduce((total, { bytes }) => total + bytes, 0),
       collectableBytes: previewOf(input.garbage).items.reduce((total, { bytes }) => total + bytes, 0),
       freeBytes: freeBytes.state === "known" ? freeBytes.value : null,
@@ -103,36 +56,28 @@ export function diskReport(input: DiskInput): DiskReport {
   };
 }
 
-interface Sized {
-  readonly inode: string | null;
-  readonly size: number | null;
-}
-
-function cachedModel(
-  model: CachedModel,
-  input: DiskInput,
-  linkedAt: ReadonlyMap<string, ReadonlySet<string>>,
-): DiskModel {
+function cachedModel(model: CachedModel, input: DiskInput): DiskModel {
   const { survey, desired, inventory, models } = input;
-  const repo = survey.repos.find((files) => files.repo === model.repo);
-  const projector = model.projector === null ? null : pathInRepo(model, model.projector);
+  const files = survey.repos.find(({ repo }) => repo === model.repo);
+  const snapshots = files?.snapshots ?? [];
   const paths = pathsOf(model);
-  const current = currentLinks(model, survey);
-  const inodes = new Set(current.map(({ inode }) => inode));
+  const projector = model.projector === null ? null : pathInRepo(model, model.projector);
   // A projector serves every quant beside it, and goes with the last of them.
   const alone = !models.some((other) => other.repo === model.repo && other.id !== model.id);
-  const isShared = ({ inode, path }: RepoLink): boolean =>
-    (path === projector && !alone) ||
-    [...(linkedAt.get(inode ?? "") ?? [])].some((place) => !paths.some((own) => place === `${model.repo} ${own}`));
-  const revisions = (repo?.snapshots ?? []).flatMap(({ commit, files }): DiskRevision[] => {
-    const own = files.filter(({ path }) => paths.includes(path));
-    if (own.length === 0) return [];
-    const refs = repo?.refs.filter((ref) => ref.commit === commit).map(({ name }) => name) ?? [];
-    return [{ commit, refs, current: commit === model.commit, bytes: sum(distinct(own)) }];
+  const current = currentLinks(model, files);
+  const inodes = new Set(current.map(({ inode }) => inode));
+  const elsewhere = new Set(
+    survey.repos.flatMap(({ repo, snapshots: all }) =>
+      all.flatMap((other) =>
+        other.files.flatMap(({ path, inode }) => (repo === model.repo && paths.has(path) ? [] : inode)),
+      ),
+    ),
+  );
+  const revisions = snapshots.flatMap(({ commit, files: all }): DiskRevision[] => {
+    const own = all.filter(({ path }) => paths.has(path));
+    const refs = files?.refs.filter((ref) => ref.commit === commit).map(({ name }) => name) ?? [];
+    return own.length === 0 ? [] : [{ commit, refs, current: commit === model.commit, bytes: bytesOf(own) }];
   });
-  const older = (repo?.snapshots ?? [])
-    .filter(({ commit }) => commit !== model.commit)
-    .flatMap(({ files }) => files.filter(({ path, inode }) => paths.includes(path) && !inodes.has(inode)));
   return {
     id: model.id,
     present: model.complete,
@@ -141,22 +86,27 @@ function cachedModel(
     loaded: input.loaded.includes(model.upstreamId),
     lastUsed: isoTime(input.lastUsed.get(model.upstreamId)),
     files: current.length,
-    bytes: sum(distinct(current)),
-    sharedBytes: sum(distinct(current.filter(isShared))),
-    staleBytes: sum(distinct(older)),
+    bytes: bytesOf(current),
+    sharedBytes: bytesOf(current.filter(({ inode, path }) => (path === projector && !alone) || elsewhere.has(inode))),
+    staleBytes: bytesOf(
+      snapshots.flatMap((snapshot) =>
+        snapshot.files.filter(({ path, inode }) => paths.has(path) && !inodes.has(inode)),
+      ),
+    ),
     revisions,
     partial: partialOf([model.id, ...model.aliases], input),
   };
 }
 
-/** One that the document wants or a pull has begun, and the cache does not show. */
+/** A model that the document names or a pull has begun, and that the cache does not show. */
 function absentModel(id: string, input: DiskInput): DiskModel {
   const { desired, inventory } = input;
+  const isSame = (other: { readonly id: string }) => other.id.toLowerCase() === id.toLowerCase();
   return {
     id,
     present: false,
-    ...namedBy(desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())),
-    ours: inventory.some((entry) => entry.id.toLowerCase() === id.toLowerCase()),
+    ...namedBy(desired.models.find(isSame)),
+    ours: inventory.some(isSame),
     loaded: false,
     lastUsed: null,
     files: 0,
@@ -183,57 +133,30 @@ function partialOf(names: readonly string[], { survey, totals }: DiskInput): Dis
   return { bytes: own.reduce((sum, { bytes }) => sum + bytes, 0), total };
 }
 
-function pathsOf(model: CachedModel): string[] {
-  return [...model.files, ...(model.projector === null ? [] : [model.projector])].map((file) =>
-    pathInRepo(model, file),
-  );
+function pathsOf(model: CachedModel): ReadonlySet<string> {
+  const files = model.projector === null ? model.files : [...model.files, model.projector];
+  return new Set(files.map((file) => pathInRepo(model, file)));
 }
 
-function currentLinks(model: CachedModel, { repos }: CacheSurvey): RepoLink[] {
+function currentLinks(model: CachedModel, files: RepoFiles | undefined): readonly RepoLink[] {
   const paths = pathsOf(model);
-  const snapshot = repos
-    .find((files) => files.repo === model.repo)
-    ?.snapshots.find(({ commit }) => commit === model.commit);
-  return snapshot?.files.filter(({ path }) => paths.includes(path)) ?? [];
+  const snapshot = files?.snapshots.find(({ commit }) => commit === model.commit);
+  return snapshot?.files.filter(({ path }) => paths.has(path)) ?? [];
 }
 
-/** By file: what leads to it, as `owner/name path`, whatever the revision. */
-function placesOf({ repos }: CacheSurvey): Map<string, Set<string>> {
-  const places = new Map<string, Set<string>>();
-  for (const { repo, snapshots } of repos) {
-    for (const { inode, path } of snapshots.flatMap(({ files }) => files)) {
-      if (inode === null) continue;
-      const own = places.get(inode) ?? new Set();
-      places.set(inode, own.add(`${repo} ${path}`));
-    }
-  }
-  return places;
-}
-
-function orphans(files: RepoFiles): RepoFiles["blobs"] {
+function orphanBytes(files: RepoFiles): number {
   const linked = linkedBlobs(files);
   const unfinished = new Set(files.partials.flatMap(({ paths }) => paths));
-  return files.blobs.filter(({ name }) => !linked.has(name) && !unfinished.has(`blobs/${name}`));
+  const orphans = files.blobs.filter(({ name }) => !linked.has(name) && !unfinished.has(`blobs/${name}`));
+  return orphans.reduce((total, { size }) => total + size, 0);
 }
 
-function everything({ snapshots, blobs, partials }: RepoFiles): Sized[] {
-  const whole = new Set(blobs.map(({ name }) => `blobs/${name}`));
-  // What is whole and not linked yet counts as a blob.
-  const rest = partials.filter(({ paths }) => !paths.some((path) => whole.has(path)));
-  return [
-    ...snapshots.flatMap(({ files }) => files),
-    ...blobs,
-    ...rest.map(({ paths, bytes }) => ({ inode: paths.join(), size: bytes })),
-  ];
-}
-
-/** Each file once, however many names lead to it. */
-function distinct(files: readonly Sized[]): Sized[] {
-  return [...new Map(files.filter(({ inode }) => inode !== null).map((file) => [file.inode, file])).values()];
-}
-
-function sum(files: readonly Sized[]): number {
-  return files.reduce((total, { size }) => total + (size ?? 0), 0);
+/** Each file once. A whole file that is not linked yet counts as a blob. */
+function everyByte({ repos }: CacheSurvey): number {
+  const whole = new Set(repos.flatMap(({ blobs }) => blobs.map(({ name }) => `blobs/${name}`)));
+  const rest = repos.flatMap(({ partials }) => partials.filter(({ paths }) => !paths.some((path) => whole.has(path))));
+  const files = repos.flatMap(({ snapshots, blobs }) => [...snapshots.flatMap((snapshot) => snapshot.files), ...blobs]);
+  return rest.reduce((total, { bytes }) => total + bytes, bytesOf(files));
 }
 
 function isoTime(ms: number | undefined): string | null {

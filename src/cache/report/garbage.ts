@@ -1,40 +1,32 @@
-// What of ours lies in the model cache and serves nobody: revisions that were superseded, blobs that nothing links, partials
-// that nobody goes on with. Pure. Whatever is unknown, in use, or another program's stays.
+// What of ours in the model cache serves nothing: revisions that were superseded, blobs that no link shows, abandoned partials.
+// Pure. What is unknown, in use, or another program's stays.
+import type { CollectedBody } from "../../../schemas/disk.ts";
 import type { Desired } from "../../desired/document/document.ts";
 import type { CachedModel, InventoryEntry, Knowable } from "../../plan/observed.ts";
-import { inMiB } from "../../plan/room.ts";
-import { type CacheSurvey, linkedBlobs, type RepoFiles, type RepoPartial } from "./repo-files.ts";
-import { type StaleLink, type StaleRevision, staleRevisions } from "./stale-revisions.ts";
-import { storedFiles } from "./stored.ts";
+import { pathInRepo } from "../../plan/removals.ts";
+import {
+  type CacheSurvey,
+  freedBytes,
+  linkedBlobs,
+  type RepoFiles,
+  type RepoPartial,
+  type RepoPlace,
+} from "./repo-files.ts";
+import { isStored, storedCommits, storedFiles } from "./stored.ts";
 
-export interface GarbageItem {
-  readonly repo: string;
-  readonly kind: "revision" | "blob" | "partial" | "speech";
-  /** Relative to the model cache. */
-  readonly path: string;
-  /** Links and blobs that go. */
-  readonly files: number;
-  /** Bytes that become free. */
-  readonly bytes: number;
-  /** CamelCase. */
-  readonly reason: string;
-  readonly message: string;
-}
+export type GarbageItem = CollectedBody["items"][number];
 
-/** A repository where something could go, and does not now. */
-export interface SkippedRepo {
-  readonly repo: string;
-  readonly reason: string;
-  readonly message: string;
-}
+/** A repository with garbage that does not go now. */
+export type SkippedRepo = CollectedBody["skipped"][number];
 
-/** What goes of one repository; paths are relative to its folder. */
+/** What goes of one repository. */
 export interface RepoGarbage {
   readonly repo: string;
   readonly items: readonly GarbageItem[];
-  readonly links: readonly string[];
-  /** Names of blobs, which go only if nothing links them then. */
+  readonly links: readonly RepoPlace[];
+  /** Names of blobs, which go only if no link shows them then. */
   readonly blobs: readonly string[];
+  /** Relative to the repository's folder. */
   readonly partials: readonly string[];
 }
 
@@ -76,11 +68,11 @@ export function findGarbage(input: GarbageInput): Garbage {
     message: why,
   }));
   for (const files of input.survey.repos) {
-    const { garbage, left } = garbageOf(files, input);
-    const obstacle = garbage.items.length > 0 ? obstacleTo(files, input) : null;
+    const garbage = garbageOf(files, input);
+    if (garbage.items.length === 0) continue;
+    const obstacle = obstacleTo(files, input);
     if (obstacle) skipped.push({ repo: files.repo, ...obstacle });
-    else if (garbage.items.length > 0) repos.push(garbage);
-    skipped.push(...left.map((why) => ({ repo: files.repo, ...why })));
+    else repos.push(garbage);
   }
   return { repos, skipped };
 }
@@ -92,127 +84,173 @@ export function previewOf({ repos, skipped }: Garbage): Collected {
 
 type Obstacle = Omit<SkippedRepo, "repo">;
 
-function obstacleTo(
-  { repo, othersAt, hasFolderLink }: RepoFiles,
-  { loaded, busy, now }: GarbageInput,
-): Obstacle | null {
-  const isOf = (name: string): boolean => name.toLowerCase().startsWith(`${repo.toLowerCase()}:`);
-  if (busy.some((other) => other.toLowerCase() === repo.toLowerCase()))
+function obstacleTo(files: RepoFiles, { loaded, busy, now }: GarbageInput): Obstacle | null {
+  const repo = files.repo.toLowerCase();
+  if (busy.some((other) => other.toLowerCase() === repo))
     return { reason: "BeingPulled", message: "a pull or import of it is under way" };
-  if (othersAt !== null && now - othersAt < hourMs)
-    return { reason: "AnotherProgram", message: "another program was at it within the last hour: its locks are fresh" };
-  if (hasFolderLink)
+  if (files.hasFolderLink)
     return { reason: "FolderLink", message: "a folder in its snapshots is a link, which is not followed" };
   if (loaded.state === "unknown")
     return { reason: "Unknown", message: `which models are loaded is not known: ${loaded.why}` };
-  const inUse = loaded.value.find(isOf);
-  return inUse === undefined ? null : { reason: "ModelLoaded", message: `${inUse} is loaded: eject it first` };
+  const inUse = loaded.value.find((name) => name.toLowerCase().startsWith(`${repo}:`));
+  if (inUse !== undefined) return { reason: "ModelLoaded", message: `${inUse} is loaded: eject it first` };
+  return othersObstacle(files, now);
 }
 
-function garbageOf(files: RepoFiles, input: GarbageInput): { garbage: RepoGarbage; left: readonly Obstacle[] } {
+export function othersObstacle({ othersAt }: RepoFiles, now: number): Obstacle | null {
+  if (othersAt === null || now - othersAt >= hourMs) return null;
+  return { reason: "AnotherProgram", message: "another program used it within the last hour: its locks are fresh" };
+}
+
+function garbageOf(files: RepoFiles, input: GarbageInput): RepoGarbage {
   const { repo } = files;
   const entries = input.inventory.filter((entry) => entry.repo === repo);
   const stale = staleRevisions(files, entries, input);
   const links = stale.flatMap((revision) => revision.links);
-  const { blobs, items: orphans } = loseBlobs(files, entries, links, input);
-  const partials = files.partials.filter((partial) => isUnwanted(partial, input));
-  const old = partials.filter(
-    ({ modifiedAt, isAnothers }) => input.now - modifiedAt >= (isAnothers ? anothersMs : hourMs),
-  );
-  const unfinished = old.flatMap(({ paths }) => paths);
+  const lost = lostBlobs(files, entries, links, input);
+  const linked = linkedBlobs(files);
+  const orphans = files.blobs.filter(({ name }) => lost.has(name) && !linked.has(name));
+  const partials = files.partials.filter((partial) => isAbandoned(partial, input));
+  const unfinished = partials.flatMap(({ paths }) => paths);
   const whole = new Set(files.blobs.map(({ name }) => `blobs/${name}`));
-  const garbage = {
+  return {
     repo,
-    links: links.map(({ commit, path }) => `snapshots/${commit}/${path}`),
-    blobs: [...blobs, ...unfinished.filter((path) => whole.has(path)).map((path) => path.slice("blobs/".length))],
+    links,
+    blobs: [...lost, ...unfinished.filter((path) => whole.has(path)).map((path) => path.slice("blobs/".length))],
     partials: unfinished.filter((path) => !whole.has(path)),
     items: [
-      ...stale.map((revision) => revisionItem(repo, revision)),
-      ...orphans.map((item) => ({ ...item, path: inCache(repo, item.path) })),
-      ...old.map((partial) => partialItem(repo, partial)),
+      ...revisionItems(files, stale, lost),
+      ...orphans.map(({ name }): GarbageItem => {
+        const bytes = freedBytes(files, new Set([name]));
+        const message = "this gateway stored it, and nothing links it";
+        return {
+          repo,
+          kind: "blob",
+          path: inCache(repo, `blobs/${name}`),
+          files: 1,
+          bytes,
+          reason: "OrphanBlob",
+          message,
+        };
+      }),
+      ...partials.map((partial) => partialItem(repo, partial)),
     ],
   };
-  return { garbage, left: partials.filter((partial) => !old.includes(partial)).map(youngPartial) };
 }
 
-function youngPartial({ bytes, model, isAnothers }: RepoPartial): Obstacle {
-  const what = `an unfinished download${model === null ? "" : ` of ${model}`} (${inMiB(bytes)})`;
-  const when = isAnothers ? "another gateway began it: it goes seven days" : "it goes an hour";
-  return { reason: "TooYoung", message: `${what} stays for now: ${when} after it was last written` };
+interface StaleRevision {
+  readonly commit: string;
+  readonly links: readonly RepoPlace[];
 }
 
-/** Blobs of ours that nothing links once those links are gone. */
-function loseBlobs(
-  { repo, snapshots, blobs, partials }: RepoFiles,
+/**
+ * Revisions that we linked and that no ref names now, nor an entry of the inventory whose model is wanted. A model that is listed
+ * from one of them stays: `rm` and `prune` are for that. A revision that another program put a file into may be its own by
+ * now, down to the last file.
+ */
+function staleRevisions(
+  { repo, refs, snapshots }: RepoFiles,
   entries: readonly InventoryEntry[],
-  stale: readonly StaleLink[],
-  { desired }: GarbageInput,
-): { blobs: string[]; items: GarbageItem[] } {
-  const going = new Set(stale.map(({ commit, path }) => `${commit}/${path}`));
-  const all = snapshots.flatMap(({ commit, files }) =>
-    files.map((file) => ({ place: `${commit}/${file.path}`, file })),
+  { models, desired }: GarbageInput,
+): readonly StaleRevision[] {
+  const wanted = wantedIds(desired);
+  // Of the others the listed models stay. If another program has moved the branch, nothing else takes what is ours.
+  const kept = entries.filter(({ id, keep }) => keep || wanted.has(id.toLowerCase()));
+  const named = new Set([...refs, ...kept].map(({ commit }) => commit));
+  const linkedByUs = storedCommits(entries);
+  const stored = entries.flatMap(storedFiles);
+  const shown = new Set(
+    models
+      .filter((model) => model.repo === repo && (model.complete || wanted.has(model.id.toLowerCase())))
+      .flatMap((model) => [...model.files, model.projector ?? []].flat().map((file) => placeOf(model, file))),
   );
-  const linked = linkedBlobs({ snapshots });
-  const staying = new Set(all.flatMap(({ place, file }) => (going.has(place) ? [] : (file.blob ?? []))));
+  return snapshots
+    .filter(({ commit, files }) => {
+      const isOurs = files.every(({ path, blob }) => isStored(stored, path, blob));
+      return isOurs && linkedByUs.has(commit) && !named.has(commit);
+    })
+    .map(({ commit, files }) => ({
+      commit,
+      links: files.filter(({ path }) => !shown.has(`${commit}/${path}`)).map(({ path }) => ({ commit, path })),
+    }))
+    .filter(({ links }) => links.length > 0);
+}
+
+function placeOf(model: CachedModel, file: string): string {
+  return `${model.commit}/${pathInRepo(model, file)}`;
+}
+
+/** Blobs of ours that no link shows once those links are gone. */
+function lostBlobs(
+  files: RepoFiles,
+  entries: readonly InventoryEntry[],
+  going: readonly RepoPlace[],
+  { desired }: GarbageInput,
+): ReadonlySet<string> {
   const ours = new Set(
     entries.flatMap((entry) => storedFiles(entry).flatMap(({ blob, found }) => (found ? [] : [blob]))),
   );
-  // A pull links again what is there of a model that is wanted, and a removal under way takes its own.
-  const wanted = new Set(desired.models.map(({ id }) => id.toLowerCase()));
+  const wanted = wantedIds(desired);
   const needed = new Set([
+    ...linkedBlobs(files, going),
+    // A pull links again what is there of a wanted model, and a removal under way takes its own.
     ...entries
       .filter((entry) => entry.keep || wanted.has(entry.id.toLowerCase()))
       .flatMap((entry) => entry.files.map(({ blob }) => blob)),
-    ...desired.removals.filter((removal) => removal.repo === repo).flatMap((removal) => removal.blobs),
-    ...partials.flatMap(({ paths }) => paths.map((path) => path.slice("blobs/".length))),
+    ...desired.removals.filter((removal) => removal.repo === files.repo).flatMap((removal) => removal.blobs),
+    ...files.partials.flatMap(({ paths }) => paths.map((path) => path.slice("blobs/".length))),
   ]);
-  const lost = blobs.filter(({ name }) => ours.has(name) && !staying.has(name) && !needed.has(name));
-  return {
-    blobs: lost.map(({ name }) => name),
-    items: lost
-      .filter(({ name }) => !linked.has(name))
-      .map(({ name, size, names }) => ({
-        repo,
-        kind: "blob",
-        path: `blobs/${name}`,
-        files: 1,
-        bytes: names > 1 ? 0 : size,
-        reason: "OrphanBlob",
-        message: "this gateway stored it, and nothing links it",
-      })),
-  };
+  return new Set(files.blobs.flatMap(({ name }) => (ours.has(name) && !needed.has(name) ? name : [])));
 }
 
-function isUnwanted({ model, isHeld, isShown }: RepoPartial, { desired }: GarbageInput): boolean {
-  const isWanted = desired.models.some(({ id }) => id.toLowerCase() === model?.toLowerCase());
-  return !isHeld && (!isWanted || isShown);
+/** A blob that several of them show goes with the last. */
+function revisionItems(
+  files: RepoFiles,
+  stale: readonly StaleRevision[],
+  lost: ReadonlySet<string>,
+): readonly GarbageItem[] {
+  const { repo } = files;
+  const gone: RepoPlace[] = [];
+  return stale.map(({ commit, links }) => {
+    const before = linkedBlobs(files, gone);
+    gone.push(...links);
+    const after = linkedBlobs(files, gone);
+    const freed = new Set([...before].filter((blob) => lost.has(blob) && !after.has(blob)));
+    return {
+      repo,
+      kind: "revision",
+      path: inCache(repo, `snapshots/${commit}`),
+      files: links.length + freed.size,
+      bytes: freedBytes(files, freed),
+      reason: "StaleRevision",
+      message: `${links.length} file(s) of revision ${commit.slice(0, 12)}, which nothing names any more`,
+    };
+  });
 }
 
-function revisionItem(repo: string, { commit, links, files, bytes }: StaleRevision): GarbageItem {
-  return {
-    repo,
-    kind: "revision",
-    path: inCache(repo, `snapshots/${commit}`),
-    files,
-    bytes,
-    reason: "StaleRevision",
-    message: `${links.length} file(s) of revision ${commit.slice(0, 12)}, which nothing names any more`,
-  };
+function isAbandoned({ model, modifiedAt, ...partial }: RepoPartial, { desired, now }: GarbageInput): boolean {
+  const isWanted = wantedIds(desired).has(model?.toLowerCase() ?? "");
+  if (partial.isHeld || (isWanted && !partial.isShown)) return false;
+  return now - modifiedAt >= (partial.isAnothers ? anothersMs : hourMs);
+}
+
+function wantedIds({ models }: Pick<Desired, "models">): ReadonlySet<string> {
+  return new Set(models.map(({ id }) => id.toLowerCase()));
 }
 
 function partialItem(repo: string, { paths, bytes, model }: RepoPartial): GarbageItem {
-  const what = model === null ? "an unfinished download" : `an unfinished download of ${model}`;
+  const own = paths.find((path) => /[0-9a-f]{40}\.gw\.incomplete$/.test(path)) ?? paths[0] ?? "";
   return {
     repo,
     kind: "partial",
-    path: inCache(repo, paths.find((path) => /[0-9a-f]{40}\.gw\.incomplete$/.test(path)) ?? paths[0] ?? ""),
+    path: inCache(repo, own),
     files: paths.length,
     bytes,
     reason: "AbandonedPartial",
-    message: `${what}, which nobody goes on with`,
+    message: `an unfinished download${model === null ? "" : ` of ${model}`} that nothing resumes`,
   };
 }
 
-function inCache(repo: string, path: string): string {
-  return `models--${repo.replace("/", "--")}${path === "" ? "" : `/${path}`}`;
+export function inCache(repo: string, path: string): string {
+  return `models--${repo.replace("/", "--")}/${path}`;
 }

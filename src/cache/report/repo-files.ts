@@ -1,16 +1,18 @@
-// What lies in a repository's folder of the model cache, as plain data: for the disk report and for what may go. Pure types,
-// and small readers of them.
+// A repository's folder of the model cache as plain data, for the disk report and for garbage collection. Pure.
 
 /** A file of a snapshot. */
 export interface RepoLink {
   /** In the repository, with `/`. */
   readonly path: string;
+  readonly isLink: boolean;
   /** Name of the blob that it leads to, by a link of either kind; null for a plain file and a link out of the repository. */
   readonly blob: string | null;
   /** Bytes; null for a link whose target is gone. */
   readonly size: number | null;
-  /** The same for two names of one file; null where there is no file. */
+  /** The same for two names of one file; null if there is no file. */
   readonly inode: string | null;
+  /** ms; of the file that it leads to. */
+  readonly modifiedAt: number;
 }
 
 export interface RepoSnapshot {
@@ -33,17 +35,17 @@ export interface RepoPartial {
   readonly paths: readonly string[];
   /** Bytes on the disk. */
   readonly bytes: number;
-  /** Bytes of the whole file; null where nobody noted them. */
+  /** Bytes of the whole file; null if they are not known. */
   readonly total: number | null;
-  /** The model that it is for; null where nobody noted it. */
+  /** The model that it is for; null if it is not known. */
   readonly model: string | null;
   /** ms */
   readonly modifiedAt: number;
-  /** This process is at it. */
+  /** This process is writing it. */
   readonly isHeld: boolean;
-  /** The process that wrote it is another one, and runs. */
+  /** Another gateway's, or its process is running. */
   readonly isAnothers: boolean;
-  /** A snapshot shows the whole file: what is left of its download serves nobody. */
+  /** A snapshot shows the whole file: the rest of its download serves nothing. */
   readonly isShown: boolean;
 }
 
@@ -65,7 +67,33 @@ export interface CacheSurvey {
   readonly unreadable: readonly { readonly repo: string; readonly why: string }[];
 }
 
-/** Names of blobs that a snapshot shows. */
-export function linkedBlobs({ snapshots }: Pick<RepoFiles, "snapshots">): Set<string> {
-  return new Set(snapshots.flatMap(({ files }) => files.flatMap(({ blob }) => blob ?? [])));
+/** A file in a revision. */
+export interface RepoPlace {
+  readonly commit: string;
+  /** In the repository. */
+  readonly path: string;
+}
+
+/** Names of blobs that a snapshot shows, without these of its files. */
+export function linkedBlobs(
+  { snapshots }: Pick<RepoFiles, "snapshots">,
+  without: readonly RepoPlace[] = [],
+): Set<string> {
+  const gone = new Set(without.map(({ commit, path }) => `${commit}/${path}`));
+  return new Set(
+    snapshots.flatMap(({ commit, files }) =>
+      files.flatMap(({ path, blob }) => (gone.has(`${commit}/${path}`) ? [] : (blob ?? []))),
+    ),
+  );
+}
+
+/** Each file once, however many names lead to it. */
+export function bytesOf(files: readonly Pick<RepoLink, "inode" | "size">[]): number {
+  const sizes = new Map(files.map(({ inode, size }) => [inode, inode === null ? 0 : (size ?? 0)]));
+  return [...sizes.values()].reduce((sum, size) => sum + size, 0);
+}
+
+/** What becomes free with these blobs; one with a name elsewhere frees nothing. */
+export function freedBytes({ blobs }: Pick<RepoFiles, "blobs">, going: ReadonlySet<string>): number {
+  return blobs.reduce((sum, { name, size, names }) => sum + (going.has(name) && names === 1 ? size : 0), 0);
 }

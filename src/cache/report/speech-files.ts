@@ -1,19 +1,21 @@
-// Voices and transcription models as files of the model cache: which there are, what they take, which serve nobody. Pure.
+// Voices and transcription models as files of the model cache: which there are, their size, which are not in use. Pure.
+import type { DiskBody } from "../../../schemas/disk.ts";
 import type { Desired } from "../../desired/document/document.ts";
 import type { SpeechKind } from "../../plan/observed.ts";
 import { isModelFileName, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { isVoiceId, voiceRepo } from "../../speech/voices.ts";
-import type { GarbageItem, RepoGarbage } from "./garbage.ts";
-import type { CacheSurvey, RepoFiles } from "./repo-files.ts";
+import { type GarbageItem, inCache, type RepoGarbage } from "./garbage.ts";
+import {
+  bytesOf,
+  type CacheSurvey,
+  freedBytes,
+  linkedBlobs,
+  type RepoFiles,
+  type RepoLink,
+  type RepoPlace,
+} from "./repo-files.ts";
 
-interface Link {
-  readonly commit: string;
-  /** In the repository. */
-  readonly path: string;
-  readonly blob: string | null;
-  readonly size: number | null;
-  readonly inode: string | null;
-}
+type Link = RepoLink & RepoPlace;
 
 /** A voice or a model with everything that leads to it, in all revisions. */
 export interface SpeechFiles {
@@ -24,21 +26,7 @@ export interface SpeechFiles {
   readonly links: readonly Link[];
 }
 
-export interface DiskSpeech {
-  readonly kind: SpeechKind;
-  readonly name: string;
-  /** Null: it lies in the folder of voices by itself, put there by hand. */
-  readonly repo: string | null;
-  readonly present: boolean;
-  readonly desired: boolean;
-  readonly ours: boolean;
-  readonly running: boolean;
-  readonly bytes: number;
-  /** Of the copy that the embedded engine reads, in the state folder. */
-  readonly copyBytes: number;
-  /** Of a voice, as its model card says it; null where nothing is said. */
-  readonly license: string | null;
-}
+export type DiskSpeech = DiskBody["speech"][number];
 
 export interface SpeechFacts {
   readonly desired: Pick<Desired, "speech">;
@@ -61,18 +49,19 @@ export function speechFilesOf({ repos }: Pick<CacheSurvey, "repos">): SpeechFile
 
 function filesIn({ repo, snapshots }: RepoFiles): SpeechFiles[] {
   const found = new Map<string, SpeechFiles & { links: Link[] }>();
+  const kind = repo === voiceRepo ? "synthesis" : "transcription";
+  // The card with a voice's license is beside it, and has no name in it.
+  const keyOf = (path: string): string => (repo === voiceRepo ? folderOf(path) : path);
   for (const { commit, files } of snapshots) {
-    const named = new Map(
-      files.map((file) => [file.path, repo === voiceRepo ? voiceOf(file.path) : modelOf(file.path)]),
-    );
-    // The card with a voice's licence lies beside it, and bears no name.
-    const folders = new Map(
-      [...named].flatMap(([path, name]) => (name === null ? [] : [[folderOf(path), name] as const])),
+    const names = new Map(
+      files.flatMap(({ path }) => {
+        const name = nameIn(repo, path);
+        return name === null ? [] : [[keyOf(path), name] as const];
+      }),
     );
     for (const file of files) {
-      const name = named.get(file.path) ?? (repo === voiceRepo ? folders.get(folderOf(file.path)) : null);
-      if (name === null || name === undefined) continue;
-      const kind = repo === voiceRepo ? "synthesis" : "transcription";
+      const name = names.get(keyOf(file.path));
+      if (name === undefined) continue;
       const own = found.get(name) ?? { kind, name, repo, links: [] };
       own.links.push({ ...file, commit });
       found.set(name, own);
@@ -81,13 +70,11 @@ function filesIn({ repo, snapshots }: RepoFiles): SpeechFiles[] {
   return [...found.values()];
 }
 
-function voiceOf(path: string): string | null {
+/** Of a voice or model; null for any other file. */
+function nameIn(repo: string, path: string): string | null {
+  if (repo !== voiceRepo) return isModelFileName(path) ? path : null;
   const id = /([^/]+)\.onnx(?:\.json)?$/.exec(path)?.[1]?.normalize("NFC") ?? "";
   return isVoiceId(id) ? id : null;
-}
-
-function modelOf(path: string): string | null {
-  return isModelFileName(path) ? path : null;
 }
 
 function folderOf(path: string): string {
@@ -97,7 +84,7 @@ function folderOf(path: string): string {
 export function diskSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): DiskSpeech[] {
   const cached = found.map(
     (files): DiskSpeech => ({
-      ...said(files.kind, files.name, facts),
+      ...factsAbout(files.kind, files.name, facts),
       repo: files.repo,
       present: files.links.some(({ size }) => size !== null),
       ours: isOurs(files, facts),
@@ -106,7 +93,7 @@ export function diskSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): D
   );
   const plain = [...facts.plainVoices].map(
     ([voice, bytes]): DiskSpeech => ({
-      ...said("synthesis", voice, facts),
+      ...factsAbout("synthesis", voice, facts),
       repo: null,
       present: true,
       ours: false,
@@ -117,12 +104,12 @@ export function diskSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): D
   const absent = (["transcription", "synthesis"] as const).flatMap((kind): DiskSpeech[] => {
     const name = facts.desired.speech?.[kind] ?? null;
     if (name === null || all.some((each) => each.kind === kind && each.name === name)) return [];
-    return [{ ...said(kind, name, facts), repo: officialRepo(kind), present: false, ours: false, bytes: 0 }];
+    return [{ ...factsAbout(kind, name, facts), repo: officialRepo(kind), present: false, ours: false, bytes: 0 }];
   });
   return [...all, ...absent];
 }
 
-function said(kind: SpeechKind, name: string, { desired, running, copies, licenses }: SpeechFacts) {
+function factsAbout(kind: SpeechKind, name: string, { desired, running, copies, licenses }: SpeechFacts) {
   return {
     kind,
     name,
@@ -137,50 +124,40 @@ function officialRepo(kind: SpeechKind): string {
   return kind === "synthesis" ? voiceRepo : transcriptionRepo;
 }
 
-/** Each file once, however many names lead to it. */
-export function bytesOf(links: readonly Pick<Link, "inode" | "size">[]): number {
-  const sizes = new Map(links.map(({ inode, size }) => [inode, size ?? 0]));
-  return [...sizes.values()].reduce((sum, size) => sum + size, 0);
-}
-
 /** Another program's files are theirs, also where they are of the same repository. */
 function isOurs(files: SpeechFiles, { ours }: SpeechFacts): boolean {
   return files.repo === officialRepo(files.kind) && ours(files);
 }
 
-/** What this gateway fetched and nobody asks for any more: the document names another, and no engine runs with it. */
+/** What this gateway fetched and nothing uses any more: the document names another, and no engine runs with it. */
 export function unusedSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): SpeechFiles[] {
   return found.filter((files) => {
-    const { desired, running } = said(files.kind, files.name, facts);
+    const { desired, running } = factsAbout(files.kind, files.name, facts);
     return isOurs(files, facts) && !desired && !running;
   });
 }
 
-/** What goes with these files: their links, and the blobs that nothing else links. */
+/** Their links, and the blobs that no other link shows. */
 export function speechGarbage(going: readonly SpeechFiles[], files: RepoFiles): RepoGarbage {
   const { repo } = files;
   const links = going.flatMap((each) => each.links);
-  const gone = new Set(links.map(({ commit, path }) => `${commit}/${path}`));
-  const staying = new Set(
-    files.snapshots.flatMap(({ commit, files: all }) =>
-      all.flatMap(({ path, blob }) => (gone.has(`${commit}/${path}`) ? [] : (blob ?? []))),
-    ),
-  );
-  const loose = (link: Link): boolean => link.blob !== null && !staying.has(link.blob);
+  const staying = linkedBlobs(files, links);
+  const loose = ({ links: own }: Pick<SpeechFiles, "links">): Set<string> =>
+    new Set(own.flatMap(({ blob }) => (blob === null || staying.has(blob) ? [] : blob)));
   return {
     repo,
-    links: [...gone].map((place) => `snapshots/${place}`),
-    blobs: [...new Set(links.filter(loose).flatMap(({ blob }) => blob ?? []))],
+    links,
+    blobs: [...loose({ links })],
     partials: [],
     items: going.map((each): GarbageItem => {
-      const own = each.links.filter(loose);
+      const own = loose(each);
       const main = each.links.find(({ path }) => /\.(?:onnx|bin)$/.test(path)) ?? each.links[0];
       return {
         repo,
         kind: "speech",
-        path: `models--${repo.replace("/", "--")}/snapshots/${main?.commit ?? ""}/${main?.path ?? ""}`,
-        files: each.links.length + new Set(own.map(({ blob }) => blob)).size,
-        bytes: bytesOf(own),
+        path: inCache(repo, `snapshots/${main?.commit ?? ""}/${main?.path ?? ""}`),
+        files: each.links.length + own.size,
+        bytes: freedBytes(files, own),
         reason: "SpeechUnused",
         message: `${each.kind === "synthesis" ? "the voice" : "the transcription model"} ${each.name}, which the document does not name`,
       };

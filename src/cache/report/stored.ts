@@ -1,4 +1,5 @@
-// What of a repository's folder this gateway stored, by its inventory, and what it remembers once some of it is gone. Pure.
+// The files of a repository that this gateway stored, by its inventory, and what it remembers once some of them are gone. Pure.
+import { isCommit } from "../../core/ids.ts";
 import type { InventoryEntry } from "../../plan/observed.ts";
 import { linkedBlobs, type RepoFiles } from "./repo-files.ts";
 
@@ -22,18 +23,14 @@ export function isStored(files: readonly StoredFile[], path: string, blob: strin
   return blob !== null && files.some((file) => file.path === path && file.blob === blob);
 }
 
-/**
- * What the inventory still has to remember of an entry after these blobs were collected, by what lies there now; null:
- * nothing of it is left.
- */
+/** The entry after these blobs were collected, by what is there now; null if nothing of it is left. */
 export function rememberedEntry(
   entry: InventoryEntry,
   files: RepoFiles | null,
   collected: readonly string[],
 ): InventoryEntry | null {
-  const blobs = new Set(files?.blobs.map(({ name }) => name) ?? []);
   const isThere = (revision: Pick<InventoryEntry, "files">): boolean =>
-    revision.files.some(({ blob }) => blobs.has(blob));
+    revision.files.some(({ blob }) => hasBlob(files, blob));
   const { former: before = [], ...rest } = entry;
   const former = before.filter(isThere);
   if (former.length > 0) return { ...rest, former };
@@ -41,35 +38,47 @@ export function rememberedEntry(
 }
 
 /**
- * The same after models were removed: of them, blobs that stayed without a link, as a pull under way counts on them and may
- * yet be given up; of the others, that their files lie in the revisions of those removed.
+ * The entry after models were removed. Of them it keeps blobs that stayed without a link: a pull under way counts on them, and
+ * may fail. The others get the revisions of those removed, which their files were linked into too.
  */
 export function entryAfterRemoval(
   entry: InventoryEntry,
   removed: readonly InventoryEntry[],
   files: RepoFiles | null,
 ): InventoryEntry | null {
+  const { former = [], ...rest } = entry;
   if (removed.some(({ id }) => id === entry.id)) {
     const linked = files ? linkedBlobs(files) : new Set();
-    const left = storedFiles(entry).filter(
-      // What another program stored is left to it.
-      ({ blob, found }) => !found && !linked.has(blob) && (files?.blobs.some(({ name }) => name === blob) ?? false),
-    );
-    const { former: _, ...rest } = entry;
+    const left = storedFiles(entry).filter(({ blob, found }) => !found && !linked.has(blob) && hasBlob(files, blob));
     return left.length === 0 ? null : { ...rest, files: left };
   }
   const known = storedCommits([entry]);
-  const inherited = [...storedCommits(removed)].filter(
-    (commit) =>
-      !known.has(commit) &&
-      files?.snapshots.some(
-        (snapshot) =>
-          snapshot.commit === commit && snapshot.files.some(({ path, blob }) => isStored(entry.files, path, blob)),
-      ),
-  );
+  const inherited = [...storedCommits(removed)].filter((commit) => {
+    const snapshot = files?.snapshots.find((other) => other.commit === commit);
+    return !known.has(commit) && snapshot?.files.some(({ path, blob }) => isStored(entry.files, path, blob));
+  });
   if (inherited.length === 0) return entry;
+  return { ...rest, former: [...former, ...inherited.map((commit) => ({ commit, files: entry.files }))] };
+}
+
+function hasBlob(files: RepoFiles | null, blob: string): boolean {
+  return files?.blobs.some(({ name }) => name === blob) ?? false;
+}
+
+export interface LinkedFiles {
+  /** Names of blobs. */
+  readonly blobs: readonly string[];
+  /** Revisions that have any of the files. */
+  readonly commits: readonly string[];
+}
+
+/** The blobs and revisions of files, by their paths in the repository. */
+export function linkedFiles(files: RepoFiles | null, paths: readonly string[]): LinkedFiles {
+  const found = (files?.snapshots ?? []).flatMap(({ commit, files: all }) =>
+    all.filter(({ path }) => paths.includes(path)).map(({ blob }) => ({ commit, blob })),
+  );
   return {
-    ...entry,
-    former: [...(entry.former ?? []), ...inherited.map((commit) => ({ commit, files: entry.files }))],
+    blobs: [...new Set(found.flatMap(({ blob }) => blob ?? []))],
+    commits: [...new Set(found.map(({ commit }) => commit))].filter(isCommit),
   };
 }

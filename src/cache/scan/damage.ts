@@ -1,25 +1,16 @@
 // Files of the model cache that do not match their checksums. Hashing a large model takes minutes, so only the files of a model
 // that failed to load are hashed, each content once. Writes nothing.
-
 import { createSerial } from "../../core/serial.ts";
 import { type CachedModel, type InventoryEntry, storedFile } from "../../plan/observed.ts";
 import { pathInRepo } from "../../plan/removals.ts";
-import { hashFile } from "../download/hash.ts";
-import { isDigest } from "../layout/layout.ts";
+import { hashFile, isOneOf } from "../download/hash.ts";
+import { isDigest, repoFolder } from "../layout/layout.ts";
 import { contentKey } from "../layout/models.ts";
-import { readFileEntry } from "./snapshot-files.ts";
+import { readSnapshotFile, snapshotFile } from "./repo-folder.ts";
 
-export interface Damage {
-  /** Hashes the model's files; true if that finds a damaged one. Errors: `cache_unwritable`, `cancelled`. */
-  check(model: CachedModel): Promise<boolean>;
-  /** By `contentKey`. */
-  has(key: string): boolean;
-  /** The files of a repository were verified or replaced. */
-  forget(repo: string): void;
-  close(): void;
-}
+export type Damage = ReturnType<typeof createDamage>;
 
-export function createDamage(inventory: () => readonly InventoryEntry[]): Damage {
+export function createDamage(cacheDir: string, inventory: () => readonly InventoryEntry[]) {
   /** Whether a content, by its key, is damaged. */
   const hashed = new Map<string, boolean>();
   const closing = new AbortController();
@@ -27,13 +18,13 @@ export function createDamage(inventory: () => readonly InventoryEntry[]): Damage
   const serial = createSerial();
 
   async function isNewlyDamaged({ repo, commit }: CachedModel, path: string, place: string): Promise<boolean> {
-    const file = await readFileEntry(place, path);
-    if (!file) return false;
+    const found = await readSnapshotFile(repoFolder(cacheDir, repo), commit, path);
+    if (!found) return false;
+    const file = snapshotFile(found);
     const key = contentKey(repo, commit, file);
     const digest = file.blob ?? storedFile(inventory(), { repo, commit, ...file })?.blob ?? "";
     if (file.size === null || hashed.has(key) || !isDigest(digest)) return false;
-    const { sha256, gitSha1 } = await hashFile(place, closing.signal);
-    const isDamaged = ![sha256, gitSha1].includes(digest);
+    const isDamaged = !isOneOf(await hashFile(place, closing.signal), digest);
     hashed.set(key, isDamaged);
     return isDamaged;
   }
@@ -46,11 +37,14 @@ export function createDamage(inventory: () => readonly InventoryEntry[]): Damage
   }
 
   return {
-    check: (model) => serial(() => checkNow(model)),
-    has: (key) => hashed.get(key) === true,
-    forget: (repo) => {
+    /** Hashes the model's files; true if that finds a damaged one. Errors: `cache_unwritable`, `cancelled`. */
+    check: (model: CachedModel): Promise<boolean> => serial(() => checkNow(model)),
+    /** By `contentKey`. */
+    has: (key: string): boolean => hashed.get(key) === true,
+    /** The files of a repository were verified or replaced. */
+    forget: (repo: string): void => {
       for (const key of hashed.keys()) if (key.startsWith(`${repo} `)) hashed.delete(key);
     },
-    close: () => closing.abort(),
+    close: (): void => closing.abort(),
   };
 }

@@ -1,26 +1,18 @@
-// Whether a model cache that looks empty is empty, or the place where a disk with models is mounted at other times. To take
-// the one for the other would pull everything again, onto the wrong disk. Writes nothing.
+// Whether an empty model cache is empty, or the place where a disk with models is mounted at other times. Mistaking one for the
+// other would pull everything again, onto the wrong disk. Writes nothing.
 
 /** What this gateway once put into the cache, and where that was. */
 export interface StoredModels {
   readonly count: number;
-  /** As {@link CachePresence.doubt} knows places; null: nobody noted it. */
+  /** As `doubt` has places; null: it is not known. */
   readonly place: string | null;
 }
 
-export interface CachePresence {
-  /**
-   * Why what is seen is not believed; null where it is. `place`: device and number of the folder, null where there is
-   * none; `repos`: how many repositories lie in it.
-   */
-  doubt(place: string | null, repos: number): string | null;
-  /** Somebody says that it is as it seems. */
-  believe(): void;
-}
+export type CachePresence = ReturnType<typeof createCachePresence>;
 
 const wayOut = "; if its models were deleted on purpose, POST /api/reconcile?cacheGone=true has them fetched again";
 
-export function createCachePresence(cacheDir: string, stored: () => StoredModels): CachePresence {
+export function createCachePresence(cacheDir: string, stored: () => StoredModels) {
   let seen: { readonly place: string; readonly repos: number } | null = null;
   let believed = false;
 
@@ -32,7 +24,11 @@ export function createCachePresence(cacheDir: string, stored: () => StoredModels
   }
 
   return {
-    doubt: (place, repos) => {
+    /**
+     * Why the cache is taken for unknown; null if it is not. `place`: device and number of the folder, null if there is none;
+     * `repos`: how many repositories it has.
+     */
+    doubt: (place: string | null, repos: number): string | null => {
       if (place === null) return doubtAbsent();
       if (repos === 0 && !believed) {
         const { count, place: storedAt } = stored();
@@ -44,7 +40,8 @@ export function createCachePresence(cacheDir: string, stored: () => StoredModels
       seen = { place, repos };
       return null;
     },
-    believe: () => {
+    /** A person confirms that it is as it seems. */
+    believe: (): void => {
       believed = true;
     },
   };

@@ -1,8 +1,8 @@
 // Reads the hub cache folder: its models, and a signature of what the router could serve. Writes nothing.
 import { createHash } from "node:crypto";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { GatewayError, ignoreDangling, isAbsent, systemCode } from "../../core/errors.ts";
+import { GatewayError, ignoreDangling, systemCode } from "../../core/errors.ts";
 import {
   type CachedModel,
   type CacheSnapshot,
@@ -19,10 +19,10 @@ import {
   type Snapshot,
   type SnapshotFile,
 } from "../layout/models.ts";
+import type { RepoLink } from "../report/repo-files.ts";
 import type { Damage } from "./damage.ts";
-import { faultsIn } from "./faults.ts";
 import { type CachePresence, createCachePresence } from "./presence.ts";
-import { readSnapshot } from "./snapshot-files.ts";
+import { readRepoFolder, snapshotFile } from "./repo-folder.ts";
 
 export interface CacheScanner {
   scan(): Promise<Knowable<CacheSnapshot>>;
@@ -35,96 +35,79 @@ export async function cacheNow(scanner: CacheScanner): Promise<CacheSnapshot> {
   return cache.value;
 }
 
-/** How many repositories are read at once: enough to keep the disk busy, few enough to leave it to others. */
-const parallelRepos = 8;
-
-/** `inventory`: what was pulled at a revision of its own is served from there, and not as refs/main has it. */
+/** `inventory`: models pulled at a revision of their own are served from there, and not as refs/main has it. */
 export function createCacheScanner(
   cacheDir: string,
   presence: CachePresence = createCachePresence(cacheDir, () => ({ count: 0, place: null })),
   inventory: () => readonly InventoryEntry[] = () => [],
   isDamaged: Damage["has"] = () => false,
 ): CacheScanner {
-  // By content, as a damaged blob is mended under the same name.
+  // By content, as a damaged blob is repaired under the same name.
   const metadata = new Map<string, GgufMetadata | null>();
 
   async function scan(): Promise<Knowable<CacheSnapshot>> {
-    let entries: string[];
-    let place: string;
-    try {
-      entries = await readdir(cacheDir);
-      const { dev, ino } = await stat(cacheDir);
-      place = `${dev}:${ino}`;
-    } catch (error) {
-      const isGone = systemCode(error) === "ENOENT";
-      const doubt = isGone ? presence.doubt(null, 0) : null;
-      if (isGone && doubt === null)
-        return { state: "known", value: { models: [], signature: "empty", unreadable: [], faults: [], whole: [] } };
-      const why = `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})`;
-      return { state: "unknown", why: doubt ?? why };
-    }
-    const repos = entries.filter((name) => /^models--[^-].*--.+/.test(name)).sort();
-    const doubt = presence.doubt(place, repos.length);
-    if (doubt !== null) return { state: "unknown", why: doubt };
-    const models: CachedModel[] = [];
-    const hash = createHash("sha256");
-    const unreadable: string[] = [];
-    const faults: string[] = [];
-    const whole: string[] = [];
+    const listed = await listRepos(cacheDir, presence);
+    if (!("folders" in listed)) return listed;
+    const { folders, place } = listed;
     const used = new Set<string>();
-    const identity = await identityOf(cacheDir);
-    const found = await mapLimited(repos, parallelRepos, async (folder) => {
-      const repo = folder.slice("models--".length).replace("--", "/");
-      const root = join(cacheDir, folder);
-      const own = await faultsIn(root);
-      return { folder, repo, own, read: await readRepo(root, repo, own.length === 0, used) };
-    });
+    const found = await Promise.all(folders.map((folder) => readRepo(folder, used)));
     // Of a cache that went while it was read the models would seem deleted, and be pulled again into its place.
-    if (identity === null || identity !== (await identityOf(cacheDir))) {
-      // Nor do files that had just gone have no metadata.
+    if (place !== (await identityOf(cacheDir))) {
+      // Files that had just gone are not without metadata.
       metadata.clear();
       return { state: "unknown", why: `the model cache ${cacheDir} went away while it was read` };
     }
-    for (const { folder, repo, own, read } of found) {
-      if (read === null) unreadable.push(repo);
-      else models.push(...read.models);
-      if (own.length === 0) whole.push(folder);
-      faults.push(...own);
-      hash.update(JSON.stringify([read?.signature ?? repo, own.length === 0]));
-    }
     for (const key of metadata.keys()) if (!used.has(key)) metadata.delete(key);
-    const signature = hash.digest("hex").slice(0, 16);
-    return { state: "known", value: { models, signature, unreadable, faults, whole, place } };
+    const signature = createHash("sha256").update(JSON.stringify(found.map(({ seen }) => seen)));
+    return {
+      state: "known",
+      value: {
+        models: found.flatMap(({ models }) => models ?? []),
+        signature: signature.digest("hex").slice(0, 16),
+        unreadable: found.flatMap(({ repo, models }) => (models === null ? repo : [])),
+        faults: found.flatMap(({ faults }) => faults),
+        whole: found.flatMap(({ folder, faults }) => (faults.length === 0 ? folder : [])),
+        place,
+      },
+    };
   }
 
-  async function readRepo(
-    root: string,
-    repo: string,
-    isWhole: boolean,
-    used: Set<string>,
-  ): Promise<{ models: CachedModel[]; signature: string } | null> {
+  async function readRepo(name: string, used: Set<string>): Promise<RepoScan> {
+    const repo = name.slice("models--".length).replace("--", "/");
+    const root = join(cacheDir, name);
+    const unreadable: RepoScan = { folder: name, repo, models: null, faults: [], seen: repo };
     try {
-      const main = await readRef(join(root, "refs", "main"));
-      const commits = await listFolders(join(root, "snapshots"));
-      const snapshots = await Promise.all(
-        commits.map(async (commit) => judged(repo, await readSnapshot(join(root, "snapshots", commit), commit))),
-      );
+      const folder = await readRepoFolder(root, false);
+      if (folder === null) return { ...unreadable, models: [] };
+      const { faults } = folder;
+      // A folder that cannot be read hides files, but those of other repositories are known.
+      if (folder.failure !== null) return { ...unreadable, faults, seen: [repo, faults] };
+      const main = folder.refs.find((ref) => ref.name === "main")?.commit ?? null;
+      const snapshots = folder.snapshots.map(({ commit, files }) => ({
+        commit,
+        files: ggufFiles(repo, commit, files),
+      }));
       const ordered = snapshots.toSorted(
         (a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a),
       );
       // The router does not see a repository with faults, so it lists none of its models by itself.
-      const groups = groupModels(ordered, isWhole ? main : null, pinnedFiles(repo, inventory()));
+      const groups = groupModels(ordered, faults.length === 0 ? main : null, pinnedFiles(repo, inventory()));
       const models = await Promise.all(groups.map((group) => describe(root, repo, group, used)));
-      return { models, signature: JSON.stringify([repo, main, ordered]) };
+      return { folder: name, repo, models, faults, seen: [repo, main, ordered, faults.length === 0] };
     } catch (error) {
-      // One folder that cannot be read says nothing of the others; its own models stay unknown.
       if (systemCode(error) === undefined) throw error;
-      return null;
+      return unreadable;
     }
   }
 
-  function judged(repo: string, { commit, files }: Snapshot): Snapshot {
-    return { commit, files: files.map((file) => ({ ...file, damage: damageOf(repo, commit, file) })) };
+  function ggufFiles(repo: string, commit: string, files: readonly RepoLink[]): SnapshotFile[] {
+    return files
+      .filter(({ path }) => path.endsWith(".gguf"))
+      .toSorted((a, b) => (a.path < b.path ? -1 : 1))
+      .map((link) => {
+        const file = snapshotFile(link);
+        return { ...file, damage: damageOf(repo, commit, file) };
+      });
   }
 
   function damageOf(repo: string, commit: string, file: SnapshotFile): string | null {
@@ -172,6 +155,38 @@ export function createCacheScanner(
   return { scan };
 }
 
+interface RepoScan {
+  readonly folder: string;
+  readonly repo: string;
+  /** Null if the folder cannot be read. */
+  readonly models: readonly CachedModel[] | null;
+  readonly faults: readonly string[];
+  /** Changes with what could be served. */
+  readonly seen: unknown;
+}
+
+/** The folders of repositories; else the cache as it is without them: empty, or unknown. */
+async function listRepos(
+  cacheDir: string,
+  presence: CachePresence,
+): Promise<{ readonly folders: readonly string[]; readonly place: string } | Knowable<CacheSnapshot>> {
+  try {
+    const entries = await readdir(cacheDir);
+    const folders = entries.filter((name) => /^models--[^-].*--.+/.test(name)).sort();
+    const place = await identityOf(cacheDir);
+    const doubt = presence.doubt(place, folders.length);
+    if (place === null || doubt !== null) return { state: "unknown", why: doubt ?? `${cacheDir} is gone` };
+    return { folders, place };
+  } catch (error) {
+    const isGone = systemCode(error) === "ENOENT";
+    const doubt = isGone ? presence.doubt(null, 0) : null;
+    if (isGone && doubt === null)
+      return { state: "known", value: { models: [], signature: "empty", unreadable: [], faults: [], whole: [] } };
+    const why = `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})`;
+    return { state: "unknown", why: doubt ?? why };
+  }
+}
+
 function pinnedFiles(repo: string, inventory: readonly InventoryEntry[]): ReadonlyMap<string, string> {
   const own = inventory.filter((entry) => entry.repo === repo && entry.revision !== "main");
   return new Map(own.flatMap(({ commit, files }) => files.map(({ path }) => [path, commit])));
@@ -185,37 +200,4 @@ async function identityOf(path: string): Promise<string | null> {
 
 function newest(snapshot: Snapshot): number {
   return Math.max(0, ...snapshot.files.map((file) => file.modifiedAt));
-}
-
-async function readRef(path: string): Promise<string | null> {
-  try {
-    return (await readFile(path, "utf8")).trim();
-  } catch (error) {
-    if (isAbsent(error) || systemCode(error) === "ELOOP") return null;
-    throw error;
-  }
-}
-
-async function listFolders(path: string): Promise<string[]> {
-  try {
-    const entries = await readdir(path, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-  } catch (error) {
-    if (isAbsent(error)) return [];
-    throw error;
-  }
-}
-
-/** Runs a task for each item, a few at a time; results in the items' order. */
-async function mapLimited<T, R>(items: readonly T[], limit: number, task: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  let next = 0;
-  async function worker(): Promise<void> {
-    while (next < items.length) {
-      const index = next++;
-      results[index] = await task(items[index] as T);
-    }
-  }
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
-  return results;
 }

@@ -3,8 +3,7 @@
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { createLine } from "../../core/line.ts";
 import type { DesiredStore } from "../../desired/store.ts";
-import type { EngineRun } from "../../engines/process/engine-slot.ts";
-import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
+import type { EngineRun, SpeechEngine } from "../../engines/speech/speech-engine.ts";
 import type { VoiceRun } from "../../engines/speech/voice-process.ts";
 import type { WhisperRun } from "../../engines/speech/whisper.ts";
 import type { Executor } from "../../execute/executor.ts";

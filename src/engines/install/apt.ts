@@ -1,15 +1,17 @@
 // Owns a private apt: its own source line, lists and archives in one folder, the system's mirror, proxy and keyring.
 // Needs no root and never changes anything of the system's apt.
 
-import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { type DebianMirror, debianMirrors } from "./apt-sources.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
 /** The Debian release that carries the engines; Debian 12 and 13 do not. */
 export const debianSuite = "forky";
-const systemApt = "/etc/apt";
+const debianSuites =
+  "buster bullseye bookworm trixie forky duke sid oldoldstable oldstable stable testing unstable".split(" ");
+/** The name of the keyring differs between releases. */
 const archiveKeyrings = [
   "/usr/share/keyrings/debian-archive-keyring.pgp",
   "/usr/share/keyrings/debian-archive-keyring.gpg",
@@ -33,7 +35,7 @@ export interface PrivateApt {
 
 /** Sets up an apt in `dir` and fetches the package list. Throws `engine_missing` when the system names no mirror of Debian. */
 export async function createPrivateApt(dir: string, run: RunOptions): Promise<PrivateApt> {
-  const mirrors = debianMirrors(await readSourceLists());
+  const mirrors = mirrorsIn(await runTool("apt-get", ["update", "--print-uris"], run));
   if (mirrors.length === 0) {
     throw new GatewayError("engine_missing", "the system's apt sources name no mirror of Debian's main archive");
   }
@@ -45,19 +47,15 @@ export async function createPrivateApt(dir: string, run: RunOptions): Promise<Pr
   await writeFile(path.join(dir, "apt.conf"), aptConfiguration(architecture));
   const base = ["-c", path.join(dir, "apt.conf"), ...pathOptions(dir)];
 
-  let failure: unknown;
   for (const mirror of mirrors) {
     try {
-      await writeFile(path.join(dir, "sources.list"), await sourceLine(mirror, architecture));
+      await writeFile(path.join(dir, "sources.list"), sourceLine(mirror, architecture));
       await runTool("apt-get", [...base, "-q", "update"], run);
-      failure = undefined;
       break;
     } catch (error) {
-      if (error instanceof GatewayError && error.code === "cancelled") throw error;
-      failure = error;
+      if (mirror === mirrors.at(-1) || toGatewayError(error).code === "cancelled") throw error;
     }
   }
-  if (failure !== undefined) throw toGatewayError(failure);
 
   return {
     async resolve(packages) {
@@ -67,11 +65,11 @@ export async function createPrivateApt(dir: string, run: RunOptions): Promise<Pr
     async download(packages, onPercent) {
       await runTool(
         "apt-get",
-        [...base, "-q", "-y", "-o", "APT::Status-Fd=3", "--download-only", "install", ...packages],
+        [...base, "-q", "-y", "-o", "APT::Status-Fd=1", "--download-only", "install", ...packages],
         {
           ...run,
-          onStatus(line) {
-            const percent = /^dlstatus:[^:]*:([\d.]+):/.exec(line)?.[1];
+          onOutput: (text) => {
+            const percent = /^dlstatus:[^:]*:([\d.]+):/m.exec(text)?.[1];
             if (percent !== undefined) onPercent(Number(percent));
           },
         },
@@ -84,15 +82,10 @@ export async function createPrivateApt(dir: string, run: RunOptions): Promise<Pr
 
 /** `'URI' name_version_arch.deb size hash`, one line for each file; `%3a` in the name is the epoch's colon. */
 function parseUris(listing: string): DebFile[] {
-  const files: DebFile[] = [];
-  for (const line of listing.split("\n")) {
-    const match = /^'[^']*' (\S+) (\d+) /.exec(line);
-    const file = match?.[1];
-    if (file === undefined) continue;
+  return [...listing.matchAll(/^'[^']*' (\S+) (\d+) /gm)].map(([, file = "", size]) => {
     const [name = "", version = ""] = file.split("_");
-    files.push({ file, package: name, version: decodeURIComponent(version), size: Number(match?.[2]) });
-  }
-  return files;
+    return { file, package: name, version: decodeURIComponent(version), size: Number(size) };
+  });
 }
 
 /**
@@ -139,8 +132,8 @@ function pathOptions(dir: string): string[] {
   return Object.entries(settings).flatMap(([key, value]) => ["-o", `${key}=${value}`]);
 }
 
-async function sourceLine(mirror: DebianMirror, architecture: string): Promise<string> {
-  const keyring = mirror.signedBy.length > 0 ? mirror.signedBy.join(",") : await firstReadable(archiveKeyrings);
+function sourceLine(mirror: string, architecture: string): string {
+  const keyring = archiveKeyrings.find(existsSync);
   const options = [
     `arch=${architecture}`,
     "target=Packages",
@@ -148,27 +141,19 @@ async function sourceLine(mirror: DebianMirror, architecture: string): Promise<s
     "pdiffs=no",
     // A mirror may be a snapshot of a past day, whose list is signed but past its date.
     "check-valid-until=no",
-    ...(keyring === null ? [] : [`signed-by=${keyring}`]),
+    ...(keyring === undefined ? [] : [`signed-by=${keyring}`]),
   ];
-  return `deb [${options.join(" ")}] ${mirror.uri} ${debianSuite} main\n`;
+  return `deb [${options.join(" ")}] ${mirror} ${debianSuite} main\n`;
 }
 
-async function firstReadable(files: readonly string[]): Promise<string | null> {
-  for (const file of files) {
-    try {
-      await access(file);
-      return file;
-    } catch {
-      // The name of the keyring differs between releases: the next one.
-    }
-  }
-  return null;
-}
-
-async function readSourceLists(): Promise<{ name: string; text: string }[]> {
-  const parts = path.join(systemApt, "sources.list.d");
-  const names = (await readdir(parts).catch(() => [])).filter((name) => /\.(list|sources)$/.test(name)).sort();
-  const files = [path.join(systemApt, "sources.list"), ...names.map((name) => path.join(parts, name))];
-  const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
-  return files.map((name, index) => ({ name, text: texts[index] ?? "" }));
+/**
+ * The mirrors of Debian's main archive that the system's apt uses, each once. The security archive (`bookworm-security`) is another
+ * tree, without the packages of {@link debianSuite}. `'http://…/debian/dists/bookworm/main/binary-amd64/Packages.xz' …`
+ */
+export function mirrorsIn(uris: string): string[] {
+  const list = new RegExp(
+    String.raw`^'((?!cdrom:)[^']+)/dists/(?:${debianSuites.join("|")})(?:-updates|-backports)?/main/binary-`,
+    "gm",
+  );
+  return [...new Set([...uris.matchAll(list)].map(([, mirror = ""]) => mirror))];
 }

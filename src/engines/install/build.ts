@@ -1,6 +1,4 @@
-// Owns the shapes that the front door and the two ways share: progress, and an engine that can be built into a folder.
-// Types only.
-
+// The types that the front door and the two ways share.
 import type { EngineBinary } from "./catalog.ts";
 import type { RunOptions } from "./run.ts";
 
@@ -13,25 +11,21 @@ export interface InstallProgress {
   readonly detail: string;
 }
 
-/** What a way found and can build. */
-export interface Build {
-  readonly version: string;
-  /** Tells builds of one version apart; part of the folder's name. */
-  readonly detail: string;
-  /** Fetches and unpacks; `home` is the folder's final path. */
-  fill(home: string): Promise<FilledFolder>;
-}
-
-export interface FilledFolder {
-  /** Inside the staging, ready to be renamed. */
-  readonly folder: string;
-  /** Paths relative to the folder. */
-  readonly binaries: Readonly<Partial<Record<EngineBinary, string>>>;
-}
-
 export interface BuildContext {
-  /** An empty folder on the filesystem of the final one. */
+  /** An empty folder on the file system of the final one. */
   readonly staging: string;
   readonly run: RunOptions;
   onProgress(progress: InstallProgress): void;
+}
+
+/** Paths relative to the engine's folder. */
+export type Binaries = Readonly<Partial<Record<EngineBinary, string>>>;
+
+/** What a way found and can build. */
+export interface Build {
+  readonly version: string;
+  /** Distinguishes builds of one version; part of the folder's name. */
+  readonly detail: string;
+  /** Fetches and unpacks into a folder inside the staging, which will be renamed to `home`. */
+  fill(home: string): Promise<{ readonly folder: string; readonly binaries: Binaries }>;
 }

@@ -8,8 +8,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { createPrivateApt, debianSuite } from "./apt.ts";
 import type { Build, BuildContext } from "./build.ts";
 import { type EngineBinary, type EngineName, engineFacts } from "./catalog.ts";
-import { checkLibraries, dropUnneeded, findPrefix, type Prefix, prune } from "./prefix.ts";
-import { relocate } from "./relocate.ts";
+import { checkLibraries, dropUnneeded, findPrefix, type Prefix, prune, relocate } from "./relocate.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
 /** Asks Debian's package list for the engine. Throws `engine_missing` without a mirror, `engine_failed` with apt's words. */
@@ -51,21 +50,13 @@ export async function resolveDebian(name: EngineName, options: BuildContext): Pr
   };
 }
 
-async function unpackAll(debs: readonly string[], folder: string, options: BuildContext): Promise<void> {
+async function unpackAll(debs: readonly string[], folder: string, { run, onProgress }: BuildContext): Promise<void> {
   await mkdir(folder);
-  const queue = [...debs];
-  let done = 0;
-  // Two at a time: unpacking is half waiting for the disk, half one core of decompression.
-  async function worker(): Promise<void> {
-    for (let deb = queue.shift(); deb !== undefined; deb = queue.shift()) {
-      await runTool("dpkg-deb", ["-x", deb, folder], options.run);
-      await rm(deb);
-      done += 1;
-      options.onProgress({ phase: "unpack", done, total: debs.length, detail: path.basename(deb) });
-    }
+  for (const [index, deb] of debs.entries()) {
+    await runTool("dpkg-deb", ["-x", deb, folder], run);
+    await rm(deb);
+    onProgress({ phase: "unpack", done: index + 1, total: debs.length, detail: path.basename(deb) });
   }
-  const results = await Promise.allSettled([worker(), worker()]);
-  for (const result of results) if (result.status === "rejected") throw result.reason;
 }
 
 async function chooseBinaries(

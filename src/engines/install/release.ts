@@ -1,29 +1,30 @@
-// Owns the release way: the official archive for this platform from the project's releases, checked by its digest.
-// Gives a filled folder; naming it and making it visible is the front door's work.
-
-import { rm } from "node:fs/promises";
+// The release way: the official archive for this platform from the project's releases, checked by its digest before anything
+// is unpacked.
+import { createHash } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
-import { EnvHttpProxyAgent, fetch } from "undici";
-import { GatewayError } from "../../core/errors.ts";
-import { fetchAsset, findProgram, reasonOf, unpackArchive } from "./archive.ts";
+import { pipeline } from "node:stream/promises";
+import { type Dispatcher, EnvHttpProxyAgent, fetch } from "undici";
+import { GatewayError, systemCode } from "../../core/errors.ts";
+import { isFull } from "../../state/atomic-file.ts";
+import { entriesBelow } from "../../state/folder.ts";
 import type { Build, BuildContext } from "./build.ts";
 import { type EngineBinary, type EngineName, engineFacts } from "./catalog.ts";
-import { chooseAsset } from "./release-asset.ts";
+import { chooseAsset, type ReleaseAsset } from "./release-asset.ts";
 import { type RunOptions, runTool, throwIfCancelled } from "./run.ts";
-
-interface ReleaseOptions extends BuildContext {
-  readonly url: string | undefined;
-}
 
 /** A machine without internet access should fail fast and try the other way. */
 const connectMs = 4000;
 const listingMs = 10_000;
 
 /** Asks the listing. Throws `engine_missing` when it cannot be reached or has nothing for this platform. */
-export async function resolveRelease(name: EngineName, options: ReleaseOptions): Promise<Build> {
+export async function resolveRelease(
+  name: EngineName,
+  { staging, run, onProgress }: BuildContext,
+  url: string = engineFacts[name].releases,
+): Promise<Build> {
   const facts = engineFacts[name];
-  const { staging, run, onProgress } = options;
-  const url = options.url ?? facts.releases;
   onProgress({ phase: "resolve", done: 0, total: 0, detail: `asking ${new URL(url).host} for releases` });
   const dispatcher = createDispatcher(run.environment);
   const asset = chooseAsset(await fetchListing(url, dispatcher, run.signal), process.platform, process.arch);
@@ -46,31 +47,16 @@ export async function resolveRelease(name: EngineName, options: ReleaseOptions):
       onProgress({ phase: "unpack", done: 0, total: 1, detail: asset.name });
       const folder = path.join(staging, "prefix");
       await unpackArchive(file, folder, run);
-      await rm(file);
-      onProgress({ phase: "unpack", done: 1, total: 1, detail: asset.name });
       const binaries: Partial<Record<EngineBinary, string>> = {};
       for (const [binary, names] of Object.entries(facts.binaries)) {
         const program = await findProgram(folder, names);
         if (program !== null) binaries[binary as EngineBinary] = program;
       }
-      const main = binaries[facts.main];
-      if (main === undefined) throw new GatewayError("engine_failed", `${asset.name} holds no ${facts.main}`);
-      await proveHere(path.join(folder, main), facts.proof, asset.name, run);
+      if (binaries[facts.main] === undefined)
+        throw new GatewayError("engine_failed", `${asset.name} holds no ${facts.main}`);
       return { folder, binaries };
     },
   };
-}
-
-/** An archive that does not run here (musl, an older glibc) is the same as none: `engine_missing`. */
-async function proveHere(program: string, args: readonly string[], archive: string, run: RunOptions): Promise<void> {
-  try {
-    await runTool(program, args, { ...run, timeoutMs: 30_000 });
-  } catch (error) {
-    if (!(error instanceof GatewayError) || error.code === "cancelled") throw error;
-    throw new GatewayError("engine_missing", `${archive} does not run on this system: ${error.message}`, {
-      cause: error,
-    });
-  }
 }
 
 async function fetchListing(url: string, dispatcher: EnvHttpProxyAgent, signal: AbortSignal): Promise<unknown> {
@@ -84,10 +70,8 @@ async function fetchListing(url: string, dispatcher: EnvHttpProxyAgent, signal: 
     return await response.json();
   } catch (error) {
     throwIfCancelled(signal);
-    const host = new URL(url).host;
-    throw new GatewayError("engine_missing", `the releases on ${host} cannot be listed: ${reasonOf(error)}`, {
-      cause: error,
-    });
+    const message = `the releases on ${new URL(url).host} cannot be listed: ${reasonOf(error)}`;
+    throw new GatewayError("engine_missing", message, { cause: error });
   }
 }
 
@@ -99,4 +83,67 @@ function createDispatcher(environment: Readonly<Record<string, string | undefine
     noProxy: environment["no_proxy"] ?? environment["NO_PROXY"] ?? "",
     connect: { timeout: connectMs },
   });
+}
+
+/** Fetches the asset into `file`. Throws `engine_failed` when it cannot be had, `checksum_mismatch` when it is another. */
+async function fetchAsset(
+  asset: ReleaseAsset,
+  file: string,
+  options: { readonly dispatcher: Dispatcher; readonly signal: AbortSignal; onBytes(done: number): void },
+): Promise<void> {
+  const hash = createHash("sha256");
+  let done = 0;
+  try {
+    const response = await fetch(asset.url, { dispatcher: options.dispatcher, signal: options.signal });
+    if (!response.ok || response.body === null) throw new Error(`the server responded ${response.status}`);
+    const counted = async function* (body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+      for await (const chunk of body) {
+        hash.update(chunk);
+        done += chunk.length;
+        options.onBytes(done);
+        yield chunk;
+      }
+    };
+    await pipeline(response.body, counted, createWriteStream(file), { signal: options.signal });
+  } catch (error) {
+    throwIfCancelled(options.signal);
+    if (isFull(error))
+      throw new GatewayError("disk_full", `no disk space for ${asset.name} (${asset.size} bytes)`, { cause: error });
+    throw new GatewayError("engine_failed", `${asset.name} could not be fetched: ${reasonOf(error)}`, { cause: error });
+  }
+  const digest = hash.digest("hex");
+  if (digest !== asset.sha256) {
+    const message = `${asset.name} has the SHA-256 ${digest}, the listing announces ${asset.sha256}; nothing was unpacked`;
+    throw new GatewayError("checksum_mismatch", message);
+  }
+}
+
+/** Unpacks with the system's tools: tar everywhere but for zip files on Linux, whose tar does not know them. */
+async function unpackArchive(file: string, folder: string, run: RunOptions): Promise<void> {
+  await mkdir(folder);
+  const isZip = file.endsWith(".zip") && process.platform === "linux";
+  if (isZip) await runTool("unzip", ["-q", "-o", file, "-d", folder], run);
+  else await runTool("tar", ["-xf", file, "-C", folder], run);
+}
+
+/** The first file of one of these names (`.exe` on Windows), relative to the folder and made executable; or null. */
+async function findProgram(folder: string, names: readonly string[]): Promise<string | null> {
+  const entries = await entriesBelow(folder);
+  for (const name of names) {
+    const wanted = process.platform === "win32" ? `${name}.exe` : name;
+    const entry = entries.find((candidate) => candidate.name === wanted && candidate.isFile());
+    if (entry === undefined) continue;
+    const file = path.join(entry.parentPath, entry.name);
+    await chmod(file, 0o755);
+    return path.relative(folder, file);
+  }
+  return null;
+}
+
+/** fetch hides what happened in the cause ("fetch failed"): DNS and connection errors name themselves there. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause;
+  if (cause instanceof Error) return systemCode(cause) ?? cause.message;
+  return error.name === "TimeoutError" ? "no response in time" : error.message;
 }

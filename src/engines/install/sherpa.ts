@@ -5,7 +5,7 @@ import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { createPrivateApt } from "./apt.ts";
 import type { InstallProgress } from "./build.ts";
-import { createStaging, prepareEnginesDir, putInPlace } from "./folder.ts";
+import { putInPlace, withStaging } from "./folder.ts";
 import { findOnPath } from "./locate.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
@@ -61,14 +61,14 @@ export async function installSherpa(options: {
   if (installed?.version === wantedVersion) return installed;
   const npm = await findOnPath("npm", options.environment["PATH"] ?? "");
   if (npm === null) throw new GatewayError("engine_missing", "npm is not in PATH, and the package comes by npm");
-  const enginesDir = await prepareEnginesDir(options.enginesDir);
-  const staging = await createStaging(enginesDir, "sherpa");
-  const filled = path.join(staging.dir, "package");
-  const home = path.join(enginesDir, `sherpa-${wantedVersion}`);
-  const run: RunOptions = { environment: options.environment, signal: options.signal, cwd: filled };
   const say = (phase: InstallProgress["phase"], detail: string): void =>
     options.onProgress({ phase, done: 0, total: 0, detail });
-  try {
+  return withStaging(options.enginesDir, "sherpa", async (staging, root) => {
+    const home = path.join(root, `sherpa-${wantedVersion}`);
+    const done = await installationIn(home);
+    if (done?.version === wantedVersion) return done;
+    const filled = path.join(staging, "package");
+    const run: RunOptions = { environment: options.environment, signal: options.signal, cwd: filled };
     await mkdir(filled);
     say("download", `${packageName} ${wantedVersion} by npm`);
     await writeFile(path.join(filled, "package.json"), '{ "private": true }\n');
@@ -77,15 +77,13 @@ export async function installSherpa(options: {
     await runTool(npm, ["install", ...flags, `${packageName}@${wantedVersion}`], run);
     if ((await versionOf(filled)) !== wantedVersion)
       throw new GatewayError("engine_failed", `npm has not installed ${packageName} ${wantedVersion}`);
-    await provideData(path.join(filled, dataName), staging.dir, options.prefixes ?? systemPrefixes, run, say);
+    await provideData(path.join(filled, dataName), staging, options.prefixes ?? systemPrefixes, run, say);
     say("check", "loading it");
     // The platform's own part is an optional dependency: npm succeeds without it.
     await runTool(process.execPath, ["-e", loading], { ...run, timeoutMs: 30_000 });
-    await putInPlace(staging, filled, home, async (dir) => (await installationIn(dir))?.version === wantedVersion);
-  } finally {
-    await staging.discard();
-  }
-  return { version: wantedVersion, packageDir: home, dataDir: path.join(home, dataName) };
+    await putInPlace(filled, home);
+    return { version: wantedVersion, packageDir: home, dataDir: path.join(home, dataName) };
+  });
 }
 
 async function provideData(
@@ -116,14 +114,8 @@ async function provideData(
   } catch (error) {
     const failure = toGatewayError(error);
     if (failure.code === "cancelled") throw failure;
-    const message = `the language data of espeak-ng is not on this system, and could not be fetched: ${failure.message}`;
-    throw new GatewayError(
-      "engine_missing",
-      `${message}. Install espeak-ng with the system's package tool, then repeat`,
-      {
-        cause: error,
-      },
-    );
+    const message = `the language data of espeak-ng is not on this system, and could not be fetched: ${failure.message}. Install espeak-ng with the system's package tool, then repeat`;
+    throw new GatewayError("engine_missing", message, { cause: error });
   }
 }
 

@@ -1,13 +1,12 @@
 // Locates llama-server, and installs it if there is none.
-import { stat } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { open, stat } from "node:fs/promises";
+import { promisify } from "node:util";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { BinaryState } from "../../plan/observed.ts";
 import { type InstallProgress, installEngine } from "../install/install.ts";
 import { locateEngine, whyNone } from "../install/locate.ts";
-import { rehomeEngines } from "../install/rehome.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
-import { isForAnotherMachine } from "../process/machine.ts";
-import { readKnownOptions } from "./known-options.ts";
 
 export interface EngineSource {
   state(): { readonly binary: BinaryState; readonly knownOptions: ReadonlySet<string> | null };
@@ -22,18 +21,18 @@ export interface EngineSource {
   look(): Promise<boolean>;
 }
 
-export function createEngineSource(options: {
+export interface EngineSourceOptions {
   readonly explicit: string | undefined;
   readonly enginesDir: string;
   /** What installs it. */
   readonly installCommand: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly install: boolean;
-  /** Whether engines that were moved with their folder are repaired. */
-  readonly rehome: boolean;
   readonly onProgress: (progress: InstallProgress) => void;
   readonly onChange: () => void;
-}): EngineSource {
+}
+
+export function createEngineSource(options: EngineSourceOptions): EngineSource {
   const where = {
     explicit: options.explicit,
     pathVariable: options.environment["PATH"] ?? "",
@@ -45,8 +44,6 @@ export function createEngineSource(options: {
   let knownOptions: ReadonlySet<string> | null = null;
   let failure: GatewayError | null = null;
   let none = "";
-  /** Why moved engines do not run. */
-  let strays: readonly string[] = [];
   let stamp: string | null = null;
   let prepared = false;
   let preparation: Promise<void> = Promise.resolve();
@@ -54,7 +51,7 @@ export function createEngineSource(options: {
   async function find(signal?: AbortSignal): Promise<boolean> {
     const located = await locateEngine("llama-server", where);
     if (!located) {
-      none = [await whyNone("llama-server", options.enginesDir), ...strays].join("; ");
+      none = await whyNone("llama-server", options.enginesDir);
       return false;
     }
     stamp = await stampOf(located.path);
@@ -75,17 +72,11 @@ export function createEngineSource(options: {
   async function prepare(signal: AbortSignal): Promise<void> {
     failure = null;
     try {
-      const { enginesDir, environment } = options;
-      if (options.rehome) strays = await rehomeEngines(enginesDir, { environment, signal });
+      const { enginesDir, environment, onProgress } = options;
       if (!(await find(signal)) && options.install) {
         binary = "installing";
         options.onChange();
-        await installEngine("llama", {
-          enginesDir,
-          environment,
-          signal,
-          onProgress: options.onProgress,
-        });
+        await installEngine("llama", { enginesDir, environment, signal, onProgress });
         binary = "missing";
         await find(signal);
       }
@@ -128,4 +119,67 @@ export function createEngineSource(options: {
 async function stampOf(path: string): Promise<string | null> {
   const entry = await stat(path).catch(() => null);
   return entry && `${entry.ino}:${entry.mtimeMs}:${entry.size}`;
+}
+
+/** Class, byte order and machine of a Linux program; null where it is none, or cannot be read. */
+async function kindOf(path: string): Promise<string | null> {
+  const file = await open(path, "r").catch(() => null);
+  if (!file) return null;
+  try {
+    const head = Buffer.alloc(20);
+    const { bytesRead } = await file.read(head, 0, head.length, 0);
+    if (bytesRead < head.length || head.toString("latin1", 0, 4) !== "\x7fELF") return null;
+    return `${head[4]} ${head[5]} ${head.toString("hex", 18, 20)}`;
+  } catch {
+    return null;
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * The system's own error misleads: it runs an unknown program as a shell script, which fails with a line about a command that was
+ * not found. False also for scripts and unknown files: then the start decides.
+ */
+async function isForAnotherMachine(path: string): Promise<boolean> {
+  const kind = await kindOf(path);
+  const own = await kindOf(process.execPath);
+  return kind !== null && own !== null && kind !== own;
+}
+
+/** Keys of the preset file that are no command line options. */
+const presetOnly = ["load-on-startup", "stop-timeout", "dedup-cache-models"];
+
+/**
+ * The options that an engine has, so that the preset file never holds one that would end the router: every spelling without dashes (`ctx-size`, `c`, `LLAMA_ARG_CTX_SIZE`); null where
+ * the help text could not be read.
+ */
+async function readKnownOptions(
+  path: string,
+  environment: Readonly<Record<string, string>>,
+  signal?: AbortSignal,
+): Promise<ReadonlySet<string> | null> {
+  try {
+    const { stdout } = await promisify(execFile)(path, ["--help"], {
+      env: environment,
+      timeout: 10_000,
+      maxBuffer: 4 << 20,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return parseHelp(stdout);
+  } catch {
+    return null;
+  }
+}
+
+export function parseHelp(help: string): ReadonlySet<string> | null {
+  const keys = new Set(presetOnly);
+  for (const line of help.split("\n")) {
+    const variable = /\(env: (LLAMA_[A-Z0-9_]+)\)/.exec(line)?.[1];
+    if (variable !== undefined) keys.add(variable);
+    // Options stand at a line's start: `-c,    --ctx-size N   size of …`; what follows in the text may name others.
+    if (!line.startsWith("-")) continue;
+    for (const match of line.matchAll(/(?:^|,\s*)--?([A-Za-z][A-Za-z0-9-]*)/g)) keys.add(match[1] ?? "");
+  }
+  return keys.has("ctx-size") ? keys : null;
 }

@@ -65,98 +65,57 @@ export function createInstances(
   /** Counts dead routers. */
   let epoch = 0;
 
-  function create(model: RouterModel, port: string, key: string, routerPid: number, input: Input | null): Entry {
-    const entry: Entry = {
-      routerPid,
-      users: 0,
-      detached: false,
-      pipe: input?.pipe ?? null,
-      instance: {
-        id: model.id,
-        origin: originOf(port),
-        key,
-        ctxSize: registeredCtxSize(model),
-        nCtx: model.nCtx,
-        pid: input?.pid ?? null,
-        workers: endpointsOf(model),
-        slots: slotsOf(model),
-        retain: () => {
-          entry.users++;
-          let open = true;
-          return () => {
-            if (!open) return;
-            open = false;
-            entry.users--;
-            if (entry.detached && entry.users === 0) letGo(entry);
-          };
-        },
-      },
-    };
-    return entry;
-  }
-
   function letGo(entry: Entry): void {
     detached.delete(entry);
     if (entry.pipe === null) return;
-    const pipe = entry.pipe;
+    closeInput(entry.pipe);
     entry.pipe = null;
-    closeInput(pipe);
   }
 
   function closeInput(pipe: number): void {
     closeFile(pipe).catch((error: unknown) => warn("a model's input could not be closed", { error: String(error) }));
   }
 
-  function detach(id: string, entry: Entry): void {
+  function detach(id: string): void {
+    const entry = current.get(id);
+    if (!entry) return;
     current.delete(id);
     entry.detached = true;
     if (entry.users === 0) letGo(entry);
     else detached.add(entry);
   }
 
+  async function update(routerPid: number, key: string, models: readonly RouterModel[]): Promise<void> {
+    const loaded = new Map(models.flatMap((model) => portOf(model) ?? []).map((entry) => [entry.model.id, entry]));
+    for (const [id, { routerPid: pid, instance }] of current) {
+      const port = loaded.get(id)?.port;
+      if (pid === routerPid && port !== undefined && instance.origin === originOf(port)) continue;
+      detach(id);
+      onGone();
+    }
+    const added = [...loaded.values()].filter(({ model }) => !current.has(model.id));
+    if (added.length === 0) return;
+    const asked = epoch;
+    const ports = added.map(({ port }) => port);
+    const inputs = await openInputs(routerPid, ports);
+    for (const { model, port } of added) {
+      const input = inputs.get(port) ?? null;
+      // The router died meanwhile: an entry made now would never be removed. And concurrent updates enter a process once:
+      // callers compare instances by identity.
+      if (epoch !== asked || current.get(model.id)?.instance.origin === originOf(port)) {
+        if (input) closeInput(input.pipe);
+        continue;
+      }
+      detach(model.id);
+      current.set(model.id, createEntry({ model, port, key, routerPid, input }, letGo));
+    }
+  }
+
   return {
-    update: async (routerPid, key, models) => {
-      const loaded = new Map<string, { readonly model: RouterModel; readonly port: string }>();
-      for (const model of models) {
-        const port = portOf(model);
-        // A sleeping one wakes at the next request.
-        if ((model.value === "loaded" || model.value === "sleeping") && port !== null)
-          loaded.set(model.id, { model, port });
-      }
-      for (const [id, entry] of current) {
-        const port = loaded.get(id)?.port;
-        if (entry.routerPid !== routerPid || port === undefined || !entry.instance.origin.endsWith(`:${port}`)) {
-          detach(id, entry);
-          onGone();
-        }
-      }
-      const added = [...loaded].filter(([id]) => !current.has(id));
-      if (added.length === 0) return;
-      const asked = epoch;
-      const inputs = await openInputs(
-        routerPid,
-        added.map(([, { port }]) => port),
-      );
-      if (epoch !== asked) {
-        // The router died meanwhile: an entry made now would never be removed.
-        for (const { pipe } of inputs.values()) closeInput(pipe);
-        return;
-      }
-      for (const [id, { model, port }] of added) {
-        const input = inputs.get(port) ?? null;
-        const double = current.get(id);
-        // Concurrent updates enter a process once: callers compare instances by identity.
-        if (double?.routerPid === routerPid && double.instance.origin === originOf(port)) {
-          if (input) closeInput(input.pipe);
-          continue;
-        }
-        if (double) detach(id, double);
-        current.set(id, create(model, port, key, routerPid, input));
-      }
-    },
+    update,
     detachAll: () => {
       epoch++;
-      for (const [id, entry] of current) detach(id, entry);
+      for (const id of current.keys()) detach(id);
     },
     get: (id) => current.get(id)?.instance ?? null,
     list: () => [...current.values()].map(({ instance }) => instance),
@@ -174,10 +133,52 @@ function originOf(port: string): string {
   return `http://127.0.0.1:${port}`;
 }
 
-function portOf(model: RouterModel): string | null {
+/** A loaded model with the port in its arguments; a sleeping one wakes at the next request. */
+function portOf(model: RouterModel): { readonly model: RouterModel; readonly port: string } | null {
   const at = model.args.indexOf("--port");
-  const port = at < 0 ? undefined : model.args[at + 1];
-  return port !== undefined && port !== "0" ? port : null;
+  const port = at < 0 ? "0" : (model.args[at + 1] ?? "0");
+  return port !== "0" && ["loaded", "sleeping"].includes(model.value) ? { model, port } : null;
+}
+
+/** `onFree`: the last response in flight on a detached instance has ended. */
+function createEntry(
+  {
+    model,
+    port,
+    key,
+    routerPid,
+    input,
+  }: {
+    readonly model: RouterModel;
+    readonly port: string;
+    readonly key: string;
+    readonly routerPid: number;
+    readonly input: Input | null;
+  },
+  onFree: (entry: Entry) => void,
+): Entry {
+  const instance: Instance = {
+    id: model.id,
+    origin: originOf(port),
+    key,
+    ctxSize: registeredCtxSize(model),
+    nCtx: model.nCtx,
+    pid: input?.pid ?? null,
+    workers: endpointsOf(model),
+    slots: slotsOf(model),
+    retain: () => {
+      entry.users++;
+      let open = true;
+      return () => {
+        if (!open) return;
+        open = false;
+        entry.users--;
+        if (entry.detached && entry.users === 0) onFree(entry);
+      };
+    },
+  };
+  const entry: Entry = { instance, routerPid, users: 0, detached: false, pipe: input?.pipe ?? null };
+  return entry;
 }
 
 /** Parallel slots that the engine makes where it is not told how many. */

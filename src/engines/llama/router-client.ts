@@ -2,6 +2,7 @@
 import { Pool } from "undici";
 import { GatewayError } from "../../core/errors.ts";
 import type { RouterModel } from "../../plan/observed.ts";
+import { parseJson } from "../../state/atomic-file.ts";
 
 export interface RouterClient {
   readonly origin: string;
@@ -137,9 +138,6 @@ function toRouterModel({ id, status, meta }: ListedModel): RouterModel {
 }
 
 function messageOf(text: string): string {
-  try {
-    return (JSON.parse(text) as { error?: { message?: string } }).error?.message ?? text;
-  } catch {
-    return text.slice(0, 300);
-  }
+  const body = parseJson(text) as { error?: { message?: string } } | null;
+  return body?.error?.message ?? text.slice(0, 300);
 }

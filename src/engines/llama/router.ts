@@ -1,18 +1,22 @@
 // The llama-server router as a supervised child: start, stop, reload, state. The planner decides when.
-import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import type { RouterModel, RouterPhase, RouterSnapshot } from "../../plan/observed.ts";
-import { engineEnvironment } from "../process/engine-environment.ts";
-import { freePort } from "../process/free-port.ts";
-import { markerName, markerValue } from "../process/leftovers.ts";
-import { exitText, type ManagedProcess, type ProcessExit, startProcess } from "../process/managed-process.ts";
-import { createOrphans } from "../process/orphans.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { RouterSnapshot } from "../../plan/observed.ts";
+import { createOrphans } from "../process/leftovers.ts";
+import { exitText, type ManagedProcess, type ProcessExit } from "../process/managed-process.ts";
 import { createInstances, type Instances } from "./instances.ts";
-import { showRepos } from "./router-cache.ts";
-import { createRouterClient, type RouterClient, type RouterEvent } from "./router-client.ts";
-import { isPortTaken, ownWords, routerArguments, untilHealthy } from "./router-start.ts";
+import type { RouterClient } from "./router-client.ts";
+import { createRouterList, type RouterList, type RouterListOptions } from "./router-list.ts";
+import {
+  type RouterProcess,
+  type RouterProcessOptions,
+  showRepos,
+  startRouterProcess,
+  viewName,
+} from "./router-process.ts";
+
+export { isProgress } from "./router-list.ts";
 
 /** What the router reads: remembered, so that the planner sees when it must read again. */
 export interface RouterInputs {
@@ -43,268 +47,164 @@ export interface Router {
   complaints(): string;
 }
 
-/** How often a start is tried on another port. */
-const portAttempts = 3;
-
-interface Running {
-  readonly process: ManagedProcess;
-  readonly client: RouterClient;
-  readonly key: string;
-  readonly watching: AbortController;
-}
-
-const viewName = "router-cache";
-
-export function createRouter(options: {
-  readonly presetPath: string;
-  readonly stateDir: string;
+export interface RouterOptions extends RouterProcessOptions, Omit<RouterListOptions, "instances" | "onList"> {
   readonly cacheDir: string;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly startTimeoutMs: number;
-  readonly stopGraceMs: number;
   readonly reloadTimeoutMs: number;
-  /** Interval of health checks. */
-  readonly pingMs: number;
-  readonly now: () => number;
-  /** Chooses a port; a test overrides it. */
-  readonly choosePort?: () => Promise<number>;
-  readonly onOutput: (text: string) => void;
-  /** Called at every change of state, and at every event of the router. */
-  readonly onChange: (event: RouterEvent | null) => void;
   /** Called when its list was read, and at once when an instance is gone. */
   readonly onList?: () => void;
   readonly warn: (message: string, fields: object) => void;
-}): Router {
-  const onList = options.onList ?? ((): void => undefined);
-  const instances = createInstances(options.warn, onList);
-  const view = join(options.stateDir, viewName);
-  let phase: RouterPhase = "stopped";
-  let running: Running | null = null;
-  let loaded: RouterInputs | null = null;
-  let freshlyStarted = false;
-  let crashes: readonly number[] = [];
-  let lastWords = "";
-  let models: RouterSnapshot["models"] = { state: "unknown", why: "the router is not running" };
-  let silentSince: number | null = null;
-  /** Lists are numbered as they are asked for: an older one that arrives late is dropped. */
-  let asked = 0;
-  let arrived = 0;
-  const orphans = createOrphans({ stateDir: options.stateDir, inUse: instances.usedPids, warn: options.warn });
+}
 
-  function becomes(next: RouterPhase): void {
-    phase = next;
+interface Running extends RouterProcess {
+  readonly list: RouterList;
+}
+
+export function createRouter(options: RouterOptions): Router {
+  const { stateDir, cacheDir, warn, onList = () => undefined } = options;
+  const instances = createInstances(warn, onList);
+  const orphans = createOrphans({ stateDir, inUse: instances.usedPids, warn });
+  const view = join(stateDir, viewName);
+  let state = initial;
+  let running: Running | null = null;
+  let starting: Promise<RouterProcess> | null = null;
+
+  function becomes(next: Partial<RouterState>): void {
+    state = { ...state, ...next };
     options.onChange(null);
   }
 
   async function start(binary: string, inputs: RouterInputs, signal: AbortSignal): Promise<void> {
     if (running) throw new GatewayError("internal", "the router is running already");
-    await showRepos(view, options.cacheDir, inputs.repos);
-    phase = "starting";
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await startOnce(binary, inputs, signal);
-      } catch (error) {
-        if (attempt === portAttempts || signal.aborted || !isPortTaken(error)) throw error;
-        phase = "starting";
-      }
-    }
-  }
-
-  async function startOnce(binary: string, inputs: RouterInputs, signal: AbortSignal): Promise<void> {
-    const port = await (options.choosePort ?? freePort)();
-    const key = randomBytes(24).toString("base64url");
-    const started = await startProcess({
-      path: binary,
-      args: routerArguments(port, options.presetPath),
-      environment: engineEnvironment(options.environment, {
-        LLAMA_API_KEY: key,
-        // Relative to its working folder, which remains after the state folder is moved away: models still load.
-        HF_HUB_CACHE: viewName,
-        // A model whose worker is lost aborts, and would have a debugger print its stack before it ends.
-        GGML_NO_BACKTRACE: "1",
-        [markerName]: markerValue(options.stateDir),
-      }),
-      workingDir: options.stateDir,
-      onOutput: options.onOutput,
-    }).catch((error: unknown) => {
-      becomes("stopped");
+    await showRepos(view, cacheDir, inputs.repos);
+    state = { ...state, phase: "starting" };
+    starting = startRouterProcess(binary, options, signal);
+    const started = await starting.catch((error: unknown) => {
+      becomes({ phase: "stopped" });
       throw error;
     });
-    const current: Running = {
-      process: started,
-      key,
-      client: createRouterClient(`http://127.0.0.1:${port}`, key),
-      watching: new AbortController(),
-    };
+    const current = { ...started, list: createRouterList(started, { ...options, instances, onList }) };
     running = current;
-    void started.exited.then((exit) => onExit(current, exit));
-    try {
-      await untilHealthy(current, { ...options, signal });
-    } catch (error) {
-      // It may have ended by itself already.
-      if (running === current) phase = "stopping";
-      await started.stop(options.stopGraceMs);
-      throw error;
-    }
-    loaded = inputs;
-    freshlyStarted = true;
-    silentSince = null;
-    await refresh();
+    void started.process.exited.then((exit) => onExit(current, exit));
+    state = { ...state, loaded: inputs, freshlyStarted: true };
+    await current.list.refresh();
     // It may have ended in the meantime.
     if (running !== current)
-      throw new GatewayError("engine_failed", `the router ended while starting: ${started.lastWords()}`);
-    void watch(current);
-    startPinging(current);
-    becomes("ready");
+      throw new GatewayError("engine_failed", `the router ended while starting: ${started.process.lastWords()}`);
+    current.list.follow();
+    becomes({ phase: "ready" });
   }
 
   function onExit(ended: Running, exit: ProcessExit): void {
     if (running !== ended) return;
-    const asked = phase === "stopping";
-    ended.watching.abort();
+    ended.list.stop();
     void ended.client.close();
     instances.detachAll();
     running = null;
-    loaded = null;
-    silentSince = null;
-    models = { state: "unknown", why: "the router is not running" };
-    if (!asked) {
+    if (state.phase !== "stopping") {
       orphans.lookAfter(ended.process.pid);
-      // A start that fails is the action's failure, with its own backoff.
-      if (phase === "ready") crashes = [...crashes.slice(-20), options.now()];
-      lastWords = `${exitText(exit)}${ownWords(ended.process)}`;
-      options.warn("the router ended by itself", { exit: exitText(exit) });
+      state = crashed(state, options.now(), `${exitText(exit)}${ownWords(ended.process)}`);
+      warn("the router ended by itself", { exit: exitText(exit) });
     }
-    becomes("stopped");
+    becomes({ phase: "stopped", loaded: null });
   }
 
-  async function stop(): Promise<void> {
-    if (!running) return;
-    const current = running;
-    const isWatched = phase === "ready";
-    // First: from here on no request may be given to a model that ends with its router.
-    instances.detachAll();
-    becomes("stopping");
-    // The router waits for open connections, and for models whose input we hold open.
-    current.watching.abort();
-    if (isWatched) await current.client.wake();
-    onExit(current, await current.process.stop(options.stopGraceMs));
-  }
-
-  /** Follows the router's events; a router without them is polled by the loop alone. */
-  async function watch(current: Running): Promise<void> {
-    while (running === current && !current.watching.signal.aborted) {
-      try {
-        await current.client.watch(
-          (event) => {
-            // A big model reports its loading many times a second, and nothing else has changed by that.
-            if (isProgress(event)) options.onChange(event);
-            else void refresh().then(() => options.onChange(event));
-          },
-          current.watching.signal,
-          () => void refresh(),
-        );
-      } catch (error) {
-        if (current.watching.signal.aborted) return;
-        const failure = toGatewayError(error);
-        if (failure.code === "not_supported") return;
-      }
-      await new Promise((resolve) => setTimeout(resolve, 500));
-    }
-  }
-
-  async function endOf(current: Running): Promise<never> {
-    await current.process.exited;
-    throw new GatewayError("router_unavailable", "the router ended while it read its preset");
-  }
-
-  async function refresh(): Promise<void> {
+  async function end(how: (current: Running) => Promise<ProcessExit>): Promise<void> {
     const current = running;
     if (!current) return;
-    // Deleted with the state folder: the next reload restores it.
-    if (loaded && !existsSync(view)) loaded = { ...loaded, cache: "" };
-    const number = ++asked;
-    try {
-      const list: readonly RouterModel[] = await current.client.models();
-      if (running !== current || number < arrived) return;
-      arrived = number;
-      await instances.update(current.process.pid, current.key, list);
-      if (running !== current || number < arrived) return;
-      models = { state: "known", value: list };
-      silentSince = null;
-      onList();
-    } catch (error) {
-      if (running !== current || number < arrived) return;
-      const isNews = silentSince === null;
-      silentSince ??= options.now();
-      models = { state: "unknown", why: toGatewayError(error).message };
-      if (isNews) options.onChange(null);
-    }
+    // First: from here on no request may be given to a model that ends with its router.
+    instances.detachAll();
+    becomes({ phase: "stopping" });
+    // The router waits for open connections, and for models whose input we hold open.
+    current.list.stop();
+    onExit(current, await how(current));
   }
 
-  /** A hanging router sends no events, and nothing else shows it. */
-  function startPinging(current: Running): void {
-    const timer = setInterval(() => {
-      if (phase === "ready") void current.client.healthy().then((healthy) => (healthy ? undefined : refresh()));
-    }, options.pingMs);
-    timer.unref();
-    void current.process.exited.then(() => clearInterval(timer));
-  }
+  const stop = (): Promise<void> =>
+    end(async ({ client, process }) => {
+      await client.wake();
+      return process.stop(options.stopGraceMs);
+    });
 
   return {
     instances,
     start,
-    refresh,
-    isReady: () => phase === "ready" && silentSince === null,
-    complaints: () => {
-      const lines = running?.process.lastWords().split("\n") ?? [];
-      return lines
-        .filter((line) => /\b(error|failed|unable|invalid|cannot)\b/i.test(line))
-        .slice(-2)
-        .join("; ");
-    },
-    client: () => {
-      if (!running || phase !== "ready") throw new GatewayError("router_unavailable", `the router is ${phase}`);
-      return running.client;
-    },
+    stop,
+    kill: () =>
+      end(async ({ process }) => {
+        const exit = await process.kill();
+        orphans.lookAfter(process.pid);
+        return exit;
+      }),
     reload: async (inputs) => {
       if (!running) throw new GatewayError("router_unavailable", "the router is not running");
-      await showRepos(view, options.cacheDir, inputs.repos);
-      // If it ends in the middle, the call may get no response.
-      await Promise.race([running.client.reload(options.reloadTimeoutMs), endOf(running)]);
-      loaded = inputs;
-      freshlyStarted = false;
-      await refresh();
-    },
-    stop,
-    kill: async () => {
-      if (!running) return;
-      const current = running;
-      instances.detachAll();
-      becomes("stopping");
-      current.watching.abort();
-      onExit(current, await current.process.kill());
-      orphans.lookAfter(current.process.pid);
+      const { list } = running;
+      await showRepos(view, cacheDir, inputs.repos);
+      await reloadUnlessEnded(running, options.reloadTimeoutMs);
+      state = { ...state, loaded: inputs, freshlyStarted: false };
+      await list.refresh();
     },
     close: async () => {
+      await starting?.catch(() => undefined);
       await stop();
       await orphans.close();
     },
-    snapshot: () => ({
-      phase,
-      pid: running?.process.pid ?? null,
-      loadedPreset: loaded?.preset ?? null,
-      loadedCache: loaded?.cache ?? null,
-      freshlyStarted,
-      crashes,
-      lastWords,
-      models,
-      silentSince,
-    }),
+    refresh: async () => running?.list.refresh(),
+    isReady: () => state.phase === "ready" && running?.list.silentSince() === null,
+    complaints: () => complaintsIn(running?.process.lastWords() ?? ""),
+    client: () => {
+      if (running && state.phase === "ready") return running.client;
+      throw new GatewayError("router_unavailable", `the router is ${state.phase}`);
+    },
+    snapshot: () => snapshotOf(state, running, existsSync(view)),
   };
 }
 
-/** Progress of a load, not a change of state. */
-export function isProgress({ data }: RouterEvent): boolean {
-  return typeof data === "object" && data !== null && "progress" in data;
+/** Of its process, from start to exit. */
+interface RouterState extends Pick<RouterSnapshot, "phase" | "freshlyStarted" | "crashes" | "lastWords"> {
+  readonly loaded: RouterInputs | null;
+}
+
+const initial: RouterState = { phase: "stopped", loaded: null, freshlyStarted: false, crashes: [], lastWords: "" };
+
+/** A start that fails is the action's failure, with its own backoff. */
+function crashed(state: RouterState, now: number, lastWords: string): RouterState {
+  return { ...state, lastWords, crashes: state.phase === "ready" ? [...state.crashes.slice(-20), now] : state.crashes };
+}
+
+/** `hasView`: a view that was deleted with the state folder is restored by the next reload. */
+function snapshotOf(
+  { loaded, ...state }: RouterState,
+  running: Running | null,
+  hasView: boolean,
+): ReturnType<Router["snapshot"]> {
+  return {
+    ...state,
+    pid: running?.process.pid ?? null,
+    loadedPreset: loaded?.preset ?? null,
+    loadedCache: loaded && (hasView ? loaded.cache : ""),
+    models: running?.list.models() ?? { state: "unknown", why: "the router is not running" },
+    silentSince: running?.list.silentSince() ?? null,
+  };
+}
+
+/** If it ends in the middle, the call may get no response. */
+async function reloadUnlessEnded({ process, client }: Running, timeoutMs: number): Promise<void> {
+  const ended = process.exited.then(() => {
+    throw new GatewayError("router_unavailable", "the router ended while it read its preset");
+  });
+  await Promise.race([client.reload(timeoutMs), ended]);
+}
+
+/** The router's last errors, without output of its instances. */
+function ownWords(process: ManagedProcess): string {
+  const lines = process
+    .lastWords()
+    .split("\n")
+    .filter((line) => line.trim() !== "" && !/^\[\d+\] /.test(line) && !/^[\d.]+ I /.test(line));
+  return lines.length > 0 ? `: ${lines.slice(-3).join("; ")}` : "";
+}
+
+function complaintsIn(output: string): string {
+  const lines = output.split("\n").filter((line) => /\b(error|failed|unable|invalid|cannot)\b/i.test(line));
+  return lines.slice(-2).join("; ");
 }

@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { GatewayError, systemCode } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
-import { killGroup, noteGroup } from "./living.ts";
 
 export interface ProcessExit {
   readonly code: number | null;
@@ -37,7 +36,7 @@ export async function startProcess(options: {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly workingDir: string;
-  readonly onOutput?: (text: string) => void;
+  readonly onOutput?: (text: string, from: "stdout" | "stderr") => void;
 }): Promise<ManagedProcess> {
   const child = spawn(options.path, options.args, {
     cwd: options.workingDir,
@@ -52,16 +51,15 @@ export async function startProcess(options: {
   let tail = "";
   let endedAt: number | null = null;
   let stopping: Promise<ProcessExit> | null = null;
-  const isGone = noteGroup(pid);
+  living.add(pid);
   void exited.then(() => {
     endedAt = steadyNow();
-    isGone();
+    living.delete(pid);
   });
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding("utf8");
-    stream?.on("data", (text: string) => {
+  for (const from of ["stdout", "stderr"] as const) {
+    child[from].setEncoding("utf8").on("data", (text: string) => {
       tail = (tail + text).slice(-tailBytes);
-      options.onOutput?.(text);
+      options.onOutput?.(text, from);
     });
   }
 
@@ -90,6 +88,16 @@ export async function startProcess(options: {
       return exited;
     },
   };
+}
+
+/** Waits for its end; when the signal aborts, it is stopped with the rest of its group. */
+export async function supervise(process: ManagedProcess, signal: AbortSignal, graceMs: number): Promise<ProcessExit> {
+  const stop = (): void => void process.stop(graceMs);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  const exit = await process.exited;
+  signal.removeEventListener("abort", stop);
+  return signal.aborted ? process.stop(graceMs) : exit;
 }
 
 /**
@@ -130,7 +138,7 @@ function signalTo(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    // Gone, or on macOS a zombie.
+    // Gone, or on macOS a zombie or a group of zombies.
     if (!["ESRCH", "EPERM"].includes(systemCode(error) ?? "")) throw error;
   }
 }
@@ -138,4 +146,19 @@ function signalTo(pid: number, name: NodeJS.Signals): void {
 /** How a process ended, as text. */
 export function exitText({ code, signal }: ProcessExit): string {
   return signal === null ? `it exited with code ${code ?? "unknown"}` : `it was ended by ${signal}`;
+}
+
+/**
+ * Leaders of running groups. Whatever ends this process, short of a KILL, they end with it: each is in a group of its own, so no
+ * signal of the terminal reaches them. What a dead leader left behind ends when its input closes, which this process holds.
+ */
+const living = new Set<number>();
+
+process.on("exit", () => {
+  for (const pid of living) killGroup(pid);
+});
+
+/** KILL to a whole group; one that is gone is no error. */
+function killGroup(pid: number): void {
+  signalTo(process.platform === "win32" ? pid : -pid, "SIGKILL");
 }

@@ -79,7 +79,7 @@ export async function startServer(
     onOutput: options.onOutput,
   });
   try {
-    await untilReady(what, process, origin, command, options, signal);
+    await untilReady(what, process, () => command.isReady(origin, signal), options, signal);
   } catch (error) {
     await process.stop(stopGraceMs);
     options.warn(`${what} did not start`, { output: process.lastWords() });
@@ -140,27 +140,29 @@ export function hasEnded(error: unknown): boolean {
   return code === "engine_failed" || (code === "upstream_failed" && cause !== undefined);
 }
 
-async function untilReady(
+/**
+ * Resolves when `isReady` does with true; its errors mean: not yet. Throws `engine_failed` with `tail` of its last output,
+ * `shutting_down`.
+ */
+export async function untilReady(
   what: string,
   process: ManagedProcess,
-  origin: string,
-  command: ServerCommand,
-  options: ServerOptions,
+  isReady: () => Promise<boolean>,
+  { startTimeoutMs, now }: Pick<ServerOptions, "startTimeoutMs" | "now">,
   signal: AbortSignal,
+  tail: (output: string) => string = errorLine,
 ): Promise<void> {
-  const deadline = options.now() + options.startTimeoutMs;
+  const deadline = now() + startTimeoutMs;
+  const failed = (how: string): GatewayError =>
+    new GatewayError("engine_failed", `${what} ${how}: ${tail(process.lastWords())}`);
   for (;;) {
-    const ready = await command.isReady(origin, signal).catch(() => false);
+    const ready = await isReady().catch(() => false);
     // A response on the port of a process that has ended is from another program. Its exit code is no help: whisper-server
     // ends with 0 if ffmpeg is missing.
-    if (process.hasExited())
-      throw new GatewayError("engine_failed", `${what} ended while starting: ${errorLine(process.lastWords())}`);
+    if (process.hasExited()) throw failed("ended while starting");
     if (signal.aborted) throw new GatewayError("shutting_down", `stopped while ${what} was starting`);
     if (ready) return;
-    if (options.now() > deadline) {
-      const line = errorLine(process.lastWords());
-      throw new GatewayError("engine_failed", `${what} was not ready within ${options.startTimeoutMs} ms: ${line}`);
-    }
+    if (now() > deadline) throw failed(`was not ready within ${startTimeoutMs} ms`);
     await Promise.race([process.exited, delay(probeAgainMs)]);
   }
 }

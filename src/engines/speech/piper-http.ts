@@ -1,16 +1,14 @@
-// The client of a Piper server of any generation: detects which one it is, sends a piece of text, accepts only sound.
+// The client of a Piper server from 1.3.0 on: detects which one it is, sends a piece of text, accepts only sound.
 // synthesis.ts cuts the text and joins the sound.
 import { request } from "undici";
 import { GatewayError, systemCode } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
 import { type Pcm, parseWav } from "../../speech/wav.ts";
+import { parseJson } from "../../state/atomic-file.ts";
 
-/**
- * `synthesize`: 1.5.0 and later. `json`: 1.3.0 to 1.4.2. `text`: before that. A server of the third kind reads JSON aloud
- * and calls it a success, so it is detected without sending any.
- */
-export type PiperGeneration = "synthesize" | "json" | "text";
+/** `synthesize`: 1.5.0 and later. `json`: 1.3.0 to 1.4.2. */
+export type PiperGeneration = "synthesize" | "json";
 
 export interface PieceRequest {
   readonly text: string;
@@ -26,31 +24,32 @@ const descriptionLimit = 16 * 1024 * 1024;
 /** 350 characters are half a minute, 3 MB at most. */
 const soundLimit = 64 * 1024 * 1024;
 
-/** Throws `upstream_failed` where nothing answers at `origin`, which may have a path. */
+/**
+ * Throws `upstream_failed` where nothing answers at `origin`, which may have a path; `engine_failed` for a Piper before 1.3.0: it
+ * reads JSON aloud and calls it a success, so it is detected without sending any.
+ */
 export async function detectPiper(origin: string, signal: AbortSignal): Promise<PiperGeneration> {
   if (await answersJson(`${origin}/info`, signal)) return "synthesize";
   if (await answersJson(`${origin}/voices`, signal)) return "json";
-  return "text";
+  throw new GatewayError("engine_failed", "the installed Piper is older than 1.3.0: upgrade it");
 }
 
 /**
  * Speaks one piece with the voice that the server was started with: for an unknown voice it would use another one. Throws
- * `invalid_request` for what this generation cannot do, `upstream_failed`, with a cause if the connection broke.
+ * `upstream_failed`, with a cause if the connection broke.
  */
 export async function speakPiece(
   { origin, generation }: { readonly origin: string; readonly generation: PiperGeneration },
   piece: PieceRequest,
   signal: AbortSignal,
 ): Promise<Pcm> {
-  const isText = generation === "text";
-  if (isText) requirePlain(piece);
   try {
     const { statusCode, headers, body } = await request(
       `${origin}${generation === "synthesize" ? "/synthesize" : "/"}`,
       {
         method: "POST",
-        headers: { "content-type": isText ? "text/plain; charset=utf-8" : "application/json" },
-        body: isText ? piece.text : JSON.stringify(jsonBody(piece)),
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(jsonBody(piece)),
         // It closes the connection after each answer.
         reset: true,
         headersTimeout: 0,
@@ -80,29 +79,14 @@ function jsonBody({ text, speaker, lengthScale }: PieceRequest): object {
   };
 }
 
-function requirePlain({ speaker, lengthScale }: PieceRequest): void {
-  if (speaker === null && lengthScale === null) return;
-  const [param, what] = lengthScale === null ? ["voice", "as another speaker"] : ["speed", "at another speed"];
-  throw new GatewayError("invalid_request", `the installed version of Piper cannot speak ${what}; a newer one can`, {
-    param,
-  });
-}
-
-async function answersJson(url: string, signal: AbortSignal): Promise<boolean> {
+/** Whether a server at `url` responds, and with a JSON object. Throws `upstream_failed` where none does. */
+export async function answersJson(url: string, signal: AbortSignal): Promise<boolean> {
   try {
     const answer = await request(url, { reset: true, signal: AbortSignal.any([signal, AbortSignal.timeout(probeMs)]) });
     const body = await readAtMost(answer.body, descriptionLimit, () => endless(descriptionLimit));
-    return answer.statusCode === 200 && isJsonObject(parsed(body.toString("utf8")));
+    return answer.statusCode === 200 && isJsonObject(parseJson(body.toString("utf8")));
   } catch (error) {
     throw error instanceof GatewayError ? error : failed(`does not answer (${reasonOf(error)})`, error);
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }
 

@@ -2,7 +2,7 @@
 // Starts no server: that is voice-process.ts.
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
-import { access, open, stat } from "node:fs/promises";
+import { access, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { GatewayError } from "../../core/errors.ts";
@@ -146,18 +146,8 @@ async function isExecutable(file: string): Promise<boolean> {
 
 /** The Python in the first line of a command that pip, pipx or uv made. */
 async function pythonOf(command: string): Promise<string | null> {
-  const file = await open(command).catch(() => null);
-  if (!file) return null;
-  try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(512), 0, 512, 0);
-    const text = buffer.toString("utf8", 0, bytesRead);
-    // A path that is long or has a space in it is called through the shell.
-    return (
-      /^#!(\/\S*python[\d.]*)\s*\n/.exec(text)?.[1] ??
-      /^'''exec' "?(\/[^"\n]*python[\d.]*)"?\s/m.exec(text)?.[1] ??
-      null
-    );
-  } finally {
-    await file.close();
-  }
+  const text = await readFile(command, "utf8").catch(() => "");
+  // A path that is long or has a space in it is called through the shell.
+  const called = /^#!(\/\S*python[\d.]*)\s*\n/.exec(text) ?? /^'''exec' "?(\/[^"\n]*python[\d.]*)"?\s/m.exec(text);
+  return called?.[1] ?? null;
 }

@@ -1,130 +1,282 @@
-// What the two engines of speech have in common for the loop and for requests: a queue of one, whether there is an engine, and
-// whether it is idle. Decides nothing, and knows no engine.
+// An engine of speech for the loop and for requests: a queue of one, one process with its choice (a voice, a model), its
+// replacement after the response in flight, and whether it is idle. Decides nothing; independent of the engine.
+import { setTimeout as delay } from "node:timers/promises";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { createLine } from "../../core/line.ts";
 import { longestTimerMs } from "../../core/steady.ts";
+import { unlessLeft } from "../../core/unless-left.ts";
 import { restingSpeech, type SpeechState } from "../../plan/observed.ts";
-import { createEngineSlot, type EngineRun, type EngineSlot, type EngineSlotOptions } from "../process/engine-slot.ts";
+import type { ServerProcess } from "../process/server-process.ts";
 
-export interface SpeechEngine<R extends EngineRun = EngineRun> extends Pick<EngineSlot<R>, "runs" | "use"> {
-  /** As the planner sees it, for a document that names `wanted`; what is off (null) is not looked for. Never throws. */
+/** One process of an engine. */
+export interface EngineRun {
+  readonly process: ServerProcess;
+  /** It is due to be replaced. */
+  isWorn?(): boolean;
+  /** Resolves when the next request can be sent to it, or it has ended. */
+  free?(): Promise<void>;
+}
+
+export interface SpeechEngine<R extends EngineRun = EngineRun> {
+  /** As the planner sees it, for a document that names `wanted`; what is off (null) is not searched for. Never throws. */
   observe(wanted: string | null): Promise<SpeechState>;
-  /** As far as it is known without a look. */
-  snapshot(): ReturnType<EngineSlot<R>["snapshot"]> & {
-    /** Requests that are answered or wait. */
+  /** As far as it is known without a search. */
+  snapshot(): Pick<SpeechState, "phase" | "pid" | "choice" | "crashes" | "exitReason" | "silentSince"> & {
+    /** Requests in flight and queued. */
     readonly users: number;
   };
-  /** Waits for the turn of a request; call the result, once, when its answer is through. Throws `busy`, `cancelled`. */
+  /** Waits for the turn of a request; call the result, once, when its response is through. Throws `busy`, `cancelled`. */
   take(signal: AbortSignal): Promise<() => void>;
   othersWait(): boolean;
-  /** With another choice or a fresh process, once the answer under way is through. Throws `engine_missing`, `engine_failed`. */
+  runs(choice: string): boolean;
+  /** The process, whose end waits until `release` is called; null where it does not run with this choice. */
+  use(choice: string): { readonly run: R; release(): void } | null;
+  /** With another choice or a fresh process, once the response in flight is through. Throws `engine_missing`, `engine_failed`. */
   start(choice: string, signal: AbortSignal): Promise<void>;
-  /** Once the answer under way is through, or `drainMs` are over. Throws `cancelled`. */
+  /** Once the response in flight is through, or `drainMs` are over. Throws `cancelled`. */
   stop(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
 /** What is an engine's own. */
-export interface EngineParts<R extends EngineRun> extends Pick<EngineSlotOptions<R>, "launch" | "overlaps"> {
+export interface EngineParts<R extends EngineRun> {
   /** Throws `engine_missing`. */
   find(): Promise<unknown>;
   /** Whether the choice is on disk. */
   has(choice: string): Promise<boolean>;
+  launch(choice: string, signal: AbortSignal): Promise<R>;
+  /** The next process starts beside the current one: a choice that does not start leaves the current one. */
+  readonly overlaps: boolean;
 }
 
-export interface SpeechEngineOptions extends Pick<EngineSlotOptions<EngineRun>, "drainMs" | "now" | "onChange"> {
+export interface SpeechEngineOptions {
   /** In messages: `transcriptions`. */
   readonly what: string;
   /** How many requests may wait. */
   readonly queueDepth: number;
   readonly idleMs: number;
+  /** ms for the response in flight to end. */
+  readonly drainMs: number;
+  readonly now: () => number;
+  readonly onChange: () => void;
   /** There is an engine where there was none. */
   readonly onFound: () => void;
 }
+
+const keptCrashes = 20;
 
 export function createSpeechEngine<R extends EngineRun>(
   parts: EngineParts<R>,
   options: SpeechEngineOptions,
 ): SpeechEngine<R> {
-  const { what, now, onChange } = options;
+  const { what, idleMs, now, onChange } = options;
   const queue = createLine({
     width: 1,
     depth: options.queueDepth,
     refusal: (waiting) => new GatewayError("busy", `${waiting} ${what} are waiting already`, { retryAfterMs: 5_000 }),
     gone: () => new GatewayError("cancelled", "the client left"),
   });
-  const slot = createEngineSlot({ ...parts, ...options, onUse: noteUse });
+  const { current, last, ...slot } = createSlot({ ...parts, ...options, onUse: noteUse });
   let users = 0;
   let usedAt = now();
   let problem: string | null = null;
   let idleTimer: NodeJS.Timeout | undefined;
 
-  /** It is idle from now on, unless a request comes: the loop looks again when that has lasted. */
+  /** It is idle from now on, unless a request comes: the loop observes again when that has lasted. */
   function noteUse(): void {
     usedAt = now();
     clearTimeout(idleTimer);
-    idleTimer = setTimeout(onChange, Math.min(options.idleMs + 1, longestTimerMs)).unref();
+    idleTimer = setTimeout(onChange, Math.min(idleMs + 1, longestTimerMs)).unref();
   }
 
-  async function look(): Promise<void> {
-    const before = problem;
+  async function take(signal: AbortSignal): Promise<() => void> {
+    users++;
     try {
-      await parts.find();
-      problem = null;
+      const over = await queue.take(signal);
+      const leave = (): void => {
+        over();
+        users--;
+      };
+      return () => {
+        const free = current()?.free?.();
+        if (free) void free.finally(leave);
+        else leave();
+      };
     } catch (error) {
-      problem = toGatewayError(error).message;
+      users--;
+      throw error;
     }
+  }
+
+  async function search(): Promise<void> {
+    const before = problem;
+    problem = await parts.find().then(
+      () => null,
+      (error: unknown) => toGatewayError(error).message,
+    );
     if (before !== null && problem === null) options.onFound();
   }
 
   /** What answers where `wanted` is not on disk. */
   async function fallbackFor(wanted: string | null, isThere: boolean): Promise<string | null> {
-    const last = slot.last();
-    if (wanted === null || isThere || last === null || last === wanted) return null;
-    return slot.runs(last) || (await parts.has(last)) ? last : null;
+    const before = last();
+    if (wanted === null || isThere || before === null || before === wanted) return null;
+    return slot.runs(before) || (await parts.has(before)) ? before : null;
+  }
+
+  async function observe(wanted: string | null): Promise<SpeechState> {
+    if (wanted === null && slot.snapshot().phase === "stopped") return restingSpeech;
+    const [isThere] = await Promise.all([wanted !== null && parts.has(wanted), search()]);
+    return {
+      ...slot.snapshot(),
+      problem,
+      cached: isThere && wanted !== null ? [wanted] : [],
+      fallback: await fallbackFor(wanted, isThere),
+      wanted: users > 0,
+      idle: users === 0 && now() - usedAt >= idleMs,
+      worn: current()?.isWorn?.() ?? false,
+    };
   }
 
   return {
+    ...slot,
+    observe,
+    take,
     snapshot: () => ({ ...slot.snapshot(), users }),
-    observe: async (wanted) => {
-      if (wanted === null && slot.snapshot().phase === "stopped") return restingSpeech;
-      const [isThere] = await Promise.all([wanted !== null && parts.has(wanted), look()]);
-      return {
-        ...slot.snapshot(),
-        problem,
-        cached: isThere && wanted !== null ? [wanted] : [],
-        fallback: await fallbackFor(wanted, isThere),
-        wanted: users > 0,
-        idle: users === 0 && now() - usedAt >= options.idleMs,
-        worn: slot.current()?.isWorn?.() ?? false,
-      };
-    },
-    take: async (signal) => {
-      users++;
-      try {
-        const over = await queue.take(signal);
-        return () => {
-          const leave = (): void => {
-            over();
-            users--;
-          };
-          const free = slot.current()?.free?.();
-          if (free) void free.finally(leave);
-          else leave();
-        };
-      } catch (error) {
-        users--;
-        throw error;
-      }
-    },
     othersWait: () => queue.waiting() > 0,
-    runs: slot.runs,
-    use: slot.use,
-    start: slot.start,
-    stop: slot.stop,
     close: async () => {
       clearTimeout(idleTimer);
       await slot.close();
     },
   };
+}
+
+/** `onUse`: it was started, or used. */
+type SlotOptions<R extends EngineRun> = EngineParts<R> & SpeechEngineOptions & { readonly onUse: () => void };
+
+/** The process, its choice, how it ended, and its replacement. */
+function createSlot<R extends EngineRun>({ overlaps, drainMs, now, onChange, onUse, ...parts }: SlotOptions<R>) {
+  let current: { readonly choice: string; readonly run: R } | null = null;
+  /** The choice of the last start that succeeded. */
+  let last: string | null = null;
+  let launching = 0;
+  let isEnding = false;
+  const flight = createFlight();
+  let crashes: readonly number[] = [];
+  let exitReason = "";
+
+  const runs = (choice: string): boolean => current?.choice === choice && !isEnding;
+
+  function noteEnd(run: R, reason: string | null): void {
+    if (current?.run !== run) return;
+    current = null;
+    if (reason !== null) {
+      crashes = [...crashes.slice(1 - keptCrashes), now()];
+      exitReason = reason;
+    }
+    onChange();
+  }
+
+  async function launch(choice: string, signal: AbortSignal): Promise<R> {
+    launching++;
+    onChange();
+    try {
+      return await parts.launch(choice, signal);
+    } finally {
+      launching--;
+      onChange();
+    }
+  }
+
+  async function start(choice: string, signal: AbortSignal): Promise<void> {
+    const fresh = current && overlaps ? await launch(choice, signal) : null;
+    try {
+      await stop(signal);
+    } catch (error) {
+      await fresh?.process.stop();
+      throw error;
+    }
+    const run = fresh ?? (await launch(choice, signal));
+    current = { choice, run };
+    last = choice;
+    onUse();
+    void run.process.ended.then((reason) => noteEnd(run, reason));
+    onChange();
+  }
+
+  async function stop(signal: AbortSignal): Promise<void> {
+    if (!current) return;
+    isEnding = true;
+    onChange();
+    const drained = new AbortController();
+    try {
+      const limit = delay(drainMs, undefined, { signal: drained.signal });
+      await unlessLeft(Promise.race([flight.ended(), limit]), signal);
+      await current?.run.process.stop();
+      current = null;
+      exitReason = "";
+    } finally {
+      drained.abort();
+      isEnding = false;
+      onChange();
+    }
+  }
+
+  function use(choice: string): ReturnType<SpeechEngine<R>["use"]> {
+    if (!current || !runs(choice)) return null;
+    const { run } = current;
+    const land = flight.begin();
+    const release = (): void => {
+      land();
+      onUse();
+      if (run.isWorn?.() === true) onChange();
+    };
+    return { run, release };
+  }
+
+  return {
+    current: () => current?.run ?? null,
+    last: () => last,
+    snapshot: () => ({
+      phase: phaseOf(isEnding, current !== null, launching > 0),
+      pid: current?.run.process.pid ?? null,
+      choice: current?.choice ?? null,
+      crashes,
+      exitReason,
+      silentSince: current?.run.process.silentSince() ?? null,
+    }),
+    runs,
+    use,
+    start,
+    stop,
+    close: async () => {
+      isEnding = true;
+      await current?.run.process.stop();
+    },
+  };
+}
+
+/** The one response in flight. */
+function createFlight() {
+  let current: Promise<void> | null = null;
+  return {
+    /** Settles when it has ended; null: there is none. */
+    ended: () => current,
+    begin: (): (() => void) => {
+      let resolve = (): void => undefined;
+      current = new Promise((settle) => {
+        resolve = settle;
+      });
+      return () => {
+        current = null;
+        resolve();
+      };
+    },
+  };
+}
+
+function phaseOf(isEnding: boolean, runs: boolean, isStarting: boolean): SpeechState["phase"] {
+  if (isEnding) return "stopping";
+  if (runs) return "ready";
+  return isStarting ? "starting" : "stopped";
 }

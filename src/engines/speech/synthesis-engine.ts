@@ -6,9 +6,9 @@ import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { locateSherpa, type SherpaInstallation } from "../install/sherpa.ts";
 import { startOrMend } from "../process/repair-start.ts";
 import { createPiperSearch, type PiperInstallation, piperCommand } from "./piper.ts";
-import { discardPrepared, prepareVoice, sherpaCommand } from "./sherpa.ts";
+import { prepareVoice, sherpaCommand } from "./sherpa.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
-import { startVoice, type VoiceOptions, type VoiceRun } from "./voice-process.ts";
+import { startVoice, type VoiceCommand, type VoiceOptions, type VoiceRun } from "./voice-process.ts";
 
 /** `piper`: an installed Python package; `embedded`: sherpa-onnx; `auto`: the first of them that is available. */
 export type SpeechEngineChoice = "auto" | "piper" | "embedded";
@@ -54,26 +54,18 @@ export function createSynthesisEngine(
     }
   }
 
-  async function startEmbedded(sherpa: SherpaInstallation, voice: string, signal: AbortSignal): Promise<VoiceRun> {
-    const copy = await prepareVoice(voice, join(voicesDir, `${voice}.onnx`), copiesDir);
+  async function commandFor(voice: string, model: string): Promise<VoiceCommand> {
+    const found = await find();
+    if (found.kind === "piper") return piperCommand(found.piper, { model, voicesDir });
     const threads = Math.max(1, Math.min(4, availableParallelism() - 1));
-    try {
-      return await startVoice(sherpaCommand(sherpa, copy, threads), options, signal);
-    } catch (error) {
-      // The copy itself may be damaged: the next try makes another.
-      if (toGatewayError(error).code === "engine_failed") await discardPrepared(copy);
-      throw error;
-    }
+    return sherpaCommand(found.sherpa, await prepareVoice(voice, model, copiesDir), threads);
   }
 
   async function launch(voice: string, signal: AbortSignal): Promise<VoiceRun> {
     const model = join(voicesDir, `${voice}.onnx`);
-    return startOrMend({ what: voice, links: [model, `${model}.json`], signal, warn: options.warn }, async () => {
-      const found = await find();
-      return found.kind === "embedded"
-        ? startEmbedded(found.sherpa, voice, signal)
-        : startVoice(piperCommand(found.piper, { model, voicesDir }), options, signal);
-    });
+    return startOrMend({ what: voice, links: [model, `${model}.json`], signal, warn: options.warn }, async () =>
+      startVoice(await commandFor(voice, model), options, signal),
+    );
   }
 
   return createSpeechEngine(

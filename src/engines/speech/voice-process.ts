@@ -1,9 +1,9 @@
 // A process that speaks with one voice, behind the HTTP interface of Piper's server. Cuts no text.
 
 import type { Pcm } from "../../speech/wav.ts";
-import type { EngineRun } from "../process/engine-slot.ts";
 import { hasEnded, type ServerCommand, type ServerOptions, startServer } from "../process/server-process.ts";
-import { detectPiper, type PieceRequest, speakPiece } from "./piper-http.ts";
+import { answersJson, detectPiper, type PieceRequest, speakPiece } from "./piper-http.ts";
+import type { EngineRun } from "./speech-engine.ts";
 
 /** What is started, and how. */
 export interface VoiceCommand extends Omit<ServerCommand, "isReady"> {
@@ -12,7 +12,7 @@ export interface VoiceCommand extends Omit<ServerCommand, "isReady"> {
 }
 
 export interface VoiceRun extends EngineRun {
-  /** Throws `invalid_request` for what this engine cannot do, `upstream_failed`, with a cause where it broke off. */
+  /** Throws `upstream_failed`, with a cause where it broke off. */
   speak(piece: PieceRequest): Promise<Pcm>;
 }
 
@@ -31,7 +31,7 @@ export async function startVoice(
 ): Promise<VoiceRun> {
   const { piecesPerProcess = 500, pieceTimeoutMs = 120_000 } = options;
   const isReady: ServerCommand["isReady"] = async (origin, limit) => {
-    await detectPiper(origin + basePath, limit);
+    await answersJson(`${origin}${basePath}/info`, limit);
     return true;
   };
   const process = await startServer("the speech engine", { ...command, isReady }, options, signal);

@@ -5,12 +5,14 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { errorLine } from "../../core/error-line.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/merge-patch.ts";
 import { unlessLeft } from "../../core/unless-left.ts";
+import { parseJson } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { findOnPath } from "../install/locate.ts";
-import type { EngineRun } from "../process/engine-slot.ts";
 import { memoryOf, watchMemory } from "../process/memory.ts";
 import { hasEnded, type ServerOptions, startServer } from "../process/server-process.ts";
+import type { EngineRun } from "./speech-engine.ts";
 import {
   type EngineAnswer,
   isReady,
@@ -140,13 +142,10 @@ function refusalOf({ status, body }: EngineAnswer, converts: boolean): GatewayEr
 }
 
 function errorText(body: string): string {
-  try {
-    const { error } = JSON.parse(body) as { readonly error?: unknown };
-    return typeof error === "string" ? error : body;
-  } catch {
-    // Its HTTP library says the status first.
-    return body.replace(/^\d{3} .*\n/, "");
-  }
+  const parsed = parseJson(body);
+  const error = isJsonObject(parsed) ? parsed["error"] : null;
+  // Its HTTP library writes the status first.
+  return typeof error === "string" ? error : body.replace(/^\d{3} .*\n/, "");
 }
 
 /** It leaves an upload behind that could not be converted, and when it is killed. */

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { createDetailsReader } from "../../cache/gguf/details-reader.ts";
+import { createDetailsReader } from "../../cache/gguf/metadata.ts";
 import { type Capability, capabilitiesOf } from "../../cache/layout/capabilities.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";

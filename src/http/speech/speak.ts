@@ -8,8 +8,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { hasEnded } from "../../engines/process/server-process.ts";
 import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
 import type { VoiceRun } from "../../engines/speech/voice-process.ts";
-import { spokenParts } from "../../speech/synthesis.ts";
-import { type Piece, speechPieces } from "../../speech/text.ts";
+import { type Piece, speechPieces, spokenParts } from "../../speech/text.ts";
 import { type Pcm, sampleBytes, wavFile, wavHeader } from "../../speech/wav.ts";
 import { callOf } from "../server/call.ts";
 

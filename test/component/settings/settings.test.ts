@@ -138,7 +138,11 @@ describe("settings", () => {
     [["--compat-prefix", "/a/./b"], {}, ["--compat-prefix", '"/a/./b"']],
     [["--compat-prefix", "/"], {}, ["--compat-prefix", '"/"']],
     [["--compat-prefix", "/k/v1"], {}, ["--compat-prefix", "/k/v1"]],
-    [[], { GATEWAY_NATIVE_PREFIX: "/v1" }, ["GATEWAY_NATIVE_PREFIX", "do not go together", "both be at /v1"]],
+    [
+      [],
+      { GATEWAY_NATIVE_PREFIX: "/v1" },
+      ["GATEWAY_NATIVE_PREFIX", "do not go together", "Ollama's API at /v1 would be at or below"],
+    ],
     [["--compat-prefix", "/api/v1"], {}, ["--compat-prefix", "/api/v1", "below Ollama's API at /api"]],
     [["--preset-allow", "log-file,ctx-size"], {}, ["--preset-allow", "ctx-size", "use ctxSize"]],
     [[], { GATEWAY_PRESET_ALLOW: "mcp-servers-json" }, ["GATEWAY_PRESET_ALLOW", "mcp-servers-json", "run commands"]],

@@ -1,6 +1,6 @@
 // One gateway per state folder: refused, taken over from the dead, and never had by two.
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -101,15 +101,6 @@ describe("the lock of a state folder", () => {
       assert.deepEqual(await readdir(folder), []);
     });
   }
-
-  it("is taken over where it is a link to nothing", async (t) => {
-    const folder = await scratchFolder(t);
-    await symlink(join(folder, "nowhere"), join(folder, "gateway.lock"));
-    const lock = await lockState(folder);
-    assert.equal((await locked(folder)).pid, process.pid);
-    await lock.release();
-    assert.deepEqual(await readdir(folder), []);
-  });
 
   it("is held with the newest address, and not where the folder was deleted or is another's, until it is back", async (t) => {
     const folder = join(await scratchFolder(t), "state");

@@ -1,7 +1,7 @@
 // Models that say what a test's scripts tell them, on the real engine.
-import { chatTemplate, toolsHead } from "../../../src/starter/chat-template.ts";
-import { type ComputedModel, computedModel } from "../../../src/starter/computed-model.ts";
-import { type GgufImage, wholeImage } from "../../../src/starter/gguf-writer.ts";
+import { chatTemplate, toolsHead } from "./chat-template.ts";
+import { type ComputedModel, computedModel } from "./computed-model.ts";
+import { type GgufImage, wholeImage } from "./gguf-writer.ts";
 
 /**
  * When a script is spoken. `tool`: a tool of that name is offered. `word`: the last user message contains it. `gap`: a

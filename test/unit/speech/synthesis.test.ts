@@ -1,7 +1,7 @@
 // A text spoken piece by piece.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { spokenParts } from "../../../src/speech/synthesis.ts";
+import { spokenParts } from "../../../src/speech/text.ts";
 import type { Pcm } from "../../../src/speech/wav.ts";
 import { refusal } from "../../support/scratch.ts";
 

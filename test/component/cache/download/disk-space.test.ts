@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { statfs } from "node:fs/promises";
 import { describe, it } from "node:test";
-import { reserveBytes } from "../../../../src/cache/download/disk-space.ts";
+import { reserveBytes } from "../../../../src/plan/room.ts";
 import { withGgufHead } from "../../../support/cache-folder.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
 import { startPulling } from "../../../support/pulling.ts";

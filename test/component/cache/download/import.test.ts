@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { reserveBytes } from "../../../../src/cache/download/disk-space.ts";
-import { type ImportOptions, importModel } from "../../../../src/cache/download/import.ts";
+import { type ImportOptions, importModel, resolveSource } from "../../../../src/cache/download/import.ts";
+import type { PullProgress } from "../../../../src/cache/download/progress.ts";
 import type { PulledModel } from "../../../../src/cache/download/pull.ts";
-import { resolveSource } from "../../../../src/cache/download/source-file.ts";
 import { createCacheScanner } from "../../../../src/cache/scan/scan.ts";
 import { GatewayError } from "../../../../src/core/errors.ts";
 import { parseModelId } from "../../../../src/core/ids.ts";
 import { type CachedModel, findCached } from "../../../../src/plan/observed.ts";
+import { reserveBytes } from "../../../../src/plan/room.ts";
 import { cacheRepo, commitOf, modelHead, sha256 } from "../../../support/cache-folder.ts";
 import { refusal, scratchFolder } from "../../../support/scratch.ts";
 
@@ -197,7 +197,8 @@ describe("importing a model", () => {
     const source = await file("a-Q8_0.gguf", large);
     const broken = (reason?: GatewayError): Promise<GatewayError> => {
       const abort = new AbortController();
-      const onProgress = (completed: number): void => (completed > 2_000_000 ? abort.abort(reason) : undefined);
+      const onProgress = ({ totalCompleted }: PullProgress): void =>
+        totalCompleted > 2_000_000 ? abort.abort(reason) : undefined;
       return refusal(bring("local/x:Q8_0", source, { signal: abort.signal, onProgress }));
     };
     assert.equal((await broken()).code, "cancelled");
@@ -205,7 +206,7 @@ describe("importing a model", () => {
     assert.equal((await broken(new GatewayError("shutting_down", "bye"))).code, "cancelled");
     assert.equal(await shown("local/x:Q8_0"), undefined);
     const first: number[] = [];
-    await bring("local/x:Q8_0", source, { onProgress: (completed) => void first.push(completed) });
+    await bring("local/x:Q8_0", source, { onProgress: ({ totalCompleted }) => void first.push(totalCompleted) });
     assert.ok((first.find((completed) => completed > 0) ?? 0) > 2_000_000);
     assert.deepEqual(await readFile((await shown("local/x:Q8_0"))?.files[0] ?? ""), large);
     const left = await readdir(cacheDir, { recursive: true });

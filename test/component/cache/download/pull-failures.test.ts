@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { describe, it } from "node:test";
-import { reserveBytes } from "../../../../src/cache/download/disk-space.ts";
 import { GatewayError } from "../../../../src/core/errors.ts";
+import { reserveBytes } from "../../../../src/plan/room.ts";
 import { modelHead, withGgufHead } from "../../../support/cache-folder.ts";
 import { modelBytes, talkingModel } from "../../../support/models.ts";
 import { startPulling } from "../../../support/pulling.ts";

@@ -63,15 +63,6 @@ describe("a pull over a bad line", () => {
     assert.equal(asked.length, 1, "the hub is asked once, its storage for every piece");
   });
 
-  it("gives connections up where fewer do, and all bytes come nevertheless", async (t) => {
-    const { hub, pull, shown } = await startPulling(t);
-    hub.addRepo("acme/demo-GGUF", { files });
-    hub.pace(path, 2_000_000);
-    const pulled = await pull(id, { tuning: { ...several, pieceBytes: 128 * 1024, enoughPerSecond: 6_500_000 } });
-    assert.equal(pulled.downloadedBytes, size);
-    assert.deepEqual(await shown("acme/demo-GGUF", path), files[path]);
-  });
-
   it("does not wait for a connection that was told to wait when the others have everything", async (t) => {
     const { hub, pull, shown } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files });

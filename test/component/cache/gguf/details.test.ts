@@ -3,13 +3,12 @@ import assert from "node:assert/strict";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { readGgufDetails } from "../../../../src/cache/gguf/details.ts";
-import { createDetailsReader } from "../../../../src/cache/gguf/details-reader.ts";
+import { createDetailsReader, readGgufDetails } from "../../../../src/cache/gguf/metadata.ts";
 import { capabilitiesOf } from "../../../../src/cache/layout/capabilities.ts";
-import { type GgufFile, type GgufValue, ggufBytes } from "../../../../src/starter/gguf-writer.ts";
 import { encoderBytes } from "../../../support/encoder.ts";
 import { embeddingModel, insertModel, modelBytes, plainModel, talkingModel } from "../../../support/models.ts";
 import { scratchFolder } from "../../../support/scratch.ts";
+import { type GgufFile, type GgufValue, ggufBytes } from "../../../support/scripted/gguf-writer.ts";
 
 type Pair = readonly [string, GgufValue];
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { link, lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { holdPath } from "../../../../src/cache/download/in-use.ts";
+import { holdPaths } from "../../../../src/cache/download/in-use.ts";
 import { partialPath } from "../../../../src/cache/layout/layout.ts";
 import { cacheRepo, commitOf, modelHead, sha256 } from "../../../support/cache-folder.ts";
 import { removalCache as cache, eight, four, main, old, repoName } from "../../../support/removing.ts";
@@ -209,7 +209,7 @@ describe("removing a model", () => {
   it("keeps a blob that a pull under way counts on", async (t) => {
     const { cacheDir, repo, remove, world } = await cache(t);
     const again = await repo.link(main, "demo-Q8_0.gguf", eight);
-    const release = holdPath(partialPath(cacheDir, repoName, sha256(eight)));
+    const release = holdPaths([partialPath(cacheDir, repoName, sha256(eight))]);
     assert.deepEqual(await remove([again]), { deletedFiles: 1, freedBytes: 0 });
     assert.deepEqual(await world(), [`blobs/${sha256(eight)}`]);
     release();

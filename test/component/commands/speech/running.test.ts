@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createRunning } from "../../../../src/commands/speech/running.ts";
 import { type DesiredState, toDesired, toTree } from "../../../../src/desired/document/document.ts";
-import type { EngineRun } from "../../../../src/engines/process/engine-slot.ts";
-import type { SpeechEngine } from "../../../../src/engines/speech/speech-engine.ts";
+import type { EngineRun, SpeechEngine } from "../../../../src/engines/speech/speech-engine.ts";
 import { startLooping } from "../../../support/looping.ts";
 import { until } from "../../../support/scratch.ts";
 

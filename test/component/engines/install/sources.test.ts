@@ -1,4 +1,4 @@
-// Which mirror is read from the formats that apt's source lists have, and that nothing unsigned is taken from it.
+// Which mirror is read from the system's apt, and that nothing unsigned is taken from it.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -6,13 +6,20 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { aptConfiguration } from "../../../../src/engines/install/apt.ts";
-import { debianMirrors } from "../../../../src/engines/install/apt-sources.ts";
+import { aptConfiguration, mirrorsIn } from "../../../../src/engines/install/apt.ts";
 import { scratchFolder } from "../../../support/scratch.ts";
 
-test("deb822: the main archive is taken, the security archive and other vendors are not", () => {
-  const text = `# a comment
-Types: deb deb-src
+const hasApt = { skip: existsSync("/usr/bin/apt-get") ? false : "needs apt-get" };
+
+test(
+  "the main archive is taken in either format, the security archive, other vendors and discs are not",
+  hasApt,
+  async (t) => {
+    const dir = await scratchFolder(t);
+    await mkdir(join(dir, "parts"));
+    await writeFile(
+      join(dir, "parts", "debian.sources"),
+      `Types: deb deb-src
 URIs: http://mirror.test/debian
  http://second.test/debian
 Suites: bookworm bookworm-updates
@@ -29,49 +36,27 @@ Types: deb
 URIs: http://disabled.test/debian
 Suites: trixie
 Components: main
-
-Types: deb
-URIs: http://vendor.test/apt
-Suites: nodistro
-Components: main
-`;
-  assert.deepEqual(debianMirrors([{ name: "debian.sources", text }]), [
-    { uri: "http://mirror.test/debian", signedBy: ["/usr/share/keyrings/debian-archive-keyring.gpg"] },
-    { uri: "http://second.test/debian", signedBy: ["/usr/share/keyrings/debian-archive-keyring.gpg"] },
-  ]);
-});
-
-test("deb822: a key written out in the list is not taken for a path", () => {
-  const text = `Types: deb
-URIs: http://mirror.test/debian
-Suites: trixie
-Components: main
-Signed-By:
- -----BEGIN PGP PUBLIC KEY BLOCK-----
- .
- mDMEY/abc/def
- -----END PGP PUBLIC KEY BLOCK-----
-`;
-  assert.deepEqual(debianMirrors([{ name: "x.sources", text }]), [{ uri: "http://mirror.test/debian", signedBy: [] }]);
-});
-
-test("one line each: options, comments, duplicates, discs", () => {
-  const text = `
-deb cdrom:[Debian GNU/Linux 12]/ bookworm main
-# deb http://commented.test/debian bookworm main
-deb [ arch=amd64 signed-by=/a.gpg,/b.gpg ] http://mirror.test/debian bookworm main non-free # note
-deb http://mirror.test/debian bookworm-updates main
-deb-src http://source.test/debian bookworm main
-deb http://security.test/debian-security bookworm-security main
-deb http://old.test/debian buster/updates main
+`,
+    );
+    await writeFile(
+      join(dir, "sources.list"),
+      `deb cdrom:[Debian GNU/Linux 12]/ bookworm main
+deb [ arch=amd64 signed-by=/a.gpg,/b.gpg ] http://one.test/debian trixie main non-free # note
+deb http://mirror.test/debian bookworm-backports main
+deb http://vendor.test/linux/debian bookworm stable
 deb http://other.test/ubuntu noble main
-`;
-  assert.deepEqual(debianMirrors([{ name: "sources.list", text }]), [
-    { uri: "http://mirror.test/debian", signedBy: ["/a.gpg", "/b.gpg"] },
-  ]);
-});
-
-const hasApt = { skip: existsSync("/usr/bin/apt-get") ? false : "needs apt-get" };
+`,
+    );
+    const options = { "Dir::Etc::sourcelist": join(dir, "sources.list"), "Dir::Etc::sourceparts": join(dir, "parts") };
+    const args = Object.entries(options).flatMap(([key, value]) => ["-o", `${key}=${value}`]);
+    const { stdout } = spawnSync("apt-get", [...args, "update", "--print-uris"], { encoding: "utf8" });
+    assert.deepEqual(mirrorsIn(stdout).toSorted(), [
+      "http://mirror.test/debian",
+      "http://one.test/debian",
+      "http://second.test/debian",
+    ]);
+  },
+);
 
 test("an unsigned repository is refused on a system that accepts them", hasApt, async (t) => {
   const dir = await scratchFolder(t);

@@ -40,7 +40,6 @@ async function looking(t: TestContext, explicit?: (root: string) => string): Pro
     installCommand: "model-gateway engine install llama",
     environment: { PATH: bin },
     install: false,
-    rehome: true,
     onProgress: () => undefined,
     onChange: () => void changes++,
   });

@@ -5,9 +5,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
-import type { PiperGeneration } from "../../../../src/engines/speech/piper-http.ts";
 import { parseWav } from "../../../../src/speech/wav.ts";
-import { startPiperStandIn, writeFakePython } from "../../../support/piper-stand-ins.ts";
+import { type StandInGeneration, startPiperStandIn, writeFakePython } from "../../../support/piper-stand-ins.ts";
 import { scratchFolder } from "../../../support/scratch.ts";
 import { pitch } from "../../../support/sound.ts";
 
@@ -15,7 +14,7 @@ const voices = { "en_US-low-low": 300, "en_US-high-low": 600 };
 const json = { "content-type": "application/json" };
 const generations = ["synthesize", "json", "text"] as const;
 
-async function started(t: TestContext, generation: PiperGeneration) {
+async function started(t: TestContext, generation: StandInGeneration) {
   const server = await startPiperStandIn(t, { generation, voices, speakers: { one: 0, two: 1, three: 2 } });
   const send = (
     method: string,
@@ -33,7 +32,7 @@ async function started(t: TestContext, generation: PiperGeneration) {
 }
 
 describe("a stand-in for Piper", { concurrency: true }, () => {
-  const routes: readonly (readonly [string, string, Readonly<Record<PiperGeneration, number>>])[] = [
+  const routes: readonly (readonly [string, string, Readonly<Record<StandInGeneration, number>>])[] = [
     ["GET", "/", { synthesize: 200, json: 405, text: 500 }],
     ["GET", "/?text=hello", { synthesize: 200, json: 405, text: 200 }],
     ["GET", "/info", { synthesize: 200, json: 404, text: 404 }],

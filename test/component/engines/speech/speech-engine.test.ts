@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { GatewayError } from "../../../../src/core/errors.ts";
-import type { EngineRun } from "../../../../src/engines/process/engine-slot.ts";
 import type { ServerProcess } from "../../../../src/engines/process/server-process.ts";
-import { createSpeechEngine, type SpeechEngine } from "../../../../src/engines/speech/speech-engine.ts";
+import { createSpeechEngine, type EngineRun, type SpeechEngine } from "../../../../src/engines/speech/speech-engine.ts";
 import { refusal, until } from "../../../support/scratch.ts";
 
 const never = new AbortController().signal;

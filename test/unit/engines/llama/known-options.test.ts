@@ -1,7 +1,7 @@
 // Which options an engine's help text names.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseHelp } from "../../../../src/engines/llama/known-options.ts";
+import { parseHelp } from "../../../../src/engines/llama/engine-source.ts";
 
 const help = [
   "----- common params -----",

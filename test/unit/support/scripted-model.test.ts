@@ -1,8 +1,6 @@
 // Scripted models by themselves: followed by hand through their weights they say their scripts, with room to spare.
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { starterModel, starterSentence } from "../../../src/starter/starter-model.ts";
 import { answersOf, slowModel, talkingModel } from "../../support/models.ts";
 import { type Script, scriptedModel, scriptedModelImage } from "../../support/scripted/scripted-model.ts";
 
@@ -136,17 +134,6 @@ test("what one model cannot say is refused", () => {
     { when: { word: "it's" }, says: "so" },
   ];
   assert.throws(() => scriptedModel({ ...base, scripts: quoted }), /not a plain word/);
-});
-
-test("the starter is small, says its sentence, and is the same file on every machine", () => {
-  const starter = starterModel();
-  assert.ok(starter.bytes.length < 1_000_000);
-  assert.equal(speak(openModel(starter.bytes), "<|script-0|>").said, starterSentence);
-  // The cache keeps files by their digest: other bytes on another machine would be another model.
-  assert.equal(
-    createHash("sha256").update(starter.bytes).digest("hex"),
-    "a6d7e1dd7843aa2ed0b7d4673ea7fb33f523f962eca42365745e5b7e3cf0d7e3",
-  );
 });
 
 test("a plain template cannot be told of tools or thinking", () => {

@@ -1,7 +1,7 @@
 // The container: what is written is laid out as the format says, the same on every run.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type GgufFile, ggufBytes, ggufImage } from "../../../src/starter/gguf-writer.ts";
+import { type GgufFile, ggufBytes, ggufImage } from "../../support/scripted/gguf-writer.ts";
 
 const small: GgufFile = {
   metadata: [

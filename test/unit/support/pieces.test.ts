@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { cutIntoPieces } from "../../../src/starter/pieces.ts";
+import { cutIntoPieces } from "../../support/scripted/pieces.ts";
 
 test("a text without repeats is cut after its words", () => {
   assert.deepEqual(cutIntoPieces("Hello from alpha, at last.", new Set()), [

@@ -2,16 +2,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { createPace, secondsLeft } from "../../../../src/cache/download/progress.ts";
 import {
   coveredBytes,
+  createWorkList,
   type Extents,
   frontOf,
   gapsOf,
+  type Piece,
   readExtents,
   withExtent,
-} from "../../../../src/cache/download/extents.ts";
-import { createPace, secondsLeft } from "../../../../src/cache/download/pace.ts";
-import { createWorkList, type Piece } from "../../../../src/cache/download/work-list.ts";
+} from "../../../../src/cache/download/ranges.ts";
 
 const size = 60;
 const range = fc.tuple(fc.nat(size), fc.nat(size)).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const);

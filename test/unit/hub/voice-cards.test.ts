@@ -1,7 +1,7 @@
 // What a model card says of its licence, in the forms that official cards have.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { licenseOf } from "../../../src/speech/model-card.ts";
+import { licenseOf } from "../../../src/hub/voice-cards.ts";
 
 const head = "# Model card for somebody (medium)\n\n* Language: en_US (English, United States)\n* Speakers: 1\n\n";
 const dataset = "## Dataset\n\n* URL: https://example.org/data set\n";

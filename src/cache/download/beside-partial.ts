@@ -1,11 +1,49 @@
-// The lock of a partial: one writer at a time, be it in another process, container or host that shares the cache.
+// What lies beside a partial: the sidecar, which lists the bytes on the disk, and the lock, which keeps a second writer out, be it
+// in another process, container or host that shares the cache.
+import type { Stats } from "node:fs";
 import { lstat, rm, utimes } from "node:fs/promises";
 import { basename } from "node:path";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { GatewayError, ignoreAbsent } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/merge-patch.ts";
-import { parseJson, readIfPresent } from "../../state/atomic-file.ts";
+import { parseJson, readIfPresent, writeAtomic } from "../../state/atomic-file.ts";
 import { isAlive, ownStart, takeFile } from "../../state/lock.ts";
 import { besidePartial } from "../layout/layout.ts";
+import { type Extents, readExtents } from "./ranges.ts";
+
+export interface Sidecar {
+  /** `owner/name:tag` of the model that the file is for. */
+  readonly model: string;
+  /** Bytes of the whole file. */
+  readonly size: number;
+  /** Id of the gateway that downloads it. */
+  readonly gateway: string;
+  /** On the disk: there after a power failure too. */
+  readonly written: Extents;
+  /** The whole file has the right digest, and gets the blob's name; the sidecar goes once a snapshot links that. */
+  readonly stored?: true;
+}
+
+/** A plain file; undefined for anything else: the target of a link is never ours. */
+export async function fileAt(path: string): Promise<Stats | undefined> {
+  const found = await lstat(path).catch(() => undefined);
+  return found?.isFile() ? found : undefined;
+}
+
+export async function writeSidecar(partial: string, sidecar: Sidecar): Promise<void> {
+  await writeAtomic(besidePartial(partial, "sidecar"), JSON.stringify(sidecar));
+}
+
+/** Null if there is none, or a damaged one. */
+export async function readSidecar(partial: string): Promise<Sidecar | null> {
+  const path = besidePartial(partial, "sidecar");
+  if (!(await fileAt(path))) return null;
+  const value = parseJson((await readIfPresent(path)) ?? "");
+  if (!isJsonObject(value)) return null;
+  const { model, size, gateway, stored } = value;
+  const written = readExtents(value["written"]);
+  if (!written || typeof model !== "string" || typeof size !== "number" || typeof gateway !== "string") return null;
+  return { model, size, gateway, written, ...(stored === true ? { stored } : {}) };
+}
 
 export interface PartialLock {
   /** The lock was taken from another gateway, which may only be suspended: it may still write into its file. */
@@ -56,7 +94,7 @@ export async function lockPartial(partial: string, gateway: string): Promise<Par
   };
 }
 
-/** Who holds the lock of a partial; null where there is no lock. `isLive`: another process, which may be writing. */
+/** The holder of a partial's lock; null if there is no lock. `isLive`: another process, which may be writing. */
 export async function partialHolder(
   partial: string,
   gateway: string,
@@ -71,20 +109,13 @@ async function isHolding(path: string, holder: Holder | null, gateway: string): 
   // Writers of this process take turns; a lock that they left could not be deleted.
   if (holder.pid === process.pid && holder.started === (await ownStart())) return false;
   if (await isAlive(holder)) return true;
-  return holder.gateway !== gateway && (await ageOf(path)) < staleMs;
+  if (holder.gateway === gateway) return false;
+  const file = await lstat(path).catch(ignoreAbsent);
+  // A time in the future is of a clock that was wrong.
+  return file !== null && Math.abs(Date.now() - file.mtimeMs) < staleMs;
 }
 
-/** A time to come is of a clock that was wrong. */
-async function ageOf(path: string): Promise<number> {
-  try {
-    return Math.abs(Date.now() - (await lstat(path)).mtimeMs);
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return Number.POSITIVE_INFINITY;
-    throw error;
-  }
-}
-
-/** What cannot be understood is of a process that is gone. */
+/** A lock that cannot be parsed is of a process that is gone. */
 function readHolder(text: string | null): Holder | null {
   if (text === null) return null;
   const value = parseJson(text);

@@ -1,0 +1,161 @@
+// Reads a repository's folder of the model cache: its refs, revisions and blobs, and what in it cannot be read. Writes nothing.
+import type { Dirent, Stats } from "node:fs";
+import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { ignoreDangling, isAbsent, systemCode } from "../../core/errors.ts";
+import { isDigest } from "../layout/layout.ts";
+import type { SnapshotFile } from "../layout/models.ts";
+import type { RepoBlob, RepoFiles, RepoLink } from "../report/repo-files.ts";
+
+export interface RepoFolder extends Pick<RepoFiles, "refs" | "snapshots" | "blobs" | "hasFolderLink"> {
+  /** Paths of all entries that are no folders, relative to the repository's folder, with `/`. */
+  readonly places: readonly string[];
+  /**
+   * Entries that cannot be read, as `PATH (CODE)`: a link that leads to itself, a folder of another user. llama-server exits at
+   * the first one. It skips dangling links, and so does this.
+   */
+  readonly faults: readonly string[];
+  /** Code of the system if a folder cannot be read, and so the files in it are not known; null: all are. */
+  readonly failure: string | null;
+}
+
+interface Entry {
+  readonly place: string;
+  readonly isLink: boolean;
+  /** Of the target of a link and of files in revisions; null if there is none. */
+  readonly target: Stats | null;
+}
+
+/** `withBlobs`: else there are none in the answer. Null if there is no such folder. Errors: the system's, of a ref or blob. */
+export async function readRepoFolder(root: string, withBlobs = true): Promise<RepoFolder | null> {
+  const faults: string[] = [];
+  let failure: string | null = null;
+
+  function note(error: unknown, isFolder: boolean): void {
+    const code = systemCode(error);
+    if (code === undefined) throw error;
+    if (isAbsent(error)) return;
+    faults.push(`${(error as NodeJS.ErrnoException).path ?? "?"} (${code})`);
+    if (isFolder) failure ??= code;
+  }
+
+  async function entriesOf(place: string, listed: readonly Dirent[]): Promise<Entry[]> {
+    const found = listed.map(async (entry): Promise<Entry[]> => {
+      const own = place === "" ? entry.name : `${place}/${entry.name}`;
+      if (entry.isDirectory()) return below(own);
+      // A person may have moved the revisions or the blobs to another disk; links further down are not followed.
+      const isTop = place === "" && ["snapshots", "blobs", "refs"].includes(entry.name);
+      const isLink = entry.isSymbolicLink();
+      if (!isLink && !own.startsWith("snapshots/")) return [{ place: own, isLink, target: null }];
+      const target = await stat(join(root, own)).catch((error: unknown) => {
+        note(error, isTop);
+        return null;
+      });
+      const self = { place: own, isLink, target };
+      return isTop && target?.isDirectory() ? [self, ...(await below(own))] : [self];
+    });
+    return (await Promise.all(found)).flat();
+  }
+
+  async function below(place: string): Promise<Entry[]> {
+    const listed = await readdir(join(root, place), { withFileTypes: true }).catch((error: unknown) => {
+      note(error, true);
+      return [];
+    });
+    return entriesOf(place, listed);
+  }
+
+  const listed = await readdir(root, { withFileTypes: true }).catch((error: unknown) => {
+    note(error, true);
+    return null;
+  });
+  if (listed === null && failure === null) return null;
+  const entries = await entriesOf("", listed ?? []);
+  const blobs = withBlobs ? await blobsOf(root, entries) : [];
+  return {
+    refs: await refsOf(root, entries),
+    ...(await snapshotsOf(root, entries, blobs)),
+    blobs,
+    places: entries.map(({ place }) => place),
+    faults: faults.sort(),
+    failure,
+  };
+}
+
+async function blobsOf(root: string, entries: readonly Entry[]): Promise<RepoBlob[]> {
+  const found = entries.map(async ({ place, isLink }): Promise<RepoBlob[]> => {
+    const [folder, name = "", ...rest] = place.split("/");
+    if (folder !== "blobs" || !isDigest(name) || rest.length > 0 || isLink) return [];
+    const file = await lstat(join(root, place)).catch(ignoreDangling);
+    return file?.isFile() ? [{ name, size: file.size, inode: inodeOf(file), names: file.nlink }] : [];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+async function refsOf(root: string, entries: readonly Entry[]): Promise<RepoFiles["refs"]> {
+  const refs: { name: string; commit: string }[] = [];
+  for (const { place } of entries) {
+    if (!place.startsWith("refs/")) continue;
+    const text = await readFile(join(root, place), "utf8").catch(ignoreDangling);
+    if (text !== null) refs.push({ name: place.slice("refs/".length), commit: text.trim() });
+  }
+  return refs;
+}
+
+async function snapshotsOf(
+  root: string,
+  entries: readonly Entry[],
+  blobs: readonly RepoBlob[],
+): Promise<Pick<RepoFiles, "snapshots" | "hasFolderLink">> {
+  const byInode = new Map(blobs.map(({ inode, name }) => [inode, name]));
+  const inside = entries.filter(({ place }) => /^snapshots(?:\/|$)/.test(place));
+  const found = await Promise.all(
+    inside.map(async (entry) => {
+      const [, commit = "", ...path] = entry.place.split("/");
+      // A file among the commits, as file browsers leave them.
+      return { commit, link: path.length === 0 ? null : await linkOf(root, commit, path.join("/"), entry, byInode) };
+    }),
+  );
+  const snapshots = new Map<string, RepoLink[]>();
+  for (const { commit, link } of found) if (link) snapshots.set(commit, [...(snapshots.get(commit) ?? []), link]);
+  return {
+    snapshots: [...snapshots].map(([commit, files]) => ({ commit, files })),
+    hasFolderLink: inside.some(({ isLink, target }) => isLink && target?.isDirectory() === true),
+  };
+}
+
+/** A file of a revision; null if it went meanwhile. */
+export async function readSnapshotFile(root: string, commit: string, path: string): Promise<RepoLink | null> {
+  const place = join(root, "snapshots", commit, path);
+  const found = await lstat(place).catch(ignoreDangling);
+  if (!found) return null;
+  const target = await stat(place).catch(ignoreDangling);
+  return linkOf(root, commit, path, { isLink: found.isSymbolicLink(), target }, new Map());
+}
+
+async function linkOf(
+  root: string,
+  commit: string,
+  path: string,
+  { isLink, target }: Pick<Entry, "isLink" | "target">,
+  byInode: ReadonlyMap<string, string>,
+): Promise<RepoLink | null> {
+  const place = join(root, "snapshots", commit, path);
+  const modifiedAt = (target ?? (await lstat(place).catch(ignoreDangling)))?.mtimeMs;
+  const to = isLink ? await readlink(place).catch(ignoreDangling) : null;
+  if (modifiedAt === undefined || (isLink && to === null)) return null;
+  const inode = target?.isFile() ? inodeOf(target) : null;
+  const size = target?.isFile() ? target.size : null;
+  const leadsTo = to === null ? "" : resolve(dirname(place), to);
+  const linked = dirname(leadsTo) === join(root, "blobs") && isDigest(basename(leadsTo)) ? basename(leadsTo) : null;
+  return { path, isLink, blob: isLink ? linked : (byInode.get(inode ?? "") ?? null), size, inode, modifiedAt };
+}
+
+/** As the scan has it: of a file that is no link the content is known by its revision alone. */
+export function snapshotFile({ path, size, modifiedAt, isLink, blob }: RepoLink): SnapshotFile {
+  return { path, size, modifiedAt, blob: isLink ? blob : null, damage: null };
+}
+
+function inodeOf({ dev, ino }: Stats): string {
+  return `${dev}:${ino}`;
+}

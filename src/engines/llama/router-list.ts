@@ -1,0 +1,105 @@
+// The models of one running router: its list, kept current by its events and by health checks.
+import { setTimeout as delay } from "node:timers/promises";
+import { toGatewayError } from "../../core/errors.ts";
+import type { RouterSnapshot } from "../../plan/observed.ts";
+import type { Instances } from "./instances.ts";
+import type { RouterEvent } from "./router-client.ts";
+import type { RouterProcess } from "./router-process.ts";
+
+export interface RouterList {
+  models(): RouterSnapshot["models"];
+  /** Since when (ms) it has not responded; null while it does. */
+  silentSince(): number | null;
+  /** Requests the list. */
+  refresh(): Promise<void>;
+  /** Follows events, and checks its health. */
+  follow(): void;
+  stop(): void;
+}
+
+export interface RouterListOptions {
+  readonly instances: Pick<Instances, "update">;
+  /** Interval of health checks. */
+  readonly pingMs: number;
+  readonly now: () => number;
+  /** Called at every event, and with null when it no longer responds. */
+  readonly onChange: (event: RouterEvent | null) => void;
+  /** Called when the list was read. */
+  readonly onList: () => void;
+}
+
+/** Delay before the events are subscribed again. */
+const againMs = 500;
+
+export function createRouterList({ process, client, key }: RouterProcess, options: RouterListOptions): RouterList {
+  const { instances, now, onChange } = options;
+  let models: RouterSnapshot["models"] = { state: "unknown", why: "the router is starting" };
+  let silentSince: number | null = null;
+  /** Lists are numbered as they are requested: an older one that arrives late is dropped. */
+  let asked = 0;
+  let arrived = 0;
+  const over = new AbortController();
+
+  async function refresh(): Promise<void> {
+    const number = ++asked;
+    const isLate = (): boolean => over.signal.aborted || number < arrived;
+    try {
+      const list = await client.models();
+      if (isLate()) return;
+      arrived = number;
+      await instances.update(process.pid, key, list);
+      if (isLate()) return;
+      models = { state: "known", value: list };
+      silentSince = null;
+      options.onList();
+    } catch (error) {
+      if (isLate()) return;
+      const isNews = silentSince === null;
+      silentSince ??= now();
+      models = { state: "unknown", why: toGatewayError(error).message };
+      if (isNews) onChange(null);
+    }
+  }
+
+  /** A router without events is polled by the loop alone. */
+  async function watch(): Promise<void> {
+    while (!over.signal.aborted) {
+      try {
+        await client.watch(
+          (event) => {
+            // A big model reports its loading many times a second, and nothing else has changed by that.
+            if (isProgress(event)) onChange(event);
+            else void refresh().then(() => onChange(event));
+          },
+          over.signal,
+          () => void refresh(),
+        );
+      } catch (error) {
+        if (toGatewayError(error).code === "not_supported") return;
+      }
+      await delay(againMs, undefined, { signal: over.signal }).catch(() => undefined);
+    }
+  }
+
+  /** A hanging router sends no events, and nothing else shows it. */
+  async function ping(): Promise<void> {
+    if (!(await client.healthy())) await refresh();
+  }
+
+  return {
+    models: () => models,
+    silentSince: () => silentSince,
+    refresh,
+    follow: () => {
+      void watch();
+      const timer = setInterval(() => void ping(), options.pingMs).unref();
+      over.signal.addEventListener("abort", () => clearInterval(timer));
+    },
+    stop: () => over.abort(),
+  };
+}
+
+/** Progress of a load, not a change of state. */
+export function isProgress({ data }: RouterEvent): boolean {
+  return typeof data === "object" && data !== null && "progress" in data;
+}

@@ -1,0 +1,118 @@
+// One llama-server in router mode: its view of the model cache, its arguments, and its start until it responds.
+import { randomBytes } from "node:crypto";
+import { readdir, readlink, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { toGatewayError } from "../../core/errors.ts";
+import { stateError } from "../../state/atomic-file.ts";
+import { makeFolder } from "../../state/folder.ts";
+import { engineEnvironment } from "../process/engine-environment.ts";
+import { freePort } from "../process/free-port.ts";
+import { markerName, markerValue } from "../process/leftovers.ts";
+import { type ManagedProcess, startProcess } from "../process/managed-process.ts";
+import { untilReady } from "../process/server-process.ts";
+import { createRouterClient, type RouterClient } from "./router-client.ts";
+
+export interface RouterProcess {
+  readonly process: ManagedProcess;
+  readonly client: RouterClient;
+  /** Bearer key of this router and its models. */
+  readonly key: string;
+}
+
+export interface RouterProcessOptions {
+  readonly presetPath: string;
+  readonly stateDir: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly startTimeoutMs: number;
+  readonly stopGraceMs: number;
+  readonly now: () => number;
+  /** Chooses a port; a test overrides it. */
+  readonly choosePort?: () => Promise<number>;
+  readonly onOutput: (text: string) => void;
+}
+
+/** How often a start is tried on another port. */
+const portAttempts = 3;
+/** In the state folder. */
+export const viewName = "router-cache";
+
+/** Resolves when it responds. Errors: `engine_missing`, `engine_failed` with its last output, `shutting_down`. */
+export async function startRouterProcess(
+  binary: string,
+  options: RouterProcessOptions,
+  signal: AbortSignal,
+): Promise<RouterProcess> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOnce(binary, options, signal);
+    } catch (error) {
+      if (attempt === portAttempts || signal.aborted || !isPortTaken(error)) throw error;
+    }
+  }
+}
+
+async function startOnce(binary: string, options: RouterProcessOptions, signal: AbortSignal): Promise<RouterProcess> {
+  const port = await (options.choosePort ?? freePort)();
+  const key = randomBytes(24).toString("base64url");
+  const process = await startProcess({
+    path: binary,
+    args: routerArguments(port, options.presetPath),
+    environment: engineEnvironment(options.environment, {
+      LLAMA_API_KEY: key,
+      // Relative to its working folder, which remains after the state folder is moved away: models still load.
+      HF_HUB_CACHE: viewName,
+      // A model whose worker is lost aborts, and would have a debugger print its stack before it ends.
+      GGML_NO_BACKTRACE: "1",
+      [markerName]: markerValue(options.stateDir),
+    }),
+    workingDir: options.stateDir,
+    onOutput: options.onOutput,
+  });
+  const client = createRouterClient(`http://127.0.0.1:${port}`, key);
+  try {
+    // A healthy response may come from another program on the port: only our router takes our key.
+    const isReady = async (): Promise<boolean> => (await client.healthy()) && (await client.models()) !== null;
+    await untilReady("the router", process, isReady, options, signal, (output) => output);
+  } catch (error) {
+    await process.stop(options.stopGraceMs);
+    void client.close();
+    throw error;
+  }
+  return { process, client, key };
+}
+
+/**
+ * No context size here: it would override every preset. The gateway counts loaded models itself: the router takes a model
+ * whose responses bypass it for idle and would evict it during a response.
+ */
+function routerArguments(port: number, presetPath: string): string[] {
+  const address = ["--host", "127.0.0.1", "--port", String(port)];
+  return [...address, "--models-preset", presetPath, "--models-max", "0", "--no-models-autoload", "--no-webui"];
+}
+
+/** Another program took the port between its choice and its use. */
+function isPortTaken(error: unknown): boolean {
+  return toGatewayError(error).code === "engine_failed" && /couldn't bind|address already in use/i.test(String(error));
+}
+
+/**
+ * Fills the router's view of the model cache: links to `repos`, the folders of it that can be read whole. llama-server stats
+ * every entry of its cache and exits at the first that it cannot read: one looping link beside a model, or the lost+found of
+ * another user, kept all models away. Errors: `disk_full`, `state_unwritable`.
+ */
+export async function showRepos(view: string, cacheDir: string, repos: readonly string[]): Promise<void> {
+  try {
+    await makeFolder(view);
+    const shown = new Set(repos);
+    for (const name of await readdir(view)) {
+      const link = join(view, name);
+      const isRight = shown.has(name) && (await readlink(link).catch(() => null)) === join(cacheDir, name);
+      if (isRight) shown.delete(name);
+      else await rm(link);
+    }
+    // A junction needs no rights on Windows; elsewhere the type means nothing.
+    for (const name of shown) await symlink(join(cacheDir, name), join(view, name), "junction");
+  } catch (error) {
+    throw stateError(view, error);
+  }
+}
