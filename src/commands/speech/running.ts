@@ -3,7 +3,6 @@ import { GatewayError } from "../../core/errors.ts";
 import type { DesiredState } from "../../desired/document/document.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { EngineRun, SpeechEngine } from "../../engines/speech/speech-engine.ts";
-import { backoffKey } from "../../plan/actions.ts";
 import type { SpeechKind, SpeechState } from "../../plan/observed.ts";
 import { choiceKey, speechKey } from "../../plan/speech.ts";
 import type { Loop, Pass } from "../../reconcile/loop.ts";
