@@ -47,13 +47,16 @@ interface Member {
   reject(error: unknown): void;
 }
 
-export function createChatContext(options: {
+interface ChatContextOptions {
   readonly mode: ChatContextMode;
   readonly catalog: Pick<Catalog, "view">;
   readonly edits: Pick<Edits, "setContextSize">;
   readonly scheduler: Pick<Scheduler, "tryAcquire" | "acquire" | "enter">;
-}): ChatContext {
-  const { mode, catalog, edits, scheduler } = options;
+}
+
+export function createChatContext(options: ChatContextOptions): ChatContext {
+  const { catalog, edits, scheduler } = options;
+  const { sizeFor, isSet, suits, checked } = createSizeRules(options);
   const turns: ContextTurns = new Map();
   const members = new Map<number, Member>();
   const changing = new Map<ContextTurn, AbortController>();
@@ -79,12 +82,7 @@ export function createChatContext(options: {
   async function change(turn: ContextTurn): Promise<void> {
     const cancelled = new AbortController();
     changing.set(turn, cancelled);
-    let error: GatewayError | null = null;
-    try {
-      await putInForce(turn, cancelled.signal);
-    } catch (failure) {
-      error = toGatewayError(failure);
-    }
+    const error = await putInForce(turn, cancelled.signal).then(() => null, toGatewayError);
     changing.delete(turn);
     dispatch({ kind: "changed", turn, error });
   }
@@ -97,37 +95,9 @@ export function createChatContext(options: {
     await edits.setContextSize(model, wanted, { by: "http:chat", signal });
   }
 
-  /** Of a size that is set and what the engine gives: where it gives less (parallel slots), asking again would give no more. */
-  function isEnough(size: number, set: number | null, given: number | null): boolean {
-    if (size === set || size === given) return true;
-    return mode === "grow" && size <= Math.max(set ?? 0, given ?? 0);
-  }
-
-  function isSet(id: string, size: number): boolean {
-    const view = catalog.view(id);
-    return isEnough(size, view?.contextSet ?? null, view?.contextLength ?? null);
-  }
-
-  /** What the process itself was started with counts: the preset may have been written and not be in force yet. */
-  function suits({ instance }: Lease, model: CachedModel, size: number): boolean {
-    return isEnough(size, instance.ctxSize, contextOf(model, instance));
-  }
-
-  function sizeFor({ nCtxTrain }: CachedModel, asked: number | undefined): number | null {
-    if (asked === undefined || mode === "ignore") return null;
-    return runnableContext(Math.min(asked, nCtxTrain ?? asked), nCtxTrain);
-  }
-
   /** By the document; and no request waits for another size. */
   function isInForce({ id }: CachedModel, size: number): boolean {
     return !turns.has(id) && isSet(id, size);
-  }
-
-  /** Null: the model was loaded under another size, or a change came in between. */
-  function checked(lease: Lease | null, model: CachedModel, size: number): Lease | null {
-    if (lease === null || suits(lease, model, size)) return lease;
-    lease.release();
-    return null;
   }
 
   async function acquireInTurn(model: CachedModel, size: number, signal: AbortSignal): Promise<Lease> {
@@ -179,4 +149,37 @@ export function createChatContext(options: {
       return checked(lease, model, size) ?? acquireInTurn(model, size, signal);
     },
   };
+}
+
+/** Which size a request is to have, and whether a size is enough for it. */
+function createSizeRules({ mode, catalog }: Pick<ChatContextOptions, "mode" | "catalog">) {
+  /** Of a size that is set and what the engine gives: where it gives less (parallel slots), asking again would give no more. */
+  function isEnough(size: number, set: number | null, given: number | null): boolean {
+    if (size === set || size === given) return true;
+    return mode === "grow" && size <= Math.max(set ?? 0, given ?? 0);
+  }
+
+  function isSet(id: string, size: number): boolean {
+    const view = catalog.view(id);
+    return isEnough(size, view?.contextSet ?? null, view?.contextLength ?? null);
+  }
+
+  /** What the process itself was started with counts: the preset may have been written and not be in force yet. */
+  function suits({ instance }: Lease, model: CachedModel, size: number): boolean {
+    return isEnough(size, instance.ctxSize, contextOf(model, instance));
+  }
+
+  function sizeFor({ nCtxTrain }: CachedModel, asked: number | undefined): number | null {
+    if (asked === undefined || mode === "ignore") return null;
+    return runnableContext(Math.min(asked, nCtxTrain ?? asked), nCtxTrain);
+  }
+
+  /** Null: the model was loaded under another size, or a change came in between. */
+  function checked(lease: Lease | null, model: CachedModel, size: number): Lease | null {
+    if (lease === null || suits(lease, model, size)) return lease;
+    lease.release();
+    return null;
+  }
+
+  return { sizeFor, isSet, suits, checked };
 }
