@@ -74,6 +74,8 @@ export async function createPrivateApt(dir: string, run: RunOptions): Promise<Pr
           },
         },
       );
+      // The last status may come before the last file.
+      onPercent(100);
       const files = await readdir(archives);
       return files.filter((file) => file.endsWith(".deb")).map((file) => path.join(archives, file));
     },
