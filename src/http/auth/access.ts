@@ -132,7 +132,7 @@ function hostsIn({ rawHeaders }: IncomingMessage): number {
   return hosts;
 }
 
-/** ms in which a stranger's body must have come; a connection is all that he may hold meanwhile. */
+/** ms in which the body of a client without a key must have come; until then it holds a connection only. */
 const strangersBodyMs = 30_000;
 
 function limitBodyTime(raw: FastifyRequest["raw"]): void {

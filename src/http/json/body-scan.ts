@@ -65,14 +65,14 @@ const kinds = new Map<number, JsonKind>([
 const encoder = new TextEncoder();
 const literals = ["true", "false", "null"].map((text) => encoder.encode(text));
 
-/** Bytes, and values, that are looked at without a pause: 2 ms. */
+/** Bytes, and values, that are scanned without a pause: 2 ms. */
 const pauseBytes = 1 << 20;
 const pauseValues = 1 << 15;
 
-/** What a list, an object or a key costs whoever parses it, in numbers. */
+/** Cost of parsing a list, an object or a key, in numbers. */
 const structureCost = 8;
 
-/** Longer numbers have digits that nobody counts. */
+/** Digits beyond these change no number. */
 const longestNumber = 4096;
 
 /** Result of a step that failed at `position`, told apart from an offset by its sign. */

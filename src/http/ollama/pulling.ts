@@ -80,7 +80,7 @@ async function streamed(reply: FastifyReply, repeatMs: number, pull: (tell: Tell
   }, repeatMs);
   const tell = (list: readonly PullRecord[]): void => {
     held.push(...list);
-    // That it begins can wait until it surely does: a repository that nobody has is a 404 then.
+    // The first record waits until bytes come: so a repository that does not exist can still be a 404.
     if (raw || held.some(({ digest }) => digest !== undefined)) write(held.splice(0));
   };
   const patience = setTimeout(() => write([...held.splice(0), ...records.begin()]), firstRecordMs);

@@ -33,7 +33,7 @@ function generation({ url, upstream, kind, streams, schema, isBasic }: Generatio
       body: "chat",
       scope: "chat",
       errors: isBasic ? generationErrors : [...generationErrors, "not_supported"],
-      // Anthropic's clients read errors of another shape, whoever refuses the request.
+      // Anthropic's clients read errors of another shape, also those of the server itself.
       ...(kind === "messages" ? { dialect: "messages" } : {}),
     },
     schema,

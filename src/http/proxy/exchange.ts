@@ -274,7 +274,7 @@ function passOn(answering: Answering): void {
   answering.passOn();
 }
 
-/** An answer that the gateway itself has cut, for somebody's change, is not the engine's failing. */
+/** A response that the gateway itself has cut, for a change, is no failure of the engine. */
 export function withCause(error: GatewayError, lease: Lease): GatewayError {
   return error.code === "upstream_failed" && !isRefusal(error) ? (lease.overdue() ?? error) : error;
 }
