@@ -1,4 +1,4 @@
-// Piper voices without Python: the command that serves one with sherpa-onnx, and the voice as sherpa-onnx wants it on disk.
+// Piper voices without Python: the command that serves one with sherpa-onnx, and the voice in sherpa-onnx's layout on disk.
 // Starts nothing: that is voice-process.ts; what runs is sherpa-server.ts, in a process of its own.
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";

@@ -14,10 +14,10 @@ import type { NativeRoutesDeps } from "./deps.ts";
 import { createPullRecords, type PullRecord } from "./pull-records.ts";
 import { booleanOf, modelNameOf, objectOf } from "./wire/fields.ts";
 
-/** Clients and proxies drop a stream that says nothing for minutes, as one does while the hub is away. */
+/** Clients and proxies drop a stream without a byte for minutes, such as that of a pull while the hub is unreachable. */
 const defaultRepeatMs = 10_000;
 
-/** A failure within this time still gets a status of its own; clients give up on one that says nothing for long. */
+/** A failure within this time still gets a status of its own; clients abort a request without a byte for long. */
 const firstRecordMs = 1_000;
 
 export const pullRoute: Route<NativeRoutesDeps> = route({

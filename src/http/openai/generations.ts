@@ -16,7 +16,7 @@ interface Generation {
   /** Where the model's process has it. */
   readonly upstream: string;
   readonly kind: StreamKind;
-  /** False: it answers in one piece, whatever the body says of streaming. */
+  /** False: it answers in one piece, whatever `stream` in the body is. */
   readonly streams?: false;
   readonly schema: RouteSchema;
   /** Every model can do it. */

@@ -54,7 +54,7 @@ const quietParts = 2;
 
 /**
  * `probeAfterMs`: a process that is silent for so long is asked for its health, which a living one answers while it
- * computes. Seen: one that was told to end takes connections for a moment, and then never answers them.
+ * computes. Seen: an instance that is ending accepts connections for a moment and never responds.
  */
 export function createUpstream({ probeAfterMs, stallMs, onStall }: UpstreamOptions): Upstream {
   // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.

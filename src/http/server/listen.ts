@@ -1,4 +1,4 @@
-// Opens the port, and says in plain words why it cannot.
+// Opens the port, or fails with the reason in plain words.
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { GatewayError, systemCode } from "../../core/errors.ts";
@@ -17,7 +17,7 @@ export function requireKeys(host: string, keys: Pick<LicenseKeys, "areNone">, co
   );
 }
 
-/** Where a gateway is told to listen. */
+/** Where a gateway is to listen. */
 interface Place {
   readonly host: string;
   readonly port: number;

@@ -28,9 +28,9 @@ export interface ServerLimits {
   readonly maxConnections: number;
 }
 
-/** Node looks at the requests that are coming in only so often, in ms; a limit is exceeded by as much. */
+/** ms between Node's checks of incoming requests; a limit is exceeded by as much. */
 const mostLookedAfterMs = 15_000;
-/** A laptop that fell asleep says nothing: after this time without a byte its connection is probed (ms). */
+/** A suspended laptop closes nothing: after so many ms without a byte its connection is probed. */
 const probedAfterMs = 60_000;
 
 type ServerOptions = Pick<
@@ -61,7 +61,7 @@ export function serverOptions({
   };
 }
 
-/** A client that asks before it sends its body is told to go on, unless the body is larger than any that is taken. */
+/** A client that sends `Expect: 100-continue` gets 100, unless its body is larger than any limit. */
 export function refuseUnsent(server: Server, mostBytes: number): void {
   server.on("checkContinue", (request, response) => {
     if (!(Number(request.headers["content-length"]) > mostBytes)) response.writeContinue();
