@@ -1,4 +1,4 @@
-// The HTTP application: who may come in, families at their prefixes, answers for what no family has. Does not listen.
+// The HTTP application: access, families at their prefixes, answers for what no family has. Does not listen.
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from "fastify";
 import { ok, textSchema } from "../../schemas/route.ts";
 import { GatewayError } from "../core/errors.ts";

@@ -1,4 +1,4 @@
-// The side of those who change something: drains, and unloads on request.
+// Changes of models: drains, and unloads on request.
 import { GatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { Router } from "../engines/llama/router.ts";

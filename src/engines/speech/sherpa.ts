@@ -51,7 +51,7 @@ export function sherpaCommand(
     path: process.execPath,
     workingDir: packageDir,
     basePath,
-    // Not an argument: those are everybody's to read.
+    // Not an argument: other users can read those.
     environment: { [basePathVariable]: basePath },
     args: (port) => [
       fileURLToPath(new URL("./sherpa-server.js", import.meta.url)),

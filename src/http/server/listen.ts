@@ -7,12 +7,12 @@ import { tryPort } from "../../engines/process/free-port.ts";
 import type { LicenseKeys } from "../../keys/license-keys.ts";
 import { isLoopback } from "../auth/guards.ts";
 
-/** Without license keys everybody who can connect may do everything: then only this machine may connect. */
+/** Without license keys every client may do everything: then only this machine may connect. */
 export function requireKeys(host: string, keys: Pick<LicenseKeys, "areNone">, command: OwnCommand): void {
   if (isLoopback(host) || !keys.areNone()) return;
   throw new GatewayError(
     "invalid_request",
-    `--host ${host} is open to other machines, and there is no license key to keep strangers out: ` +
+    `--host ${host} is open to other machines, and there is no license key: ` +
       `make one with \`${command("key", "create", "NAME")}\`, or use 127.0.0.1`,
   );
 }
