@@ -54,7 +54,9 @@ export function createChanges(
         drained.delete(number);
         end();
         reject(
-          signal.reason instanceof GatewayError ? signal.reason : new GatewayError("cancelled", "it was given up"),
+          signal.reason instanceof GatewayError
+            ? signal.reason
+            : new GatewayError("cancelled", "the change was cancelled"),
         );
       };
       if (signal.aborted) return onAbort();

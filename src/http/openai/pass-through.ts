@@ -130,7 +130,7 @@ class PassThrough implements Translator {
     // its connection was closed.
     return this.#watch.isTold()
       ? null
-      : new GatewayError("upstream_failed", "the engine broke off before the answer was whole");
+      : new GatewayError("upstream_failed", "the engine broke off before the response was complete");
   }
 
   /** What has been kept, and the lines that the chunk makes whole. */

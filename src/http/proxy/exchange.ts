@@ -190,7 +190,7 @@ class Answering implements AnswerSink {
     const { unreadMs = defaultUnreadMs, scheduler, onFailure } = this.#deps;
     const instance = this.#lease?.instance;
     if (!instance || this.#raw.unreadMs() < unreadMs || !scheduler.keepsWaiting(instance)) return;
-    const message = `the answer was cut: its client read nothing for ${unreadMs / 1000} s while others waited`;
+    const message = `the response was cut: its client read nothing for ${unreadMs / 1000} s while other requests waited`;
     onFailure(new GatewayError("cancelled", message), instance.id);
     this.#raw.drop();
   }

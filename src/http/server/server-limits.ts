@@ -171,7 +171,7 @@ export function limitConnections(
     refused++;
     const now = steadyNow();
     if (now - toldAt < toldEveryMs) return;
-    warn({ refused, most }, "connections are refused: --max-connections are being answered");
+    warn({ refused, most }, "connections refused: --max-connections are in use");
     toldAt = now;
     refused = 0;
   }
@@ -203,7 +203,7 @@ export function limitConnections(
     void reply.header("connection", "close");
     if (request.routeOptions.config.probe === true) return done();
     done(
-      new GatewayError("busy", `${most} connections are being answered, and --max-connections allows no more`, {
+      new GatewayError("busy", `all ${most} connections are in use (--max-connections)`, {
         retryAfterMs: 5_000,
       }),
     );
