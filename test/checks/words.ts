@@ -24,7 +24,7 @@ const unwanted: readonly (readonly [RegExp, string])[] = [
 
 /** Findings that a room still has. A number only falls; a room that is not listed has none. */
 const allowance: Readonly<Record<string, number>> = {
-  "src/http": 16,
+  "src/http": 15,
 };
 
 interface Finding {
