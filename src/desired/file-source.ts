@@ -28,8 +28,8 @@ interface Content {
   readonly hash: string;
 }
 
-/** An editor's save comes in pieces: a text counts if it is unchanged after this time. */
-const settleMs = 120;
+/** An editor's save comes in pieces, a ms or two apart: a text counts if it is unchanged after this time. */
+const settleMs = 50;
 /** An applied text is read once more after this time. */
 const recheckMs = 400;
 

@@ -7,8 +7,7 @@ import { servedPrefixes } from "../settings/prefixes.ts";
 import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes.ts";
 import { installAccess, rewriteKeyedUrl } from "./auth/access.ts";
 import { installNative, type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
-import { installLlama, llamaRoutes } from "./openai/llama-routes.ts";
-import { type CompatRoutesDeps, compatRoutes, installCompat } from "./openai/routes.ts";
+import { type CompatRoutesDeps, compatRoutes, installCompat, llamaRoutes } from "./openai/routes.ts";
 import { bodyLimitOf } from "./server/body-limits.ts";
 import type { Family } from "./server/errors.ts";
 import { sendError } from "./server/family.ts";
@@ -130,10 +129,10 @@ export function buildApp({
       routes(inner);
     });
   for (const prefix of prefixes.compat) {
-    looking(prefix, (inner) => installCompat(inner, families));
+    looking(prefix, (inner) => installCompat(inner, "compat", families));
     looking(prefix, (inner) => installAudio(inner, speech));
   }
-  for (const prefix of prefixes.llama) looking(prefix, (inner) => installLlama(inner, families));
+  for (const prefix of prefixes.llama) looking(prefix, (inner) => installCompat(inner, "llama", families));
   // At /api clients are Ollama's, and expect its rule: generate, then unload.
   for (const prefix of prefixes.native)
     looking(prefix, (inner) => installNative(inner, { ...families, zeroEjects: prefix !== "/api" }));

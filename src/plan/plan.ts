@@ -131,6 +131,8 @@ function planEngine(
   );
   if (text !== preset.value.text) {
     const reason = preset.value.text === "" ? "PresetAbsent" : "PresetDiffers";
+    // Of the reload after it, which the plan does not show yet: a resize of a loaded model once read as harmless.
+    const disrupts = router.phase === "ready" ? reloadAction(observed, parsePreset(text), cache.value).disrupts : [];
     const action: Action = {
       kind: "preset.write",
       key: "preset",
@@ -138,14 +140,14 @@ function planEngine(
       replaces: preset.value.text,
       reason,
       message: "write router.preset.ini",
-      // Of the reload after it, which the plan does not show yet: a resize of a loaded model once read as harmless.
-      disrupts: router.phase === "ready" ? reloadAction(observed, parsePreset(text), cache.value).disrupts : [],
+      disrupts,
     };
     const write: Candidate = {
       action,
       // A worker that was not probed yet may be down: its first probe takes seconds at most.
       ...(unprobed > 0 ? { waits: "an RPC worker was not probed yet" } : {}),
-      settles: router.phase === "ready",
+      // A reload that no loaded model notices takes less time than the wait.
+      settles: disrupts.length > 0,
     };
     // The router cannot start without a file.
     if (preset.value.text === "" && router.phase !== "ready") return [{ ...write, isUpkeep: true }];

@@ -13,7 +13,7 @@ const dates: Readonly<Record<string, string>> = {
   "src/app/state.ts": "who changed the document when; when models were used",
   "src/app/status.ts": "when it started; dates in the conditions",
   "src/app/server.ts": "when a removal was asked for",
-  "src/http/openai/generations.ts": "when a response was created",
+  "src/http/openai/responses-stream.ts": "when a response was created",
   "src/hub/http.ts": "Retry-After may be a date",
   "src/cache/download/beside-partial.ts": "the age of a file",
   "src/cache/download/partials.ts": "the age of a file",

@@ -24,19 +24,8 @@ export function parseText(body: Uint8Array, start: number, end: number): unknown
   }
 }
 
-/** The string at `span`; undefined where there is none, or it is no valid JSON string in valid UTF-8. */
-export function readString(body: Uint8Array, span: JsonSpan | undefined): string | undefined {
-  if (span?.kind !== "string") return undefined;
-  const value = parseText(body, span.start, span.end);
-  return typeof value === "string" ? value : undefined;
-}
-
-export function readBoolean(body: Uint8Array, span: JsonSpan | undefined): boolean | undefined {
-  return span?.kind === "boolean" ? body[span.start] === 0x74 : undefined;
-}
-
-/** A string, number, boolean or null; undefined where there is none, or something else. */
-export function readScalar(body: Uint8Array, span: JsonSpan | undefined): string | number | boolean | null | undefined {
+/** A string, number, boolean or null; undefined where there is none, it is something else, or no valid JSON in valid UTF-8. */
+export function readValue(body: Uint8Array, span: JsonSpan | undefined): string | number | boolean | null | undefined {
   if (!span || span.kind === "object" || span.kind === "array") return undefined;
   return parseText(body, span.start, span.end) as string | number | boolean | null | undefined;
 }

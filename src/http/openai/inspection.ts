@@ -1,15 +1,19 @@
 // llama.cpp's routes that look into a model's process, or set the scales of its adapters. They load nothing, and do not count as
 // a use. Saving and restoring of slots is not offered, as it names files.
 import type { FastifyReply } from "fastify";
-import { openaiSchemas } from "../../../schemas/routes/openai.ts";
+import { engineAnswerSchema, loraScalesSchema, successSchema } from "../../../schemas/openai.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { askInstance } from "../proxy/ask-instance.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { renderEngineError } from "../server/errors.ts";
 import { parseJsonBody } from "../server/json-body.ts";
 import { type Route, route } from "../server/route.ts";
-import type { CompatRoutesDeps } from "./deps.ts";
+import type { CompatRoutesDeps } from "./generations.ts";
 
+const model = { type: "string", minLength: 1 } as const;
+const modelQuery = { type: "object", required: ["model"], properties: { model } } as const;
+const answer = ok("The engine's answer.", json(engineAnswerSchema));
 const errors = ["invalid_request", "model_not_found", "upstream_failed"] as const;
 
 export const inspectionRoutes: readonly Route<CompatRoutesDeps>[] = [
@@ -17,7 +21,15 @@ export const inspectionRoutes: readonly Route<CompatRoutesDeps>[] = [
     method: "GET",
     url: "/props",
     config: { scope: "chat", errors },
-    schema: openaiSchemas.props,
+    schema: {
+      operationId: "props",
+      summary: "Get the properties of the router or of a loaded model",
+      querystring: {
+        type: "object",
+        properties: { model: { type: "string", description: "Without it: the router." } },
+      },
+      response: answer,
+    },
     handler: (deps: CompatRoutesDeps, { query: { model = "" } }, reply) =>
       model === "" ? routerProps : ask(deps, reply, model, { path: "/props", body: null }),
   }),
@@ -25,7 +37,12 @@ export const inspectionRoutes: readonly Route<CompatRoutesDeps>[] = [
     method: "GET",
     url: "/slots",
     config: { errors: [...errors, "not_supported"] },
-    schema: openaiSchemas.slots,
+    schema: {
+      operationId: "slots",
+      summary: "Get the parallel slots of a loaded model",
+      querystring: modelQuery,
+      response: answer,
+    },
     handler: (deps: CompatRoutesDeps, { query }, reply) =>
       ask(deps, reply, query.model, { path: "/slots", body: null }),
   }),
@@ -33,7 +50,12 @@ export const inspectionRoutes: readonly Route<CompatRoutesDeps>[] = [
     method: "GET",
     url: "/lora-adapters",
     config: { errors },
-    schema: openaiSchemas.loraAdapters,
+    schema: {
+      operationId: "loraAdapters",
+      summary: "List the adapters of a loaded model",
+      querystring: modelQuery,
+      response: answer,
+    },
     handler: (deps: CompatRoutesDeps, { query }, reply) =>
       ask(deps, reply, query.model, { path: "/lora-adapters", body: null }),
   }),
@@ -41,7 +63,15 @@ export const inspectionRoutes: readonly Route<CompatRoutesDeps>[] = [
     method: "POST",
     url: "/lora-adapters",
     config: { errors },
-    schema: openaiSchemas.setLoraScales,
+    schema: {
+      operationId: "setLoraScales",
+      summary: "Set the scales of a loaded model's adapters",
+      description: "For all requests to the model, until it is unloaded.",
+      querystring: modelQuery,
+      // The engine answers success to any list, and takes what it cannot read for 0.
+      body: loraScalesSchema,
+      response: ok("The scales are set.", json(successSchema)),
+    },
     parse: parseJsonBody,
     handler: (deps: CompatRoutesDeps, { query, body }, reply) =>
       ask(deps, reply, query.model, { path: "/lora-adapters", body: [Buffer.from(JSON.stringify(body))] }),

@@ -1,10 +1,17 @@
 // The list of models and its entries, and loading and unloading in llama.cpp's words.
-import { openaiSchemas } from "../../../schemas/routes/openai.ts";
+import {
+  healthSchema,
+  modelEntrySchema,
+  modelListSchema,
+  modelNameSchema,
+  successSchema,
+} from "../../../schemas/openai.ts";
+import { json, ok } from "../../../schemas/route.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { type Route, route } from "../server/route.ts";
-import type { CompatRoutesDeps } from "./deps.ts";
+import type { CompatRoutesDeps } from "./generations.ts";
 import { readModelName } from "./request.ts";
 
 const chatScope = { scope: "chat" } as const;
@@ -14,7 +21,7 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
     method: "GET",
     url: "/models",
     config: chatScope,
-    schema: openaiSchemas.models,
+    schema: { operationId: "models", summary: "List the models", response: ok("All of them.", json(modelListSchema)) },
     handler: ({ catalog }: CompatRoutesDeps) => ({
       object: "list",
       data: catalog.list().map((view) => modelEntry(view)),
@@ -24,7 +31,13 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
     method: "POST",
     url: "/models/load",
     config: { errors: ["model_not_found"] },
-    schema: openaiSchemas.loadModel,
+    schema: {
+      operationId: "loadModel",
+      summary: "Load a model, as llama.cpp does",
+      description: "Answers once the request is accepted, as llama.cpp does; the list shows when the model is loaded.",
+      body: json(modelNameSchema),
+      response: ok("The request is accepted.", json(successSchema)),
+    },
     handler: (deps: CompatRoutesDeps, { body }) => {
       void load(deps, deps.catalog.resolve(readModelName(body as Buffer | undefined)));
       return { success: true };
@@ -36,7 +49,12 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
     config: {
       errors: ["model_not_found", "router_unavailable", "engine_missing", "engine_failed", "wait_timeout"],
     },
-    schema: openaiSchemas.unloadModel,
+    schema: {
+      operationId: "unloadModel",
+      summary: "Unload a model, as llama.cpp does",
+      body: json(modelNameSchema),
+      response: ok("The model is not loaded.", json(successSchema)),
+    },
     handler: async ({ edits }: CompatRoutesDeps, { body }) => {
       await edits.eject(readModelName(body as Buffer | undefined));
       return { success: true };
@@ -59,12 +77,33 @@ export const modelRoute: Route<CompatRoutesDeps> = route({
   method: "GET",
   url: "/models/*",
   config: { scope: "chat", errors: ["model_not_found"] },
-  schema: openaiSchemas.model,
+  schema: {
+    operationId: "model",
+    summary: "Get a model",
+    params: { model: { type: "string", description: "OWNER/NAME:TAG, its slash as it is or escaped." } },
+    response: ok("The model.", json(modelEntrySchema)),
+  },
   handler: ({ catalog }: CompatRoutesDeps, { params }) => {
     const { id } = catalog.resolve(params["*"] ?? "");
     const view = catalog.view(id);
     if (!view) throw new GatewayError("model_not_found", `model '${id}' not found`);
     return modelEntry(view);
+  },
+});
+
+/** llama.cpp's health check, which its clients look for with and without a version in the path. */
+export const healthRoute: Route<CompatRoutesDeps> = route({
+  method: "GET",
+  url: "/health",
+  config: { scope: "chat", errors: ["router_unavailable"] },
+  schema: {
+    operationId: "health",
+    summary: "Check whether models can answer",
+    response: ok("They can.", json(healthSchema)),
+  },
+  handler: ({ routerReady }: CompatRoutesDeps) => {
+    if (!routerReady()) throw new GatewayError("router_unavailable", "the router is not running");
+    return { status: "ok" };
   },
 });
 

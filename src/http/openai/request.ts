@@ -8,7 +8,7 @@ import { isJsonObject } from "../../core/merge-patch.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { type BodyChange, editBody, editedParts } from "../json/body-edit.ts";
 import { type BodyScan, type ScanResult, scanBody } from "../json/body-scan.ts";
-import { type JsonSpan, readBoolean, readScalar, readString } from "../json/body-values.ts";
+import { type JsonSpan, readValue } from "../json/body-values.ts";
 import { notJson, scanInTurns, smallBody, withoutMark } from "../server/json-body.ts";
 
 export interface CompatRequest {
@@ -54,9 +54,7 @@ function readPlain(body: Buffer, catalog: Pick<Catalog, "resolve">): CompatReque
 
 async function readAny(body: Buffer, catalog: Pick<Catalog, "resolve">): Promise<CompatRequest> {
   const scan = scanned(body, await scanInTurns(body, ["model", "stream", ...read], { mostValues }));
-  const span = scan.members.get("model");
-  const name = readString(body, span);
-  if (name === undefined || name === "") throw refusal("model", "is missing or no string");
+  const name = nameIn(body, scan);
   const stream = scan.members.get("stream");
   if (stream && stream.kind !== "boolean" && stream.kind !== "null") throw refusal("stream", "must be true or false");
   const options = readOptions(body, scan.members.get("options"));
@@ -73,7 +71,7 @@ async function readAny(body: Buffer, catalog: Pick<Catalog, "resolve">): Promise
   };
   return {
     model,
-    stream: readBoolean(body, stream) ?? false,
+    stream: readValue(body, stream) === true,
     body: isEmpty(change) ? [body] : editedParts(body, scan, change),
     ...(contextSize === undefined ? {} : { contextSize }),
     ...(keepAlive === undefined ? {} : { keepAlive }),
@@ -83,8 +81,12 @@ async function readAny(body: Buffer, catalog: Pick<Catalog, "resolve">): Promise
 /** Only the model that a small body names, for routes that ask nothing of the engine. */
 export function readModelName(bytes: Buffer | undefined): string {
   const body = withoutMark(bytes ?? Buffer.alloc(0));
-  const name = readString(body, scanned(body, scanBody(body, ["model"])).members.get("model"));
-  if (name === undefined || name === "") throw refusal("model", "is missing or no string");
+  return nameIn(body, scanned(body, scanBody(body, ["model"])));
+}
+
+function nameIn(body: Buffer, { members }: BodyScan): string {
+  const name = readValue(body, members.get("model"));
+  if (typeof name !== "string" || name === "") throw refusal("model", "is missing or no string");
   return name;
 }
 
@@ -103,7 +105,7 @@ function refusal(param: string, must: string): GatewayError {
 
 function sizeOf(body: Uint8Array, scan: BodyScan, key: string, param = key): number | undefined {
   const span = scan.members.get(key);
-  const value = readScalar(body, span);
+  const value = readValue(body, span);
   if (span === undefined || value === null) return undefined;
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1)
     throw refusal(param, "must be a whole number of tokens, 1 or more");
@@ -126,7 +128,7 @@ function readOptions(
 
 function keepAliveOf(body: Uint8Array, span: JsonSpan | undefined): KeepAlive | undefined {
   if (span === undefined) return undefined;
-  const value = readScalar(body, span);
+  const value = readValue(body, span);
   const keepAlive = value === undefined ? null : parseKeepAlive(value);
   if (!keepAlive) throw refusal("keep_alive", 'must be seconds or a duration such as "5m"');
   return keepAlive;

@@ -2,13 +2,6 @@
 // for: `@ai-sdk/openai` called no tool, and `openai` threw at the first reasoning. What the engine sends itself stays. Pure.
 import type { Translator } from "../proxy/exchange.ts";
 
-export interface ResponseOrigin {
-  /** The id of the model. */
-  readonly model: string;
-  /** Seconds since the epoch. */
-  readonly createdAt: number;
-}
-
 interface ResponseEvent {
   readonly type: string;
   readonly response?: object;
@@ -20,7 +13,12 @@ interface ResponseEvent {
 /** Events of one part of an item's content; the engine's items have one. */
 const partEvent = /^response\.(?:content_part|output_text|reasoning_text)\./;
 
-export function completeResponses(inner: Translator, origin: ResponseOrigin): Translator {
+/** `createdAt`: seconds since the epoch. */
+export function completeResponses(
+  inner: Translator,
+  model: string,
+  createdAt = Math.floor(Date.now() / 1000),
+): Translator {
   /** Ids of the items, in their order. */
   const items: unknown[] = [];
   let sequence = 0;
@@ -35,7 +33,7 @@ export function completeResponses(inner: Translator, origin: ResponseOrigin): Tr
       ...event,
       ...(event.response === undefined
         ? {}
-        : { response: { created_at: origin.createdAt, model: origin.model, output: [], ...event.response } }),
+        : { response: { created_at: createdAt, model, output: [], ...event.response } }),
     };
   }
 

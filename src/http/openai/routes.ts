@@ -1,14 +1,13 @@
-// The family compatible with OpenAI's and Anthropic's APIs: bodies and answers pass through untouched but for the model's
-// name and the members that are the gateway's own.
+// The family compatible with OpenAI's and Anthropic's APIs, with a version in the path, and llama.cpp's own routes without one.
+// Bodies and answers pass through untouched but for the model's name and the members that are the gateway's own.
 import type { FastifyInstance } from "fastify";
 import { installFamily } from "../server/family.ts";
 import { installRoutes, type Route } from "../server/route.ts";
-import type { CompatRoutesDeps } from "./deps.ts";
-import { compatGenerations } from "./generations.ts";
-import { healthRoute } from "./health.ts";
-import { modelRoute, modelRoutes } from "./models.ts";
+import { type CompatRoutesDeps, compatGenerations, llamaGenerations, unversioned } from "./generations.ts";
+import { inspectionRoutes } from "./inspection.ts";
+import { healthRoute, modelRoute, modelRoutes } from "./models.ts";
 
-export type { CompatRoutesDeps } from "./deps.ts";
+export type { CompatRoutesDeps } from "./generations.ts";
 
 export const compatRoutes: readonly Route<CompatRoutesDeps>[] = [
   ...compatGenerations,
@@ -17,7 +16,14 @@ export const compatRoutes: readonly Route<CompatRoutesDeps>[] = [
   healthRoute,
 ];
 
-export function installCompat(app: FastifyInstance, deps: CompatRoutesDeps): void {
+/** Its web page and other front ends look for them. */
+export const llamaRoutes: readonly Route<CompatRoutesDeps>[] = [
+  ...llamaGenerations,
+  ...[...modelRoutes, healthRoute].map(unversioned),
+  ...inspectionRoutes,
+];
+
+export function installCompat(app: FastifyInstance, family: "compat" | "llama", deps: CompatRoutesDeps): void {
   installFamily(app, "compat");
-  installRoutes(app, "compat", compatRoutes, deps);
+  installRoutes(app, family, family === "compat" ? compatRoutes : llamaRoutes, deps);
 }

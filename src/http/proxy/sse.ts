@@ -1,5 +1,4 @@
-// Takes server-sent event streams apart at any chunk boundary, and detects a cut stream by its last
-// bytes. Pure; what the events mean does not matter here.
+// Takes server-sent event streams apart at any chunk boundary. Pure; what the events mean does not matter here.
 
 export interface SseParser {
   push(chunk: Uint8Array): void;
@@ -71,43 +70,5 @@ export function createSseParser(
       else if (cut !== "" && !cut.startsWith(":")) onGarbage(cut);
       dispatch();
     },
-  };
-}
-
-export interface DoneWatch {
-  push(chunk: Buffer): void;
-  /** True when the last line so far is `data: [DONE]`, whatever white space follows it. */
-  done(): boolean;
-}
-
-/** The longest form of the mark, and the line end before it. */
-const tailLength = "\ndata: [DONE]".length;
-
-function isSpace(byte: number | undefined): boolean {
-  return byte === lineFeed || byte === 0x0d || byte === 0x20 || byte === 0x09;
-}
-
-/**
- * Watches a stream that is passed through untouched. It reads a few bytes at the end of each chunk only. Without the
- * end mark a stream was cut, even where the connection was closed in good order.
- */
-export function createDoneWatch(): DoneWatch {
-  /** The last bytes up to the last one that is no space; fewer than `tailLength` only at the start of the stream. */
-  let tail = "";
-  /** White space since then. More of it than the tail can hold makes no difference. */
-  let gap = "";
-  return {
-    push(chunk) {
-      let end = chunk.length;
-      while (end > 0 && isSpace(chunk[end - 1])) end--;
-      if (end > 0) {
-        const own = chunk.toString("latin1", Math.max(0, end - tailLength), end);
-        tail = own.length === tailLength ? own : (tail + gap + own).slice(-tailLength);
-        gap = "";
-      }
-      if (end < chunk.length)
-        gap = (gap + chunk.toString("latin1", Math.max(end, chunk.length - tailLength))).slice(-tailLength);
-    },
-    done: () => /(?:^|[\r\n])data: ?\[DONE\]$/.test(tail),
   };
 }

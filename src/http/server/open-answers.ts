@@ -1,35 +1,27 @@
 // Which answers are under way, so that a stop can wait for them and for nothing else. Knows of no answer what it is.
+import { EventEmitter, once } from "node:events";
 import type { ServerResponse } from "node:http";
 
 export interface OpenAnswers {
   note(response: ServerResponse): void;
-  count(): number;
   /** Resolves when none is under way, or the signal aborts. */
   settled(signal: AbortSignal): Promise<void>;
 }
 
 export function createOpenAnswers(): OpenAnswers {
+  const events = new EventEmitter();
   let open = 0;
-  const waiters = new Set<() => void>();
+  const ended = (): void => {
+    if (--open === 0) events.emit("none");
+  };
   return {
     note: (response) => {
       open++;
-      response.once("close", () => {
-        open--;
-        if (open === 0) for (const resolve of waiters) resolve();
-      });
+      response.once("close", ended);
     },
-    count: () => open,
-    settled: (signal) =>
-      new Promise((resolve) => {
-        if (open === 0 || signal.aborted) return resolve();
-        const done = (): void => {
-          waiters.delete(done);
-          signal.removeEventListener("abort", done);
-          resolve();
-        };
-        waiters.add(done);
-        signal.addEventListener("abort", done, { once: true });
-      }),
+    settled: async (signal) => {
+      // Rejects when the signal aborts.
+      if (open > 0) await once(events, "none", { signal }).catch(() => undefined);
+    },
   };
 }

@@ -19,23 +19,25 @@ test("each change puts it off by a tenth of a second, the first of them waits tw
   assert.deepEqual([seen[39], seen[40], seen[41]], [2_000, 2_000, 2_150]);
 });
 
-test("meanwhile the preset is not written for a router that runs; one that does not run has it at once", () => {
+test("meanwhile the preset is not written for a router that has to end a model for it; any other has it at once", () => {
   const desired = desiredFrom({ models: [{ id: "acme/a:Q8_0", ctxSize: 4096 }] });
   const files = ["acme/a/a-Q8_0.gguf"];
   const context = { now: 1_000, backoff: new Map(), silenceLimitMs, settledAt: 1_050 };
-  const running = plan(desired, world(desired, { files, preset: "" }), context);
+  const loaded = world(desired, { files, preset: "", router: { loaded: ["acme/a:Q8_0"] } });
+  const running = plan(desired, loaded, context);
   assert.deepEqual(
     [running.actions, running.held.map(({ action, why, until }) => [action.kind, why, until])],
     [[], [["preset.write", "settling", 1_050]]],
   );
-  const later = plan(desired, world(desired, { files, preset: "" }), { ...context, now: 1_050 });
-  assert.deepEqual(
-    later.actions.map(({ kind }) => kind),
-    ["preset.write"],
-  );
   const stopped = world(desired, { files, preset: "", router: { phase: "stopped" } });
-  assert.deepEqual(
-    plan(desired, stopped, context).actions.map(({ kind }) => kind),
-    ["preset.write"],
-  );
+  const idle = world(desired, { files, preset: "" });
+  for (const { actions } of [
+    plan(desired, loaded, { ...context, now: 1_050 }),
+    plan(desired, idle, context),
+    plan(desired, stopped, context),
+  ])
+    assert.deepEqual(
+      actions.map(({ kind }) => kind),
+      ["preset.write"],
+    );
 });

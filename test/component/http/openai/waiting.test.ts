@@ -19,7 +19,7 @@ interface Setting extends Omit<LoadingModel, "deps"> {
 async function start(t: TestContext, tickMs?: number | null): Promise<Setting> {
   const { deps, ...model } = loadingModel((stream) => (stream ? chunk : '{"choices":[]}'), tickMs);
   const app = Fastify();
-  installCompat(app, deps);
+  installCompat(app, "compat", deps);
   app.post("/native", (_request, reply) => {
     const asIs = { read: (chunk: unknown) => chunk, write: (record: object) => record };
     return runGeneration(deps, reply, {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { editBody } from "../../../../src/http/json/body-edit.ts";
 import { type BodyScan, scanBody } from "../../../../src/http/json/body-scan.ts";
-import { readString } from "../../../../src/http/json/body-values.ts";
+import { readValue } from "../../../../src/http/json/body-values.ts";
 
 const encoder = new TextEncoder();
 
@@ -14,8 +14,8 @@ function scanned(text: string, keys: readonly string[]): BodyScan {
   return result;
 }
 
-function modelOf(text: string): string | undefined {
-  return readString(encoder.encode(text), scanned(text, ["model"]).members.get("model"));
+function modelOf(text: string): unknown {
+  return readValue(encoder.encode(text), scanned(text, ["model"]).members.get("model"));
 }
 
 test("a key that the scan was not asked for is appended, and so wins", () => {
@@ -79,7 +79,7 @@ test("a string that is no valid JSON string is not read", () => {
   const raw = Uint8Array.of(...encoder.encode('{"model":"a'), 0xff, ...encoder.encode('"}'));
   const result = scanBody(raw, ["model"]);
   assert.ok(result.ok);
-  assert.equal(readString(raw, result.members.get("model")), undefined);
+  assert.equal(readValue(raw, result.members.get("model")), undefined);
   for (const text of ['{"model":"a\\x"}', '{"model":"a\nb"}']) {
     assert.equal(modelOf(text), undefined);
   }
@@ -113,7 +113,7 @@ test("20 MB of image are skipped by the native search: few bytes are read singly
   const { body, read } = counted(encoder.encode(text));
   const result = scanBody(body, ["model", "stream"]);
   assert.ok(result.ok);
-  assert.equal(readString(body, result.members.get("model")), "m");
+  assert.equal(readValue(body, result.members.get("model")), "m");
   const rest = text.length - image.length;
   assert.ok(read.single < 4 * rest, `${read.single} bytes one by one, of ${rest} beside the image`);
   assert.ok(read.decoded < rest, `${read.decoded} bytes decoded`);

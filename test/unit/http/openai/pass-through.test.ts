@@ -1,6 +1,7 @@
 // Streams of the compatible family: whole or cut, at every byte boundary; what was taken passes on, and nothing else.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { passThrough, type StreamKind } from "../../../../src/http/openai/pass-through.ts";
 
 interface Outcome {
@@ -79,4 +80,50 @@ test("an answer that is no stream is kept until it is whole", () => {
   assert.equal(translator.chunk(Buffer.from('{"a":\n')), null);
   assert.equal(translator.chunk(Buffer.from("1}")), null);
   assert.equal(String(translator.end()), '{"a":\n1}');
+});
+
+const ends: readonly (readonly [stream: string, done: boolean])[] = [
+  ['data: {"a":1}\n\ndata: [DONE]\n\n', true],
+  ['data: {"a":1}\n\ndata: [DONE]', true],
+  ["data: x\r\n\r\ndata: [DONE]\r\n\r\n", true],
+  ["data: [DONE]\n\n", true],
+  ["data:[DONE]\n\n", true],
+  ["x\ndata:[DONE]", true],
+  [`data: [DONE]${" \n\t\r\n".repeat(20)}`, true],
+  [`data: x${"\n".repeat(40)}data: [DONE]\n\n`, true],
+  ["", false],
+  ["\n\n", false],
+  ["[DONE]", false],
+  ["data:", false],
+  ["data: [DONE", false],
+  ["data:  [DONE]\n\n", false],
+  ["data : [DONE]\n\n", false],
+  [`data:${" ".repeat(40)}[DONE]`, false],
+  ["data: [\nDONE]", false],
+  ["xdata: [DONE]\n\n", false],
+  ["x data: [DONE]\n\n", false],
+  ['data: {"content":"data: [DONE]"}\n\n', false],
+  ["data: [DONE]\n\ndata: x\n\n", false],
+  ["data: [DONE]\n\nproxy error: Failed to read connection", false],
+  ['data: {"a":1}\n\nproxy error: Failed to read connection', false],
+];
+
+for (const [stream, done] of ends) {
+  test(`end watch: ${JSON.stringify(stream).slice(0, 60)} is ${done ? "whole" : "cut"}`, () => {
+    for (const chunks of splits(Buffer.from(stream))) assert.equal(pass("done", chunks).failed, !done);
+  });
+}
+
+test("the end watch agrees with the whole text, however the bytes are cut", () => {
+  const piece = fc.constantFrom("data: [DONE]", "data:[DONE]", "data: x", "\n\n", "\r\n", " ", "[DONE]", "data:", "é");
+  const cuts = fc.array(fc.nat(100), { maxLength: 12 });
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 9 }), cuts, (pieces, places) => {
+      const bytes = Buffer.from(pieces.join(""));
+      const sorted = [0, ...places.map((place) => Math.min(place, bytes.length)), bytes.length].sort((x, y) => x - y);
+      const chunks = sorted.slice(1).map((end, index) => bytes.subarray(sorted[index], end));
+      assert.equal(pass("done", chunks).failed, !/(^|[\r\n])data: ?\[DONE\][ \t\r\n]*$/.test(bytes.toString()));
+    }),
+    { numRuns: 3000 },
+  );
 });

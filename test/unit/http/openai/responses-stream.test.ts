@@ -39,7 +39,7 @@ function streamOf(events: readonly { readonly type: string }[]): Buffer {
 }
 
 function translator(): Translator {
-  const made = completeResponses(passThrough("responses"), { model: "m", createdAt: 7 });
+  const made = completeResponses(passThrough("responses"), "m", 7);
   assert.ok(made.begin("text/event-stream"));
   return made;
 }
@@ -74,7 +74,7 @@ test("what the engine sends itself stays", () => {
 test("what is no event of theirs passes untouched", () => {
   for (const text of [': ping\n\ndata: {"error":{"message":"m"}}\n\n', "data: {broken\n", "data: [DONE]\n\n"])
     assert.equal(String(translator().chunk(Buffer.from(text))), text);
-  const whole = completeResponses(passThrough("responses"), { model: "m", createdAt: 7 });
+  const whole = completeResponses(passThrough("responses"), "m", 7);
   assert.equal(whole.begin("application/json"), null);
   const body = '{"type":"x"}';
   assert.equal(whole.chunk(Buffer.from(body)), null);

@@ -1,9 +1,9 @@
-// The event stream splitter and the end watch, at every byte boundary.
+// The event stream splitter, at every byte boundary.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createDoneWatch, createSseParser } from "../../../../src/http/proxy/sse.ts";
+import { createSseParser } from "../../../../src/http/proxy/sse.ts";
 
 const encoder = new TextEncoder();
 
@@ -27,12 +27,6 @@ function parse(chunks: readonly Uint8Array[]): Parsed {
   }
   parser.end();
   return { data, garbage };
-}
-
-function watch(chunks: readonly Uint8Array[]): boolean {
-  const done = createDoneWatch();
-  for (const chunk of chunks) done.push(Buffer.from(chunk));
-  return done.done();
 }
 
 /** The bytes cut at each single place, byte by byte, and whole. */
@@ -103,51 +97,5 @@ test("random events come out as they went in, however the bytes are cut", () => 
       },
     ),
     { numRuns: 1000 },
-  );
-});
-
-const ends: readonly (readonly [stream: string, done: boolean])[] = [
-  ['data: {"a":1}\n\ndata: [DONE]\n\n', true],
-  ['data: {"a":1}\n\ndata: [DONE]', true],
-  ["data: x\r\n\r\ndata: [DONE]\r\n\r\n", true],
-  ["data: [DONE]\n\n", true],
-  ["data:[DONE]\n\n", true],
-  ["x\ndata:[DONE]", true],
-  [`data: [DONE]${" \n\t\r\n".repeat(20)}`, true],
-  [`data: x${"\n".repeat(40)}data: [DONE]\n\n`, true],
-  ["", false],
-  ["\n\n", false],
-  ["[DONE]", false],
-  ["data:", false],
-  ["data: [DONE", false],
-  ["data:  [DONE]\n\n", false],
-  ["data : [DONE]\n\n", false],
-  [`data:${" ".repeat(40)}[DONE]`, false],
-  ["data: [\nDONE]", false],
-  ["xdata: [DONE]\n\n", false],
-  ["x data: [DONE]\n\n", false],
-  ['data: {"content":"data: [DONE]"}\n\n', false],
-  ["data: [DONE]\n\ndata: x\n\n", false],
-  ["data: [DONE]\n\nproxy error: Failed to read connection", false],
-  ['data: {"a":1}\n\nproxy error: Failed to read connection', false],
-];
-
-for (const [stream, done] of ends) {
-  test(`end watch: ${JSON.stringify(stream).slice(0, 60)} is ${done ? "whole" : "cut"}`, () => {
-    for (const chunks of splits(encoder.encode(stream))) assert.equal(watch(chunks), done);
-  });
-}
-
-test("the end watch agrees with the splitter, however the bytes are cut", () => {
-  const piece = fc.constantFrom("data: [DONE]", "data:[DONE]", "data: x", "\n\n", "\r\n", " ", "[DONE]", "data:", "é");
-  fc.assert(
-    fc.property(fc.array(piece, { maxLength: 9 }), cuts, (pieces, places) => {
-      const stream = pieces.join("");
-      const whole = /(^|[\r\n])data: ?\[DONE\][ \t\r\n]*$/.test(stream);
-      assert.equal(watch(cutAt(encoder.encode(stream), places)), whole);
-      if (whole && !/ $|\] +[\r\n]/.test(stream))
-        assert.match(parse([encoder.encode(stream)]).data.at(-1) ?? "", /\[DONE\]$/);
-    }),
-    { numRuns: 3000 },
   );
 });
