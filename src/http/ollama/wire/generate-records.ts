@@ -1,6 +1,6 @@
 // The records of Ollama's POST /api/generate, made from those of a chat, and the engine's own completion chunks as ones of
 // a chat completion. Pure.
-import { isJsonObject } from "../../../core/merge-patch.ts";
+import { isJsonObject } from "../../../core/json.ts";
 
 import { type ChatEnd, type ChatFigures, type ChatRecord, type ErrorRecord, isErrorRecord } from "./chat-records.ts";
 import { type JsonObject } from "./fields.ts";

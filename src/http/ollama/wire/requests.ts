@@ -1,6 +1,6 @@
 // Translates the bodies of Ollama's POST /api/chat and /api/generate into requests for llama-server. A generate is a chat of one
 // message, a text to be continued as it stands (`raw`), or a gap to be filled in (`suffix`). Pure.
-import { isJsonObject } from "../../../core/merge-patch.ts";
+import { isJsonObject } from "../../../core/json.ts";
 import { imageOf, messagesOf, type UpstreamMessage, type UpstreamPart } from "./chat-messages.ts";
 import { booleanOf, type JsonObject, listOf, objectOf, refuse, stringOf } from "./fields.ts";
 import { type CommonRequest, commonOf, idlePurposeOf, type Need, settingsOf } from "./options.ts";
