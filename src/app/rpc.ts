@@ -5,7 +5,6 @@ import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Router } from "../engines/llama/router.ts";
-import { verdictRules } from "../plan/worker-verdict.ts";
 import { endpointsOf, workersByAddress } from "../plan/workers.ts";
 import { createWorkers } from "../rpc/workers.ts";
 import { createRpcGate } from "../scheduler/rpc-gate.ts";
@@ -28,7 +27,7 @@ export function createRpc(options: Base & { readonly store: DesiredStore; readon
     detachedUsers: router.instances.detachedUsers,
     isAnswering: () => inUse.size > 0,
     intervalMs: settings.workerIntervalMs,
-    rules: verdictRules(settings.workerStableMs),
+    stableMs: settings.workerStableMs,
     now: steadyNow,
     onChange: () => events.emit({ type: "changed", what: "workers" }),
     onLost: (models, message) => {

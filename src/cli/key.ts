@@ -17,7 +17,7 @@ export async function keyCommand(line: CommandLine): Promise<number> {
   if (extra !== undefined) throw new GatewayError("invalid_request", usage);
   if (verb === "create" && name !== undefined) await create(line, name);
   else if (verb === "revoke" && name !== undefined && !isMaking) await revoke(settings, name, json);
-  else if (verb === "list" && name === undefined && !isMaking) await list(settings, json);
+  else if (verb === "list" && name === undefined && !isMaking) list(settings, json);
   else throw new GatewayError("invalid_request", usage);
   return 0;
 }
@@ -49,8 +49,8 @@ header has it in its address, before the path: http://HOST:PORT/k/KEY/v1
 As soon as there is a key, every client needs one, on this machine too; hub search and speech stay open to all.`);
 }
 
-async function list(settings: Settings, json: boolean): Promise<void> {
-  const keys = await listKeys(pathOf(settings));
+function list(settings: Settings, json: boolean): void {
+  const keys = listKeys(pathOf(settings));
   if (json) return console.log(JSON.stringify(keys.map(shown), null, 2));
   const now = Date.now();
   const rows = keys.map((entry) => [

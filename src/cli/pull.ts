@@ -3,7 +3,7 @@
 import type { GatewayClient } from "../client/index.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { type TransferStep, type TransferView, transferProgress } from "./progress.ts";
+import { type TransferView, transferProgress } from "./progress.ts";
 
 /** As shells have it for a command that Ctrl+C ended. */
 const interrupted = 130;
@@ -24,48 +24,24 @@ export async function pullCommand({ settings, force, operands }: CommandLine): P
   }
 }
 
-/** Records of the pull have one file at a time; events have the whole and its rate. */
 async function follow(client: GatewayClient, id: string, signal: AbortSignal, view: TransferView): Promise<void> {
-  const over = new AbortController();
-  const digests = new Set<string>();
-  let hasEvents = true;
-  const watching = watch(client, AbortSignal.any([signal, over.signal]), digests, view).catch(() => {
-    // Events only add detail: the pull decides the outcome.
-    hasEvents = false;
-  });
+  /** The first record of each file, by its digest. */
+  const begun = new Map<string, { readonly at: number; readonly completed: number }>();
   try {
     await client.pull(id, {
       keep: true,
       signal,
       onProgress: ({ status, digest, completed = 0, total = 0 }) => {
         if (digest === undefined) return view.note(status ?? "");
-        digests.add(plain(digest));
-        if (!hasEvents) view.step({ completed, total });
+        const at = performance.now();
+        const first = begun.get(digest) ?? { at, completed };
+        begun.set(digest, first);
+        const bytesPerSecond = at > first.at ? (1000 * (completed - first.completed)) / (at - first.at) : 0;
+        const secondsLeft = bytesPerSecond > 0 ? (total - completed) / bytesPerSecond : null;
+        view.step({ completed, total, bytesPerSecond, secondsLeft });
       },
     });
   } finally {
     view.end();
-    over.abort();
-    await watching;
   }
-}
-
-/** `digests`: those of the files to show. */
-async function watch(
-  client: GatewayClient,
-  signal: AbortSignal,
-  digests: ReadonlySet<string>,
-  view: TransferView,
-): Promise<void> {
-  for await (const { type, data } of client.events({ signal })) {
-    const step = data as Partial<TransferStep> & { readonly digest?: string };
-    const { digest = "", completed, total } = step;
-    if (type !== "action.progress" || completed === undefined || total === undefined) continue;
-    if (digests.has(plain(digest))) view.step({ ...step, completed, total });
-  }
-}
-
-/** Without the name of the hash. */
-function plain(digest: string): string {
-  return digest.slice(digest.lastIndexOf(":") + 1);
 }

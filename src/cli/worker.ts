@@ -11,6 +11,7 @@ import { freePort } from "../engines/process/free-port.ts";
 import { endLeftovers } from "../engines/process/leftovers.ts";
 import { runRpcWorker } from "../rpc/rpc-worker.ts";
 import { openDoor, tryDoor } from "../rpc/worker-door.ts";
+import { count } from "../settings/kinds.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withLock } from "../state/lock.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
@@ -29,9 +30,9 @@ const unknownAddress = "ADDRESS";
 export async function workerCommand({ settings, given }: CommandLine): Promise<number> {
   const left = forgetSecrets();
   if (left.length > 0) console.error(`other processes of this user can read ${left.join(", ")} in the environment`);
-  const port = wholeNumber("--port", given("port") ?? String(defaultPort), 65_535);
-  const threadsText = given("threads");
-  const threads = threadsText === undefined ? null : wholeNumber("--threads", threadsText, 4096);
+  const port = count(1, 65_535)(given("port"), { name: "--port", default: String(defaultPort) });
+  // 0: as many as the engine thinks fit.
+  const threads = count(0, 4096)(given("threads"), { name: "--threads", default: "0" }) || null;
   const asked = given("host") ?? "127.0.0.1";
   const host = await ownAddress(asked);
   // Before anything is waited for or downloaded.
@@ -144,13 +145,4 @@ function ownAddresses(): string[] {
     ({ family, internal, address }) => family === "IPv4" && !internal && isTrustedAddress(address),
   );
   return others.length > 0 ? others.map(({ address }) => address) : [unknownAddress];
-}
-
-function wholeNumber(flag: string, text: string, most: number): number {
-  const number = Number(text);
-  if (Number.isInteger(number) && number >= 1 && number <= most) return number;
-  throw new GatewayError(
-    "invalid_request",
-    `${flag} must be a whole number from 1 to ${most}, not ${JSON.stringify(text)}`,
-  );
 }

@@ -3,7 +3,7 @@ import { modelSchema } from "../../schemas/document.ts";
 import { type Catalog, foldAlias } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchWholeName, normaliseName } from "../core/ids.ts";
-import type { JsonObject } from "../core/merge-patch.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Loop } from "../reconcile/loop.ts";

@@ -1,5 +1,5 @@
 // Calls that wait for a pull, and what they added to the document: removed with the last of them that failed or left.
-import { equalJson, isJsonObject } from "../core/merge-patch.ts";
+import { equalJson, isJsonObject } from "../core/json.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 

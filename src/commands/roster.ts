@@ -1,6 +1,6 @@
 // The RPC mode and its workers: fields of the document, in force on the router when the call responds.
 import { GatewayError } from "../core/errors.ts";
-import { equalJson } from "../core/merge-patch.ts";
+import { equalJson } from "../core/json.ts";
 import { foldWorker, workerProblem } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";

@@ -1,9 +1,5 @@
 // JSON merge patch (RFC 7396) on plain trees, and the list of changes between two of them. Pure.
-
-export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
-export interface JsonObject {
-  readonly [key: string]: Json;
-}
+import { equalJson, isJsonObject, type Json, type JsonObject } from "./json.ts";
 
 export interface Change {
   /** Keys from the root to the value; arrays and scalars are whole values. */
@@ -11,10 +7,6 @@ export interface Change {
   /** undefined: was or is absent. */
   readonly before: Json | undefined;
   readonly after: Json | undefined;
-}
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The target with the patch merged in; `null` in the patch deletes. Neither argument is changed. */
@@ -42,18 +34,4 @@ export function listChanges(from: Json | undefined, to: Json | undefined, path: 
 
 function own(object: JsonObject, key: string): Json | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined;
-}
-
-/** Deep equality; the order of an object's keys does not count. */
-export function equalJson(a: Json, b: Json): boolean {
-  if (a === b) return true;
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((item, index) => equalJson(item as Json, b[index] as Json));
-  }
-  if (!isJsonObject(a) || !isJsonObject(b)) return false;
-  const keys = Object.keys(a);
-  return (
-    keys.length === Object.keys(b).length &&
-    keys.every((key) => Object.hasOwn(b, key) && equalJson(a[key] as Json, b[key] as Json))
-  );
 }

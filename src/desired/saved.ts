@@ -1,7 +1,7 @@
 // desired.json and last-applied.json on disk: their shapes and checks. Writes nothing.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { isJsonObject, type JsonObject } from "../core/merge-patch.ts";
+import { isJsonObject, type JsonObject } from "../core/json.ts";
 import { noneAllowed, type PresetAllow, presetKeyProblem } from "../core/preset-keys.ts";
 import { parseJson, readIfPresent } from "../state/atomic-file.ts";
 import {

@@ -1,7 +1,8 @@
 // The one desired document: its changes, their preconditions, and its two state files. The reconciler interprets it.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
-import { type Change, equalJson, isJsonObject, type Json, type JsonObject, listChanges } from "../core/merge-patch.ts";
+import { equalJson, isJsonObject, type Json, type JsonObject } from "../core/json.ts";
+import { type Change, listChanges } from "../core/merge-patch.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { createSerial } from "../core/serial.ts";
 import { readJsonState } from "../state/atomic-file.ts";

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import type { HubFile } from "../cache/layout/select.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isCommit, isRepo } from "../core/ids.ts";
-import { isJsonObject } from "../core/merge-patch.ts";
+import { isJsonObject } from "../core/json.ts";
 import { parseJson } from "../state/atomic-file.ts";
 import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace, type Reachability } from "./http.ts";
 

@@ -2,7 +2,7 @@
 import { hash, randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { readIfPresent, stateError, writeAtomic } from "../state/atomic-file.ts";
+import { stateError, writeAtomic } from "../state/atomic-file.ts";
 import { isKeyName, isLive, type KeyEntry, type KeyScope, parseKeyList, renderKeyList } from "./key-list.ts";
 
 /** In the state folder. */
@@ -68,16 +68,6 @@ export function readKeyFile(path: string): readonly KeyEntry[] {
   } catch (error) {
     throw unreadable(path, error);
   }
-  return understood(path, text);
-}
-
-function unreadable(path: string, error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error;
-  const why = systemCode(error) ?? String(error);
-  return new GatewayError("invalid_request", `the license keys in ${path} cannot be read (${why})`, { cause: error });
-}
-
-function understood(path: string, text: string): readonly KeyEntry[] {
   const parsed = parseKeyList(text);
   if (parsed.ok) return parsed.keys;
   throw new GatewayError(
@@ -86,12 +76,15 @@ function understood(path: string, text: string): readonly KeyEntry[] {
   );
 }
 
+function unreadable(path: string, error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const why = systemCode(error) ?? String(error);
+  return new GatewayError("invalid_request", `the license keys in ${path} cannot be read (${why})`, { cause: error });
+}
+
 /** The keys in the file; none where there is no file. Errors: as readKeyFile. */
-export async function listKeys(path: string): Promise<readonly KeyEntry[]> {
-  const text = await readIfPresent(path).catch((error: unknown) => {
-    throw unreadable(path, error);
-  });
-  return text === null ? [] : understood(path, text);
+export function listKeys(path: string): readonly KeyEntry[] {
+  return lookAtKeyFile(path) === null ? [] : readKeyFile(path);
 }
 
 export interface NewKey {
@@ -117,7 +110,7 @@ export async function addKey(
       "a key's name begins with a letter or digit and has up to 64 letters, digits and .@_-",
     );
   }
-  const keys = await listKeys(path);
+  const keys = listKeys(path);
   const holder = keys.find((entry) => entry.name === name);
   if (holder) {
     throw new GatewayError(
@@ -134,7 +127,7 @@ export async function addKey(
 
 /** Answers with the keys that are left. Only under the file's lock. Errors: `invalid_request` for an unknown name. */
 export async function removeKey(path: string, name: string): Promise<readonly KeyEntry[]> {
-  const keys = await listKeys(path);
+  const keys = listKeys(path);
   const left = keys.filter((entry) => entry.name !== name);
   if (left.length === keys.length) {
     const names = keys.map((entry) => entry.name).join(", ");

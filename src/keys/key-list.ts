@@ -1,5 +1,5 @@
 // What license-keys.json holds and what may stand in it: names, hashes, scopes, times. Pure; keys themselves are never in it.
-import { isJsonObject } from "../core/merge-patch.ts";
+import { isJsonObject } from "../core/json.ts";
 
 /** `chat`: ask models and read which there are; `all`: change the document, delete models and all else too. */
 export const keyScopes = ["all", "chat"] as const;

@@ -1,18 +1,10 @@
 // Whether an RPC worker may be used, from its probes: with hysteresis, so that a flapping worker does not reload the models each
 // time. Pure: times come in as data.
 
-export interface VerdictRules {
-  /** ms that a lost worker has to answer before it is taken back; doubles with each loss in {@link flapWindowMs}. */
-  readonly stableMs: number;
-  readonly maxStableMs: number;
-  /** ms after which a loss is forgotten. */
-  readonly flapWindowMs: number;
-}
-
-export function verdictRules(stableMs: number): VerdictRules {
-  return { stableMs, maxStableMs: Math.max(stableMs, 300_000), flapWindowMs: 600_000 };
-}
-
+/** ms after which a loss is forgotten. */
+const flapWindowMs = 600_000;
+/** ms that a worker has to answer at most, unless the setting is longer. */
+const longestStableMs = 300_000;
 /** So many failures in a row make a loss; one lost packet does not. */
 const failuresToLoss = 2;
 /** From so many losses within the window a worker counts as flapping. */
@@ -53,18 +45,19 @@ export const unprobed: WorkerRecord = {
   answersSince: null,
 };
 
-export function sighted(record: WorkerRecord, sighting: Sighting, rules: VerdictRules): WorkerRecord {
-  const losses = record.losses.filter((at) => sighting.at - at < rules.flapWindowMs).slice(-20);
+/** `stableMs`: how long a lost worker has to answer before it is taken back; doubles with each loss in {@link flapWindowMs}. */
+export function sighted(record: WorkerRecord, sighting: Sighting, stableMs: number): WorkerRecord {
+  const losses = record.losses.filter((at) => sighting.at - at < flapWindowMs).slice(-20);
   return sighting.kind === "answered"
-    ? answered({ ...record, losses }, sighting.at, rules)
+    ? answered({ ...record, losses }, sighting.at, stableMs)
     : failed({ ...record, losses }, sighting);
 }
 
-function answered(record: WorkerRecord, at: number, rules: VerdictRules): WorkerRecord {
+function answered(record: WorkerRecord, at: number, stableMs: number): WorkerRecord {
   const up = { ...record, verdict: "up", failures: 0, reason: "Answering", message: "it answers" } as const;
   if (record.verdict !== "down") return { ...up, answersSince: null };
   const answersSince = record.answersSince ?? at;
-  const wait = stableFor(record.losses.length, rules);
+  const wait = stableFor(record.losses.length, stableMs);
   if (at - answersSince >= wait) return { ...up, answersSince: null };
   const seconds = Math.ceil(wait / 1000);
   const isFlapping = record.losses.length >= flappingFrom;
@@ -92,6 +85,6 @@ function failed(
 }
 
 /** ms that it has to answer before it is taken back; a worker that was never lost is taken at its first answer. */
-function stableFor(losses: number, { stableMs, maxStableMs }: VerdictRules): number {
-  return losses === 0 ? 0 : Math.min(maxStableMs, stableMs * 2 ** (losses - 1));
+function stableFor(losses: number, stableMs: number): number {
+  return losses === 0 ? 0 : Math.min(Math.max(stableMs, longestStableMs), stableMs * 2 ** (losses - 1));
 }

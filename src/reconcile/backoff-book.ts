@@ -3,19 +3,11 @@ import { actionBackoff, backoffDelay } from "../core/backoff.ts";
 import type { GatewayError } from "../core/errors.ts";
 import { type Action, actionKinds, type BackoffEntry, backoffKey } from "../plan/actions.ts";
 
-export interface BackoffBook {
-  entries(): ReadonlyMap<string, BackoffEntry>;
-  failed(action: Action, error: GatewayError): BackoffEntry;
-  succeeded(action: Action): void;
-  /** The document has changed, or a retry was requested: everything may be tried again. */
-  reset(): void;
-}
-
-export function createBackoffBook(now: () => number): BackoffBook {
+export function createBackoffBook(now: () => number) {
   const entries = new Map<string, BackoffEntry>();
   return {
-    entries: () => entries,
-    failed: (action, error) => {
+    entries: (): ReadonlyMap<string, BackoffEntry> => entries,
+    failed: (action: Action, error: GatewayError): BackoffEntry => {
       const failures = (entries.get(backoffKey(action))?.failures ?? 0) + 1;
       const stalled = error.reaction === "stall" || (error.reaction === "retry" && failures >= actionBackoff.tries);
       const delay = Math.max(backoffDelay(failures, actionBackoff), error.retryAfterMs ?? 0);
@@ -32,10 +24,11 @@ export function createBackoffBook(now: () => number): BackoffBook {
       entries.set(backoffKey(action), entry);
       return entry;
     },
-    succeeded: (action) => {
+    succeeded: (action: Action): void => {
       // A start and a restart of the router are one matter: where one worked, the other's failures are over.
       for (const kind of actionKinds) entries.delete(`${kind} ${action.key}`);
     },
+    /** The document has changed, or a retry was requested: everything may be tried again. */
     reset: () => entries.clear(),
   };
 }

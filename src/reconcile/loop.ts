@@ -15,7 +15,7 @@ import {
 } from "../plan/actions.ts";
 import type { Observed } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
-import { type BackoffBook, createBackoffBook } from "./backoff-book.ts";
+import { createBackoffBook } from "./backoff-book.ts";
 import { createPacing, createSettling } from "./pacing.ts";
 import { unwantedKeys } from "./unwanted.ts";
 import { createWaiters, type PassWait } from "./waiters.ts";
@@ -43,7 +43,7 @@ export interface Loop {
   totals(): ReadonlyMap<string, number>;
   /** The newest pass; null before the first. */
   last(): Pass | null;
-  backoff: BackoffBook["entries"];
+  backoff(): ReadonlyMap<string, BackoffEntry>;
   /** Keys of the actions that have begun. */
   underWay(): readonly string[];
   /**

@@ -1,29 +1,19 @@
 // When passes run: many wakes make one pass, and each pass is followed by another one in time.
 import { longestTimerMs } from "../core/steady.ts";
 
-export interface Pacing {
-  start(): void;
-  /** Asks for a pass soon. */
-  wake(): void;
-  /** A pass will begin that was asked for. */
-  isDue(): boolean;
-  isStopped(): boolean;
-  /** Resolves once the pass under way has ended. */
-  stop(): Promise<void>;
-}
-
 export function createPacing(options: {
   readonly pass: () => Promise<void>;
   /** ms until the next pass; `failed`: the last one threw. */
   readonly untilNext: (failed: boolean) => number;
   readonly onError: (error: unknown) => void;
-}): Pacing {
+}) {
   let due = false;
   let passing: Promise<void> | null = null;
   let timer: NodeJS.Timeout | undefined;
   let stopped = true;
   let failed = false;
 
+  /** Asks for a pass soon. */
   function wake(): void {
     due = true;
     if (stopped || passing) return;
@@ -53,14 +43,16 @@ export function createPacing(options: {
   }
 
   return {
-    start: () => {
+    start: (): void => {
       stopped = false;
       wake();
     },
     wake,
+    /** A pass will begin that was asked for. */
     isDue: () => due,
     isStopped: () => stopped,
-    stop: async () => {
+    /** Resolves once the pass under way has ended. */
+    stop: async (): Promise<void> => {
       stopped = true;
       clearTimeout(timer);
       await passing;
@@ -74,22 +66,17 @@ const quietMs = 100;
 const longestMs = 2_000;
 
 /** When the document has come to rest: changes that follow one another closely are made as one. */
-export interface Settling {
-  /** The document is another now. */
-  changed(): void;
-  /** ms since the epoch: before this another change is likely. */
-  settledAt(): number;
-}
-
-export function createSettling(now: () => number): Settling {
+export function createSettling(now: () => number) {
   let burstBeganAt = 0;
   let settledAt = 0;
   return {
-    changed: () => {
+    /** The document is another now. */
+    changed: (): void => {
       const time = now();
       if (time > settledAt) burstBeganAt = time;
       settledAt = Math.min(time + quietMs, burstBeganAt + longestMs);
     },
+    /** ms since the epoch: before this another change is likely. */
     settledAt: () => settledAt,
   };
 }

@@ -1,5 +1,5 @@
 // Which actions under way the document no longer asks for. Pure.
-import { equalJson } from "../core/merge-patch.ts";
+import { equalJson } from "../core/json.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { Action, Plan, RunningAction } from "../plan/actions.ts";
 import { speechKinds } from "../plan/observed.ts";

@@ -16,25 +16,13 @@ export interface PassWait<Pass> {
   readonly test: (pass: Pass) => boolean;
 }
 
-interface Waiter<Pass> {
-  readonly check: (pass: Pass) => void;
-  readonly fail: (error: GatewayError) => void;
-}
-
-export interface Waiters<Pass> {
-  /** Resolves with the first pass after number `begun` that has seen the generation and satisfies the test. */
-  add(wait: PassWait<Pass>, begun: number): Promise<Pass>;
-  check(pass: Pass): void;
-  /** Fails all of them with `shutting_down`, and those that come later. */
-  end(): void;
-}
-
-export function createWaiters<Pass extends SeenPass>(): Waiters<Pass> {
-  const waiters = new Set<Waiter<Pass>>();
+export function createWaiters<Pass extends SeenPass>() {
+  const waiters = new Set<{ check(pass: Pass): void; fail(error: GatewayError): void }>();
   const stopping = (): GatewayError => new GatewayError("shutting_down", "the gateway is stopping");
   let ended = false;
   return {
-    add: ({ generation, timeoutMs, signal, test }, begun) =>
+    /** Resolves with the first pass after number `begun` that has seen the generation and satisfies the test. */
+    add: ({ generation, timeoutMs, signal, test }: PassWait<Pass>, begun: number): Promise<Pass> =>
       new Promise((resolve, reject) => {
         const leave = (): void => {
           clearTimeout(deadline);
@@ -45,8 +33,8 @@ export function createWaiters<Pass extends SeenPass>(): Waiters<Pass> {
           leave();
           reject(error);
         };
-        const waiter: Waiter<Pass> = {
-          check: (pass) => {
+        const waiter = {
+          check: (pass: Pass): void => {
             if (pass.desired.generation < generation || pass.number <= begun) return;
             try {
               if (!test(pass)) return;
@@ -66,10 +54,11 @@ export function createWaiters<Pass extends SeenPass>(): Waiters<Pass> {
         signal?.addEventListener("abort", onAbort, { once: true });
         waiters.add(waiter);
       }),
-    check: (pass) => {
+    check: (pass: Pass): void => {
       for (const waiter of waiters) waiter.check(pass);
     },
-    end: () => {
+    /** Fails all of them with `shutting_down`, and those that come later. */
+    end: (): void => {
       ended = true;
       for (const waiter of waiters) waiter.fail(stopping());
     },

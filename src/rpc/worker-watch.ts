@@ -3,7 +3,7 @@
 // the signal. While nothing uses it, it is probed for its version and memory.
 import type { Socket } from "node:net";
 import type { WorkerSnapshot } from "../plan/observed.ts";
-import { type Sighting, sighted, unprobed, type VerdictRules, type WorkerRecord } from "../plan/worker-verdict.ts";
+import { type Sighting, sighted, unprobed, type WorkerRecord } from "../plan/worker-verdict.ts";
 import { type Resolver, Unusable } from "./worker-target.ts";
 import { dial, holdSilent, type Spoken, speak, type Target, type WorkerFacts } from "./worker-wire.ts";
 
@@ -20,7 +20,8 @@ export interface WatchOptions {
   /** Claims an endpoint for this address; returns another address of the document that has it already, null: none. */
   readonly claim: (endpoint: string) => string | null;
   readonly intervalMs: number;
-  readonly rules: VerdictRules;
+  /** ms that a lost worker has to answer before it is used again. */
+  readonly stableMs: number;
   readonly now: () => number;
   /** Verdict, reason or endpoint have changed. */
   readonly onChange: () => void;
@@ -65,7 +66,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
 
   function note(seen: Seen): void {
     const before = record;
-    record = sighted(record, { ...seen, at: options.now() }, options.rules);
+    record = sighted(record, { ...seen, at: options.now() }, options.stableMs);
     if (record.verdict === "down") returned = false;
     else if (before.verdict === "down") returned = true;
     if (before.verdict !== record.verdict || before.reason !== record.reason) options.onChange();

@@ -3,7 +3,6 @@
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { RouterModel, RouterSnapshot, WorkerSnapshot, WorkersSnapshot } from "../plan/observed.ts";
-import type { VerdictRules } from "../plan/worker-verdict.ts";
 import { endpointsOf } from "../plan/workers.ts";
 import { createResolver } from "./worker-target.ts";
 import { type Use, type WorkerWatch, watchWorker } from "./worker-watch.ts";
@@ -36,7 +35,8 @@ export interface WorkersOptions {
   /** Whether any answer is in flight. */
   readonly isAnswering: () => boolean;
   readonly intervalMs: number;
-  readonly rules: VerdictRules;
+  /** ms that a lost worker has to answer before it is used again. */
+  readonly stableMs: number;
   readonly now: () => number;
   readonly onChange: () => void;
   /** A worker went while these models used it. */

@@ -1,4 +1,5 @@
 // Runs the scheduler's state: events in, one after the other; effects out, each to its handler; and the one timer. Decides nothing.
+import { longestTimerMs } from "../core/steady.ts";
 import { decide } from "./state/decide.ts";
 import { State } from "./state/state.ts";
 import type { Effect, Event, Limits, Ticket, World } from "./state/types.ts";
@@ -19,8 +20,6 @@ export interface Runner {
   now(): number;
   newTicket(id: string): Ticket;
 }
-
-const longestTimerMs = 2 ** 31 - 1;
 
 export function createRunner(options: {
   readonly limits: Limits;

@@ -1,7 +1,7 @@
 // A voice's description in its `.onnx.json`: sample rate, speakers, phonemes.
 // Pure. Piper's server answers an unknown speaker with the wrong voice instead of an error, so speakers are checked here.
 import { GatewayError } from "../core/errors.ts";
-import { isJsonObject } from "../core/merge-patch.ts";
+import { isJsonObject } from "../core/json.ts";
 import { count, speakerMap } from "./voices.ts";
 
 export interface VoiceConfig {

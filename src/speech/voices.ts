@@ -2,7 +2,7 @@
 // Pure. What is downloaded is checked against the hub's own digests of it (`src/cache/download/pull.ts`): the manifest's are md5, and may be
 // older than the files.
 import { GatewayError } from "../core/errors.ts";
-import { isJsonObject } from "../core/merge-patch.ts";
+import { isJsonObject } from "../core/json.ts";
 
 /** As the voice search answers: these fields and no others. */
 export interface VoiceEntry {

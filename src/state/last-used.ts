@@ -1,6 +1,6 @@
 // last-used.json: when each model was last used, by the router's ids. A hint for people, so written seldom and never waited for.
 import { join } from "node:path";
-import { isJsonObject } from "../core/merge-patch.ts";
+import { isJsonObject } from "../core/json.ts";
 import { createSerial } from "../core/serial.ts";
 import { readJsonState } from "./atomic-file.ts";
 import { plainStateFiles, type StateFiles } from "./state-folder.ts";

@@ -6,7 +6,6 @@ import { type BackoffEntry, backoffKey, type HeldAction, type Plan } from "../pl
 import { isOfRepo, type Observed } from "../plan/observed.ts";
 import { explain, failureOf, reasonOf } from "./failures.ts";
 import { type Condition, type Finding, finding, reported } from "./finding.ts";
-import type { RequestFacts } from "./requests.ts";
 import { speechFindings } from "./speech.ts";
 import { workersReady } from "./worker-conditions.ts";
 
@@ -32,6 +31,28 @@ export interface StatusInput {
   readonly engineProblem: { readonly reason: string; readonly message: string } | null;
   readonly requests: RequestFacts;
   readonly command: OwnCommand;
+}
+
+/** A model whose last load failed. */
+interface FailingLoad {
+  readonly failures: number;
+  /** Not tried before this, ms since the epoch. */
+  readonly until: number;
+  readonly message: string;
+}
+
+/** What the last drain of a model cut. */
+interface CutAnswers {
+  readonly count: number;
+  /** ms since the epoch. */
+  readonly at: number;
+}
+
+/** By the router's ids. */
+export interface RequestFacts {
+  readonly failing: ReadonlyMap<string, FailingLoad>;
+  readonly cuts: ReadonlyMap<string, CutAnswers>;
+  readonly drainMs: number;
 }
 
 /** Unreadable paths in a message. */

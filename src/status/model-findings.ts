@@ -5,10 +5,9 @@ import { type CachedModel, findCached, isOfRepo, type Observed } from "../plan/o
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { holdsFilesOf } from "../plan/removals.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
-import type { StatusInput } from "./conditions.ts";
+import type { RequestFacts, StatusInput } from "./conditions.ts";
 import { explain, failureOf, reasonOf } from "./failures.ts";
 import { type Finding, finding, reported } from "./finding.ts";
-import { drained, loadFailing } from "./requests.ts";
 
 /** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds; Drained where it was. */
 export function modelFindings(id: string, input: StatusInput): Finding[] {
@@ -102,4 +101,21 @@ function loaded({ observed: { router }, requests }: StatusInput, cached: CachedM
   const failing = loadFailing(listed.id, requests);
   if (failing) return failing;
   return listed.failed ? finding("Loaded", "LoadFailed") : finding("Loaded", "Unloaded", listed.value);
+}
+
+/** Of a model that is not loaded, as its last load failed; null where it did not. */
+function loadFailing(upstreamId: string | undefined, { failing }: RequestFacts): Finding | null {
+  const entry = failing.get(upstreamId ?? "");
+  if (!entry) return null;
+  const { failures, until, message } = entry;
+  const loads = failures === 1 ? "Its last load" : `Each of its last ${failures} loads`;
+  return finding("Loaded", "LoadFailing", loads, message.replace(/\.$/, ""), new Date(until).toISOString());
+}
+
+/** Of a model that was drained for a change. */
+function drained(upstreamId: string | undefined, { cuts, drainMs }: RequestFacts): Finding[] {
+  const last = cuts.get(upstreamId ?? "");
+  if (!last) return [];
+  if (last.count === 0) return [finding("Drained", "Drained")];
+  return [finding("Drained", "DrainTimedOut", new Date(last.at).toISOString(), last.count, drainMs / 1000)];
 }

@@ -4,7 +4,7 @@ import type { Stats } from "node:fs";
 import { lstat, rm, utimes } from "node:fs/promises";
 import { basename } from "node:path";
 import { GatewayError, ignoreAbsent } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/merge-patch.ts";
+import { isJsonObject } from "../../core/json.ts";
 import { parseJson, readIfPresent, writeAtomic } from "../../state/atomic-file.ts";
 import { isAlive, ownStart, takeFile } from "../../state/lock.ts";
 import { besidePartial } from "../layout/layout.ts";

@@ -1,6 +1,6 @@
 // inventory.json: what this gateway pulled or imported, models and files of speech, and so may delete.
 import { join } from "node:path";
-import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/merge-patch.ts";
+import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
 import { createSerial } from "../../core/serial.ts";
 import { type FormerRevision, type InventoryEntry, type SpeechKind, speechKinds } from "../../plan/observed.ts";
 import { leftAtOf } from "../../plan/removals.ts";

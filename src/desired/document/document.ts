@@ -1,6 +1,7 @@
 // The desired document in its canonical form, and how edits of it combine. Pure.
 import type { DocumentInput } from "../../../schemas/document.ts";
-import { applyMergePatch, equalJson, isJsonObject, type Json, type JsonObject } from "../../core/merge-patch.ts";
+import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
+import { applyMergePatch } from "../../core/merge-patch.ts";
 import { modelFileName } from "../../speech/transcription-models.ts";
 
 /**

@@ -4,7 +4,7 @@ import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchem
 import { presetKeyPattern } from "../../../schemas/preset-options.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { idForm, normaliseName, parseModelId } from "../../core/ids.ts";
-import { equalJson, isJsonObject } from "../../core/merge-patch.ts";
+import { equalJson, isJsonObject } from "../../core/json.ts";
 import { noneAllowed, type PresetAllow, presetKeyProblem, presetValueProblem } from "../../core/preset-keys.ts";
 import { isPublicLiteral, workerProblem } from "../../core/worker-address.ts";
 import { modelFileName } from "../../speech/transcription-models.ts";

@@ -1,6 +1,6 @@
 // Owns choosing an archive from a listing of releases: by pattern, as the names changed over time.
 // Pure: the listing's JSON in, a choice or the reason for none out.
-import { isJsonObject } from "../../core/merge-patch.ts";
+import { isJsonObject } from "../../core/json.ts";
 
 export interface ReleaseAsset {
   readonly tag: string;

@@ -2,7 +2,7 @@
 // synthesis.ts cuts the text and joins the sound.
 import { request } from "undici";
 import { GatewayError, systemCode } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/merge-patch.ts";
+import { isJsonObject } from "../../core/json.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
 import { type Pcm, parseWav } from "../../speech/wav.ts";
 import { parseJson } from "../../state/atomic-file.ts";

@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/merge-patch.ts";
+import { isJsonObject } from "../../core/json.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
 import { normalizedSamples, type Pcm, wavFile } from "../../speech/wav.ts";
 import { basePathVariable, type SherpaServerSettings } from "./sherpa.ts";

@@ -5,7 +5,7 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { errorLine } from "../../core/error-line.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/merge-patch.ts";
+import { isJsonObject } from "../../core/json.ts";
 import { unlessLeft } from "../../core/unless-left.ts";
 import { parseJson } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";

@@ -14,7 +14,7 @@ import { planSchema } from "../../../schemas/plan.ts";
 import { contents, json, ok } from "../../../schemas/route.ts";
 import { type WaitDeps, waitFor } from "../../commands/in-force.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/merge-patch.ts";
+import { isJsonObject } from "../../core/json.ts";
 import { type DesiredState, toInput } from "../../desired/document/document.ts";
 import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
 import { backoffKey, type Plan } from "../../plan/actions.ts";

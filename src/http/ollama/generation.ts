@@ -21,10 +21,10 @@ import { type AnswerShape, rfc3339, streamedAnswer, wholeAnswer } from "./answer
 import type { NativeRoutesDeps } from "./deps.ts";
 import { requireCapabilities } from "./model-facts.ts";
 import { type ChatRecord, chatEnd } from "./wire/chat-records.ts";
-import { type JsonObject, modelNameOf, objectOf } from "./wire/fields.ts";
+import { modelNameOf, objectOf } from "./wire/fields.ts";
 import { asChatChunk, generateRecord } from "./wire/generate-records.ts";
-import { type CommonRequest, keepsForNoTime, type Need } from "./wire/options.ts";
-import { parseChatRequest, parseGenerateRequest } from "./wire/requests.ts";
+import { keepsForNoTime } from "./wire/options.ts";
+import { type ParsedRequest, parseChatRequest, parseGenerateRequest } from "./wire/requests.ts";
 
 const zeroEjects =
   "Below `/alpha/api` `keep_alive: 0` unloads it whatever else the body has, and nothing is generated; below `/api` the answer comes first, as in Ollama.";
@@ -47,13 +47,7 @@ export const generationRoutes: readonly Route<NativeRoutesDeps>[] = [
     },
     handler: (deps: NativeRoutesDeps, { body }, reply) => {
       if (deps.zeroEjects && keepsForNoTime(body)) return eject(deps, reply, modelNameOf(objectOf(body)), (end) => end);
-      const chat = parseChatRequest(body);
-      return answer(deps, reply, chat, {
-        path: "/v1/chat/completions",
-        upstream: chat.upstream,
-        read: (chunk) => chunk,
-        write: (record) => record,
-      });
+      return answer(deps, reply, parseChatRequest(body), (record) => record);
     },
   }),
   route({
@@ -70,13 +64,7 @@ export const generationRoutes: readonly Route<NativeRoutesDeps>[] = [
     handler: (deps: NativeRoutesDeps, { body }, reply) => {
       if (deps.zeroEjects && keepsForNoTime(body))
         return eject(deps, reply, modelNameOf(objectOf(body)), generateRecord);
-      const generate = parseGenerateRequest(body);
-      return answer(deps, reply, generate, {
-        path: generate.path,
-        upstream: generate.upstream,
-        read: generate.path === "/v1/chat/completions" ? (chunk) => chunk : asChatChunk,
-        write: generateRecord,
-      });
+      return answer(deps, reply, parseGenerateRequest(body), generateRecord);
     },
   }),
 ];
@@ -93,21 +81,11 @@ async function eject(
   return write(chatEnd(name, rfc3339(), "unload"));
 }
 
-interface Question extends CommonRequest {
-  readonly purpose: "chat" | "generate" | "load" | "unload";
-  readonly needs: readonly Need[];
-}
-
-interface Wording extends Pick<AnswerShape, "read" | "write"> {
-  readonly path: string;
-  readonly upstream: JsonObject;
-}
-
 async function answer(
   deps: NativeRoutesDeps,
   reply: FastifyReply,
-  question: Question,
-  { path, upstream, read, write }: Wording,
+  question: ParsedRequest,
+  write: AnswerShape["write"],
 ): Promise<unknown> {
   const wishes = withinScope(reply.request, { contextSize: question.numCtx, keepAlive: question.keepAlive });
   if (question.purpose === "unload") return eject(deps, reply, question.model, write);
@@ -119,6 +97,8 @@ async function answer(
     await load(deps, model, wishes, clientLeft(reply));
     return write(chatEnd(question.model, rfc3339(), "load"));
   }
+  const { path, upstream } = question;
+  const read: AnswerShape["read"] = path === "/v1/chat/completions" ? (chunk) => chunk : asChatChunk;
   const shape: AnswerShape = { model: question.model, topLogprobs: question.topLogprobs, read, write };
   runGeneration(deps, reply, {
     model,

@@ -3,8 +3,8 @@
 
 import type { Catalog } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/json.ts";
 import { type KeepAlive, parseKeepAlive } from "../../core/keep-alive.ts";
-import { isJsonObject } from "../../core/merge-patch.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { type BodyChange, editBody, editedParts } from "../json/body-edit.ts";
 import { type BodyScan, type ScanResult, scanBody } from "../json/body-scan.ts";

@@ -15,7 +15,7 @@ import {
 import type { SpeechLists } from "../../cache/download/speech-lists.ts";
 import type { SpeechTurns } from "../../commands/speech/turns.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/merge-patch.ts";
+import { isJsonObject } from "../../core/json.ts";
 import { searchModels } from "../../speech/transcription-models.ts";
 import { searchVoices } from "../../speech/voices.ts";
 import { clientLeft } from "../server/client-left.ts";

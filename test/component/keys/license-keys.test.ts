@@ -81,7 +81,7 @@ describe("interface 5, Authentication: license keys", () => {
     const text = await readFile(keys.path, "utf8");
     assert.ok(!text.includes(key) && !text.includes(key.slice(4)));
     assert.deepEqual(
-      (await listKeys(keys.path)).map(({ name, hash }) => [name, hash]),
+      listKeys(keys.path).map(({ name, hash }) => [name, hash]),
       [["laptop", hashOf(key)]],
     );
     assert.equal((await stat(keys.path)).mode & 0o777, 0o600);

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { applyMergePatch, equalJson, type Json, listChanges } from "../../../src/core/merge-patch.ts";
+import { equalJson, type Json } from "../../../src/core/json.ts";
+import { applyMergePatch, listChanges } from "../../../src/core/merge-patch.ts";
 
 const runs = { seed: 7396, numRuns: 500 };
 

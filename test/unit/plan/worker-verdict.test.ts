@@ -1,9 +1,9 @@
 // When a worker may be used: one failure is none, a loss is felt for a while, and flapping is bounded.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Sighting, sighted, unprobed, verdictRules, type WorkerRecord } from "../../../src/plan/worker-verdict.ts";
+import { type Sighting, sighted, unprobed, type WorkerRecord } from "../../../src/plan/worker-verdict.ts";
 
-const rules = verdictRules(10_000);
+const stableMs = 10_000;
 const seconds = (at: number): number => at * 1000;
 
 function yes(at: number): Sighting {
@@ -15,7 +15,7 @@ function no(at: number, certain = false): Sighting {
 }
 
 function after(...sightings: readonly Sighting[]): WorkerRecord {
-  return sightings.reduce((record, sighting) => sighted(record, sighting, rules), unprobed);
+  return sightings.reduce((record, sighting) => sighted(record, sighting, stableMs), unprobed);
 }
 
 test("the first look decides", () => {
@@ -54,12 +54,12 @@ test("a worker that goes again while it is watched counts as flapping and stays 
   let record = after(yes(0));
   let changes = 0;
   for (let at = 1; at <= 600; at++) {
-    const next = sighted(record, at % 5 < 3 ? yes(at) : no(at, true), rules);
+    const next = sighted(record, at % 5 < 3 ? yes(at) : no(at, true), stableMs);
     if ((next.verdict === "up") !== (record.verdict === "up")) changes++;
     record = next;
   }
   assert.equal(changes, 1);
-  assert.equal(sighted(record, yes(601), rules).reason, "Flapping");
+  assert.equal(sighted(record, yes(601), stableMs).reason, "Flapping");
 });
 
 test("whatever a worker does, its changes are few", () => {
@@ -67,7 +67,7 @@ test("whatever a worker does, its changes are few", () => {
   let record = after(yes(0));
   const changes: number[] = [];
   for (let at = 1; at <= 600; at++) {
-    const next = sighted(record, record.verdict === "up" ? no(at, true) : yes(at), rules);
+    const next = sighted(record, record.verdict === "up" ? no(at, true) : yes(at), stableMs);
     if (next.verdict !== record.verdict) changes.push(at);
     record = next;
   }

@@ -1,5 +1,5 @@
 // Translates the messages of Ollama's chat, with their images and tool calls, into those of a chat completion. Pure.
-import { isJsonObject } from "../../../core/merge-patch.ts";
+import { isJsonObject } from "../../../core/json.ts";
 
 import { listOf, refuse, stringOf } from "./fields.ts";
 

@@ -1,6 +1,6 @@
 // Translates the chunks of a chat completion stream into the records of Ollama's POST /api/chat.
 // Pure: the clocks come in, the records go out as objects. It keeps counts and unfinished tool calls, never the text.
-import { isJsonObject } from "../../../core/merge-patch.ts";
+import { isJsonObject } from "../../../core/json.ts";
 import type { JsonObject } from "./fields.ts";
 
 export interface NativeToolCall {

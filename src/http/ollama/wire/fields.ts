@@ -2,7 +2,7 @@
 // (`invalid_request`). Pure.
 
 import { GatewayError } from "../../../core/errors.ts";
-import { isJsonObject } from "../../../core/merge-patch.ts";
+import { isJsonObject } from "../../../core/json.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -1,24 +1,11 @@
 // The records of Ollama's POST /api/generate, made from those of a chat, and the engine's own completion chunks as ones of
 // a chat completion. Pure.
-import { isJsonObject } from "../../../core/merge-patch.ts";
+import { isJsonObject } from "../../../core/json.ts";
 
-import { type ChatEnd, type ChatFigures, type ChatRecord, type ErrorRecord, isErrorRecord } from "./chat-records.ts";
+import { type ChatRecord, isErrorRecord } from "./chat-records.ts";
 import { type JsonObject } from "./fields.ts";
 
-export interface GenerateRecord extends Partial<ChatFigures> {
-  readonly model: string;
-  /** RFC 3339. */
-  readonly created_at: string;
-  readonly response: string;
-  readonly thinking?: string;
-  readonly logprobs?: readonly unknown[];
-  readonly done: boolean;
-  readonly done_reason?: ChatEnd["done_reason"];
-  /** The conversation so far in tokens, for a next request. Empty: the engine has a cache of its own. */
-  readonly context?: readonly number[];
-}
-
-export function generateRecord(record: ChatRecord): GenerateRecord | ErrorRecord {
+export function generateRecord(record: ChatRecord) {
   if (isErrorRecord(record)) return record;
   const { message, ...rest } = record;
   const { model, created_at, ...last } = rest;
@@ -28,6 +15,7 @@ export function generateRecord(record: ChatRecord): GenerateRecord | ErrorRecord
     response: message.content,
     ...(message.thinking !== undefined && { thinking: message.thinking }),
     ...last,
+    // The conversation in tokens, for a next request. Empty: the engine has a cache of its own.
     ...(rest.done && rest.done_reason !== "load" && rest.done_reason !== "unload" && { context: [] }),
   };
 }

@@ -1,7 +1,8 @@
 // What Ollama's generating requests have in common: options, format, thinking, log probabilities and how long the model
 // stays. Translated into what llama-server takes. Pure.
+
+import { isJsonObject } from "../../../core/json.ts";
 import { type KeepAlive, parseKeepAlive } from "../../../core/keep-alive.ts";
-import { isJsonObject } from "../../../core/merge-patch.ts";
 import { booleanOf, type JsonObject, listOf, modelNameOf, numberOf, refuse, stringOf } from "./fields.ts";
 
 export type Think = boolean | "low" | "medium" | "high" | "max";

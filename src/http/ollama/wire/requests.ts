@@ -1,29 +1,23 @@
 // Translates the bodies of Ollama's POST /api/chat and /api/generate into requests for llama-server. A generate is a chat of one
 // message, a text to be continued as it stands (`raw`), or a gap to be filled in (`suffix`). Pure.
-import { isJsonObject } from "../../../core/merge-patch.ts";
+import { isJsonObject } from "../../../core/json.ts";
 import { imageOf, messagesOf, type UpstreamMessage, type UpstreamPart } from "./chat-messages.ts";
 import { booleanOf, type JsonObject, listOf, objectOf, refuse, stringOf } from "./fields.ts";
 import { type CommonRequest, commonOf, idlePurposeOf, type Need, settingsOf } from "./options.ts";
 
-/** It always streams: llama.cpp's router goes on with an answer that is not streamed when the client has left. */
-export interface UpstreamChat {
-  readonly model: string;
-  readonly messages: readonly UpstreamMessage[];
-  readonly stream: true;
-  readonly stream_options: { readonly include_usage: true };
-  /** Tools, format, sampling and thinking, where given. */
-  readonly [key: string]: unknown;
-}
-
-export interface NativeChat extends CommonRequest {
-  /** With no messages there is nothing to answer: the model is to be loaded, or (`keep_alive: 0`) unloaded. */
-  readonly purpose: "chat" | "load" | "unload";
+/** Chat completions answer in OpenAI's chunks, the other two in the engine's own. */
+export interface ParsedRequest extends CommonRequest {
+  /** With no messages or prompt there is nothing to answer: the model is to be loaded, or (`keep_alive: 0`) unloaded. */
+  readonly purpose: "chat" | "generate" | "load" | "unload";
   readonly needs: readonly Need[];
-  readonly upstream: UpstreamChat;
+  /** Of the engine. */
+  readonly path: "/v1/chat/completions" | "/completion" | "/infill";
+  /** It always streams: llama.cpp's router goes on with an answer that is not streamed when the client has left. */
+  readonly upstream: JsonObject;
 }
 
 /** Of a parsed JSON value. Errors: `invalid_request`, naming the field. */
-export function parseChatRequest(value: unknown): NativeChat {
+export function parseChatRequest(value: unknown): ParsedRequest {
   const body = objectOf(value);
   const common = commonOf(body);
   const messages = messagesOf(listOf(body["messages"] ?? [], "messages"));
@@ -38,6 +32,7 @@ export function parseChatRequest(value: unknown): NativeChat {
     ...common,
     purpose: messages.length > 0 ? "chat" : idlePurposeOf(common),
     needs,
+    path: "/v1/chat/completions",
     upstream: {
       model: common.model,
       messages,
@@ -57,17 +52,8 @@ function isImage(part: UpstreamPart): boolean {
   return part.type === "image_url";
 }
 
-export interface NativeGenerate extends CommonRequest {
-  /** With no prompt there is nothing to answer: the model is to be loaded, or (`keep_alive: 0`) unloaded. */
-  readonly purpose: "generate" | "load" | "unload";
-  readonly needs: readonly Need[];
-  /** Of the engine. Only the chat completions answer in OpenAI's chunks. */
-  readonly path: "/v1/chat/completions" | "/completion" | "/infill";
-  readonly upstream: JsonObject;
-}
-
 /** Of a parsed JSON value. Errors: `invalid_request`, naming the field. */
-export function parseGenerateRequest(value: unknown): NativeGenerate {
+export function parseGenerateRequest(value: unknown): ParsedRequest {
   const body = objectOf(value);
   const common = commonOf(body);
   const [prompt, suffix, system, template] = ["prompt", "suffix", "system", "template"].map((field) =>

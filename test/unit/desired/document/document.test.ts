@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { DocumentInput } from "../../../../schemas/document.ts";
-import { applyMergePatch, equalJson, type Json, listChanges } from "../../../../src/core/merge-patch.ts";
+import { equalJson, type Json } from "../../../../src/core/json.ts";
+import { applyMergePatch, listChanges } from "../../../../src/core/merge-patch.ts";
 import {
   type DocumentTree,
   emptyTree,

@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type NativeChat, parseChatRequest } from "../../../../src/http/ollama/wire/requests.ts";
+import { type ParsedRequest, parseChatRequest } from "../../../../src/http/ollama/wire/requests.ts";
 import { refusalOf } from "../../../support/refusals.ts";
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";
 const hello = [{ role: "user", content: "hello" }];
 
-function parsed(body: object): NativeChat {
+function parsed(body: object): ParsedRequest {
   return parseChatRequest({ model: "m", messages: hello, ...body });
 }
 
@@ -37,6 +37,7 @@ test("the least request", () => {
     think: undefined,
     topLogprobs: 0,
     needs: [],
+    path: "/v1/chat/completions",
     upstream: { model: "m", messages: hello, stream: true, stream_options: { include_usage: true } },
   });
 });
@@ -51,7 +52,7 @@ test("null is as good as absent", () => {
 test("a request that is not streamed is streamed upstream all the same", () => {
   const request = parsed({ stream: false });
   assert.equal(request.stream, false);
-  assert.equal(request.upstream.stream, true);
+  assert.equal(request.upstream["stream"], true);
 });
 
 test("no messages: load, or unload with keep_alive 0", () => {

@@ -5,10 +5,10 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { chatEnd, createChatRecords } from "../../../../src/http/ollama/wire/chat-records.ts";
 import { asChatChunk, generateRecord } from "../../../../src/http/ollama/wire/generate-records.ts";
-import { type NativeGenerate, parseGenerateRequest } from "../../../../src/http/ollama/wire/requests.ts";
+import { type ParsedRequest, parseGenerateRequest } from "../../../../src/http/ollama/wire/requests.ts";
 import { refusalOf } from "../../../support/refusals.ts";
 
-function parsed(body: object): NativeGenerate {
+function parsed(body: object): ParsedRequest {
   return parseGenerateRequest({ model: "m", prompt: "p", ...body });
 }
 
