@@ -6,8 +6,8 @@ import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { createPrivateApt, debianSuite } from "./apt.ts";
-import type { Build, BuildContext } from "./build.ts";
 import { type EngineBinary, type EngineName, engineFacts } from "./catalog.ts";
+import type { Build, BuildContext } from "./folder.ts";
 import { checkLibraries, dropUnneeded, findPrefix, type Prefix, prune, relocate } from "./relocate.ts";
 import { type RunOptions, runTool } from "./run.ts";
 

@@ -5,6 +5,7 @@ import { GatewayError, systemCode } from "../../core/errors.ts";
 import { isFull, writeAtomic } from "../../state/atomic-file.ts";
 import { withLock } from "../../state/lock.ts";
 import type { EngineBinary, EngineName } from "./catalog.ts";
+import type { RunOptions } from "./run.ts";
 
 export interface EngineManifest {
   readonly name: EngineName;
@@ -13,7 +14,7 @@ export interface EngineManifest {
   /** Executables of the Debian way contain this path: a folder that was moved or copied counts as none. */
   readonly home: string;
   /** Paths relative to the folder. */
-  readonly binaries: Readonly<Partial<Record<EngineBinary, string>>>;
+  readonly binaries: Binaries;
   /** ISO 8601. */
   readonly installedAt: string;
 }
@@ -23,17 +24,35 @@ export interface InstalledEngine {
   readonly manifest: EngineManifest;
 }
 
+export interface InstallProgress {
+  readonly phase: "resolve" | "download" | "unpack" | "check";
+  /** Bytes while downloading, items otherwise. */
+  readonly done: number;
+  /** 0: unknown. */
+  readonly total: number;
+  readonly detail: string;
+}
+
+export interface BuildContext {
+  /** An empty folder on the file system of the final one. */
+  readonly staging: string;
+  readonly run: RunOptions;
+  onProgress(progress: InstallProgress): void;
+}
+
+/** Paths relative to the engine's folder. */
+export type Binaries = Readonly<Partial<Record<EngineBinary, string>>>;
+
+/** What a way found and can build. */
+export interface Build {
+  readonly version: string;
+  /** Distinguishes builds of one version; part of the folder's name. */
+  readonly detail: string;
+  /** Fetches and unpacks into a folder inside the staging, which will be renamed to `home`. */
+  fill(home: string): Promise<{ readonly folder: string; readonly binaries: Binaries }>;
+}
+
 const manifestName = "engine.json";
-
-/** All complete installations, the newest first; an unreadable folder has none. */
-export async function readInstalled(enginesDir: string): Promise<InstalledEngine[]> {
-  return (await readFolders(enginesDir)).installed;
-}
-
-/** Those that were moved or copied here, so that they do not run here. */
-export async function readStrays(enginesDir: string): Promise<InstalledEngine[]> {
-  return (await readFolders(enginesDir)).strays;
-}
 
 /** The complete installation in this folder, or null. */
 export async function readInstallation(dir: string): Promise<InstalledEngine | null> {
@@ -41,7 +60,11 @@ export async function readInstallation(dir: string): Promise<InstalledEngine | n
   return manifest !== null && (await isAtHome({ dir, manifest })) ? { dir, manifest } : null;
 }
 
-async function readFolders(enginesDir: string) {
+/**
+ * All complete installations, the newest first, and strays, which were moved or copied here, so that they do not run here. An
+ * unreadable folder has none.
+ */
+export async function readInstalled(enginesDir: string) {
   const installed: InstalledEngine[] = [];
   const strays: InstalledEngine[] = [];
   for (const name of await readdir(enginesDir).catch(() => [])) {
@@ -112,6 +135,7 @@ export function homeOf(root: string, name: EngineName, version: string, detail: 
 
 /** Deletes all versions of an engine but the newest two: a running engine may have been started from the second. */
 export async function removeOldVersions(root: string, name: EngineName): Promise<void> {
-  const installed = (await readInstalled(root)).filter((engine) => engine.manifest.name === name);
-  for (const engine of installed.slice(2)) await rm(engine.dir, { recursive: true, force: true });
+  const { installed } = await readInstalled(root);
+  const versions = installed.filter((engine) => engine.manifest.name === name);
+  for (const engine of versions.slice(2)) await rm(engine.dir, { recursive: true, force: true });
 }

@@ -3,16 +3,24 @@
 import { rm } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import type { BuildContext, InstallProgress } from "./build.ts";
 import { commandByHand, type EngineName, engineFacts } from "./catalog.ts";
 import { resolveDebian } from "./debian.ts";
-import { homeOf, putInPlace, readInstallation, removeOldVersions, withStaging, writeManifest } from "./folder.ts";
+import {
+  type BuildContext,
+  homeOf,
+  type InstallProgress,
+  putInPlace,
+  readInstallation,
+  removeOldVersions,
+  withStaging,
+  writeManifest,
+} from "./folder.ts";
 import { findOnPath, installedBinary } from "./locate.ts";
 import { resolveRelease } from "./release.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
-export type { InstallProgress } from "./build.ts";
 export type { EngineName } from "./catalog.ts";
+export type { InstallProgress } from "./folder.ts";
 
 export interface InstallOptions {
   readonly enginesDir: string;

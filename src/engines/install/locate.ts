@@ -6,7 +6,7 @@ import { access, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import type { EngineBinary } from "./catalog.ts";
-import { type InstalledEngine, readInstalled, readStrays } from "./folder.ts";
+import { type InstalledEngine, readInstalled } from "./folder.ts";
 
 export type { EngineBinary } from "./catalog.ts";
 
@@ -39,8 +39,12 @@ export async function locateEngine(binary: EngineBinary, options: LocateOptions)
   }
   const onPath = await findOnPath(binary, options.pathVariable);
   if (onPath !== null) return { path: onPath, origin: "path" };
-  const installed = await findInstalled(binary, options.enginesDir);
-  return installed === null ? null : { path: installed, origin: "state" };
+  const { installed } = await readInstalled(options.enginesDir);
+  for (const engine of installed) {
+    const found = await installedBinary(engine, binary);
+    if (found !== null) return { path: found, origin: "state" };
+  }
+  return null;
 }
 
 /** The real path of a program on PATH, or null. Relative and empty parts of PATH are passed over. */
@@ -59,19 +63,10 @@ export async function findOnPath(program: string, pathVariable: string): Promise
 
 /** The message if there is none. */
 export async function whyNone(binary: EngineBinary, enginesDir: string): Promise<string> {
-  const strays = await readStrays(enginesDir);
+  const { strays } = await readInstalled(enginesDir);
   const stray = strays.find(({ manifest }) => manifest.binaries[binary] !== undefined);
   if (!stray) return `no ${binary} was found`;
   return `no ${binary} was found except that in ${stray.dir}, which was installed for ${stray.manifest.home} and runs only there`;
-}
-
-async function findInstalled(binary: EngineBinary, enginesDir: string): Promise<string | null> {
-  const installed = await readInstalled(enginesDir);
-  for (const engine of installed) {
-    const found = await installedBinary(engine, binary);
-    if (found !== null) return found;
-  }
-  return null;
 }
 
 /** The real path of one executable of an installed engine, or null when it has none or lost it. */

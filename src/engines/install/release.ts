@@ -9,8 +9,8 @@ import { type Dispatcher, EnvHttpProxyAgent, fetch } from "undici";
 import { GatewayError, systemCode } from "../../core/errors.ts";
 import { isFull } from "../../state/atomic-file.ts";
 import { entriesBelow } from "../../state/folder.ts";
-import type { Build, BuildContext } from "./build.ts";
 import { type EngineBinary, type EngineName, engineFacts } from "./catalog.ts";
+import type { Build, BuildContext } from "./folder.ts";
 import { chooseAsset, type ReleaseAsset } from "./release-asset.ts";
 import { type RunOptions, runTool, throwIfCancelled } from "./run.ts";
 

@@ -4,8 +4,7 @@ import { cp, mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/p
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { createPrivateApt } from "./apt.ts";
-import type { InstallProgress } from "./build.ts";
-import { putInPlace, withStaging } from "./folder.ts";
+import { type InstallProgress, putInPlace, withStaging } from "./folder.ts";
 import { findOnPath } from "./locate.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
