@@ -116,8 +116,7 @@ function isAwaited(socket: Connection): boolean {
  * model never got the slot.
  */
 function closeThoseBehind(socket: Connection): void {
-  for (const response of [...(socket[behind] ?? [])])
-    if (!response.socket) response.destroy().emit("close");
+  for (const response of socket[behind] ?? []) if (!response.socket) response.destroy().emit("close");
 }
 
 /** Counts the answers that each connection waits for. */
