@@ -1,12 +1,32 @@
 // Folders: made with those above them, listed with all that is below, and removed when empty.
 import type { Dirent } from "node:fs";
-import { lstat, mkdir, readdir, rmdir } from "node:fs/promises";
-import { join } from "node:path";
+import { lstat, mkdir, readdir, rmdir, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { ignoreAbsent, systemCode } from "../core/errors.ts";
 
-/** Makes a folder and those above it; one that exists is fine. */
+/**
+ * Makes a folder and those above it; one that exists is fine. Node's own `recursive` never ends, on a whole core, where an
+ * existing folder takes no entries (`/proc/x`): such a place responds ENOENT.
+ */
 export async function makeFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true });
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if (await isFolder(path)) return;
+    const above = dirname(path);
+    if (systemCode(error) !== "ENOENT" || above === path) throw error;
+    await makeFolder(above);
+    await mkdir(path).catch(async (again: unknown) => {
+      if (!(await isFolder(path))) throw again;
+    });
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (entry) => entry.isDirectory(),
+    () => false,
+  );
 }
 
 /**

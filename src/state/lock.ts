@@ -127,7 +127,7 @@ export async function withLock<T>(stateDir: string, name: string, work: () => Pr
 
 /**
  * Creates a lock file; returns null, or the living holder of the one that exists. `living` decides from its text. Errors:
- * `state_unwritable` where neither is possible, as a process died while it replaced the lock.
+ * `state_unwritable` where neither is possible.
  */
 export async function takeFile<T>(
   path: string,
@@ -144,10 +144,15 @@ export async function takeFile<T>(
       const seen = await readIfPresent(path);
       const holder = await living(seen);
       if (holder) return holder;
-      if (seen === null || !(await linked(mine, claim))) await delay(pauseMs);
-      else if (await replaced(path, seen, mine).finally(() => rm(claim))) return null;
+      if (seen === null) await delay(pauseMs);
+      else if (!(await linked(mine, claim))) {
+        const claimed = await readIfPresent(claim);
+        // Of a process that died while it replaced the lock.
+        if (claimed !== null && !(await living(claimed))) await rm(claim, { force: true });
+        await delay(pauseMs);
+      } else if (await replaced(path, seen, mine).finally(() => rm(claim))) return null;
     }
-    throw new GatewayError("state_unwritable", `${path} cannot be replaced: delete it and ${claim}`);
+    throw new GatewayError("state_unwritable", `${path} cannot be replaced: delete it`);
   } finally {
     await rm(mine, { force: true }).catch(() => undefined);
   }

@@ -18,6 +18,15 @@ interface Target {
   readonly headers: Record<string, string>;
 }
 
+/** Of a figure of the samples. */
+function median(figure: "total" | "firstByte"): (samples: readonly Sample[]) => number {
+  return (samples) =>
+    quantile(
+      samples.map((sample) => sample[figure]),
+      0.5,
+    );
+}
+
 interface Sample {
   /** ms */
   readonly total: number;
@@ -87,11 +96,7 @@ const scenarios: readonly Scenario[] = [
     count: 100,
     parallel: 1,
     unit: "ms",
-    figure: (samples) =>
-      quantile(
-        samples.map((s) => s.total),
-        0.5,
-      ),
+    figure: median("total"),
   },
   {
     name: "one token, no stream, 8 connections",
@@ -109,11 +114,7 @@ const scenarios: readonly Scenario[] = [
     count: 10,
     parallel: 1,
     unit: "ms",
-    figure: (samples) =>
-      quantile(
-        samples.map((s) => s.firstByte),
-        0.5,
-      ),
+    figure: median("firstByte"),
   },
   {
     name: "stream of 150 tokens, 1 at a time, p50",
@@ -122,11 +123,7 @@ const scenarios: readonly Scenario[] = [
     count: 10,
     parallel: 1,
     unit: "ms",
-    figure: (samples) =>
-      quantile(
-        samples.map((s) => s.total),
-        0.5,
-      ),
+    figure: median("total"),
   },
   {
     name: "streams of 150 tokens, 4 at a time",

@@ -2,12 +2,20 @@
 import assert from "node:assert/strict";
 import { readFile, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
-import { cacheTalker, makeFolders, patchWith, startTestGateway, untilLoaded } from "../support/gateway.ts";
+import { type TestContext, test } from "node:test";
+import {
+  cacheTalker,
+  makeFolders,
+  patchWith,
+  startTestGateway,
+  type TestGateway,
+  untilLoaded,
+} from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
-test("a preset section that is deleted by hand comes back and is in force", async (t) => {
+/** A gateway with one model, its context size set. */
+async function startSized(t: TestContext): Promise<{ gateway: TestGateway; alpha: string; presetPath: string }> {
   const folders = await makeFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
   const gateway = await startTestGateway(t, {
@@ -15,7 +23,11 @@ test("a preset section that is deleted by hand comes back and is in force", asyn
     yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 1024 }]\n`,
   });
   await gateway.converged();
-  const presetPath = join(folders.stateDir, "router.preset.ini");
+  return { gateway, alpha, presetPath: join(folders.stateDir, "router.preset.ini") };
+}
+
+test("a preset section that is deleted by hand comes back and is in force", async (t) => {
+  const { gateway, alpha, presetPath } = await startSized(t);
   const before = await readFile(presetPath, "utf8");
   await writeFile(presetPath, "[*]\noffline = true\n");
   await gateway.until("drifted", (status) => status.sync === "OutOfSync");
@@ -69,13 +81,7 @@ test("a removed snapshot link comes back without a download, a removed blob is p
 });
 
 test("suspend applies nothing until it is lifted, and keeps the router running with what is applied", async (t) => {
-  const folders = await makeFolders(t);
-  const alpha = await cacheTalker(folders, "acme/alpha");
-  const gateway = await startTestGateway(t, {
-    folders,
-    yaml: `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 1024 }]\n`,
-  });
-  await gateway.converged();
+  const { gateway, alpha, presetPath } = await startSized(t);
   await gateway.json("/api/desired", patchWith({ suspend: true, models: { [alpha]: { ctxSize: 2048 } } }));
   const status = await gateway.until("suspended", (now) => now.observedGeneration === 2);
   assert.equal(status.health, "Suspended");
@@ -83,17 +89,17 @@ test("suspend applies nothing until it is lifted, and keeps the router running w
     status.planned.map((action) => (action as { kind: string; held: string }).kind),
     ["preset.write"],
   );
-  assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 1024/);
+  assert.match(await readFile(presetPath, "utf8"), /ctx-size = 1024/);
   await gateway.ask(alpha);
   process.kill(status.router.pid ?? 0, "SIGKILL");
   await gateway.until("another router", ({ router }) => router.connected && router.pid !== status.router.pid);
   // As after a crash without suspend: the next request has the model loaded again.
   assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
   await untilLoaded(gateway, alpha);
-  assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 1024/);
+  assert.match(await readFile(presetPath, "utf8"), /ctx-size = 1024/);
   assert.equal(gateway.gateway.status().health, "Suspended");
   await gateway.json("/api/desired?wait=true", patchWith({ suspend: null }));
-  assert.match(await readFile(join(folders.stateDir, "router.preset.ini"), "utf8"), /ctx-size = 2048/);
+  assert.match(await readFile(presetPath, "utf8"), /ctx-size = 2048/);
 });
 
 test("a gateway that starts suspended serves what is cached, and pulls nothing", async (t) => {

@@ -8,7 +8,15 @@ import { makeFolders, patchWith, startTestGateway } from "../support/gateway.ts"
 import { type HubRequest, startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { postWith } from "../support/own-calls.ts";
-import { documentModels, isPulling, leftovers, modelIds, pull, startWithHub } from "../support/own-pulls.ts";
+import {
+  documentModels,
+  isPulling,
+  leftovers,
+  modelIds,
+  pull,
+  startWithHub,
+  triesAtOnce,
+} from "../support/own-pulls.ts";
 import { streamPull } from "../support/pull-stream.ts";
 import { until } from "../support/scratch.ts";
 
@@ -48,15 +56,9 @@ test("interface 4, Pull: what has begun is not given up for three failed tries",
   hub.failNext({ status: 503, match: (request) => request.origin === "storage" && goesOn(request) });
   const headers = { "retry-after": "3600" };
   hub.failNext({ status: 429, headers, times: 4, match: (request) => request.origin === "hub" && goesOn(request) });
-  let failures = 0;
-  const unfollow = gateway.gateway.journal.follow(({ type }) => {
-    if (type !== "action.failed") return;
-    failures++;
-    void gateway.json("/api/reconcile", { method: "POST" });
-  });
-  cleanUp(t, unfollow);
+  const failures = triesAtOnce(t, gateway);
   const answered = await pull(gateway, "acme/late:Q8_0");
-  assert.deepEqual([answered.status, answered.body, failures], [200, { status: "success" }, 4]);
+  assert.deepEqual([answered.status, answered.body, failures()], [200, { status: "success" }, 4]);
   assert.equal(hub.sentBytes("late-Q8_0.gguf"), modelBytes(talkingModel("late")).length);
 });
 

@@ -5,7 +5,7 @@ import { cleanUp } from "../support/clean-up.ts";
 import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { postWith } from "../support/own-calls.ts";
-import { documentModels, leftovers, modelIds, pull, startWithHub } from "../support/own-pulls.ts";
+import { documentModels, leftovers, modelIds, pull, startWithHub, triesAtOnce } from "../support/own-pulls.ts";
 import { type PullRecord, streamPull } from "../support/pull-stream.ts";
 import { until } from "../support/scratch.ts";
 
@@ -161,18 +161,11 @@ test("interface 4, Pull: a hub that is away is waited for, but not for ever", as
   const { hub, gateway } = await startWithHub(t);
   hub.addRepo("acme/late", { files: { "late-Q8_0.gguf": modelBytes(talkingModel("late")) } });
   hub.failNext({ status: 503, times: 3 });
-  let failures = 0;
-  // Each try is made when somebody asks, and not after its backoff.
-  const unfollow = gateway.gateway.journal.follow(({ type }) => {
-    if (type !== "action.failed") return;
-    failures++;
-    void gateway.json("/api/reconcile", { method: "POST" });
-  });
-  cleanUp(t, unfollow);
+  const failures = triesAtOnce(t, gateway);
   const { status, body } = await pull(gateway, "acme/late:Q8_0");
   assert.equal(status, 502);
   assert.match(String(body["error"]), /503/);
-  assert.equal(failures, 3);
+  assert.equal(failures(), 3);
   assert.deepEqual(await documentModels(gateway), []);
   assert.deepEqual((await pull(gateway, "acme/late:Q8_0")).body, { status: "success" });
 });

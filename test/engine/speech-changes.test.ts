@@ -12,6 +12,7 @@ import { until } from "../support/scratch.ts";
 import { sherpa } from "../support/sherpa.ts";
 import {
   highVoice,
+  holdFetch,
   longText,
   lowVoice,
   otherWords,
@@ -199,13 +200,7 @@ test("a stop while it speaks: the answer is finished, and nothing is left", asyn
 test("a client that leaves while its voice is fetched takes its wish along", async (t) => {
   const gateway = await startSpeechGateway(t);
   await gateway.say(lowVoice);
-  const hold = gateway.hub.throttle(`en/en_US/high/low/${highVoice}.onnx`, 100);
-  const leave = new AbortController();
-  const asked = fetch(`${gateway.url}/v1/audio/speech`, {
-    ...postWith({ voice: highVoice, input: "Hello" }),
-    signal: leave.signal,
-  });
-  await hold.reached;
+  const { hold, leave, asked } = await holdFetch(gateway, highVoice);
   // The loaded voice serves meanwhile.
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
   assert.equal((await gateway.say("alloy")).sampleRate, rates[lowVoice]);

@@ -10,6 +10,7 @@ import { writeVoice } from "../support/sherpa.ts";
 import { pitch } from "../support/sound.ts";
 import {
   highVoice,
+  holdFetch,
   longText,
   lowVoice,
   rates,
@@ -51,13 +52,7 @@ test("a voice that is being fetched keeps nobody from the voices that are here",
   const gateway = await startSpeechGateway(t);
   await writeVoice(join(gateway.stateDir, "voices"), three, { sampleRate: 8_000 });
   await gateway.say(lowVoice);
-  const hold = gateway.hub.throttle(`en/en_US/high/low/${highVoice}.onnx`, 100);
-  const leave = new AbortController();
-  const asked = fetch(`${gateway.url}/v1/audio/speech`, {
-    ...postWith({ voice: highVoice, input: "Hello" }),
-    signal: leave.signal,
-  });
-  await hold.reached;
+  const { hold, leave, asked } = await holdFetch(gateway, highVoice);
   assert.equal((await gateway.say(three)).sampleRate, 8_000);
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
   assert.equal(gateway.gateway.status().running.length, 1, "it is still being fetched");

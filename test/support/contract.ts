@@ -171,31 +171,26 @@ export async function call(
   return { status: response.status, headers: response.headers, body: JSON.parse(text) as Json };
 }
 
-/** The records of a native stream, each on a line of its own, the last line ended too. */
-export async function records(
-  url: string | URL,
-  body: object,
-  headers: Readonly<Record<string, string>>,
-): Promise<Json[]> {
+type Posting = readonly [url: string | URL, body: object, headers: Readonly<Record<string, string>>];
+
+async function streamed(contentType: string, [url, body, headers]: Posting): Promise<string> {
   const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
   const text = await response.text();
   assert.equal(response.status, 200, text);
-  assert.match(response.headers.get("content-type") ?? "", /^application\/x-ndjson/);
-  const lines = text.split("\n");
+  assert.ok(response.headers.get("content-type")?.startsWith(contentType));
+  return text;
+}
+
+/** The records of a native stream, each on a line of its own, the last line ended too. */
+export async function records(...posting: Posting): Promise<Json[]> {
+  const lines = (await streamed("application/x-ndjson", posting)).split("\n");
   assert.equal(lines.pop(), "");
   return lines.map((line) => JSON.parse(line) as Json);
 }
 
 /** The parsed frames of an event stream; `[DONE]` ended it. */
-export async function frames(
-  url: string | URL,
-  body: object,
-  headers: Readonly<Record<string, string>>,
-): Promise<Json[]> {
-  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
-  const text = await response.text();
-  assert.equal(response.status, 200, text);
-  assert.match(response.headers.get("content-type") ?? "", /^text\/event-stream/);
+export async function frames(...posting: Posting): Promise<Json[]> {
+  const text = await streamed("text/event-stream", posting);
   const data = text.split("\n\n").flatMap((frame) => (frame.startsWith("data: ") ? [frame.slice(6)] : []));
   assert.equal(data.pop(), "[DONE]");
   return data.map((frame) => JSON.parse(frame) as Json);

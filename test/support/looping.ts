@@ -10,6 +10,7 @@ import {
 } from "../../src/plan/observed.ts";
 import { emptyPreset, parsePreset } from "../../src/plan/preset-file.ts";
 import { createLoop, type Loop, type Pass } from "../../src/reconcile/loop.ts";
+import { restingRouter } from "../unit/plan/world.ts";
 import { cleanUp } from "./clean-up.ts";
 import { type Doing, type Executing, startExecutor } from "./executing.ts";
 
@@ -78,16 +79,9 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
       cache: world.cacheState === "known" ? cache : { state: "unknown", why: "the test says so" },
       preset: { state: "known", value: preset === "" ? emptyPreset : parsePreset(preset) },
       router: {
+        ...restingRouter,
         binary: "missing",
-        phase: "stopped",
-        pid: null,
-        loadedPreset: null,
-        loadedCache: null,
-        freshlyStarted: false,
-        crashes: [],
-        lastWords: "",
         models: { state: "unknown", why: "" },
-        silentSince: null,
         knownOptions: null,
       },
       inventory: [],

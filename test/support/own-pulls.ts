@@ -1,6 +1,7 @@
 // Pulls that a call asks for, and what there is of them afterwards: in the document, in the list, in the cache.
 import type { TestContext } from "node:test";
 import { entriesBelow } from "../../src/state/folder.ts";
+import { cleanUp } from "./clean-up.ts";
 import { startTestGateway, type TestGateway } from "./gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "./loopback-hub.ts";
 import { postWith } from "./own-calls.ts";
@@ -34,4 +35,16 @@ export async function startWithHub(
   const hub = await startLoopbackHub(t);
   const gateway = await startTestGateway(t, { yaml, environment: { HF_ENDPOINT: hub.endpoint } });
   return { hub, gateway };
+}
+
+/** Each next try is made at once and not after its backoff. Returns how many have failed so far. */
+export function triesAtOnce(t: TestContext, gateway: TestGateway): () => number {
+  let failures = 0;
+  const unfollow = gateway.gateway.journal.follow(({ type }) => {
+    if (type !== "action.failed") return;
+    failures++;
+    void gateway.json("/api/reconcile", { method: "POST" });
+  });
+  cleanUp(t, unfollow);
+  return () => failures;
 }

@@ -7,6 +7,15 @@ export const toneHertz = 440;
 /** Loudest sample before an engine makes it louder. */
 const amplitude = 0.3;
 
+export const americanEnglish = {
+  code: "en_US",
+  family: "en",
+  region: "US",
+  name_native: "English",
+  name_english: "English",
+  country_english: "United States",
+};
+
 /** The description beside the model. Every phoneme of English that espeak-ng names with one letter has a number. */
 export function piperVoiceConfig(sampleRate: number, facts: object = {}): object {
   const symbols =
@@ -24,14 +33,7 @@ export function piperVoiceConfig(sampleRate: number, facts: object = {}): object
     num_speakers: 1,
     speaker_id_map: {},
     piper_version: "1.0.0",
-    language: {
-      code: "en_US",
-      family: "en",
-      region: "US",
-      name_native: "English",
-      name_english: "English",
-      country_english: "United States",
-    },
+    language: americanEnglish,
     dataset: "tone",
     ...facts,
   };

@@ -126,3 +126,13 @@ export function soundForm(sound: Buffer, fields: Readonly<Record<string, string>
   for (const [name, value] of Object.entries(fields)) form.set(name, value);
   return { method: "POST", body: form };
 }
+
+/** Asks for a voice whose download the hub holds after its first bytes. */
+export async function holdFetch({ hub, url }: SpeechGateway, voice: string) {
+  const [, name = "", quality = ""] = voice.split("-");
+  const hold = hub.throttle(`en/en_US/${name}/${quality}/${voice}.onnx`, 100);
+  const leave = new AbortController();
+  const asked = fetch(`${url}/v1/audio/speech`, { ...postWith({ voice, input: "Hello" }), signal: leave.signal });
+  await hold.reached;
+  return { hold, leave, asked };
+}

@@ -1,4 +1,5 @@
 // A voice manifest of the official form.
+import { americanEnglish } from "./piper-voice.ts";
 
 function file(size: number, md5: string): object {
   return { size_bytes: size, md5_digest: md5 };
@@ -28,14 +29,7 @@ export function manifestEntry(key: string, facts: object = {}): Record<string, u
 
 export const voiceManifest: Readonly<Record<string, unknown>> = {
   "en_US-lessac-medium": manifestEntry("en_US-lessac-medium", {
-    language: {
-      code: "en_US",
-      family: "en",
-      region: "US",
-      name_native: "English",
-      name_english: "English",
-      country_english: "United States",
-    },
+    language: americanEnglish,
     files: {
       "en/en_US/lessac/medium/en_US-lessac-medium.onnx": file(63_201_294, "2fc642b535197b6305c7c8f92dc8b24f"),
       "en/en_US/lessac/medium/en_US-lessac-medium.onnx.json": file(7_010, "46e565a656f76b42b588d822025ed439"),

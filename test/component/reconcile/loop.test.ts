@@ -1,6 +1,6 @@
 // The loop's own ways: many wakes make few passes, what it saw must still hold, and who waits is told how it ended.
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { isConverged, type Pass } from "../../../src/reconcile/loop.ts";
 import { gate } from "../../support/executing.ts";
 import { startLooping } from "../../support/looping.ts";
@@ -8,6 +8,16 @@ import { refusal, until } from "../../support/scratch.ts";
 
 const a = "acme/a:Q8_0";
 const b = "acme/b:Q8_0";
+
+/** A quiet loop whose next look is held. */
+async function startHeld(t: TestContext) {
+  const world = startLooping(t);
+  world.loop.start();
+  await until("it is quiet", () => world.passes.length > 1 && world.loop.last()?.running.length === 0);
+  const held = gate();
+  world.beforeLook = () => held.pass();
+  return { world, held, before: world.looks() };
+}
 
 describe("passes", () => {
   it("are few for many wakes", async (t) => {
@@ -28,12 +38,7 @@ describe("passes", () => {
   });
 
   it("look once more when something happens during a look", async (t) => {
-    const world = startLooping(t);
-    world.loop.start();
-    await until("it is quiet", () => world.passes.length > 1 && world.loop.last()?.running.length === 0);
-    const held = gate();
-    world.beforeLook = () => held.pass();
-    const before = world.looks();
+    const { world, held, before } = await startHeld(t);
     world.loop.wake("test");
     await until("it looks", () => world.looks() === before + 1);
     for (let wake = 0; wake < 20; wake++) world.loop.wake("test");
@@ -44,12 +49,7 @@ describe("passes", () => {
   });
 
   it("are one for an edit and the call that waits for it", async (t) => {
-    const world = startLooping(t);
-    world.loop.start();
-    await until("it is quiet", () => world.passes.length > 1 && world.loop.last()?.running.length === 0);
-    const held = gate();
-    world.beforeLook = () => held.pass();
-    const before = world.looks();
+    const { world, held, before } = await startHeld(t);
     const generation = world.want();
     world.loop.wake("document");
     await until("it looks", () => world.looks() === before + 1);

@@ -144,6 +144,14 @@ describe("the lock of a state folder", () => {
     });
   }
 
+  it("is had also where a process died while it replaced one", async (t) => {
+    const folder = await scratchFolder(t);
+    for (const name of ["gateway.lock", "gateway.lock.claim"]) await writeFile(join(folder, name), deadHolder);
+    const lock = await lockState(folder);
+    assert.deepEqual(await readdir(folder), ["gateway.lock"]);
+    await lock.release();
+  });
+
   it("of another is not released", async (t) => {
     const folder = await scratchFolder(t);
     const lock = await lockState(folder);

@@ -48,19 +48,25 @@ const stepsBetweenRests = 8;
 /** After more crashes in ten minutes the router's next start is put off for longer than a step may take. */
 const routerKillsPerLife = 3;
 
-const changeKinds: readonly Change["kind"][] = [
-  "file-size",
+/** What can be told of a change that its gateway does not outlive, or that waits for a cache that is away. */
+const lasting: readonly Change["kind"][] = [
   "file-size",
   "file-default",
-  "file-guest",
-  "file-broken",
-  "api-size",
   "api-size",
   "api-patch",
   "api-eject",
   "api-unload",
   "api-repull",
   "api-roster",
+];
+
+/** What is in it twice comes twice as often. */
+const changeKinds: readonly Change["kind"][] = [
+  ...lasting,
+  "file-size",
+  "file-guest",
+  "file-broken",
+  "api-size",
   "api-roster",
   "chat-size",
   "pull-left",
@@ -80,17 +86,7 @@ const faultKinds: readonly Fault["kind"][] = [
   "damage",
 ];
 
-/** What can be told of a change that its gateway does not outlive, or that waits for a cache that is away. */
-const outlivesGateway: ReadonlySet<Change["kind"]> = new Set([
-  "file-size",
-  "file-default",
-  "api-size",
-  "api-patch",
-  "api-eject",
-  "api-unload",
-  "api-repull",
-  "api-roster",
-]);
+const outlivesGateway: ReadonlySet<Change["kind"]> = new Set(lasting);
 const waitsForCache: ReadonlySet<Change["kind"]> = new Set(["file-size", "file-default", "api-size", "api-patch"]);
 
 const ofProcesses: ReadonlySet<Fault["kind"]> = new Set(["kill-model", "stop-model", "kill-router", "stop-router"]);
