@@ -129,7 +129,7 @@ export type RpcRoster = FromSchema<typeof rpcRosterSchema>;
 export const hubSearchQuerySchema = exact(
   {},
   {
-    q: { ...text("What to look for; empty: the most downloaded."), maxLength: 200, default: "" },
+    q: { ...text("Text to search for; empty: the most downloaded."), maxLength: 200, default: "" },
     limit: { ...integer("At most so many."), minimum: 1, maximum: 1000, default: 20 },
   },
 );

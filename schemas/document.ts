@@ -84,7 +84,9 @@ export const rpcSchema = exact(
       minimum: 0,
       maximum: 1000,
     },
-    allowPublicWorkers: flag("Let workers have public addresses: everybody on the way can read along, and use them."),
+    allowPublicWorkers: flag(
+      "Allow workers with public addresses: every machine on the way can read the traffic and use them.",
+    ),
   },
 );
 

@@ -52,7 +52,7 @@ const workerSchema = {
 } as const;
 
 const version = text();
-const id = text("Of this run of the gateway: tells it from others, and changes with each start.");
+const id = text("Id of this run of the gateway; each start has another.");
 const ready = flag();
 const connected = flag("The connection check.");
 const mode = { enum: ["single", "rpc"] } as const;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The entry: a Node that is too old is told so in one sentence. So nothing is imported before that is known, and what stands
+// The entry: a Node that is too old fails with one sentence. So nothing is imported before that is known, and what stands
 // here is as Node 12 reads it; the program itself would end there in a stack trace.
 export {};
 

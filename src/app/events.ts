@@ -1,4 +1,4 @@
-// What the parts of a gateway report to each other. A part emits what happened and knows no listener, so parts can be created in
+// What the parts of a gateway report to each other. A part emits what happened and has no reference to a listener, so parts can be created in
 // one order, from the bottom up. Listeners run at once, in the order in which they were added.
 import type { FastifyBaseLogger } from "fastify";
 import type { SourceStatus } from "../desired/document/parse.ts";

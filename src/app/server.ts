@@ -83,7 +83,7 @@ export function createServer({ core, keys, ...options }: ServerOptions): Fastify
 function planFor({ loop, store, settings }: Core): AppDeps["own"]["planFor"] {
   return (change, ifMatch) => {
     const pass = loop.last();
-    if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
+    if (!pass) throw new GatewayError("router_unavailable", "the first pass is not complete");
     return plan(store.preview(change, ifMatch), pass.observed, {
       now: steadyNow(),
       backoff: new Map(),

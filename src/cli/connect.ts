@@ -108,7 +108,7 @@ function asGatewayError(error: GatewayClientError, settings: Settings, target: T
     const why =
       settings.licenseKey === undefined
         ? "needs a license key: set GATEWAY_LICENSE_KEY"
-        : "does not know the license key in GATEWAY_LICENSE_KEY, or it has expired";
+        : "refuses the license key in GATEWAY_LICENSE_KEY: it is unknown, revoked or expired";
     return new GatewayError("unauthorized", `the gateway on ${target.origin} ${why}`);
   }
   // Errors of Ollama's routes have no code.

@@ -43,7 +43,7 @@ function isNotFound(error: unknown): error is GatewayClientError {
   return error instanceof GatewayClientError && error.status === 404;
 }
 
-/** The hint of `model_not_found` tells how to get a model: no help to a person who deletes one. */
+/** The hint of `model_not_found` is about getting a model: no help to a person who deletes one. */
 function notHere(error: GatewayClientError): GatewayError {
   return new GatewayError("invalid_request", error.message, { cause: error });
 }

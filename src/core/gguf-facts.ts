@@ -12,7 +12,7 @@ export interface GgufDetails {
   readonly templates: ReadonlyMap<string, string>;
   /** Weights in all files together; null where a file that should be there could not be read. */
   readonly parameterCount: number | null;
-  /** It knows the tokens that stand before and behind a gap to fill in. */
+  /** It has the tokens that stand before and behind a gap to fill in. */
   readonly hasFimTokens: boolean;
   /** llama.cpp's number of the way in which it makes one vector of a text's; 0: none; null: the file does not say. */
   readonly pooling: number | null;

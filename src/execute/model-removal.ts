@@ -1,4 +1,4 @@
-// Deletes models from the cache: a requested removal with every trace, a prune only what the inventory says was stored here.
+// Deletes models from the cache: a requested removal with every trace, a prune only what was stored here according to the inventory.
 
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { removeModel, removeStored } from "../cache/removal/remove.ts";

@@ -1,4 +1,4 @@
-// The HTTP application: who may come in, families at their prefixes, answers for what no family has. Does not listen.
+// The HTTP application: access, families at their prefixes, answers for what no family has. Does not listen.
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from "fastify";
 import { ok, textSchema } from "../../schemas/route.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -28,7 +28,7 @@ import { audioRoutes, installAudio, installSpeech, type SpeechRoutesDeps, speech
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The answer has no end of its own: a stop does not wait for it. */
+    /** The response never ends by itself, so a stop does not wait for it. */
     readonly endless?: boolean;
   }
 }
@@ -56,7 +56,7 @@ export interface AppDeps {
   readonly loopback: boolean;
   /** No new work is taken. */
   readonly stopping: AbortSignal;
-  /** Is told of every answer that has an end. */
+  /** Counts the responses that a stop waits for. */
   readonly answers: OpenAnswers;
   readonly firstLook: FirstLook;
 }
@@ -103,7 +103,7 @@ export function buildApp({
   app.addHook("onRequest", (request, reply, done) => {
     if (request.routeOptions.config.endless !== true) answers.note(reply.raw);
     if (!stopping.aborted) return done();
-    // Whoever looks how the stop goes may do so; the next look is a new connection's, which soon finds nobody.
+    // A client may still read how the stop proceeds; its next request needs a new connection, which is soon refused.
     void reply.header("connection", "close");
     done(request.method === "GET" ? undefined : new GatewayError("shutting_down", "the gateway is stopping"));
   });

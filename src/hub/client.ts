@@ -17,7 +17,7 @@ export interface HubRepo {
 
 export interface OpenedFile {
   readonly body: Readable;
-  /** Bytes of the whole file, where the hub says. */
+  /** Bytes of the whole file, where the hub has it. */
   readonly total: number | undefined;
   /**
    * Where `body` begins: 0 if the server has no ranges, -1 if it has no such range (then `total` is the file's size by the

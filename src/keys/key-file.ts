@@ -13,7 +13,7 @@ export const keyLockName = "license-keys.lock";
 /** For its owner alone: write access to it grants any access. */
 const fileMode = 0o600;
 
-/** A new key: 256 random bits, and what tells a person or a scanner of leaks what it is. */
+/** A new key: 256 random bits, and a prefix by which a person or a scanner of leaks recognizes it. */
 export function makeKey(): string {
   return `mgw_${randomBytes(32).toString("base64url")}`;
 }

@@ -1,5 +1,5 @@
 // The license keys of a running gateway: which there are, and what each may do. What cannot be read or understood while it
-// runs leaves the keys as they were: it must never let anybody in.
+// runs leaves the keys as they were: it must never open the door.
 import { timingSafeEqual } from "node:crypto";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { hashOf, lookAtKeyFile, narrowKeyFile, readKeyFile } from "./key-file.ts";

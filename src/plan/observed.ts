@@ -89,7 +89,7 @@ export interface RouterSnapshot {
   readonly models: Knowable<readonly RouterModel[]>;
   /** Since when (ms) a ready router has not answered; null while it does. */
   readonly silentSince: number | null;
-  /** Options that the engine knows, without dashes; null when they could not be read. */
+  /** Options of the engine, without dashes; null when they could not be read. */
   readonly knownOptions: ReadonlySet<string> | null;
 }
 

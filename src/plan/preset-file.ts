@@ -107,7 +107,7 @@ function sectionValues(section: PresetSection | undefined): ReadonlyMap<string, 
   return new Map(entries.map(({ key, value }) => [key, value]));
 }
 
-/** Whether a model's own section says where its files are. */
+/** Whether a model's own section names its files. */
 export function hasSource(file: PresetFile, name: string): boolean {
   const values = sectionValues(findSection(file, name));
   return ["hf-repo", "model", "model-url"].some((key) => values.has(key));

@@ -94,7 +94,7 @@ function modelSection(
     overrides.set("ctx-size", String(runnableContext(desired.ctxSize, model.nCtxTrain)));
   for (const [key, value] of [...Object.entries(desired?.preset ?? {}), ...named.values]) {
     if (knownOptions && !knownOptions.has(key))
-      note(findings, model.id, `the engine does not know the preset key ${key}; it is left out`);
+      note(findings, model.id, `the engine has no option ${key}; it is left out`);
     else overrides.set(key, String(value));
   }
   const defaults = new Map([...named.defaults, ...embeddingValues(model, overrides)]);

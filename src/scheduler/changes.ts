@@ -1,4 +1,4 @@
-// The side of those who change something: drains, and unloads on request.
+// Changes of models: drains, and unloads on request.
 import { GatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { Router } from "../engines/llama/router.ts";
@@ -54,7 +54,9 @@ export function createChanges(
         drained.delete(number);
         end();
         reject(
-          signal.reason instanceof GatewayError ? signal.reason : new GatewayError("cancelled", "it was given up"),
+          signal.reason instanceof GatewayError
+            ? signal.reason
+            : new GatewayError("cancelled", "the change was cancelled"),
         );
       };
       if (signal.aborted) return onAbort();

@@ -1,4 +1,4 @@
-// Which models are loaded, and who waits for them: the second controller beside the reconciler. README.md has the rules.
+// Which models are loaded, and which requests wait: the second controller beside the reconciler. README.md has the rules.
 import type { GatewayError } from "../core/errors.ts";
 import type { KeepAlive } from "../core/keep-alive.ts";
 import type { Instance } from "../engines/llama/instances.ts";

@@ -1,4 +1,4 @@
-// Turns away at once who waits for a model when the gateway stops: nothing of its answer has begun.
+// On shutdown, rejects requests that still wait for a model: no byte of their responses has been sent.
 import { GatewayError } from "../core/errors.ts";
 
 /**

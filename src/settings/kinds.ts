@@ -80,7 +80,7 @@ export const origins: Kind<readonly string[]> = (given, row) =>
   list(given, row).map((origin) => {
     const bare = origin.replace(/\/$/, "");
     const url = URL.canParse(bare) ? new URL(bare) : null;
-    // URL knows no origin of a browser extension's scheme; browsers send one.
+    // URL gives no origin for a browser extension's scheme; browsers send one.
     if (url && (url.origin === bare || (url.origin === "null" && /^[a-z][a-z0-9+.-]*:\/\/[\w.-]+$/.test(bare))))
       return bare;
     throw invalid(row.name, "must list origins such as https://chat.example");

@@ -2,7 +2,7 @@
 // Pure. Every step takes time in proportion to the text, whatever the text is: it comes from outside.
 
 /**
- * Piper knows only `. ? ! , : ;` as ends of a clause. At a blank line, an ellipsis or a `。` it leaves out the pause and
+ * For Piper only `. ? ! , : ;` end a clause. At a blank line, an ellipsis or a `。` it leaves out the pause and
  * the space too, so that two words become one; and it reads markup aloud (`asterisk asterisk bold`).
  */
 export function plainText(text: string): string {

@@ -9,7 +9,7 @@ export interface VoiceConfig {
   readonly sampleRate: number;
   readonly numSpeakers: number;
   readonly speakers: ReadonlyMap<string, number>;
-  /** The name under which espeak-ng knows the language. */
+  /** espeak-ng's name of the language. */
   readonly espeakVoice: string;
   /** `espeak` where the text goes through espeak-ng; other ways need programs of their own. */
   readonly phonemeType: string;

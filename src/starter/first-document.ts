@@ -1,4 +1,4 @@
-// What the first start writes: a commented gateway.yaml that wants the starter model. Pure.
+// What the first start writes: a commented gateway.yaml that declares the starter model. Pure.
 import type { OwnCommand } from "../core/own-command.ts";
 import { starterFileName, starterId } from "./starter-model.ts";
 

@@ -1,5 +1,5 @@
 // The starter model: what a first start without a network chats with. A GGUF whose weights are computed, so that the real
-// engine says one sentence. Pure; the same bytes on every machine, as the cache keeps files by their digest.
+// engine answers with one sentence. Pure; the same bytes on every machine, as the cache keeps files by their digest.
 
 export const starterId = "local/starter-GGUF:Q8_0";
 /** Routers take a model's tag from its file name; the weights are F32. */

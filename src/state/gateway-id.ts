@@ -1,4 +1,4 @@
-// gateway.id: tells this state folder's gateway from others that share its model cache.
+// gateway.id: distinguishes this state folder's gateway from others that share its model cache.
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { readIfPresent } from "./atomic-file.ts";

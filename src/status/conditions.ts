@@ -113,11 +113,11 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
 }
 
 function prunePending({ action, because, until }: HeldAction, more: number): Finding {
-  const when = until === null ? "" : ` at ${new Date(until).toISOString()}`;
+  const when = until === null ? "" : ` (due ${new Date(until).toISOString()})`;
   return finding("Synced", "PrunePending", action.message, when, because, more);
 }
 
-/** It stays like this until the document says more. */
+/** It stays like this until the document changes. */
 function pruneHeld(spared: readonly string[], command: OwnCommand): Finding {
   const [first = "", ...more] = spared;
   const kept = more.length > 0 ? `${first} and ${more.length} more` : first;

@@ -1,4 +1,4 @@
-// What requests have met with: models whose load fails, answers that a change has cut, and who waits for what. Pure.
+// Requests in the status: models whose load fails, responses that a change has cut, and what requests wait for. Pure.
 import { type Finding, finding } from "./finding.ts";
 
 /** A model whose last load failed. */

@@ -48,12 +48,12 @@ export function workersReady(desired: Pick<Desired, "rpc">, observed: Seen): Fin
   if (unprobed > 0) return finding("WorkersReady", "NotProbed");
   if (away.length === 0) {
     const later = waiting.length > 0 ? `; ${waiting.join(", ")} once no request is under way` : "";
-    return finding("WorkersReady", "AllReachable", `${up} workers can be used${later}.`);
+    return finding("WorkersReady", "AllReachable", `${up} of ${named.length} workers can be used${later}.`);
   }
   const rest = up === 0 ? "models run on this machine alone" : `models run with the other ${up}`;
   return finding("WorkersReady", "WorkersMissing", `${away.join(", ")} cannot be used; ${rest}.`);
 }
 
-/** What everybody who turns RPC mode on should know. */
+/** Shown wherever RPC mode is turned on. */
 export const rpcWarning =
   "RPC workers speak a protocol without password or encryption: anyone who reaches their port can use them and read along. Keep them in a network that you trust.";

@@ -44,7 +44,10 @@ test("a pinned model is evicted for none, the least recently used of the others 
     assert.deepEqual([compat.status, codeOf(compat), compat.headers.get("retry-after")], [503, "busy", "30"]);
     const native = await gateway.json("/api/chat", chatWith(c));
     assert.equal(native.status, 503);
-    assert.match(String(native.body["error"]), /^no room for acme\/c:Q8_0: each of the 2 places .* pins$/);
+    assert.match(
+      String(native.body["error"]),
+      /^no model slot for acme\/c:Q8_0: --models-max is 2, and all hold pinned models$/,
+    );
     await untilLoaded(gateway, pinned, b);
     await gateway.json("/api/desired?wait=true", patchWith({ models: { [b]: { pinned: null } } }));
     await gateway.ask(c);

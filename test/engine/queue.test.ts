@@ -43,7 +43,7 @@ test("a full line: 503 busy and when to come again, in each shape; other models 
   const setting = await start(t, ["--queue-limit", "2"]);
   const { gateway, other } = setting;
   const leave = await occupy(setting, 2);
-  const why = /^2 requests for acme\/talker:Q8_0 wait or are being answered \(--queue-limit\)$/;
+  const why = /^2 requests for acme\/talker:Q8_0 are queued or running \(--queue-limit\)$/;
   const compat = await gateway.json("/v1/chat/completions", chatWith(talker, "hi", { stream: true }));
   assert.deepEqual([compat.status, codeOf(compat), compat.headers.get("retry-after")], [503, "busy", "5"]);
   const { error } = compat.body as { error: { type: string; message: string } };

@@ -38,7 +38,7 @@ test("interface 5, Authentication: commands beside a gateway that needs a key, a
     assert.deepEqual([without.code, without.stderr], [1, `${start} needs a license key: set GATEWAY_LICENSE_KEY\n`]);
     assert.deepEqual(
       [wrong.code, wrong.stderr],
-      [1, `${start} does not know the license key in GATEWAY_LICENSE_KEY, or it has expired\n`],
+      [1, `${start} refuses the license key in GATEWAY_LICENSE_KEY: it is unknown, revoked or expired\n`],
     );
   });
 

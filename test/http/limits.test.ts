@@ -136,7 +136,7 @@ test("more connections than --max-connections are told so; supervisors still get
   }
   const shapes = [
     ["/v1/chat/completions", /"code":"busy"/],
-    ["/alpha/api/chat", /^\{"error":"3 connections are being answered/m],
+    ["/alpha/api/chat", /^\{"error":"all 3 connections are in use/m],
     ["/api/eject-model", /"code":"busy"/],
   ] as const;
   for (const [path, shape] of shapes) {

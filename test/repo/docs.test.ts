@@ -126,9 +126,10 @@ function headingsOf(text: string): string[] {
   );
 }
 
+/** With the lists that are spread into it. */
 function listIn(rules: string, name: string): string[] {
   const [, list = ""] = new RegExp(`const ${name} = \\[([\\s\\S]*?)\\];`).exec(rules) ?? [];
-  return [...list.matchAll(/"([^"]+)"/g)].map((match) => match[1] ?? "");
+  return [...list.matchAll(/"([^"]+)"|\.\.\.(\w+)/g)].flatMap(([, room, part]) => room ?? listIn(rules, part ?? ""));
 }
 
 function blockOf(name: string): string {

@@ -20,7 +20,7 @@ export function isHeld(path: string): boolean {
   return held.has(path);
 }
 
-/** For one who holds it: whether another pull of this process does too. */
+/** For a pull that holds it: whether another pull of this process does too. */
 export function isHeldTwice(path: string): boolean {
   return (held.get(path) ?? 0) > 1;
 }

@@ -173,7 +173,7 @@ class RangeTransfer {
     try {
       return await client.openFile(repo, commit, file.path, { ...range, place: this.#place });
     } catch (error) {
-      // The address was good for a while only: the hub knows a newer one.
+      // The address has expired: the hub gives a newer one.
       this.#place = undefined;
       if (this.#signal.aborted || (error instanceof GatewayError && error.code === "hub_rate_limited")) throw error;
       return client.openFile(repo, commit, file.path, range);

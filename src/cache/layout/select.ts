@@ -14,7 +14,7 @@ export interface HubFile {
   readonly sha256?: string;
 }
 
-/** The name of a file's blob: its sha256, or git's sha1 where the hub knows no other. */
+/** The name of a file's blob: its sha256, or git's sha1 where the hub has no other. */
 export function blobName(file: HubFile): string {
   return file.sha256 ?? file.oid;
 }

@@ -7,7 +7,7 @@ export type EngineName = "llama" | "whisper";
 interface EngineFacts {
   /** Executable names by which each one was ever shipped, the present name first. */
   readonly binaries: Readonly<Partial<Record<EngineBinary, readonly string[]>>>;
-  /** The executable that proves an installation, and the arguments with which it says something and ends with 0. */
+  /** The executable that proves an installation, and the arguments with which it prints something and ends with 0. */
   readonly main: EngineBinary;
   readonly proof: readonly string[];
   readonly debianPackages: readonly string[];

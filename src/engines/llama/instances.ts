@@ -181,7 +181,7 @@ function createEntry(
   return entry;
 }
 
-/** Parallel slots that the engine makes where it is not told how many. */
+/** Parallel slots of the engine by default. */
 const usualSlots = 4;
 
 function slotsOf({ args }: RouterModel): number {

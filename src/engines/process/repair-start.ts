@@ -4,7 +4,7 @@ import { dropDamaged } from "../../cache/download/verify.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 
 /**
- * Runs `start`. Where it fails with `engine_failed`, looks at `links`, names of files in the model cache. Throws `cancelled`
+ * Runs `start`. Where it fails with `engine_failed`, checks `links`, names of files in the model cache. Throws `cancelled`
  * once one of them is gone: there is nothing to start with now, and nothing to wait for but the file. So it does where one is another than
  * at the beginning: a pull that mended it had not ended when the start read it. Else what `start` throws.
  */

@@ -1,4 +1,4 @@
-// Piper voices without Python: the command that serves one with sherpa-onnx, and the voice as sherpa-onnx wants it on disk.
+// Piper voices without Python: the command that serves one with sherpa-onnx, and the voice in sherpa-onnx's layout on disk.
 // Starts nothing: that is voice-process.ts; what runs is sherpa-server.ts, in a process of its own.
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
@@ -51,7 +51,7 @@ export function sherpaCommand(
     path: process.execPath,
     workingDir: packageDir,
     basePath,
-    // Not an argument: those are everybody's to read.
+    // Not an argument: other users can read those.
     environment: { [basePathVariable]: basePath },
     args: (port) => [
       fileURLToPath(new URL("./sherpa-server.js", import.meta.url)),

@@ -7,7 +7,7 @@ import type { EngineRun } from "./speech-engine.ts";
 
 /** What is started, and how. */
 export interface VoiceCommand extends Omit<ServerCommand, "isReady"> {
-  /** Below which it answers, for those who know it: `/SECRET`; empty for one that answers everybody. */
+  /** Secret path below which it answers, `/SECRET`; empty for an engine without one. */
   readonly basePath: string;
 }
 

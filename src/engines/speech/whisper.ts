@@ -75,7 +75,7 @@ export async function startWhisper(
   const base = process.origin + prefix;
   let isInDoubt = false;
 
-  /** Ends a process that grows beyond the limit: it knows none of its own, and a small FLAC may say that it is years long. */
+  /** Ends a process that grows beyond the limit: it has none of its own, and a small FLAC may claim to be years long. */
   async function withinMemory<T>(work: () => Promise<T>): Promise<T> {
     // It keeps some of what it had for the uploads before.
     const before = await memoryOf(process.pid);

@@ -62,7 +62,7 @@ export const diskRoutes: readonly Route<DiskRoutesDeps>[] = [
 async function report(deps: DiskRoutesDeps): Promise<object> {
   const look = await deps.collector.look();
   const pass = deps.loop.last();
-  if (!pass) throw new GatewayError("router_unavailable", "the first look at the world is under way");
+  if (!pass) throw new GatewayError("router_unavailable", "the first pass is not complete");
   const { router, freeBytes } = pass.observed;
   const listed = router.models.state === "known" ? router.models.value : [];
   const { speech, bytes: speechBytes } = await deps.speechFiles.report(look.survey);

@@ -13,7 +13,7 @@ export interface HubRoutesDeps {
   readonly hubQueue: Line;
 }
 
-/** No license key is needed for these: without a limit a stranger could use up what the hub allows our token. */
+/** No license key is needed for these: without a limit a client without a key could use up what the hub allows our token. */
 export function createHubQueue(): Line {
   return createLine({
     width: 8,

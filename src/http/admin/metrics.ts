@@ -37,12 +37,12 @@ export function metricsText({ gateway, router, inFlight, waiting, speech }: Stat
     ),
     gauge(
       "model_gateway_oldest_wait_seconds",
-      "How long the oldest of them has waited.",
+      "How long the oldest of them has waited, in seconds.",
       waiting.map((entry) => [{ model: entry.model, for: entry.for }, entry.oldestMs / 1000]),
     ),
     gauge(
       "model_gateway_speech_requests",
-      "Requests for speech, under way and in line.",
+      "Speech requests, running and queued.",
       Object.entries(speech).flatMap(([engine, report]) => (report ? [[{ engine }, report.inFlight]] : [])),
     ),
   ].join("");

@@ -9,7 +9,7 @@ import { finding } from "../../status/finding.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { type Route, route } from "../server/route.ts";
 
-const firstLook = { reason: "Starting", message: "the first look at the world is under way" } as const;
+const firstLook = { reason: "Starting", message: "the first pass is not complete" } as const;
 
 /** ms. A report on 2000 models takes 10 ms to make, and requests for it need no license key. */
 const strangersReportAge = 500;

@@ -1,4 +1,4 @@
-// Who may come in: Host and Origin, license keys and their scope, and what a stranger may see without a key. In this order,
+// Who may come in: Host and Origin, license keys and their scope, and what a client without a key may read. In this order,
 // before a body is read, a route's handler runs or a model is looked up.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -13,13 +13,13 @@ export { rewriteKeyedUrl } from "./presented.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Without a key: `none` answers as always, `short` answers what a stranger may see. Absent: a key is needed. */
+    /** Without a key: `none` answers as always, `short` answers what anyone may read. Absent: a key is needed. */
     readonly licenseKey?: "none" | "short";
     /** A key of this scope is enough. Absent: it takes one of scope `all`. */
     readonly scope?: "chat";
   }
   interface FastifyRequest {
-    /** What the request's key may do; `all` where none is needed, null for a stranger's. */
+    /** What the request's key may do; `all` where none is needed, null without one. */
     keyScope: KeyScope | null;
     /** Checked again, for long streams: a key may be revoked or expire meanwhile, or the first one be made. */
     isStillAllowed(): boolean;
@@ -103,7 +103,7 @@ function createGuard({
   let allowed: string | undefined;
 
   function mayAnswer(host: string | undefined): boolean {
-    // Elsewhere any name may lead here, and what keeps strangers out is the key.
+    // Elsewhere any name may lead here, and the key alone protects the gateway.
     if (!loopback || (host !== undefined && host === allowed)) return true;
     if (!isAllowedHost(host, allowedHosts)) return false;
     allowed = host;
@@ -132,7 +132,7 @@ function hostsIn({ rawHeaders }: IncomingMessage): number {
   return hosts;
 }
 
-/** ms in which a stranger's body must have come; a connection is all that he may hold meanwhile. */
+/** ms in which the body of a client without a key must have come; until then it holds a connection only. */
 const strangersBodyMs = 30_000;
 
 function limitBodyTime(raw: FastifyRequest["raw"]): void {

@@ -1,4 +1,4 @@
-// What a browser is told about pages of other origins (CORS): only those of the allow-list, never `*`, never credentials.
+// CORS headers for pages of other origins: only those of the allow-list, never `*`, never credentials.
 // Pure.
 
 /** What a page may read of an answer beyond its body. */

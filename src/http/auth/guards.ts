@@ -38,7 +38,7 @@ function isSameHost(page: URL, host: string | undefined): boolean {
   return new URL(`${page.protocol}//${host}`).host === page.host;
 }
 
-/** Addresses on which nobody but this machine can connect. */
+/** Addresses on which only this machine can connect. */
 export function isLoopback(address: string): boolean {
   const bare = address.toLowerCase().replace(/^\[(.*)\]$/, "$1");
   return bare === "localhost" || isLoopbackV4(bare) || isLoopbackV6(bare);

@@ -1,6 +1,6 @@
 // Finds the top-level members of a JSON object in its raw bytes, without parsing the rest: a 20 MB body (an image in a
 // message) would block the event loop for some 30 ms and double in memory if parsed. Changing them is body-edit.ts's.
-// Pure; it knows nothing of what the members mean.
+// Pure; what the members mean does not matter here.
 import { type JsonKind, type JsonSpan, parseText } from "./body-values.ts";
 
 /** The bytes [start, end) of a member, from its key's opening quote to the end of its value. */
@@ -49,7 +49,7 @@ const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x
 /** Deeper documents are refused: no request nests like this but to exhaust memory. */
 const maxDepth = 1000;
 
-/** Bytes of a string looked at one by one before the native search takes over; a call of it costs about as much. */
+/** Bytes of a string compared one by one before the native search; a call of it costs about as much. */
 const shortString = 64;
 
 /** The kind of a value by its first byte; every other one begins a number. */
@@ -65,14 +65,14 @@ const kinds = new Map<number, JsonKind>([
 const encoder = new TextEncoder();
 const literals = ["true", "false", "null"].map((text) => encoder.encode(text));
 
-/** Bytes, and values, that are looked at without a pause: 2 ms. */
+/** Bytes, and values, that are scanned without a pause: 2 ms. */
 const pauseBytes = 1 << 20;
 const pauseValues = 1 << 15;
 
-/** What a list, an object or a key costs whoever parses it, in numbers. */
+/** Cost of parsing a list, an object or a key, in numbers. */
 const structureCost = 8;
 
-/** Longer numbers have digits that nobody counts. */
+/** Digits beyond these change no number. */
 const longestNumber = 4096;
 
 /** Result of a step that failed at `position`, told apart from an offset by its sign. */

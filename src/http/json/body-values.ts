@@ -11,7 +11,7 @@ export interface JsonSpan {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Longer texts are nobody's key, name or number. */
+/** No key, name or number is longer. */
 const longestRead = 1 << 16;
 
 export function parseText(body: Uint8Array, start: number, end: number): unknown {

@@ -2,7 +2,7 @@
 // only, and quotes from the body in others. Pure; run only on a body that did not parse.
 import { scanBody } from "./body-scan.ts";
 
-/** Bytes that are searched: nobody counts lines beyond, but the search blocks all other requests. */
+/** Bytes that are searched: no person counts lines beyond, and the search blocks all other requests. */
 const searched = 1 << 16;
 
 /** No word, escape or surrogate pair is longer: a fault this near to where the search was cut off may be the cut's own. */

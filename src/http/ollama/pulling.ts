@@ -14,10 +14,10 @@ import type { NativeRoutesDeps } from "./deps.ts";
 import { createPullRecords, type PullRecord } from "./pull-records.ts";
 import { booleanOf, modelNameOf, objectOf } from "./wire/fields.ts";
 
-/** Clients and proxies drop a stream that says nothing for minutes, as one does while the hub is away. */
+/** Clients and proxies drop a stream without a byte for minutes, such as that of a pull while the hub is unreachable. */
 const defaultRepeatMs = 10_000;
 
-/** A failure within this time still gets a status of its own; clients give up on one that says nothing for long. */
+/** A failure within this time still gets a status of its own; clients abort a request without a byte for long. */
 const firstRecordMs = 1_000;
 
 export const pullRoute: Route<NativeRoutesDeps> = route({
@@ -80,7 +80,7 @@ async function streamed(reply: FastifyReply, repeatMs: number, pull: (tell: Tell
   }, repeatMs);
   const tell = (list: readonly PullRecord[]): void => {
     held.push(...list);
-    // That it begins can wait until it surely does: a repository that nobody has is a 404 then.
+    // The first record waits until bytes come: so a repository that does not exist can still be a 404.
     if (raw || held.some(({ digest }) => digest !== undefined)) write(held.splice(0));
   };
   const patience = setTimeout(() => write([...held.splice(0), ...records.begin()]), firstRecordMs);

@@ -6,6 +6,6 @@ import type { ExchangeDeps } from "../proxy/exchange.ts";
 export interface CompatRoutesDeps extends ExchangeDeps {
   readonly catalog: Catalog;
   readonly edits: Edits;
-  /** What `/health` tells of the router. */
+  /** What `/health` reports of the router. */
   readonly routerReady: () => boolean;
 }

@@ -16,7 +16,7 @@ interface Generation {
   /** Where the model's process has it. */
   readonly upstream: string;
   readonly kind: StreamKind;
-  /** False: it answers in one piece, whatever the body says of streaming. */
+  /** False: it answers in one piece, whatever `stream` in the body is. */
   readonly streams?: false;
   readonly schema: RouteSchema;
   /** Every model can do it. */
@@ -33,7 +33,7 @@ function generation({ url, upstream, kind, streams, schema, isBasic }: Generatio
       body: "chat",
       scope: "chat",
       errors: isBasic ? generationErrors : [...generationErrors, "not_supported"],
-      // Anthropic's clients read errors of another shape, whoever refuses the request.
+      // Anthropic's clients read errors of another shape, also those of the server itself.
       ...(kind === "messages" ? { dialect: "messages" } : {}),
     },
     schema,

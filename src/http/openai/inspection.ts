@@ -56,7 +56,7 @@ async function ask(
   request: { readonly path: string; readonly body: readonly Buffer[] | null },
 ): Promise<FastifyReply> {
   const instance = scheduler.peek(catalog.resolve(name).upstreamId);
-  // As the engine's router answers where it is told not to load.
+  // As the engine's router answers with autoload off.
   if (!instance) throw new GatewayError("invalid_request", "model is not loaded", { param: "model" });
   const { status, text } = await askInstance(upstream, instance, request, [clientLeft(reply)]);
   if (status === 200) return reply.type("application/json; charset=utf-8").send(text);
@@ -64,7 +64,7 @@ async function ask(
   return reply.code(error.status).send(error.body);
 }
 
-/** What the engine's router says of itself, but for what is not so here: it is this gateway that limits and loads. */
+/** What the engine's router reports of itself, except what differs here: it is this gateway that limits and loads. */
 const routerProps = {
   role: "router",
   models_autoload: true,

@@ -1,4 +1,4 @@
-// Passes the engine's answer on as it comes, and tells a whole stream from a cut one by how it ends. Changes no byte.
+// Passes the engine's answer on as it comes, and detects a cut stream by how it ends. Changes no byte.
 import { GatewayError } from "../../core/errors.ts";
 import type { Translator } from "../proxy/exchange.ts";
 import { createDoneWatch } from "../proxy/sse.ts";
@@ -11,11 +11,11 @@ interface Marks {
   readonly dialect: Dialect;
   /** Beginnings of lines: one of them is in the last event of a whole stream. */
   readonly ends: readonly Buffer[];
-  /** By these the engine says that it cannot finish. */
+  /** With these the engine reports that it cannot finish. */
   readonly errors: readonly Buffer[];
 }
 
-/** Seen on llama-server build 11669. A line break within a text is escaped, so nothing that a model says is a mark. */
+/** Seen on llama-server build 11669. A line break within a text is escaped, so no text of a model is a mark. */
 const marksOf: Readonly<Record<StreamKind, Marks>> = {
   done: { dialect: "compat", ends: [], errors: lines('data: {"error"') },
   responses: {
@@ -49,7 +49,7 @@ function beginsLine(block: Buffer, mark: Buffer): boolean {
 interface EndWatch {
   push(block: Buffer): void;
   isWhole(): boolean;
-  /** The engine has told why it is not. */
+  /** The engine has reported why it is not. */
   isTold(): boolean;
 }
 
@@ -130,7 +130,7 @@ class PassThrough implements Translator {
     // its connection was closed.
     return this.#watch.isTold()
       ? null
-      : new GatewayError("upstream_failed", "the engine broke off before the answer was whole");
+      : new GatewayError("upstream_failed", "the engine broke off before the response was complete");
   }
 
   /** What has been kept, and the lines that the chunk makes whole. */

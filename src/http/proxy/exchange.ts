@@ -190,7 +190,7 @@ class Answering implements AnswerSink {
     const { unreadMs = defaultUnreadMs, scheduler, onFailure } = this.#deps;
     const instance = this.#lease?.instance;
     if (!instance || this.#raw.unreadMs() < unreadMs || !scheduler.keepsWaiting(instance)) return;
-    const message = `the answer was cut: its client read nothing for ${unreadMs / 1000} s while others waited`;
+    const message = `the response was cut: its client read nothing for ${unreadMs / 1000} s while other requests waited`;
     onFailure(new GatewayError("cancelled", message), instance.id);
     this.#raw.drop();
   }
@@ -274,7 +274,7 @@ function passOn(answering: Answering): void {
   answering.passOn();
 }
 
-/** An answer that the gateway itself has cut, for somebody's change, is not the engine's failing. */
+/** A response that the gateway itself has cut, for a change, is no failure of the engine. */
 export function withCause(error: GatewayError, lease: Lease): GatewayError {
   return error.code === "upstream_failed" && !isRefusal(error) ? (lease.overdue() ?? error) : error;
 }

@@ -1,5 +1,5 @@
-// Takes server-sent event streams apart at any chunk boundary, and tells a finished stream from a cut one by its last
-// bytes. Pure; it knows nothing of what the events mean.
+// Takes server-sent event streams apart at any chunk boundary, and detects a cut stream by its last
+// bytes. Pure; what the events mean does not matter here.
 
 export interface SseParser {
   push(chunk: Uint8Array): void;
@@ -88,7 +88,7 @@ function isSpace(byte: number | undefined): boolean {
 }
 
 /**
- * Watches a stream that is passed through untouched. It looks at a few bytes at the end of each chunk only. Without the
+ * Watches a stream that is passed through untouched. It reads a few bytes at the end of each chunk only. Without the
  * end mark a stream was cut, even where the connection was closed in good order.
  */
 export function createDoneWatch(): DoneWatch {

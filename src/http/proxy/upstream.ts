@@ -54,7 +54,7 @@ const quietParts = 2;
 
 /**
  * `probeAfterMs`: a process that is silent for so long is asked for its health, which a living one answers while it
- * computes. Seen: one that was told to end takes connections for a moment, and then never answers them.
+ * computes. Seen: an instance that is ending accepts connections for a moment and never responds.
  */
 export function createUpstream({ probeAfterMs, stallMs, onStall }: UpstreamOptions): Upstream {
   // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.
@@ -66,7 +66,7 @@ export function createUpstream({ probeAfterMs, stallMs, onStall }: UpstreamOptio
     isWatched: ({ workers }) => workers.length > 0,
     look: (instance) => readProgress(connections.of(instance), instance),
     onStall: (instance) => {
-      // First: whoever asks again at once must not get the same process.
+      // First: a request that is repeated at once must not get the same process.
       onStall(instance);
       cutWhere((other) => other.origin === instance.origin, "the model hangs on one of its RPC workers");
     },
@@ -256,7 +256,7 @@ export function isRefusal(error: GatewayError): boolean {
 /** `started`: a part of the answer has come. */
 function brokenOff(error: Error, started: boolean): GatewayError {
   if (error instanceof GatewayError) return error;
-  // The connection ended before the answer did: what the parser, the socket or the system calls it tells nobody more.
+  // The connection ended before the response did: the texts of parser, socket and system add nothing to that.
   const ended = isStaleConnection(error) || error.message.includes("Invalid EOF");
   const how = ended ? (started ? "in the middle of the answer" : "before it answered") : null;
   const message = `the engine broke off ${how ?? `(${systemCode(error) ?? error.message})`}`;

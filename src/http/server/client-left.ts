@@ -1,7 +1,7 @@
 // Tells when a client goes away before it has its answer.
 import type { FastifyReply } from "fastify";
 
-/** The request's own "close" comes as soon as its body is read; the response's tells whether the client is still there. */
+/** The request's own "close" comes as soon as its body is read; the response's shows whether the client is still there. */
 export function clientLeft(reply: FastifyReply): AbortSignal {
   const left = new AbortController();
   reply.raw.once("close", () => {

@@ -21,7 +21,7 @@ interface CompatError {
 
 export function renderError(family: Family | Dialect, thrown: unknown): RenderedError {
   const error = toGatewayError(thrown);
-  // What a defect says may hold anything; it goes into the log, not to a client.
+  // The message of a defect may hold anything: it goes into the log, not to a client.
   const message = error.code === "internal" ? "internal error" : error.message;
   if (family === "gateway")
     return { status: error.status, body: { error: { code: error.code, message, hint: error.hint } } };
@@ -33,7 +33,7 @@ export function renderError(family: Family | Dialect, thrown: unknown): Rendered
   };
 }
 
-/** Of these the message says what is the matter and not what to do; other families have no place for a hint. */
+/** The messages of these do not name the remedy, and other families have no field for a hint. */
 const hinted: ReadonlySet<string> = new Set(["speech_off", "voice_not_found", "transcription_model_not_found"]);
 
 function paramOf(error: GatewayError): string | null {

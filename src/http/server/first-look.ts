@@ -1,4 +1,4 @@
-// The moments of a start before the document and the world are known: nobody is told then that a model is not there, or speech off.
+// Before the first pass of a start, document and machine are unknown: no client gets a 404 for a model then, nor `speech_off`.
 import type { FastifyInstance } from "fastify";
 import type { Loop } from "../../reconcile/loop.ts";
 import { whileOpen } from "../../scheduler/while-open.ts";

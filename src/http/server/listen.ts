@@ -1,4 +1,4 @@
-// Opens the port, and says in plain words why it cannot.
+// Opens the port, or fails with the reason in plain words.
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { GatewayError, systemCode } from "../../core/errors.ts";
@@ -7,17 +7,17 @@ import { tryPort } from "../../engines/process/free-port.ts";
 import type { LicenseKeys } from "../../keys/license-keys.ts";
 import { isLoopback } from "../auth/guards.ts";
 
-/** Without license keys everybody who can connect may do everything: then only this machine may connect. */
+/** Without license keys every client may do everything: then only this machine may connect. */
 export function requireKeys(host: string, keys: Pick<LicenseKeys, "areNone">, command: OwnCommand): void {
   if (isLoopback(host) || !keys.areNone()) return;
   throw new GatewayError(
     "invalid_request",
-    `--host ${host} is open to other machines, and there is no license key to keep strangers out: ` +
+    `--host ${host} is open to other machines, and there is no license key: ` +
       `make one with \`${command("key", "create", "NAME")}\`, or use 127.0.0.1`,
   );
 }
 
-/** Where a gateway is told to listen. */
+/** Where a gateway is to listen. */
 interface Place {
   readonly host: string;
   readonly port: number;

@@ -23,7 +23,7 @@ const families: Readonly<Record<RouteFamily, { tag: string; description: string;
     errors: "compat",
   },
   native: { tag: "native", description: "Wire-compatible with Ollama's API.", errors: "native" },
-  llama: { tag: "llama.cpp", description: "Routes that llama.cpp's own front ends look for.", errors: "compat" },
+  llama: { tag: "llama.cpp", description: "Routes that llama.cpp's own front ends use.", errors: "compat" },
   front: { tag: "front", description: "The bare address.", errors: "gateway" },
 };
 
@@ -36,7 +36,7 @@ const errorSchemas: Readonly<Record<Family | "messages", Schema>> = {
 
 const description = [
   "One document states which models there are and how they run; the gateway makes it so, and passes chats on.",
-  "A family is served at its prefix and, for clients that know only a root, at further ones: each path is listed.",
+  "A family is served at its prefix and, for clients that add their own path to a root, at further ones: each path is listed.",
   "Where license keys are configured, one goes into `Authorization: Bearer KEY`, `X-License-Key` or `x-api-key`; a",
   "client that can send no header puts `/k/KEY` before any path. `HEAD` is answered wherever `GET` is. The role in an",
   "operation's `security` is the scope that the key needs: where it is `chat`, any key will do.",

@@ -28,9 +28,9 @@ export interface ServerLimits {
   readonly maxConnections: number;
 }
 
-/** Node looks at the requests that are coming in only so often, in ms; a limit is exceeded by as much. */
+/** ms between Node's checks of incoming requests; a limit is exceeded by as much. */
 const mostLookedAfterMs = 15_000;
-/** A laptop that fell asleep says nothing: after this time without a byte its connection is probed (ms). */
+/** A suspended laptop closes nothing: after so many ms without a byte its connection is probed. */
 const probedAfterMs = 60_000;
 
 type ServerOptions = Pick<
@@ -61,7 +61,7 @@ export function serverOptions({
   };
 }
 
-/** A client that asks before it sends its body is told to go on, unless the body is larger than any that is taken. */
+/** A client that sends `Expect: 100-continue` gets 100, unless its body is larger than any limit. */
 export function refuseUnsent(server: Server, mostBytes: number): void {
   server.on("checkContinue", (request, response) => {
     if (!(Number(request.headers["content-length"]) > mostBytes)) response.writeContinue();
@@ -185,7 +185,7 @@ export function limitConnections(
     refused++;
     const now = steadyNow();
     if (now - toldAt < toldEveryMs) return;
-    warn({ refused, most }, "connections are refused: --max-connections are being answered");
+    warn({ refused, most }, "connections refused: --max-connections are in use");
     toldAt = now;
     refused = 0;
   }
@@ -217,7 +217,7 @@ export function limitConnections(
     void reply.header("connection", "close");
     if (request.routeOptions.config.probe === true) return done();
     done(
-      new GatewayError("busy", `${most} connections are being answered, and --max-connections allows no more`, {
+      new GatewayError("busy", `all ${most} connections are in use (--max-connections)`, {
         retryAfterMs: 5_000,
       }),
     );

@@ -24,7 +24,7 @@ export const compileCheck: FastifySchemaCompiler<object> = ({ schema, httpPart }
   return check;
 };
 
-/** A stranger's address has room for 4000 unknown parameters, which made an answer of 200 KB. */
+/** An address without a key may hold 4000 unknown parameters, which made a response of 200 KB. */
 const mostTold = 20;
 
 export function refusalOf(found: readonly FastifySchemaValidationError[], part: string): GatewayError {

@@ -58,7 +58,7 @@ function begin(turn: ContextTurn): ContextEffect[] {
   return [{ kind: "change", turn }];
 }
 
-/** The change is made, or has failed for all who wait for it; a later request tries again. */
+/** The change is made, or has failed for all requests that wait for it; a later request tries again. */
 function settle({ requests }: ContextTurn, error: unknown): ContextEffect[] {
   const waiting = [...requests].filter(([, isWaiting]) => isWaiting);
   return waiting.map(([request]) => {

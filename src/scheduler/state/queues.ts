@@ -39,7 +39,7 @@ function isFull(state: State, model: Model): boolean {
 function refusalOf(state: State, model: Model): GatewayError | null {
   if (state.isShutDown) return new GatewayError("shutting_down", "the gateway is stopping");
   if (!isFull(state, model)) return null;
-  const message = `${state.limits.queueLimit} requests for ${model.id} wait or are being answered (--queue-limit)`;
+  const message = `${state.limits.queueLimit} requests for ${model.id} are queued or running (--queue-limit)`;
   return new GatewayError("busy", message, { retryAfterMs: queueRetryMs });
 }
 
@@ -161,12 +161,12 @@ function overdueAt(model: Model, ticket: Ticket, ms: number): number {
 
 function noRoom(state: State, id: string): GatewayError {
   const waited = `within ${state.limits.loadTimeoutMs / 1000} s`;
-  const message = `no room for ${id} ${waited}: each of the ${state.world.modelsMax} places (--models-max) is in use`;
+  const message = `no model slot for ${id} ${waited}: --models-max is ${state.world.modelsMax}, and all are in use`;
   return new GatewayError("busy", message, { retryAfterMs: slotRetryMs });
 }
 
 export function pinnedError(state: State, id: string): GatewayError {
-  const message = `no room for ${id}: each of the ${state.world.modelsMax} places (--models-max) is taken by a model that the document pins`;
+  const message = `no model slot for ${id}: --models-max is ${state.world.modelsMax}, and all hold pinned models`;
   return new GatewayError("busy", message, { retryAfterMs: slotRetryMs });
 }
 

@@ -136,7 +136,7 @@ test("an engine that does not know the option gets none, and one without tags is
     mmproj: "/doc/p.gguf",
   });
   const old = section({ mmproj: "p.gguf", ctxSize: 512 }, files, { knows: "hf-repo ctx-size" });
-  assert.match(old.problem ?? "", /does not know the preset key mmproj/);
+  assert.match(old.problem ?? "", /the engine has no option mmproj/);
 });
 
 test("another content is another section, and a reload that ends the model", () => {

@@ -40,6 +40,6 @@ test("that it waits is said", () => {
     workers: seen([b], true),
     router,
   });
-  assert.deepEqual([status, message], ["True", `2 workers can be used; ${b} once no request is under way.`]);
+  assert.deepEqual([status, message], ["True", `2 of 2 workers can be used; ${b} once no request is under way.`]);
   assert.equal(workerFindings(seen([b], true).workers[1], null, true)[1]?.reason, "WaitingForDrain");
 });

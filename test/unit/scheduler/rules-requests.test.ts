@@ -35,7 +35,7 @@ describe("requests", () => {
     ];
     assert.equal(states(clients), "answers elsewhere answers rejected");
     assert.deepEqual([clients[3]?.error?.code, clients[3]?.error?.retryAfterMs], ["busy", 5_000]);
-    assert.match(clients[3]?.error?.message ?? "", /^3 requests for a wait or are being answered \(--queue-limit\)$/);
+    assert.match(clients[3]?.error?.message ?? "", /^3 requests for a are queued or running \(--queue-limit\)$/);
     assert.equal(machine.ask("b", 1).state, "waits");
     machine.leave(clients[1]);
     assert.equal(machine.ask("a", 1).state, "answers");
@@ -111,7 +111,7 @@ describe("model slots", () => {
     assert.deepEqual(reasons(machine), [["b", 1, "room"]]);
     machine.run(20);
     assert.deepEqual([refused.error?.code, refused.error?.retryAfterMs], ["busy", 30_000]);
-    assert.match(refused.error?.message ?? "", /^no room for b within 10 s: each of the 1 places/);
+    assert.match(refused.error?.message ?? "", /^no model slot for b within 10 s: --models-max is 1,/);
     assert.equal(machine.ask("a", 1).state, "answers", "no model yields for a request that is gone");
   });
 
@@ -121,7 +121,7 @@ describe("model slots", () => {
     machine.observe();
     const refused = machine.ask("b", 1);
     assert.equal(refused.error?.code, "busy");
-    assert.match(refused.error?.message ?? "", /by a model that the document pins$/);
+    assert.match(refused.error?.message ?? "", /all hold pinned models$/);
   });
 
   it("of a model that yields: it admits no new request, and its answers end by themselves", () => {

@@ -125,7 +125,7 @@ function templateOf(details: GgufDetails | null): string {
 
 function modelfileOf(model: ModelFacts, template: string): string {
   return [
-    "# What Model Gateway knows of this model; it cannot be built from this.",
+    "# Made by Model Gateway from the model's files; no model can be built from it.",
     `FROM ${model.id}`,
     ...(template === "" ? [] : [`TEMPLATE """${template}"""`]),
     ...(model.contextLength === undefined ? [] : [`PARAMETER num_ctx ${model.contextLength}`]),
