@@ -96,16 +96,27 @@ const refusals: ReadonlyMap<string, readonly [status: string, message: string]> 
 
 const awaited = Symbol("awaited answers");
 const idleSince = Symbol("idle since");
+const behind = Symbol("responses behind another");
 
 type Connection = Socket & {
   /** Answers that it waits for, several where a client pipelines requests. */
   [awaited]?: number;
   /** In the order of all connections. */
   [idleSince]?: number;
+  /** Of pipelined requests. */
+  [behind]?: Set<ServerResponse>;
 };
 
 function isAwaited(socket: Connection): boolean {
   return (socket[awaited] ?? 0) > 0;
+}
+
+/**
+ * Node closes only the response that it is writing. One behind it kept its model busy after its client had left, and another
+ * model never got the slot.
+ */
+function closeThoseBehind(socket: Connection): void {
+  for (const response of socket[behind] ?? []) if (!response.socket) response.destroy().emit("close");
 }
 
 /** Counts the answers that each connection waits for. */
@@ -113,11 +124,14 @@ function followAnswers(server: Server): void {
   let turn = 0;
   server.on("connection", (socket: Connection) => {
     socket[idleSince] = ++turn;
+    socket.once("close", () => closeThoseBehind(socket));
   });
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
     const socket: Connection = request.socket;
     socket[awaited] = (socket[awaited] ?? 0) + 1;
+    if (!response.socket) (socket[behind] ??= new Set()).add(response);
     response.on("close", () => {
+      socket[behind]?.delete(response);
       socket[awaited] = (socket[awaited] ?? 1) - 1;
       socket[idleSince] = ++turn;
     });
