@@ -10,7 +10,7 @@ export interface LicenseKeys {
   areRequired(): boolean;
   /** No key is configured. */
   areNone(): boolean;
-  /** null: unknown, revoked or expired. Changes of the file count within {@link lookEveryMs}. */
+  /** null: unknown, revoked or expired. A new key is valid at once, a revoked one for at most {@link lookEveryMs} more. */
   scopeOf(key: string): KeyScope | null;
 }
 
@@ -73,10 +73,10 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
     if (mode === "open") warn("others can read or write the license keys: make the file its owner's alone", { path });
   }
 
-  function refresh(): void {
+  function refresh(atOnce = false): void {
     const time = now();
     // The clock may be set back.
-    if (Math.abs(time - lookedAt) < lookEveryMs) return;
+    if (!atOnce && Math.abs(time - lookedAt) < lookEveryMs) return;
     lookedAt = time;
     try {
       load();
@@ -109,6 +109,8 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
       if (entry) return isLive(entry, now()) ? (entry.scope ?? "all") : null;
       const hash = hashOf(key);
       if (singleDigest !== null && timingSafeEqual(Buffer.from(hash, "hex"), singleDigest)) return "all";
+      // A key that was just created is valid at once.
+      if (!known.has(hash)) refresh(true);
       entry = known.get(hash);
       if (!entry) return null;
       found.set(key, entry);

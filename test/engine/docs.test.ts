@@ -29,6 +29,7 @@ const runElsewhere: Readonly<Record<string, string>> = {
   "npm run bench -- drops": "takes minutes",
   "npm run bench                          # three rounds": "takes minutes",
   "npm run bench -- chat      # overhead beside a real model's process, as ratios of one run": "takes minutes",
+  "npm run bench -- edit": "takes minutes",
   "npm run bench -- pull": "takes minutes",
 };
 

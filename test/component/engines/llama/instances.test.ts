@@ -30,7 +30,7 @@ async function routerWith(t: TestContext, ...ports: readonly string[]): Promise<
   let output = "";
   const router = await startProcess({
     path: process.execPath,
-    args: fakeEngine(`--models=${ports.join(",")}`),
+    args: fakeEngine(...(ports.length > 0 ? [`--models=${ports.join(",")}`] : [])),
     environment: { PATH: process.env["PATH"] ?? "" },
     workingDir: await scratchFolder(t),
     onOutput: (text) => {
