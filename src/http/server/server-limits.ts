@@ -112,11 +112,12 @@ function isAwaited(socket: Connection): boolean {
 }
 
 /**
- * Node closes only the response that it is writing. One behind it kept its model busy after its client had left, and another
- * model never got the slot.
+ * Node before 26 closes only the response that it is writing. One behind it kept its model busy after its client had left, and
+ * another model never got the slot.
  */
 function closeThoseBehind(socket: Connection): void {
-  for (const response of socket[behind] ?? []) if (!response.socket) response.destroy().emit("close");
+  for (const response of socket[behind] ?? [])
+    if (!response.socket && !response.destroyed) response.destroy().emit("close");
 }
 
 /** Counts the answers that each connection waits for. */
