@@ -75,13 +75,7 @@ export function createExecutor(options: {
   readonly onProgress: (action: Action, progress: Progress) => void;
   readonly onSettled: (outcome: Outcome) => void;
 }): Executor {
-  const lanes = {
-    control: new PQueue({ concurrency: 1 }),
-    transfer: new PQueue({ concurrency: options.transfers }),
-    // Its two engines have nothing to do with each other.
-    speech: new PQueue({ concurrency: 2 }),
-    "speech-transfer": new PQueue({ concurrency: 1 }),
-  };
+  const lanes = createLanes(options.transfers);
   const tasks = new Map<string, Task>();
   const followers = new Map<string, Set<Follower>>();
   let closed = false;
@@ -166,6 +160,16 @@ export function createExecutor(options: {
       for (const task of tasks.values()) task.abort.abort(new GatewayError("shutting_down", "the gateway is stopping"));
       await Promise.all(Object.values(lanes).map((lane) => lane.onIdle()));
     },
+  };
+}
+
+function createLanes(transfers: number) {
+  return {
+    control: new PQueue({ concurrency: 1 }),
+    transfer: new PQueue({ concurrency: transfers }),
+    // Its two engines have nothing to do with each other.
+    speech: new PQueue({ concurrency: 2 }),
+    "speech-transfer": new PQueue({ concurrency: 1 }),
   };
 }
 

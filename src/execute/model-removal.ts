@@ -64,14 +64,8 @@ export function removalHandler(options: {
       .catch(() => undefined);
   }
 
-  function survey(repo: string): Promise<RepoFiles | null> {
-    return surveyRepo(cacheDir, repo).catch((error: unknown) => {
-      throw cacheError(error, repo);
-    });
-  }
-
   async function forget(repo: string, removed: readonly InventoryEntry[]): Promise<void> {
-    const files = await survey(repo);
+    const files = await survey(cacheDir, repo);
     await inventory.review(repo, (entry) => entryAfterRemoval(entry, removed, files));
   }
 
@@ -94,7 +88,7 @@ export function removalHandler(options: {
       const stored = entries
         .flatMap(storedFiles)
         .flatMap(({ path, blob }) => (alone || !isProjector(path) ? blob : []));
-      const linked = linkedFiles(await survey(repo), paths);
+      const linked = linkedFiles(await survey(cacheDir, repo), paths);
       const found = {
         blobs: [...new Set([...removal.blobs, ...stored, ...linked.blobs])],
         commits: [...new Set([...(removal.commits ?? []), ...storedCommits(entries), ...linked.commits])],
@@ -129,5 +123,11 @@ export function removalHandler(options: {
 
   return async ({ model, requested }, { signal }) => ({
     removed: await (requested ? removeRequested(model, signal) : prune(model, signal)),
+  });
+}
+
+function survey(cacheDir: string, repo: string): Promise<RepoFiles | null> {
+  return surveyRepo(cacheDir, repo).catch((error: unknown) => {
+    throw cacheError(error, repo);
   });
 }
