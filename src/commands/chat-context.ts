@@ -2,7 +2,7 @@
 // size put in force, and has its lease before the next turn's change begins.
 import type { Catalog } from "../catalog/catalog.ts";
 import { contextInForce, runnableContext } from "../core/context-size.ts";
-import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { clientLeftError, type GatewayError, toGatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { CachedModel } from "../plan/observed.ts";
 import type { Lease } from "../scheduler/requests.ts";
@@ -108,7 +108,7 @@ export function createChatContext(options: ChatContextOptions): ChatContext {
       rejectCurrent(error);
     };
     const entrance = scheduler.enter(model.upstreamId, "size", fail);
-    const left = (): void => fail(new GatewayError("cancelled", "the client left"));
+    const left = (): void => fail(clientLeftError());
     signal.addEventListener("abort", left, { once: true });
     if (signal.aborted) left();
     try {

@@ -1,7 +1,7 @@
 // What a call waits for: a change that is in force, which is once the preset is written and the running router has read it, or an
 // action of its own. Not until everything is done: a running pull does not delay a context size.
 import { errorCatalog } from "../core/error-catalog.ts";
-import { GatewayError } from "../core/errors.ts";
+import { clientLeftError, GatewayError, stoppingError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import { type Action, backoffKey } from "../plan/actions.ts";
@@ -127,14 +127,14 @@ export function actionDone(
     };
     const leave = (): void => {
       if (onLeave === "cancel") executor.cancel(action.key);
-      end(() => reject(new GatewayError("cancelled", "the client left")));
+      end(() => reject(clientLeftError()));
     };
     const unfollow = executor.follow(action.key, {
       settled: (outcome) => end(() => (outcome.error ? reject(outcome.error) : resolve(outcome))),
     });
     signal.addEventListener("abort", leave, { once: true });
     const isUnderWay = executor.submit(action) || executor.running().some((other) => other.action.key === action.key);
-    if (!isUnderWay) end(() => reject(new GatewayError("shutting_down", "the gateway is stopping")));
+    if (!isUnderWay) end(() => reject(stoppingError()));
     else if (signal.aborted) leave();
   });
 }

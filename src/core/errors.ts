@@ -41,6 +41,16 @@ export class GatewayError extends Error {
   }
 }
 
+/** A wait or work that ended because its client did. */
+export function clientLeftError(options: { cause?: unknown } = {}): GatewayError {
+  return new GatewayError("cancelled", "the client left", options);
+}
+
+/** For what comes, or still waits, after the stop has begun. */
+export function stoppingError(): GatewayError {
+  return new GatewayError("shutting_down", "the gateway is stopping");
+}
+
 /** Any thrown value as a GatewayError; what has no code of its own becomes `internal`. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;

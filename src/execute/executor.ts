@@ -1,7 +1,7 @@
 // Runs planned actions in their lanes, one per key, and reports how each ended. Chooses nothing.
 import PQueue from "p-queue";
 import type { Collected } from "../cache/report/garbage.ts";
-import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { GatewayError, stoppingError, toGatewayError } from "../core/errors.ts";
 import { type Action, type ActionKind, laneOf, type Progress, type RunningAction } from "../plan/actions.ts";
 
 export interface ActionRun {
@@ -157,7 +157,7 @@ export function createExecutor(options: {
     close: async () => {
       closed = true;
       // The partial of a pull is kept: it resumes after the next start.
-      for (const task of tasks.values()) task.abort.abort(new GatewayError("shutting_down", "the gateway is stopping"));
+      for (const task of tasks.values()) task.abort.abort(stoppingError());
       await Promise.all(Object.values(lanes).map((lane) => lane.onIdle()));
     },
   };

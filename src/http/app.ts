@@ -1,7 +1,7 @@
 // The HTTP application: access, families at their prefixes, answers for what no family has. Does not listen.
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from "fastify";
 import { ok, textSchema } from "../../schemas/route.ts";
-import { GatewayError } from "../core/errors.ts";
+import { GatewayError, stoppingError } from "../core/errors.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
 import { servedPrefixes } from "../settings/prefixes.ts";
 import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes.ts";
@@ -104,7 +104,7 @@ export function buildApp({
     if (!stopping.aborted) return done();
     // A client may still read how the stop proceeds; its next request needs a new connection, which is soon refused.
     void reply.header("connection", "close");
-    done(request.method === "GET" ? undefined : new GatewayError("shutting_down", "the gateway is stopping"));
+    done(request.method === "GET" ? undefined : stoppingError());
   });
 
   installOpenApi(app, () => own.status().gateway.version);

@@ -1,5 +1,5 @@
 // Calls that wait for a pass that shows something.
-import { GatewayError } from "../core/errors.ts";
+import { clientLeftError, GatewayError, stoppingError } from "../core/errors.ts";
 import { longestTimerMs } from "../core/steady.ts";
 
 interface SeenPass {
@@ -18,7 +18,6 @@ export interface PassWait<Pass> {
 
 export function createWaiters<Pass extends SeenPass>() {
   const waiters = new Set<{ check(pass: Pass): void; fail(error: GatewayError): void }>();
-  const stopping = (): GatewayError => new GatewayError("shutting_down", "the gateway is stopping");
   let ended = false;
   return {
     /** Resolves with the first pass after number `begun` that has seen the generation and satisfies the test. */
@@ -46,10 +45,10 @@ export function createWaiters<Pass extends SeenPass>() {
           },
           fail,
         };
-        const onAbort = (): void => fail(new GatewayError("cancelled", "the client left"));
+        const onAbort = (): void => fail(clientLeftError());
         const isLate = (): void => fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`));
         const deadline = setTimeout(isLate, Math.min(timeoutMs, longestTimerMs));
-        if (ended) return fail(stopping());
+        if (ended) return fail(stoppingError());
         if (signal?.aborted) return onAbort();
         signal?.addEventListener("abort", onAbort, { once: true });
         waiters.add(waiter);
@@ -60,7 +59,7 @@ export function createWaiters<Pass extends SeenPass>() {
     /** Fails all of them with `shutting_down`, and those that come later. */
     end: (): void => {
       ended = true;
-      for (const waiter of waiters) waiter.fail(stopping());
+      for (const waiter of waiters) waiter.fail(stoppingError());
     },
   };
 }

@@ -1,5 +1,5 @@
 // The requests' side of the scheduler: a lease at once, or a promise of one.
-import { GatewayError } from "../core/errors.ts";
+import { clientLeftError, GatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { Handlers, Runner } from "./run.ts";
 import { admit } from "./state/queues.ts";
@@ -97,7 +97,7 @@ export function createRequests(
       const over = (): void => signal.removeEventListener("abort", left);
       const left = (): void => {
         leave(ticket);
-        reject(new GatewayError("cancelled", "the client left"));
+        reject(clientLeftError());
       };
       signal.addEventListener("abort", left);
       waiters.set(ticket.number, {
@@ -111,7 +111,7 @@ export function createRequests(
   const requests: Requests = {
     tryAcquire,
     acquire: async (id, signal, entrance) => {
-      if (signal.aborted) throw new GatewayError("cancelled", "the client left");
+      if (signal.aborted) throw clientLeftError();
       return (entrance ? null : tryAcquire(id)) ?? queued(entrance?.ticket ?? newTicket(id), signal);
     },
     enter: (id, reason, onReject) => {

@@ -1,5 +1,5 @@
 // On shutdown, rejects requests that still wait for a model: no byte of their responses has been sent.
-import { GatewayError } from "../core/errors.ts";
+import { stoppingError } from "../core/errors.ts";
 
 /**
  * Runs `wait` with a signal that aborts when the asker leaves and when the gateway stops.
@@ -11,8 +11,7 @@ export async function whileOpen<T>(
   wait: (signal: AbortSignal) => Promise<T>,
   isCut: (error: unknown) => boolean = () => true,
 ): Promise<T> {
-  const refuse = (): GatewayError => new GatewayError("shutting_down", "the gateway is stopping");
-  if (stopping.aborted) throw refuse();
+  if (stopping.aborted) throw stoppingError();
   // Not AbortSignal.any: what listens to a signal that lives as long as the program is never forgotten there.
   const either = new AbortController();
   const give = (): void => either.abort();
@@ -22,7 +21,7 @@ export async function whileOpen<T>(
   try {
     return await wait(either.signal);
   } catch (error) {
-    if (stopping.aborted && !left.aborted && isCut(error)) throw refuse();
+    if (stopping.aborted && !left.aborted && isCut(error)) throw stoppingError();
     throw error;
   } finally {
     left.removeEventListener("abort", give);

@@ -1,6 +1,6 @@
 // From a request to its turn on an engine that runs with what it asks for. Another voice is an edit of the document, taken back
 // where it cannot be had; it is downloaded before that, while the voice before it still answers.
-import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { clientLeftError, GatewayError, toGatewayError } from "../../core/errors.ts";
 import { createLine } from "../../core/line.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { EngineRun, SpeechEngine } from "../../engines/speech/speech-engine.ts";
@@ -58,7 +58,7 @@ export function createSpeechTurns(deps: SpeechTurnsDeps): SpeechTurns {
     depth: queueDepth,
     refusal: (waiting) =>
       new GatewayError("busy", `${waiting} requests wait for voices already`, { retryAfterMs: 5_000 }),
-    gone: () => new GatewayError("cancelled", "the client left"),
+    gone: () => clientLeftError(),
   });
 
   /** One that cannot be had does not stay in the document. */

@@ -1,7 +1,7 @@
 // An engine of speech for the loop and for requests: a queue of one, one process with its choice (a voice, a model), its
 // replacement after the response in flight, and whether it is idle. Decides nothing; independent of the engine.
 import { setTimeout as delay } from "node:timers/promises";
-import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { clientLeftError, GatewayError, toGatewayError } from "../../core/errors.ts";
 import { createLine } from "../../core/line.ts";
 import { longestTimerMs } from "../../core/steady.ts";
 import { unlessLeft } from "../../core/unless-left.ts";
@@ -74,7 +74,7 @@ export function createSpeechEngine<R extends EngineRun>(
     width: 1,
     depth: options.queueDepth,
     refusal: (waiting) => new GatewayError("busy", `${waiting} ${what} are waiting already`, { retryAfterMs: 5_000 }),
-    gone: () => new GatewayError("cancelled", "the client left"),
+    gone: () => clientLeftError(),
   });
   const { current, last, ...slot } = createSlot({ ...parts, ...options, onUse: noteUse });
   let users = 0;

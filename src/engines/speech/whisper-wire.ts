@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { Readable } from "node:stream";
 import { request } from "undici";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { clientLeftError, GatewayError, systemCode } from "../../core/errors.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
 import { isEnglishOnly } from "../../speech/transcription-models.ts";
 
@@ -73,7 +73,7 @@ export async function requireAnswer(base: string, signal: AbortSignal): Promise<
     (error: unknown) => error,
   );
   if (cause === null) return;
-  if (signal.aborted) throw new GatewayError("cancelled", "the client left", { cause });
+  if (signal.aborted) throw clientLeftError({ cause });
   throw new GatewayError("upstream_failed", "the transcription engine does not respond", { cause });
 }
 
@@ -112,8 +112,7 @@ export async function sendUpload(
     return { status: answer.statusCode, contentType: String(type ?? "application/json"), body: received };
   } catch (error) {
     if (fault instanceof GatewayError) throw fault;
-    if (signal.aborted || isCutUpload(fault ?? error))
-      throw new GatewayError("cancelled", "the client left", { cause: error });
+    if (signal.aborted || isCutUpload(fault ?? error)) throw clientLeftError({ cause: error });
     if (error instanceof GatewayError) throw error;
     const reason = systemCode(error) ?? (error instanceof Error ? error.message : String(error));
     throw new GatewayError("upstream_failed", `the transcription engine broke off (${reason})`, { cause: error });

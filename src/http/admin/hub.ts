@@ -1,7 +1,7 @@
 // The hub for companion apps, with the gateway's own access to it: search, and a repository's model files.
 import { hubFilesQuerySchema, hubFilesSchema, hubReposSchema, hubSearchQuerySchema } from "../../../schemas/admin.ts";
 import { json, ok } from "../../../schemas/route.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { clientLeftError, GatewayError } from "../../core/errors.ts";
 import { createLine, type Line } from "../../core/line.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { clientLeft } from "../server/client-left.ts";
@@ -20,7 +20,7 @@ export function createHubQueue(): Line {
     depth: 32,
     refusal: (waiting) =>
       new GatewayError("hub_rate_limited", `${waiting} other hub requests are queued`, { retryAfterMs: 5_000 }),
-    gone: () => new GatewayError("cancelled", "the client left"),
+    gone: () => clientLeftError(),
   });
 }
 

@@ -1,7 +1,7 @@
 // Several small requests to one loaded model under one lease, each answered whole. For what is computed and not written:
 // generations have ../exchange.ts.
 
-import { GatewayError } from "../../core/errors.ts";
+import { GatewayError, stoppingError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import type { Lease } from "../../scheduler/requests.ts";
 import type { ModelWishes } from "../auth/within-scope.ts";
@@ -63,7 +63,7 @@ async function call(
       cutOff,
     ]);
   } catch (error) {
-    if (cutOff.aborted) throw new GatewayError("shutting_down", "the gateway is stopping");
+    if (cutOff.aborted) throw stoppingError();
     throw error instanceof GatewayError ? withCause(error, lease) : error;
   }
 }

@@ -3,7 +3,7 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { contextOf } from "../../commands/chat-context.ts";
-import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { GatewayError, stoppingError, toGatewayError } from "../../core/errors.ts";
 import type { Lease } from "../../scheduler/requests.ts";
 import { errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "../server/errors.ts";
 import { RawReply } from "../server/raw-reply.ts";
@@ -182,7 +182,7 @@ class Answering implements AnswerSink {
   /** The gateway stops. */
   cutOff(): void {
     this.passOn();
-    this.#failWith(new GatewayError("shutting_down", "the gateway is stopping"));
+    this.#failWith(stoppingError());
     this.#exchange?.abort();
   }
 

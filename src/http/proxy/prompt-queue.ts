@@ -1,7 +1,7 @@
 // Limits the bytes of large prompts that one model reads at once. The engine reads a prompt in a thread that cannot be canceled:
 // 64 MB take 6 s and 2 GB of memory, and eight at once delayed all other requests by a minute. Small prompts pass. A permit ends
 // when the engine begins to answer, or has closed the connection of a client that left.
-import { GatewayError } from "../../core/errors.ts";
+import { clientLeftError, GatewayError } from "../../core/errors.ts";
 import type { Scheduler } from "../../scheduler/scheduler.ts";
 
 export interface PromptPermit {
@@ -85,14 +85,14 @@ export function createPromptQueue(options: {
   return {
     enter: async (id, bytes, signal) => {
       if (!needsPermit(bytes)) return null;
-      if (signal.aborted) throw new GatewayError("cancelled", "the client left");
+      if (signal.aborted) throw clientLeftError();
       const queue = queues.get(id) ?? { bytes: 0, waiting: [] };
       const waiting = queue.waiting.reduce((sum, entry) => sum + entry.bytes, 0);
       if (waiting + bytes > mostWaiting)
         throw new GatewayError("busy", `prompts of ${waiting} bytes wait for ${id}`, { retryAfterMs: 5_000 });
       let end: (error: GatewayError) => void = () => undefined;
       const entrance = options.enter(id, "turn", (error) => end(error));
-      const left = (): void => end(new GatewayError("cancelled", "the client left"));
+      const left = (): void => end(clientLeftError());
       signal.addEventListener("abort", left, { once: true });
       queues.set(id, queue);
       try {

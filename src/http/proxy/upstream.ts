@@ -1,7 +1,7 @@
 // Sends a request to a loaded model and hands back what comes, with backpressure and cancellation both ways.
 // Knows HTTP, but no family's wire format.
 import type { Dispatcher } from "undici";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { clientLeftError, GatewayError, systemCode } from "../../core/errors.ts";
 import { readProgress } from "../../engines/llama/computing.ts";
 import type { Instance } from "../../engines/llama/instances.ts";
 import { createStallWatch, type StallWatch } from "../../engines/process/stall-watch.ts";
@@ -124,8 +124,8 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
   abort(): void {
     if (this.#isOver || this.#isAborted) return;
     this.#isAborted = true;
-    if (!this.#own || this.#isStarted) return this.#controller?.abort(clientLeft());
-    this.#fail(clientLeft());
+    if (!this.#own || this.#isStarted) return this.#controller?.abort(clientLeftError());
+    this.#fail(clientLeftError());
     this.#own.leave();
   }
 
@@ -144,7 +144,7 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#isAborted) controller.abort(clientLeft());
+    if (this.#isAborted) controller.abort(clientLeftError());
   }
 
   onResponseStart(
@@ -179,7 +179,7 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
     // A kept connection that the engine had closed meanwhile: nothing was answered, so once more.
     if (!this.#isStarted && !this.#isAborted && this.#attempt++ === 0 && isStaleConnection(error))
       return this.#dispatch();
-    this.#fail(this.#isAborted ? clientLeft() : brokenOff(error, this.#isStarted));
+    this.#fail(this.#isAborted ? clientLeftError() : brokenOff(error, this.#isStarted));
   }
 
   #dispatch(): void {
@@ -217,10 +217,6 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
     this.#finish();
     this.#sink.fail(error);
   }
-}
-
-function clientLeft(): GatewayError {
-  return new GatewayError("cancelled", "the client left");
 }
 
 /** Bytes up to which pieces are joined: undici writes an iterable piece by piece, which costs more than the copy. */

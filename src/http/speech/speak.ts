@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SpeechRequest } from "../../../schemas/speech.ts";
 import type { SpeechTurn, SpeechTurns } from "../../commands/speech/turns.ts";
 import { chooseVoice, type VoiceLists } from "../../commands/speech/voice-choice.ts";
-import { GatewayError } from "../../core/errors.ts";
+import { clientLeftError, GatewayError } from "../../core/errors.ts";
 import { hasEnded } from "../../engines/process/server-process.ts";
 import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
 import type { VoiceRun } from "../../engines/speech/voice-process.ts";
@@ -75,7 +75,7 @@ function soundsOf(
   left: AbortSignal,
 ): AsyncGenerator<Pcm, void> {
   return spokenParts(pieces, async (text) => {
-    if (left.aborted) throw new GatewayError("cancelled", "the client left");
+    if (left.aborted) throw clientLeftError();
     try {
       return await turn.run().speak({ text, ...wanted });
     } catch (error) {

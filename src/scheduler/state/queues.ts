@@ -1,5 +1,5 @@
 // Requests: granted at once, kept in their model's queue, or rejected.
-import { GatewayError } from "../../core/errors.ts";
+import { GatewayError, stoppingError } from "../../core/errors.ts";
 import { backoffRefusal } from "./load-backoff.ts";
 import { emit, isHeld, isLoading, type Model, modelOf, type State, wake } from "./state.ts";
 import type { Ticket, WaitReason } from "./types.ts";
@@ -37,7 +37,7 @@ function isFull(state: State, model: Model): boolean {
 }
 
 function refusalOf(state: State, model: Model): GatewayError | null {
-  if (state.isShutDown) return new GatewayError("shutting_down", "the gateway is stopping");
+  if (state.isShutDown) return stoppingError();
   if (!isFull(state, model)) return null;
   const message = `${state.limits.queueLimit} requests for ${model.id} are queued or running (--queue-limit)`;
   return new GatewayError("busy", message, { retryAfterMs: queueRetryMs });
@@ -83,7 +83,7 @@ function reject(state: State, model: Model, why: (ticket: Ticket) => GatewayErro
 }
 
 export function rejectEverything(state: State): void {
-  const error = new GatewayError("shutting_down", "the gateway is stopping");
+  const error = stoppingError();
   for (const model of state.models.values()) {
     for (const ticket of [...model.elsewhere.keys(), ...model.queue]) emit(state, { kind: "reject", ticket, error });
     model.elsewhere.clear();
