@@ -9,7 +9,7 @@ import { GatewayError } from "../core/errors.ts";
 import { idForm, type ModelId, parseModelId, repoOf } from "../core/ids.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { HubClient } from "../hub/client.ts";
-import { cacheError } from "../hub/errors.ts";
+import { orCacheError } from "../hub/errors.ts";
 import { readFreeBytes } from "../observe/observe.ts";
 import { type CachedModel, findCached, type InventoryEntry, type SourceFile } from "../plan/observed.ts";
 import { makeFolder } from "../state/folder.ts";
@@ -39,11 +39,7 @@ export function modelHandlers(options: {
 }): Pick<Handlers, "model.pull" | "model.import" | "model.remove"> {
   const { cacheDir, gateway, inventory } = options;
 
-  async function makeCache(): Promise<void> {
-    await makeFolder(cacheDir).catch((error: unknown) => {
-      throw cacheError(error, `its own folder ${cacheDir}`);
-    });
-  }
+  const makeCache = (): Promise<void> => orCacheError(`its own folder ${cacheDir}`, () => makeFolder(cacheDir));
 
   async function record(id: string, pulled: PulledModel, source?: SourceFile): Promise<void> {
     const { repo, tag, revision, commit, files } = pulled;

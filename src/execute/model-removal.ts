@@ -15,7 +15,7 @@ import { GatewayError } from "../core/errors.ts";
 import { isProjector } from "../core/ids.ts";
 import type { Removal } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
-import { cacheError } from "../hub/errors.ts";
+import { orCacheError } from "../hub/errors.ts";
 import { type CachedModel, findCached, type InventoryEntry } from "../plan/observed.ts";
 import { coversEntry, holdsFilesOf, isMarked } from "../plan/removals.ts";
 import type { Handlers, RemovedFiles } from "./executor.ts";
@@ -127,7 +127,5 @@ export function removalHandler(options: {
 }
 
 function survey(cacheDir: string, repo: string): Promise<RepoFiles | null> {
-  return surveyRepo(cacheDir, repo).catch((error: unknown) => {
-    throw cacheError(error, repo);
-  });
+  return orCacheError(repo, () => surveyRepo(cacheDir, repo));
 }

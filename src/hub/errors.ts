@@ -110,6 +110,15 @@ export function cacheError(error: unknown, what: string): GatewayError {
   return new GatewayError("cache_unwritable", `the model cache cannot store ${what} (${code})`, { cause: error });
 }
 
+/** The outcome of work in the model cache; its failure as {@link cacheError}. */
+export async function orCacheError<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw cacheError(error, what);
+  }
+}
+
 /** `"api";r=0;t=55` names the seconds until the window is over; older answers have Retry-After in seconds or as a date. */
 function retryAfter(answer: RefusedAnswer): { retryAfterMs?: number } {
   const asked = askedWait(answer);

@@ -1,7 +1,7 @@
 // The files of one model that the cache lacks: the disk space they need, one after the other, and the progress. Links nothing.
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
-import { cacheError, cancelled } from "../../hub/errors.ts";
+import { cancelled, orCacheError } from "../../hub/errors.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { isWholeGguf } from "../gguf/metadata.ts";
 import { blobPath, type CachedFile, partialPath, snapshotsFolder } from "../layout/layout.ts";
@@ -73,9 +73,7 @@ export async function fetchFiles(
     // First: a pull that is refused leaves no folder.
     await room.check(bytesOf(missing) - resumedBytes);
     // Other tools that read the cache warn of a repository without this folder, as one with nothing but a partial would be.
-    await makeFolder(snapshotsFolder(cacheDir, repo)).catch((error: unknown) => {
-      throw cacheError(error, "its own folder");
-    });
+    await orCacheError("its own folder", () => makeFolder(snapshotsFolder(cacheDir, repo)));
   }
 
   const pace = createPace(steadyNow(), options.tuning?.lookMs);

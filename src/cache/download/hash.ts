@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { Worker } from "node:worker_threads";
-import { cacheError, cancelled } from "../../hub/errors.ts";
+import { cacheError, cancelled, orCacheError } from "../../hub/errors.ts";
 
 export interface Digests {
   /** Lower-case hex. */
@@ -44,9 +44,7 @@ export function isOneOf({ sha256, gitSha1 }: Digests, digest: string): boolean {
 
 /** Hashes a complete file. Throws `cache_unwritable` if it cannot be read, `cancelled`. */
 export async function hashFile(path: string, signal?: AbortSignal): Promise<Digests> {
-  const { size } = await stat(path).catch((error: unknown) => {
-    throw cacheError(error, basename(path));
-  });
+  const { size } = await orCacheError(basename(path), () => stat(path));
   return following(path, size, signal, (follower) => {
     follower.advance(size);
     return follower.digests();
@@ -77,9 +75,7 @@ function hashSmall({ path }: HashJob): Follower {
   return {
     advance: () => undefined,
     async digests() {
-      const bytes = await readFile(path).catch((error: unknown) => {
-        throw cacheError(error, basename(path));
-      });
+      const bytes = await orCacheError(basename(path), () => readFile(path));
       const gitSha1 = createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
       return { sha256: createHash("sha256").update(bytes).digest("hex"), gitSha1 };
     },

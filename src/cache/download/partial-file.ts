@@ -5,7 +5,7 @@ import { chmod, copyFile, type FileHandle, open, rename, rm } from "node:fs/prom
 import { basename, dirname } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
-import { cacheError } from "../../hub/errors.ts";
+import { cacheError, orCacheError } from "../../hub/errors.ts";
 import { syncFolder } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { besidePartial } from "../layout/layout.ts";
@@ -37,7 +37,7 @@ const recordMs = 2_000;
  */
 export async function openPartial(options: PartialOptions): Promise<PartialFile> {
   const { path, gateway } = options;
-  try {
+  return orCacheError(basename(path), async () => {
     await makeFolder(dirname(path));
     const lock = await lockPartial(path, gateway);
     try {
@@ -46,9 +46,7 @@ export async function openPartial(options: PartialOptions): Promise<PartialFile>
       await lock.release().catch(() => undefined);
       throw error;
     }
-  } catch (error) {
-    throw cacheError(error, basename(path));
-  }
+  });
 }
 
 /** All methods throw `disk_full`, `cache_unwritable`. */
@@ -78,7 +76,7 @@ export class PartialFile {
   async write(position: number, buffers: readonly Buffer[]): Promise<void> {
     if (this.#failure) throw this.#failure;
     let at = position;
-    await this.#orFail(async () => {
+    await orCacheError(basename(this.path), async () => {
       for (let rest = buffers; rest.length > 0; ) {
         const { bytesWritten } = await this.#handle.writev(rest, at);
         at += bytesWritten;
@@ -100,7 +98,7 @@ export class PartialFile {
   async finish(blob: string): Promise<void> {
     await this.#recording;
     if (this.#failure) throw this.#failure;
-    await this.#orFail(async () => {
+    await orCacheError(basename(this.path), async () => {
       await this.#record(true);
       await this.#requireOwn();
       await this.#close();
@@ -122,7 +120,7 @@ export class PartialFile {
 
   /** Stops writing and removes it. */
   async discard(): Promise<void> {
-    await this.#orFail(async () => {
+    await orCacheError(basename(this.path), async () => {
       await this.#close();
       await this.#removeOwn();
       await this.#lock.release();
@@ -167,14 +165,6 @@ export class PartialFile {
   async #close(): Promise<void> {
     await this.#recording;
     await this.#handle.close().catch(() => undefined);
-  }
-
-  async #orFail(work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      throw cacheError(error, basename(this.path));
-    }
   }
 }
 

@@ -5,7 +5,7 @@ import type { Stats } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { basename } from "node:path";
 import { ignoreAbsent } from "../../core/errors.ts";
-import { cacheError } from "../../hub/errors.ts";
+import { orCacheError } from "../../hub/errors.ts";
 import { removeIfEmpty } from "../../state/folder.ts";
 import { isAlive } from "../../state/lock.ts";
 import {
@@ -213,12 +213,4 @@ async function namesIn(folder: string): Promise<string[]> {
 
 function remove(path: string): Promise<void> {
   return orCacheError(basename(path), () => rm(path, { force: true }));
-}
-
-async function orCacheError<T>(what: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw cacheError(error, what);
-  }
 }

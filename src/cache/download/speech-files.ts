@@ -3,7 +3,7 @@
 import { copyFile, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
-import { cacheError } from "../../hub/errors.ts";
+import { orCacheError } from "../../hub/errors.ts";
 import { isModelFileName, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
 import { isVoiceId, localVoice, type Voice, voiceRepo } from "../../speech/voices.ts";
@@ -71,7 +71,7 @@ export async function pullVoice(
     name: voice.key,
     paths: voice.files.map(({ path }) => path),
   });
-  try {
+  await orCacheError(voice.key, async () => {
     await makeFolder(voicesDir);
     // The model last: a voice is there when its model is.
     const inOrder = pulled.files.toSorted(
@@ -81,9 +81,7 @@ export async function pullVoice(
       const name = path.slice(path.lastIndexOf("/") + 1).normalize("NFC");
       await put(place, join(voicesDir, name.startsWith(`${voice.key}.`) ? name : `${voice.key}.${name}`));
     }
-  } catch (error) {
-    throw cacheError(error, voice.key);
-  }
+  });
   return pulled;
 }
 
@@ -113,11 +111,9 @@ export async function plainVoices(voicesDir: string): Promise<Map<string, number
 export async function forgetVoice(voicesDir: string, voice: string): Promise<number> {
   const own = [`${voice}.onnx`, `${voice}.onnx.json`, `${voice}.MODEL_CARD`];
   const there = (await namesIn(voicesDir)).filter((name) => own.includes(name.normalize("NFC")));
-  try {
+  await orCacheError(voice, async () => {
     for (const name of there) await rm(join(voicesDir, name), { force: true });
-  } catch (error) {
-    throw cacheError(error, voice);
-  }
+  });
   return there.length;
 }
 

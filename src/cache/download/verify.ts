@@ -2,7 +2,7 @@
 import { realpath, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { ignoreDangling } from "../../core/errors.ts";
-import { cacheError } from "../../hub/errors.ts";
+import { orCacheError } from "../../hub/errors.ts";
 import { blobPath, isDigest } from "../layout/layout.ts";
 import { blobName, type HubFile } from "../layout/select.ts";
 import { fileAt } from "./beside-partial.ts";
@@ -52,12 +52,10 @@ export async function dropDamaged(links: readonly string[], signal?: AbortSignal
     const blob = await realpath(link).catch(ignoreDangling);
     if (blob === null || basename(dirname(blob)) !== "blobs" || !isDigest(basename(blob))) continue;
     if (isOneOf(await hashFile(blob, signal), basename(blob))) continue;
-    try {
+    await orCacheError(basename(link), async () => {
       await rm(blob);
       await rm(link);
-    } catch (error) {
-      throw cacheError(error, basename(link));
-    }
+    });
     dropped.push(link);
   }
   return dropped;

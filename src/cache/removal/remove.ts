@@ -6,7 +6,7 @@ import { lstat, readdir, readFile, readlink, realpath, rm } from "node:fs/promis
 import { basename, dirname, join, resolve } from "node:path";
 import { ignoreAbsent, ignoreDangling } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
-import { cacheError } from "../../hub/errors.ts";
+import { orCacheError } from "../../hub/errors.ts";
 import { removeIfEmpty } from "../../state/folder.ts";
 import { isHeld } from "../download/in-use.ts";
 import { shownBlobs } from "../download/link.ts";
@@ -30,7 +30,9 @@ export async function removeModel(options: {
   readonly commits: readonly string[];
 }): Promise<RemovedModel> {
   const { cacheDir, repo, paths } = options;
-  const all = await inPlace(repo, readdir(join(repoFolder(cacheDir, repo), "snapshots")).catch(ignoreAbsent));
+  const all = await orCacheError(repo, () =>
+    readdir(join(repoFolder(cacheDir, repo), "snapshots")).catch(ignoreAbsent),
+  );
   const places = paths.flatMap((path) => (all ?? []).map((commit) => ({ commit, path })));
   return (await sweep({ ...options, places })).removed;
 }
@@ -140,31 +142,20 @@ async function sweep(what: Sweep): Promise<{ readonly removed: RemovedModel; rea
     if (commits.has(commit)) await removeEmptiedAbove(revision, link);
   }
 
-  return inPlace(
-    repo,
-    (async () => {
-      for (const place of what.places) if (isSafePath(place.path)) await unlink(place);
-      const shown = blobs.size > 0 ? await shownBlobs(cacheDir, repo) : new Set<string>();
-      for (const blob of blobs) {
-        const path = blobPath(cacheDir, repo, blob);
-        // A pull under way has found it here, and links it when its other files have come.
-        if (shown === null || shown.has(blob) || isHeld(partialPath(cacheDir, repo, blob))) continue;
-        if (!what.spared?.includes(blob) && (await remove(path))) gone.push(blob);
-      }
-      // Last: only the sidecar names the owner of a whole blob that was never linked.
-      for (const path of what.files ?? []) await remove(path, onDisk);
-      await removeEmptiedRepo(root, commits);
-      return { removed: { deletedFiles, freedBytes }, blobs: gone };
-    })(),
-  );
-}
-
-async function inPlace<T>(repo: string, work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw cacheError(error, repo);
-  }
+  return orCacheError(repo, async () => {
+    for (const place of what.places) if (isSafePath(place.path)) await unlink(place);
+    const shown = blobs.size > 0 ? await shownBlobs(cacheDir, repo) : new Set<string>();
+    for (const blob of blobs) {
+      const path = blobPath(cacheDir, repo, blob);
+      // A pull under way has found it here, and links it when its other files have come.
+      if (shown === null || shown.has(blob) || isHeld(partialPath(cacheDir, repo, blob))) continue;
+      if (!what.spared?.includes(blob) && (await remove(path))) gone.push(blob);
+    }
+    // Last: only the sidecar names the owner of a whole blob that was never linked.
+    for (const path of what.files ?? []) await remove(path, onDisk);
+    await removeEmptiedRepo(root, commits);
+    return { removed: { deletedFiles, freedBytes }, blobs: gone };
+  });
 }
 
 /** The folders of a file, as far as they are empty, up to its revision's. */
