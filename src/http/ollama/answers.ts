@@ -1,7 +1,7 @@
 // Turns the engine's streams into the answers of Ollama's chat and generate, in pieces or whole.
 import { performance } from "node:perf_hooks";
 import { GatewayError } from "../../core/errors.ts";
-import type { Translator } from "../proxy/exchange.ts";
+import type { Translator } from "../proxy/generation.ts";
 import { createSseParser } from "../proxy/sse.ts";
 import { type ChatRecord, collect, createChatRecords, isErrorRecord } from "./wire/chat-records.ts";
 

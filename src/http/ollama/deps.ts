@@ -3,7 +3,7 @@
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Edits } from "../../commands/edits.ts";
 import type { PullTimes } from "../../commands/pull-patience.ts";
-import type { ExchangeDeps } from "../proxy/exchange.ts";
+import type { ExchangeDeps } from "../proxy/generation.ts";
 
 export interface NativeRoutesDeps extends ExchangeDeps, Pick<PullTimes, "pullRepeatMs"> {
   readonly catalog: Catalog;

@@ -17,7 +17,8 @@ import { events, json, ok, type RouteSchema, textSchema } from "../../../schemas
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Edits } from "../../commands/edits.ts";
 import { withinScope } from "../auth/within-scope.ts";
-import { type ExchangeDeps, runGeneration } from "../proxy/exchange.ts";
+import { runGeneration } from "../proxy/exchange.ts";
+import type { ExchangeDeps } from "../proxy/generation.ts";
 import { type Route, route } from "../server/route.ts";
 import { generationErrors } from "../server/route-errors.ts";
 import { passThrough, type StreamKind } from "./pass-through.ts";

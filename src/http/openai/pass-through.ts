@@ -1,6 +1,6 @@
 // Passes the engine's answer on as it comes, and detects a cut stream by how it ends. Changes no byte.
 import { GatewayError } from "../../core/errors.ts";
-import type { Translator } from "../proxy/exchange.ts";
+import type { Translator } from "../proxy/generation.ts";
 import type { Dialect } from "../server/errors.ts";
 
 /** How the streams of a route end. */

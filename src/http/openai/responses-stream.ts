@@ -1,6 +1,6 @@
 // Completes the engine's streams of OpenAI's responses. llama-server (build 11669) leaves out what OpenAI's clients refuse a stream
 // for: `@ai-sdk/openai` called no tool, and `openai` threw at the first reasoning. What the engine sends itself stays. Pure.
-import type { Translator } from "../proxy/exchange.ts";
+import type { Translator } from "../proxy/generation.ts";
 
 interface ResponseEvent {
   readonly type: string;

@@ -12,8 +12,6 @@ import { needsPermit, type PromptPermit } from "./prompt-queue.ts";
 import { createRounds, type Rounds } from "./rounds.ts";
 import { type AnswerSink, type Exchange, isRefusal, lengthOf } from "./upstream.ts";
 
-export type { ExchangeDeps, Generation, Translator } from "./generation.ts";
-
 const attempts = 3;
 /**
  * A model may take longer to load than a client waits: editors give up on a silent answer after 30 s, proxies and people

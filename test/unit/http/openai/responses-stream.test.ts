@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { passThrough } from "../../../../src/http/openai/pass-through.ts";
 import { completeResponses } from "../../../../src/http/openai/responses-stream.ts";
-import type { Translator } from "../../../../src/http/proxy/exchange.ts";
+import type { Translator } from "../../../../src/http/proxy/generation.ts";
 
 /** As llama-server sends them (build 11669), shortened. */
 const sent = [
