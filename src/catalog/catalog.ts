@@ -4,7 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 import { matchName, normaliseName } from "../core/ids.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
-import { type CachedModel, findCached, type RouterModel } from "../plan/observed.ts";
+import { type CachedModel, findCached, isReadyValue, type RouterModel } from "../plan/observed.ts";
 import { ctxSizeIn, effectiveValues } from "../plan/preset-file.ts";
 import { isMarked, removalsSince } from "../plan/removals.ts";
 import { sectionProblem } from "../plan/wanted-preset.ts";
@@ -84,7 +84,7 @@ export function createCatalog(
       templateFile: values.get("chat-template-file") ?? null,
       projector: values.get("mmproj") ?? model.projector,
       status: state?.value ?? "unloaded",
-      loaded: state?.value === "loaded" || state?.value === "sleeping",
+      loaded: isReadyValue(state?.value),
     };
   }
 

@@ -231,6 +231,14 @@ export interface Observed {
   readonly documentFiles: ReadonlyMap<string, DocumentFile>;
 }
 
+/** Router values of a model with a process: it takes a model slot, and is connected to its RPC workers. */
+export const placedValues: ReadonlySet<string> = new Set(["loaded", "loading", "sleeping"]);
+
+/** Whether the model answers; a sleeping one wakes at the next request. */
+export function isReadyValue(value: string | undefined): boolean {
+  return value === "loaded" || value === "sleeping";
+}
+
 /** Ids of the models that have a process, or are about to. */
 export function loadedModels(models: readonly RouterModel[]): string[] {
   return models.filter(({ value }) => value !== "unloaded" && value !== "downloading").map(({ id }) => id);

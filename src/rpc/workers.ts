@@ -2,7 +2,13 @@
 // decides about the preset.
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
-import type { RouterModel, RouterSnapshot, WorkerSnapshot, WorkersSnapshot } from "../plan/observed.ts";
+import {
+  placedValues,
+  type RouterModel,
+  type RouterSnapshot,
+  type WorkerSnapshot,
+  type WorkersSnapshot,
+} from "../plan/observed.ts";
 import { endpointsOf } from "../plan/workers.ts";
 import { createResolver } from "./worker-target.ts";
 import { type Use, type WorkerWatch, watchWorker } from "./worker-watch.ts";
@@ -160,8 +166,5 @@ function createClaims() {
 
 function usersOf({ models }: Pick<RouterSnapshot, "models">, endpoint: string): RouterModel[] {
   if (models.state === "unknown") return [];
-  return models.value.filter((model) => holding.has(model.value) && endpointsOf(model).includes(endpoint));
+  return models.value.filter((model) => placedValues.has(model.value) && endpointsOf(model).includes(endpoint));
 }
-
-/** States in which a model's process is connected to its workers. */
-const holding: ReadonlySet<string> = new Set(["loaded", "loading", "sleeping"]);

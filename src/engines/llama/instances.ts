@@ -5,7 +5,7 @@ import { close, constants, open } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { systemCode } from "../../core/errors.ts";
-import type { RouterModel } from "../../plan/observed.ts";
+import { isReadyValue, type RouterModel } from "../../plan/observed.ts";
 import { registeredCtxSize } from "../../plan/wanted-preset.ts";
 import { endpointsOf } from "../../plan/workers.ts";
 
@@ -133,11 +133,11 @@ function originOf(port: string): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** A loaded model with the port in its arguments; a sleeping one wakes at the next request. */
+/** A loaded model with the port in its arguments. */
 function portOf(model: RouterModel): { readonly model: RouterModel; readonly port: string } | null {
   const at = model.args.indexOf("--port");
   const port = at < 0 ? "0" : (model.args[at + 1] ?? "0");
-  return port !== "0" && ["loaded", "sleeping"].includes(model.value) ? { model, port } : null;
+  return port !== "0" && isReadyValue(model.value) ? { model, port } : null;
 }
 
 /** `onFree`: the last response in flight on a detached instance has ended. */

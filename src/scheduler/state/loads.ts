@@ -1,6 +1,7 @@
 // Loads, one at a time, and the model slots for them. The gateway alone loads: the router takes a model whose answers go past it
 // for idle, and would evict it while it answers.
 import { GatewayError } from "../../core/errors.ts";
+import { placedValues } from "../../plan/observed.ts";
 import { noteFailure } from "./load-backoff.ts";
 import { type Placed, roomFor, turnAfter } from "./placement.ts";
 import { pinnedError, rejectAll } from "./queues.ts";
@@ -17,9 +18,6 @@ const resyncMs = 1_000;
 /** Calls in a row that the router may break off, and ms between them. */
 const mostBrokenOff = 8;
 const brokenOffMs = 250;
-
-/** Router values of a model that takes a slot. */
-const placedValues: ReadonlySet<string> = new Set(["loaded", "loading", "sleeping"]);
 
 /** Requests wait for the model, and nothing stands against its load. While it is held there is none: drains wait for loads. */
 function isWanted(state: State, model: Model): boolean {
