@@ -2,7 +2,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { resolveSource, sourceStamp } from "../cache/download/import.ts";
-import { hasGgufMagic } from "../cache/gguf/metadata.ts";
+import { isGguf } from "../cache/gguf/metadata.ts";
 import { systemCode } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
 import { namedFiles } from "../plan/model-files.ts";
@@ -47,7 +47,7 @@ async function readFile(folder: string, name: string): Promise<DocumentFile> {
     const found = await stat(path);
     if (!found.isFile()) return unfit("is not a regular file");
     const identity = [found.size, Math.round(found.mtimeMs), found.ino].map((part) => part.toString(36)).join("-");
-    return { state: "fit", path, identity, isGguf: await hasGgufMagic(path) };
+    return { state: "fit", path, identity, isGguf: await isGguf(path) };
   } catch (error) {
     const code = systemCode(error);
     return unfit(code === "ENOENT" ? "does not exist" : `cannot be read (${code ?? String(error)})`);

@@ -1,6 +1,7 @@
-// Walks over the head of a GGUF file, once for every reader: the metadata pairs, then the list of tensors. Files come from
-// anywhere; see cursor.ts for what is believed of their lengths.
-import { type Cursor, withGguf } from "./cursor.ts";
+// The head of a GGUF file, for every reader: the metadata pairs, then the list of tensors. Files come from anywhere: no length
+// is believed before the bytes that it promises are known to be there, and no file is read beyond a budget.
+import { type FileHandle, open, stat } from "node:fs/promises";
+import { createSerial } from "../../core/serial.ts";
 
 export interface GgufHead {
   /** Numbers, bools and texts by key, oversized texts left out. */
@@ -10,8 +11,8 @@ export interface GgufHead {
   readonly templates: Map<string, string>;
   /** Null if the list is damaged, cut or was not reached. */
   tensors: Tensors | null;
-  /** `cut`: the file ends or is damaged within the pairs. `spent`: the read budget was used up before the end. */
-  end: "whole" | "enough" | "spent" | "cut";
+  /** `cut`: the file ends or is damaged within the pairs. `unread`: it goes on behind what was read of it. */
+  end: "whole" | "enough" | "unread" | "cut";
 }
 
 export interface GgufArray {
@@ -27,77 +28,127 @@ interface Tensors {
   readonly hasData: boolean;
 }
 
+const ggufMagic = 0x46554747;
+/** Files of today have some 50 pairs; two million would hold up everything else for most of a second. */
+const mostPairs = 1024;
 const longestKey = 65_535;
 const longestText = 64 * 1024;
 const longestTemplate = 1024 * 1024;
 /** Of all texts of a head together. */
 const mostText = 4 * 1024 * 1024;
 const mostDimensions = 4;
+/** The largest vocabularies with their merges take some 15 MiB; a fact that is further back is given up. */
+const readSizes = [64 * 1024, 1024 * 1024, 16 * 1024 * 1024, 64 * 1024 * 1024];
+/** The larger reads one at a time: a scan asks for all models of a cache at once. */
+const inTurn = createSerial();
 
-/** Called after each pair. `isBuffered`: more of the file is in memory already. */
-export type IsEnough = (head: GgufHead, key: string, isBuffered: boolean) => boolean;
+/** Asked after the pair `key`; with null where more of the file would have to be read. */
+export type IsEnough = (head: GgufHead, key: string | null) => boolean;
 
 /** Reads the head, or as much of it as is enough. Null if the file is no readable GGUF. Never throws. */
-export function readHead(path: string, isEnough: IsEnough = () => false): Promise<GgufHead | null> {
-  return withGguf(path, async ({ cursor, tensors, pairs }) => {
-    const head: GgufHead = { values: new Map(), arrays: new Map(), templates: new Map(), tensors: null, end: "whole" };
-    let left = mostText;
-    for (let pair = 0; pair < pairs; pair += 1) {
-      const key = await readText(cursor, longestKey);
-      const used = typeof key === "string" ? await readValue(cursor, head, key, left) : null;
-      if (typeof key !== "string" || used === null) return { ...head, end: cursor.isSpent() ? "spent" : "cut" };
-      left -= used;
-      if (isEnough(head, key, cursor.has(1))) return { ...head, end: "enough" };
+export async function readHead(path: string, isEnough: IsEnough = () => false): Promise<GgufHead | null> {
+  let handle: FileHandle | undefined;
+  try {
+    // Checked before it is opened: opening a named pipe waits for a writer.
+    const file = await stat(path);
+    if (!file.isFile()) return null;
+    const opened = await open(path, "r");
+    handle = opened;
+    let head: GgufHead | null = null;
+    for (const [step, length] of readSizes.entries()) {
+      const read = () => readStart(opened, Math.min(length, file.size), file.size, isEnough);
+      head = await (step === 0 ? read() : inTurn(read));
+      if (head?.end !== "unread" || isEnough(head, null)) break;
     }
-    head.tensors = await readTensors(cursor, tensors);
-    return cursor.isSpent() ? { ...head, end: "spent" } : head;
-  });
+    return head;
+  } catch {
+    // "Not known" is the answer; the engine that opens the file for its content reports the cause.
+    return null;
+  } finally {
+    await handle?.close().catch(() => undefined);
+  }
 }
 
-/** The bytes of text that it kept, of at most `left`; null if the file ends, is damaged or the budget is spent. */
-async function readValue(cursor: Cursor, head: GgufHead, key: string, left: number): Promise<number | null> {
-  if (!(await cursor.ensure(4))) return null;
-  const type = cursor.uint32();
-  const scalar = scalarTypes.get(type);
-  if (scalar) {
-    if (!(await cursor.ensure(scalar.bytes))) return null;
-    const value = scalar.read(cursor.bytes(scalar.bytes));
-    if (left > 0) head.values.set(key, value);
-    return key.length;
+/** What the first bytes of a file have of its head. */
+async function readStart(handle: FileHandle, length: number, fileSize: number, isEnough: IsEnough) {
+  const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(length), 0, length, 0);
+  return parse(createReader(buffer.subarray(0, bytesRead), fileSize), isEnough);
+}
+
+/** Versions 2 and 3, little endian; no other is in use. */
+function parse(reader: Reader, isEnough: IsEnough): GgufHead | null {
+  const magic = reader.uint32();
+  const version = reader.uint32();
+  const tensors = reader.uint64();
+  const pairs = reader.uint64();
+  if (magic !== ggufMagic || (version !== 2 && version !== 3) || pairs > mostPairs) return null;
+  const head: GgufHead = { values: new Map(), arrays: new Map(), templates: new Map(), tensors: null, end: "cut" };
+  let left = mostText;
+  try {
+    for (let pair = 0; pair < pairs; pair += 1) {
+      const key = reader.text(longestKey) ?? cut();
+      left -= readValue(reader, head, key, left);
+      if (isEnough(head, key)) return { ...head, end: "enough" };
+    }
+    head.end = "whole";
+    head.tensors = readTensors(reader, tensors);
+  } catch (error) {
+    if (!(error instanceof HeadEnd)) throw error;
+    if (error.isUnread) head.end = "unread";
+  }
+  return head;
+}
+
+/** The bytes of text that it kept, of at most `left`. */
+function readValue(reader: Reader, head: GgufHead, key: string, left: number): number {
+  const type = reader.uint32();
+  if (type === stringType) {
+    const template = /^tokenizer\.chat_template(?:\.(.+))?$/.exec(key);
+    const text = reader.text(Math.min(template ? longestTemplate : longestText, Math.max(0, left)));
+    if (text === null) return key.length;
+    if (template) head.templates.set(template[1] ?? "", text);
+    else head.values.set(key, text);
+    return key.length + text.length;
   }
   if (type === arrayType) {
-    const array = await skipArray(cursor);
-    if (array && left > 0) head.arrays.set(key, array);
-    return array && key.length;
+    const array = readArray(reader);
+    if (left > 0) head.arrays.set(key, array);
+    return key.length;
   }
-  if (type !== stringType) return null;
-  const template = /^tokenizer\.chat_template(?:\.(.+))?$/.exec(key);
-  const text = await readText(cursor, Math.min(template ? longestTemplate : longestText, Math.max(0, left)));
-  if (text === null) return null;
-  if (text === tooLong) return key.length;
-  if (template) head.templates.set(template[1] ?? "", text);
-  else head.values.set(key, text);
-  return key.length + text.length;
+  const scalar = scalarTypes.get(type) ?? cut();
+  const value = scalar.read(reader.bytes(scalar.bytes));
+  if (left > 0) head.values.set(key, value);
+  return key.length;
 }
 
-/** Null if the list is damaged or cut. */
-async function readTensors(cursor: Cursor, tensors: number): Promise<Tensors | null> {
+/** Its elements are passed over. */
+function readArray(reader: Reader): GgufArray {
+  const type = reader.uint32();
+  const length = reader.uint64();
+  if (type === stringType) {
+    for (let element = 0; element < length; element += 1) reader.skip(reader.uint64());
+    return { type: "string", length };
+  }
+  // Arrays of arrays are in the format and in no file; llama.cpp refuses them too.
+  const scalar = scalarTypes.get(type) ?? cut();
+  reader.skip(length * scalar.bytes);
+  return { type: scalar.name, length };
+}
+
+function readTensors(reader: Reader, count: number): Tensors {
   let weights = 0;
   let leastBytes = 0;
-  for (let tensor = 0; tensor < tensors; tensor += 1) {
-    if (!cursor.has(8) && !(await cursor.ensure(8))) return null;
-    if (!cursor.skip(cursor.uint64())) return null;
-    if (!cursor.has(4) && !(await cursor.ensure(4))) return null;
-    const dimensions = cursor.uint32();
-    const rest = dimensions * 8 + 12; // the sizes, the type and the place of the data
-    if (dimensions > mostDimensions || (!cursor.has(rest) && !(await cursor.ensure(rest)))) return null;
+  for (let tensor = 0; tensor < count; tensor += 1) {
+    reader.skip(reader.uint64());
+    const dimensions = reader.uint32();
+    if (dimensions > mostDimensions) cut();
     let product = 1;
-    for (let dimension = 0; dimension < dimensions; dimension += 1) product *= cursor.uint64();
+    for (let dimension = 0; dimension < dimensions; dimension += 1) product *= reader.uint64();
     weights += product;
-    cursor.skip(4);
-    leastBytes = Math.max(leastBytes, cursor.uint64() + Math.floor(product / 8));
+    reader.skip(4);
+    leastBytes = Math.max(leastBytes, reader.uint64() + Math.floor(product / 8));
   }
-  return { weights, hasData: cursor.skip(leastBytes) };
+  return { weights, hasData: reader.isFollowedBy(leastBytes) };
 }
 
 const stringType = 8;
@@ -133,29 +184,55 @@ function plainest(value: number): number {
   return value;
 }
 
-/** Skips an array's elements; null if the file ends, is damaged or the budget is spent. */
-async function skipArray(cursor: Cursor): Promise<GgufArray | null> {
-  if (!(await cursor.ensure(12))) return null;
-  const type = cursor.uint32();
-  const length = cursor.uint64();
-  const scalar = scalarTypes.get(type);
-  if (scalar) return cursor.skip(length * scalar.bytes) ? { type: scalar.name, length } : null;
-  // Arrays of arrays are in the format and in no file; llama.cpp refuses them too.
-  if (type !== stringType) return null;
-  for (let element = 0; element < length; element += 1) {
-    // Awaited only at the end of a chunk: a vocabulary has some hundred thousand elements.
-    if (!cursor.has(8) && !(await cursor.ensure(8))) return null;
-    if (!cursor.skip(cursor.uint64())) return null;
+/** The head ends before it should: the file is cut or damaged, or the rest was not read. */
+class HeadEnd extends Error {
+  readonly isUnread: boolean;
+  constructor(isUnread: boolean) {
+    super();
+    this.isUnread = isUnread;
   }
-  return { type: "string", length };
 }
 
-const tooLong = Symbol("tooLong");
+function cut(): never {
+  throw new HeadEnd(false);
+}
 
-/** A string; `tooLong`, skipped, if it exceeds `limit` bytes; null if the file ends before it does. */
-async function readText(cursor: Cursor, limit: number): Promise<string | typeof tooLong | null> {
-  if (!(await cursor.ensure(8))) return null;
-  const length = cursor.uint64();
-  if (length > limit) return cursor.skip(length) ? tooLong : null;
-  return (await cursor.ensure(length)) ? cursor.bytes(length).toString("utf8") : null;
+type Reader = ReturnType<typeof createReader>;
+
+/** The first bytes of a file, in order. */
+function createReader(buffer: Buffer, fileSize: number) {
+  let at = 0;
+
+  /** Moves on by `count` bytes; the answer is where they begin. */
+  function skip(count: number): number {
+    if (at + count > buffer.length) throw new HeadEnd(at + count <= fileSize);
+    at += count;
+    return at - count;
+  }
+
+  function uint64(): number {
+    const start = skip(8);
+    // Above 2^53 only roughly the number, which is enough to see that no file is as long.
+    return buffer.readUInt32LE(start) + buffer.readUInt32LE(start + 4) * 2 ** 32;
+  }
+
+  function bytes(count: number): Buffer {
+    const start = skip(count);
+    return buffer.subarray(start, start + count);
+  }
+
+  return {
+    uint32: (): number => buffer.readUInt32LE(skip(4)),
+    uint64,
+    bytes,
+    skip,
+    /** Null, and passed over, if it is longer than `limit`. */
+    text: (limit: number): string | null => {
+      const length = uint64();
+      if (length <= limit) return bytes(length).toString("utf8");
+      skip(length);
+      return null;
+    },
+    isFollowedBy: (count: number): boolean => at + count <= fileSize,
+  };
 }

@@ -3,7 +3,6 @@
 // Nothing here throws.
 import { stat } from "node:fs/promises";
 import type { GgufDetails } from "../../core/gguf-facts.ts";
-import { withGguf } from "./cursor.ts";
 import { type GgufHead, type IsEnough, readHead } from "./head.ts";
 
 export type { GgufDetails } from "../../core/gguf-facts.ts";
@@ -34,19 +33,19 @@ export async function readGgufMetadata(path: string): Promise<GgufMetadata | nul
  */
 export async function isWholeGguf(path: string): Promise<boolean> {
   const head = await readHead(path);
-  return head !== null && (head.end === "spent" || head.tensors?.hasData === true);
+  return head !== null && (head.end === "unread" || head.tensors?.hasData === true);
 }
 
 /** The first bytes alone: cheap enough for each pass of the loop. */
-export async function hasGgufMagic(path: string): Promise<boolean> {
-  return (await withGguf(path, async () => true)) === true;
+export async function isGguf(path: string): Promise<boolean> {
+  return (await readHead(path, () => true)) !== null;
 }
 
-const hasFacts: IsEnough = (head, key, isBuffered) => {
+const hasFacts: IsEnough = (head, key) => {
   const facts = factsOf(head);
   if (!facts || !isKnown(facts)) return false;
   // The pooling, which few have, stands between the file type and the vocabulary; what is in memory costs nothing.
-  return facts.pooling !== undefined || key.startsWith("tokenizer.") || !isBuffered;
+  return facts.pooling !== undefined || key === null || key.startsWith("tokenizer.");
 };
 
 function isKnown({ name, fileType, contextLength }: GgufMetadata): boolean {
