@@ -1,11 +1,12 @@
 // Removes a model: marks it in the desired state, where no crash loses it, and waits until every trace is gone. Only a name that
 // spells a model out deletes it, because files do not come back. A voice or a transcription model goes by its name too.
+import type { RemovedFiles } from "../cache/removal/remove.ts";
 import { type Catalog, foldAlias } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { allEndingIn, matchName, matchWholeName, normaliseName } from "../core/ids.ts";
 import type { DesiredState, Removal } from "../desired/document/document.ts";
 import type { DesiredStore, Edit } from "../desired/store.ts";
-import type { Executor, RemovedFiles } from "../execute/executor.ts";
+import type { Executor } from "../execute/executor.ts";
 import type { SpeechStore } from "../execute/speech-files.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { hasOwnCtxSize } from "../plan/preset-file.ts";

@@ -2,7 +2,7 @@
 // src/cache/report/garbage.ts decides what is garbage.
 
 import type { Inventory } from "../cache/inventory/inventory.ts";
-import { collectRepo } from "../cache/removal/remove.ts";
+import { removeFiles } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import {
   type Collected,
@@ -97,11 +97,11 @@ export function createCollector(options: {
 
   async function remove(garbage: RepoGarbage, survey: CacheSurvey): Promise<Collected> {
     const { repo, items } = garbage;
-    const { deletedFiles, freedBytes, blobs } = await collectRepo({ ...garbage, cacheDir });
+    const removed = await removeFiles({ ...garbage, cacheDir });
     if (items.some(({ kind }) => kind === "speech")) await options.speech.forgetUnused(survey);
     const left = await surveyRepo(cacheDir, repo, gateway);
-    await inventory.review(repo, (entry) => rememberedEntry(entry, left, blobs));
-    return { items, skipped: [], deletedFiles, freedBytes };
+    await inventory.review(repo, (entry) => rememberedEntry(entry, left, garbage.blobs));
+    return { items, skipped: [], ...removed };
   }
 
   return {

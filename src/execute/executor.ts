@@ -1,5 +1,6 @@
 // Runs planned actions in their lanes, one per key, and reports how each ended. Chooses nothing.
 import PQueue from "p-queue";
+import type { RemovedFiles } from "../cache/removal/remove.ts";
 import type { Collected } from "../cache/report/garbage.ts";
 import { GatewayError, stoppingError, toGatewayError } from "../core/errors.ts";
 import { type Action, type ActionKind, laneOf, type Progress, type RunningAction } from "../plan/actions.ts";
@@ -7,12 +8,6 @@ import { type Action, type ActionKind, laneOf, type Progress, type RunningAction
 export interface ActionRun {
   readonly signal: AbortSignal;
   report(progress: Progress): void;
-}
-
-/** What a removal has freed. */
-export interface RemovedFiles {
-  readonly deletedFiles: number;
-  readonly freedBytes: number;
 }
 
 interface Results {

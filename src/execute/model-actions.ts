@@ -3,8 +3,10 @@ import { importModel, resolveSource, sourceStamp } from "../cache/download/impor
 import type { PullProgress } from "../cache/download/progress.ts";
 import { type PulledModel, pullModel } from "../cache/download/pull.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
-import { removeStored } from "../cache/removal/remove.ts";
+import { removeFiles } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
+import { storedLinks } from "../cache/report/stored.ts";
+import { surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError } from "../core/errors.ts";
 import { idForm, type ModelId, parseModelId, repoOf } from "../core/ids.ts";
 import type { Router } from "../engines/llama/router.ts";
@@ -88,8 +90,10 @@ export function modelHandlers(options: {
   async function removeOtherNames({ id, repo, commit, files }: InventoryEntry, imported: PulledModel): Promise<void> {
     const others = inventory.entries().filter((entry) => entry.repo === repo && entry.id !== id);
     const stays = [imported, ...others].flatMap((entry) => entry.files.map(({ path }) => path));
-    const links = files.filter(({ path }) => !stays.includes(path)).map((file) => ({ ...file, commit }));
-    if (links.length > 0) await removeStored({ cacheDir, repo, links });
+    const gone = files.filter(({ path }) => !stays.includes(path));
+    if (gone.length === 0) return;
+    const stored = storedLinks(await surveyRepo(cacheDir, repo), gone, new Set([commit]));
+    await removeFiles({ cacheDir, repo, ...stored });
   }
 
   /** While no garbage collection runs in the model's repository. */

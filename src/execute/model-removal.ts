@@ -1,30 +1,29 @@
 // Deletes models from the cache: a requested removal with every trace, a prune only what was stored here according to the inventory.
 
 import type { Inventory } from "../cache/inventory/inventory.ts";
-import { removeModel, removeStored } from "../cache/removal/remove.ts";
-import type { RepoFiles } from "../cache/report/repo-files.ts";
+import { type RemovedFiles, removeFiles } from "../cache/removal/remove.ts";
 import {
   entryAfterRemoval,
   type LinkedFiles,
   linkedFiles,
   storedCommits,
   storedFiles,
+  storedLinks,
 } from "../cache/report/stored.ts";
 import { surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isProjector } from "../core/ids.ts";
 import type { Removal } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
-import { orCacheError } from "../hub/errors.ts";
 import { type CachedModel, findCached, type InventoryEntry } from "../plan/observed.ts";
 import { coversEntry, holdsFilesOf, isMarked } from "../plan/removals.ts";
-import type { Handlers, RemovedFiles } from "./executor.ts";
+import type { Handlers } from "./executor.ts";
 import type { Drainer } from "./router-actions.ts";
 
 /** The requested removals, as the desired state keeps them. */
 export interface Removals {
   get(id: string): Removal | undefined;
-  note(id: string, found: LinkedFiles): Promise<void>;
+  note(id: string, found: Omit<LinkedFiles, "links">): Promise<void>;
   end(id: string): Promise<void>;
 }
 
@@ -65,7 +64,7 @@ export function removalHandler(options: {
   }
 
   async function forget(repo: string, removed: readonly InventoryEntry[]): Promise<void> {
-    const files = await survey(cacheDir, repo);
+    const files = await surveyRepo(cacheDir, repo);
     await inventory.review(repo, (entry) => entryAfterRemoval(entry, removed, files));
   }
 
@@ -88,14 +87,14 @@ export function removalHandler(options: {
       const stored = entries
         .flatMap(storedFiles)
         .flatMap(({ path, blob }) => (alone || !isProjector(path) ? blob : []));
-      const linked = linkedFiles(await survey(cacheDir, repo), paths);
+      const linked = linkedFiles(await surveyRepo(cacheDir, repo), paths);
       const found = {
         blobs: [...new Set([...removal.blobs, ...stored, ...linked.blobs])],
         commits: [...new Set([...(removal.commits ?? []), ...storedCommits(entries), ...linked.commits])],
       };
       await removals.note(id, found);
       const commits = [commit, ...found.commits];
-      const removed = await removeModel({ cacheDir, repo, paths, blobs: found.blobs, commits });
+      const removed = await removeFiles({ cacheDir, repo, links: linked.links, blobs: found.blobs, commits });
       await forget(repo, entries);
       await removals.end(id);
       return removed;
@@ -114,8 +113,8 @@ export function removalHandler(options: {
       const files = storedFiles(entry).filter((file) => alone || !isProjector(file.path));
       // By the inventory alone: another program may show the same file, or another one by its name, in revisions of its own.
       const commits = storedCommits(inventory.entries().filter((other) => other.repo === entry.repo));
-      const links = [...commits].flatMap((commit) => files.map((file) => ({ ...file, commit })));
-      const removed = await removeStored({ cacheDir, repo: entry.repo, links });
+      const stored = storedLinks(await surveyRepo(cacheDir, entry.repo), files, commits);
+      const removed = await removeFiles({ cacheDir, repo: entry.repo, ...stored });
       await forget(entry.repo, [entry]);
       return removed;
     });
@@ -124,8 +123,4 @@ export function removalHandler(options: {
   return async ({ model, requested }, { signal }) => ({
     removed: await (requested ? removeRequested(model, signal) : prune(model, signal)),
   });
-}
-
-function survey(cacheDir: string, repo: string): Promise<RepoFiles | null> {
-  return orCacheError(repo, () => surveyRepo(cacheDir, repo));
 }

@@ -4,7 +4,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { forgetVoice, plainVoices } from "../cache/download/speech-files.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
-import { collectRepo } from "../cache/removal/remove.ts";
+import { type RemovedFiles, removeFiles } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import { type Garbage, othersObstacle } from "../cache/report/garbage.ts";
 import { bytesOf, type CacheSurvey } from "../cache/report/repo-files.ts";
@@ -24,7 +24,6 @@ import { keptLicenses } from "../hub/voice-cards.ts";
 import type { SpeechKind } from "../plan/observed.ts";
 import { modelFileName, transcriptionRepo } from "../speech/transcription-models.ts";
 import { isVoiceId, voiceRepo } from "../speech/voices.ts";
-import type { RemovedFiles } from "./executor.ts";
 
 export interface SpeechStore {
   /** `bytes`: in the cache, each file once. */
@@ -105,16 +104,16 @@ export function createSpeechStore(options: {
   }
 
   /** Under the repository's turn, and from a survey made under it. */
-  async function removeFiles(repo: string, name: string): Promise<RemovedFiles> {
+  async function removeNamed(repo: string, name: string): Promise<RemovedFiles> {
     const release = turns.tryTake(repo);
     if (!release) throw new GatewayError("busy", `${repo} is being pulled from`, { retryAfterMs: 5_000 });
     try {
       const files = await surveyRepo(cacheDir, repo);
       const going = files ? speechFilesOf({ repos: [files] }).filter((each) => each.name === name) : [];
       if (!files || going.length === 0) return { deletedFiles: 0, freedBytes: 0 };
-      const { deletedFiles, freedBytes } = await collectRepo({ ...speechGarbage(going, files), cacheDir });
+      const removed = await removeFiles({ ...speechGarbage(going, files), cacheDir });
       await forget(going);
-      return { deletedFiles, freedBytes };
+      return removed;
     } finally {
       release();
     }
@@ -138,7 +137,7 @@ export function createSpeechStore(options: {
           `${name} is what ${kind} runs with: name another one in the document first, or turn ${kind} off`,
         );
       if (bytes !== null) return { name, deletedFiles: await forgetVoice(voicesDir, name), freedBytes: bytes };
-      return { name, ...(await removeFiles(repo, name)) };
+      return { name, ...(await removeNamed(repo, name)) };
     },
   };
 }

@@ -2,7 +2,9 @@
 import { readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { TestContext } from "node:test";
-import { type RemovedModel, removeModel, removeStored } from "../../src/cache/removal/remove.ts";
+import { type RemovedFiles, removeFiles } from "../../src/cache/removal/remove.ts";
+import { type LinkedFiles, linkedFiles, storedLinks } from "../../src/cache/report/stored.ts";
+import { surveyRepo } from "../../src/cache/scan/survey.ts";
 import { entriesBelow } from "../../src/state/folder.ts";
 import { type CacheRepo, cacheRepo, commitOf, modelHead, sha256 } from "./cache-folder.ts";
 import { scratchFolder } from "./scratch.ts";
@@ -16,13 +18,9 @@ export const four = modelHead("four");
 export interface RemovalCache {
   readonly cacheDir: string;
   readonly repo: CacheRepo;
-  remove(
-    links: readonly string[],
-    blobs?: readonly string[],
-    commits?: readonly string[],
-  ): ReturnType<typeof removeModel>;
+  remove(links: readonly string[], blobs?: readonly string[], commits?: readonly string[]): Promise<RemovedFiles>;
   /** What this gateway stored of the model, in these revisions. */
-  removeStored(files: Readonly<Record<string, Uint8Array>>, commits: readonly string[]): Promise<RemovedModel>;
+  removeStored(files: Readonly<Record<string, Uint8Array>>, commits: readonly string[]): Promise<RemovedFiles>;
   /** Every file and link, and every empty folder with `/` after it. */
   world(): Promise<string[]>;
 }
@@ -31,19 +29,21 @@ export async function removalCache(t: TestContext): Promise<RemovalCache> {
   const cacheDir = await scratchFolder(t);
   const repo = cacheRepo(cacheDir, repoName);
   await repo.main(main);
+  const removeLinked = (found: LinkedFiles): Promise<RemovedFiles> =>
+    removeFiles({ cacheDir, repo: repoName, ...found });
   return {
     cacheDir,
     repo,
-    remove: (links, blobs = [], commits = []) => {
+    remove: async (links, blobs = [], commits = []) => {
       const places = links.map((link) => relative(join(repo.root, "snapshots"), link).split("/"));
       const paths = places.map(([, ...path]) => path.join("/"));
       const touched = [...commits, ...places.flatMap(([commit]) => commit ?? [])];
-      return removeModel({ cacheDir, repo: repoName, paths, blobs, commits: touched });
+      const found = linkedFiles(await surveyRepo(cacheDir, repoName), paths);
+      return removeLinked({ ...found, blobs: [...blobs, ...found.blobs], commits: [...touched, ...found.commits] });
     },
-    removeStored: (files, commits) => {
+    removeStored: async (files, commits) => {
       const stored = Object.entries(files).map(([path, bytes]) => ({ path, blob: sha256(bytes), size: bytes.length }));
-      const links = commits.flatMap((commit) => stored.map((file) => ({ ...file, commit })));
-      return removeStored({ cacheDir, repo: repoName, links });
+      return removeLinked(storedLinks(await surveyRepo(cacheDir, repoName), stored, new Set(commits)));
     },
     world: async () => {
       const entries = await entriesBelow(cacheDir);

@@ -1,12 +1,11 @@
 // The files of a repository that this gateway stored, by its inventory, and what it remembers once some of them are gone. Pure.
 import { isCommit } from "../../core/ids.ts";
 import type { InventoryEntry } from "../../plan/observed.ts";
-import { linkedBlobs, type RepoFiles } from "./repo-files.ts";
-
-type StoredFile = InventoryEntry["files"][number];
+import type { CachedFile } from "../layout/layout.ts";
+import { linkedBlobs, type RepoFiles, type RepoLink, type RepoPlace } from "./repo-files.ts";
 
 /** Of the entry, and of what it was before. */
-export function storedFiles({ files, former = [] }: InventoryEntry): readonly StoredFile[] {
+export function storedFiles({ files, former = [] }: InventoryEntry): readonly CachedFile[] {
   return [...files, ...former.flatMap((revision) => revision.files)];
 }
 
@@ -19,7 +18,7 @@ export function storedCommits(entries: readonly InventoryEntry[]): ReadonlySet<s
 }
 
 /** Whether a file of a snapshot is one of these by name and content; its revision is another matter. */
-export function isStored(files: readonly StoredFile[], path: string, blob: string | null): boolean {
+export function isStored(files: readonly CachedFile[], path: string, blob: string | null): boolean {
   return blob !== null && files.some((file) => file.path === path && file.blob === blob);
 }
 
@@ -65,20 +64,38 @@ function hasBlob(files: RepoFiles | null, blob: string): boolean {
   return files?.blobs.some(({ name }) => name === blob) ?? false;
 }
 
+/** What a removal takes. */
 export interface LinkedFiles {
+  readonly links: readonly RepoPlace[];
   /** Names of blobs. */
   readonly blobs: readonly string[];
   /** Revisions that have any of the files. */
   readonly commits: readonly string[];
 }
 
-/** The blobs and revisions of files, by their paths in the repository. */
+/** Files by their paths in the repository, in every revision: else an older one would come back. */
 export function linkedFiles(files: RepoFiles | null, paths: readonly string[]): LinkedFiles {
   const found = (files?.snapshots ?? []).flatMap(({ commit, files: all }) =>
-    all.filter(({ path }) => paths.includes(path)).map(({ blob }) => ({ commit, blob })),
+    all.filter(({ path }) => paths.includes(path)).map(({ path, blob }) => ({ commit, path, blob })),
   );
   return {
+    links: found,
     blobs: [...new Set(found.flatMap(({ blob }) => blob ?? []))],
     commits: [...new Set(found.map(({ commit }) => commit))].filter(isCommit),
   };
+}
+
+/** What this gateway stored in these revisions and nothing else: another program may show other files by these names. */
+export function storedLinks(
+  files: RepoFiles | null,
+  stored: readonly CachedFile[],
+  commits: ReadonlySet<string>,
+): LinkedFiles {
+  const isOurs = ({ path, isLink, blob, size }: RepoLink): boolean =>
+    stored.some((own) => own.path === path && (blob === null ? !isLink && size === own.size : blob === own.blob));
+  const links = (files?.snapshots ?? [])
+    .filter(({ commit }) => commits.has(commit))
+    .flatMap(({ commit, files: all }) => all.filter(isOurs).map(({ path }) => ({ commit, path })));
+  // Where a blob was found here the link to it is ours, and the blob is not.
+  return { links, blobs: stored.flatMap(({ blob, found }) => (found ? [] : blob)), commits: [...commits] };
 }

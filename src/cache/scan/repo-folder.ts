@@ -147,8 +147,8 @@ async function linkOf(
   const inode = target?.isFile() ? inodeOf(target) : null;
   const size = target?.isFile() ? target.size : null;
   const leadsTo = to === null ? "" : resolve(dirname(place), to);
-  const linked = dirname(leadsTo) === join(root, "blobs") && isDigest(basename(leadsTo)) ? basename(leadsTo) : null;
-  return { path, isLink, blob: isLink ? linked : (byInode.get(inode ?? "") ?? null), size, inode, modifiedAt };
+  const named = dirname(leadsTo) === join(root, "blobs") && isDigest(basename(leadsTo)) ? basename(leadsTo) : null;
+  return { path, isLink, blob: byInode.get(inode ?? "") ?? named, size, inode, modifiedAt };
 }
 
 /** As the scan has it: of a file that is no link the content is known by its revision alone. */

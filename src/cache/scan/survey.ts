@@ -3,6 +3,7 @@
 import { lstat, readdir } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import { ignoreDangling, systemCode } from "../../core/errors.ts";
+import { orCacheError } from "../../hub/errors.ts";
 import { isHeld } from "../download/in-use.ts";
 import { partialEntries } from "../download/partials.ts";
 import { partialPath, partialSuffix, repoFolder, repoOfFolder } from "../layout/layout.ts";
@@ -21,7 +22,7 @@ export async function surveyCache(cacheDir: string, gateway = ""): Promise<Cache
     const repo = repoOfFolder(folder);
     if (repo === null) continue;
     try {
-      const found = await surveyRepo(cacheDir, repo, gateway);
+      const found = await readRepo(cacheDir, repo, gateway);
       if (found) repos.push(found);
     } catch (error) {
       const code = systemCode(error);
@@ -32,8 +33,12 @@ export async function surveyCache(cacheDir: string, gateway = ""): Promise<Cache
   return { repos, unreadable };
 }
 
-/** One repository; null if it has no folder. Errors: the system's. */
-export async function surveyRepo(cacheDir: string, repo: string, gateway = ""): Promise<RepoFiles | null> {
+/** One repository; null if it has no folder. Errors: `cache_unwritable`. */
+export function surveyRepo(cacheDir: string, repo: string, gateway = ""): Promise<RepoFiles | null> {
+  return orCacheError(repo, () => readRepo(cacheDir, repo, gateway));
+}
+
+async function readRepo(cacheDir: string, repo: string, gateway: string): Promise<RepoFiles | null> {
   const root = repoFolder(cacheDir, repo);
   const folder = await readRepoFolder(root);
   if (folder === null) return null;
