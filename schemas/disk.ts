@@ -2,13 +2,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { amount, exact, flag, list, text } from "./shapes.ts";
 
-const revision = exact({
-  commit: text(),
-  refs: list(text(), "Branches and tags that name it."),
-  current: flag("The model is served from it."),
-  bytes: amount(),
-});
-
 const partial = exact({
   bytes: amount(),
   total: { type: ["integer", "null"], description: "Bytes of the whole model; null: not known." },
@@ -29,9 +22,7 @@ const diskModelSchema = {
     lastUsed: { type: ["string", "null"], description: "ISO 8601; null: never, as far as is remembered." },
     files: amount(),
     bytes: amount("Of its files, the projector too."),
-    sharedBytes: amount("Of these, what something else links too: it stays when this model goes."),
     staleBytes: amount("Of its files, what lies in older revisions only."),
-    revisions: list(revision),
     partial: { description: "What an interrupted pull left to resume.", anyOf: [partial, { type: "null" }] },
   }),
 } as const;
@@ -85,9 +76,7 @@ export const diskSchema = {
           lastUsed: "2026-01-31T12:00:00.000Z",
           files: 1,
           bytes: 291_545_088,
-          sharedBytes: 0,
           staleBytes: 0,
-          revisions: [{ commit: "0".repeat(40), refs: ["main"], current: true, bytes: 291_545_088 }],
           partial: null,
         },
       ],

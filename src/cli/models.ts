@@ -54,7 +54,6 @@ function notesOf(model: DiskBody["models"][number]): string[] {
     model.desired ? `in the document${isAlso ? ` as ${documentName}` : ""}` : "not in the document",
     ...(model.present ? [model.ours ? "pulled by this gateway" : "of another program"] : []),
     ...(model.loaded ? ["loaded"] : []),
-    ...(model.sharedBytes > 0 ? [`${bytesText(model.sharedBytes)} shared`] : []),
     ...(model.staleBytes > 0 ? [`${bytesText(model.staleBytes)} stale`] : []),
     ...(partial
       ? [`${bytesText(partial.bytes)}${partial.total === null ? "" : ` of ${bytesText(partial.total)}`} pulled so far`]

@@ -21,7 +21,7 @@ import {
 } from "../desired/document/document.ts";
 import { parseBytes } from "../desired/document/parse.ts";
 import { readSavedDocument } from "../desired/saved.ts";
-import { createCollector } from "../execute/cache-gc.ts";
+import { type Collector, createCollector } from "../execute/cache-gc.ts";
 import { createSpeechStore } from "../execute/speech-files.ts";
 import { readFreeBytes } from "../observe/observe.ts";
 import { plan } from "../plan/plan.ts";
@@ -48,28 +48,21 @@ export async function offlinePlan(settings: Settings): Promise<PlanBody> {
 
 /** Errors: `cache_unwritable` where the cache cannot be read, `invalid_document`. */
 export async function offlineReport(settings: Settings): Promise<DiskBody> {
-  const { desired, inventory, speechFiles, collector } = await openCacheOffline(settings);
-  const look = await collector.look();
   const lastUsed = await openLastUsed({ stateDir: settings.stateDir, now: Date.now, warn: () => undefined });
-  const { speech, bytes: speechBytes } = await speechFiles.report(look.survey);
-  const report = diskReport({
-    ...look,
-    inventory: inventory.entries(),
-    desired,
-    loaded: [],
+  return diskReport({
+    ...(await (await openCollector(settings)).look()),
     lastUsed: lastUsed.entries(),
     totals: new Map(),
     freeBytes: await readFreeBytes(settings.cacheDir),
   });
-  return { ...report, speech, totals: { ...report.totals, speechBytes } } as DiskBody;
 }
 
 /** What `gc` would delete. Errors: as {@link offlineReport}. */
 export async function offlineCollection(settings: Settings): Promise<Collected> {
-  return previewOf((await (await openCacheOffline(settings)).collector.look()).garbage);
+  return previewOf((await (await openCollector(settings)).look()).garbage);
 }
 
-async function openCacheOffline(settings: Settings) {
+async function openCollector(settings: Settings): Promise<Collector> {
   const { desired, inventory, machine } = await openOffline(settings, await readBytesIfPresent(settings.configPath));
   const common = {
     cacheDir: settings.cacheDir,
@@ -80,9 +73,8 @@ async function openCacheOffline(settings: Settings) {
     now: Date.now,
     cachedModels: async () => (await cacheNow(machine.scanner)).models,
   };
-  const speechFiles = createSpeechStore({ ...common, ...machine.speech });
-  const collector = createCollector({ ...common, router: machine.router.snapshot, speech: speechFiles });
-  return { desired, inventory, speechFiles, collector };
+  const speech = createSpeechStore({ ...common, ...machine.speech });
+  return createCollector({ ...common, router: machine.router.snapshot, speech });
 }
 
 /** `bytes`: of gateway.yaml. */

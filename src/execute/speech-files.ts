@@ -1,37 +1,24 @@
-// Voices and transcription models on the disk: listed, found unused, deleted by name. src/cache/report/speech-files.ts decides what
-// is unused; cache-gc.ts deletes it, with the other garbage of the cache.
+// Voices and transcription models on the disk: what is known of them beside their files in the cache, and deletion by name.
+// src/cache/report/speech-files.ts decides what is unused; cache-gc.ts deletes it, with the other garbage of the cache.
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { forgetVoice, plainVoices } from "../cache/download/speech-files.ts";
-import type { Inventory } from "../cache/inventory/inventory.ts";
+import type { Inventory, SpeechEntry } from "../cache/inventory/inventory.ts";
 import { type RemovedFiles, removeFiles } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
-import { type Garbage, othersObstacle } from "../cache/report/garbage.ts";
-import { bytesOf, type CacheSurvey } from "../cache/report/repo-files.ts";
-import {
-  type DiskSpeech,
-  diskSpeech,
-  type SpeechFacts,
-  type SpeechFiles,
-  speechFilesOf,
-  speechGarbage,
-  unusedSpeech,
-} from "../cache/report/speech-files.ts";
+import { officialRepos, type SpeechFacts, speechFilesIn } from "../cache/report/speech-files.ts";
 import { surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
 import { keptLicenses } from "../hub/voice-cards.ts";
-import type { SpeechKind } from "../plan/observed.ts";
-import { modelFileName, transcriptionRepo } from "../speech/transcription-models.ts";
-import { isVoiceId, voiceRepo } from "../speech/voices.ts";
+import { type SpeechKind, speechKinds } from "../plan/observed.ts";
+import { modelFileName } from "../speech/transcription-models.ts";
+import { isVoiceId } from "../speech/voices.ts";
 
 export interface SpeechStore {
-  /** `bytes`: in the cache, each file once. */
-  report(survey: CacheSurvey): Promise<{ readonly speech: readonly DiskSpeech[]; readonly bytes: number }>;
-  /** Unused files that this gateway fetched. */
-  garbage(survey: Pick<CacheSurvey, "repos">): Promise<Garbage>;
-  /** After their deletion; `survey`: from before it. */
-  forgetUnused(survey: Pick<CacheSurvey, "repos">): Promise<void>;
+  facts(): Promise<SpeechFacts>;
+  /** After the deletion of their files. */
+  forget(gone: readonly SpeechEntry[]): Promise<void>;
   /** Whether a name (`NAME`, `OWNER/REPO:NAME`) is that of a voice or a model here. Throws `cache_unwritable`. */
   has(name: string): Promise<boolean>;
   /**
@@ -40,12 +27,6 @@ export interface SpeechStore {
    */
   remove(name: string): Promise<(RemovedFiles & { readonly name: string }) | null>;
 }
-
-const kinds = [
-  // Short as in the document, or whole.
-  { kind: "transcription", repo: transcriptionRepo, nameOf: modelFileName },
-  { kind: "synthesis", repo: voiceRepo, nameOf: (name: string) => (isVoiceId(name) ? name : null) },
-] as const;
 
 export function createSpeechStore(options: {
   readonly cacheDir: string;
@@ -56,47 +37,27 @@ export function createSpeechStore(options: {
   readonly desired: () => Pick<Desired, "speech">;
   readonly running: () => Readonly<Record<SpeechKind, string | null>>;
   readonly turns: RepoTurns;
-  readonly now: () => number;
 }): SpeechStore {
   const { cacheDir, voicesDir, copiesDir, inventory, turns } = options;
 
-  async function facts(): Promise<SpeechFacts> {
-    return {
-      desired: options.desired(),
-      running: options.running(),
-      ours: inventory.hasSpeech,
-      plainVoices: await plainVoices(voicesDir),
-      copies: await copiesIn(copiesDir),
-      licenses: await keptLicenses(voicesDir),
-    };
-  }
-
-  async function garbage(survey: Pick<CacheSurvey, "repos">): Promise<Garbage> {
-    const unused = unusedSpeech(speechFilesOf(survey), await facts());
-    const found: Garbage = { repos: [], skipped: [] };
-    return survey.repos.reduce((sum, files) => {
-      const going = unused.filter(({ repo }) => repo === files.repo);
-      if (going.length === 0) return sum;
-      const obstacle = othersObstacle(files, options.now());
-      if (obstacle) return { ...sum, skipped: [...sum.skipped, { repo: files.repo, ...obstacle }] };
-      return { ...sum, repos: [...sum.repos, speechGarbage(going, files)] };
-    }, found);
-  }
-
   async function find(asked: string): Promise<Named | null> {
-    for (const { kind, repo, nameOf } of kinds) {
-      const name = nameOf(asked.startsWith(`${repo}:`) ? asked.slice(repo.length + 1) : asked);
+    for (const kind of speechKinds) {
+      const repo = officialRepos[kind];
+      const name = nameOf(kind, asked.startsWith(`${repo}:`) ? asked.slice(repo.length + 1) : asked);
       if (name === null) continue;
       const bytes = kind === "synthesis" ? (await plainVoices(voicesDir)).get(name) : undefined;
-      if (bytes !== undefined) return { kind, repo, name, bytes };
-      const files = await surveyRepo(cacheDir, repo);
-      if (files && speechFilesOf({ repos: [files] }).some((each) => each.name === name))
-        return { kind, repo, name, bytes: null };
+      if (bytes !== undefined) return { kind, name, bytes };
+      if ((await linksOf(repo, name)).length > 0) return { kind, name, bytes: null };
     }
     return null;
   }
 
-  async function forget(gone: readonly SpeechFiles[]): Promise<void> {
+  async function linksOf(repo: string, name: string) {
+    const files = await surveyRepo(cacheDir, repo);
+    return files ? speechFilesIn(files).flatMap((each) => (each.name === name ? each.links : [])) : [];
+  }
+
+  async function forget(gone: readonly SpeechEntry[]): Promise<void> {
     for (const { kind, name } of gone) {
       if (kind === "synthesis") await forgetVoice(voicesDir, name);
       await inventory.removeSpeech({ kind, name });
@@ -104,15 +65,14 @@ export function createSpeechStore(options: {
   }
 
   /** Under the repository's turn, and from a survey made under it. */
-  async function removeNamed(repo: string, name: string): Promise<RemovedFiles> {
+  async function removeNamed({ kind, name }: SpeechEntry): Promise<RemovedFiles> {
+    const repo = officialRepos[kind];
     const release = turns.tryTake(repo);
     if (!release) throw new GatewayError("busy", `${repo} is being pulled from`, { retryAfterMs: 5_000 });
     try {
-      const files = await surveyRepo(cacheDir, repo);
-      const going = files ? speechFilesOf({ repos: [files] }).filter((each) => each.name === name) : [];
-      if (!files || going.length === 0) return { deletedFiles: 0, freedBytes: 0 };
-      const removed = await removeFiles({ ...speechGarbage(going, files), cacheDir });
-      await forget(going);
+      const links = await linksOf(repo, name);
+      const removed = await removeFiles({ cacheDir, repo, links, blobs: links.flatMap(({ blob }) => blob ?? []) });
+      await forget([{ kind, name }]);
       return removed;
     } finally {
       release();
@@ -120,34 +80,39 @@ export function createSpeechStore(options: {
   }
 
   return {
-    report: async (survey) => {
-      const found = speechFilesOf(survey);
-      return { speech: diskSpeech(found, await facts()), bytes: bytesOf(found.flatMap(({ links }) => links)) };
-    },
-    garbage,
-    forgetUnused: async (survey) => forget(unusedSpeech(speechFilesOf(survey), await facts())),
+    facts: async () => ({
+      running: options.running(),
+      ours: inventory.hasSpeech,
+      plainVoices: await plainVoices(voicesDir),
+      copies: await copiesIn(copiesDir),
+      licenses: await keptLicenses(voicesDir),
+    }),
+    forget,
     has: async (asked) => (await find(asked)) !== null,
     remove: async (asked) => {
       const found = await find(asked);
       if (!found) return null;
-      const { kind, repo, name, bytes } = found;
+      const { kind, name, bytes } = found;
       if (options.desired().speech?.[kind] === name || options.running()[kind] === name)
         throw new GatewayError(
           "invalid_request",
           `${name} is what ${kind} runs with: name another one in the document first, or turn ${kind} off`,
         );
       if (bytes !== null) return { name, deletedFiles: await forgetVoice(voicesDir, name), freedBytes: bytes };
-      return { name, ...(await removeNamed(repo, name)) };
+      return { name, ...(await removeNamed(found)) };
     },
   };
 }
 
-interface Named {
-  readonly kind: SpeechKind;
-  readonly repo: string;
-  readonly name: string;
+interface Named extends SpeechEntry {
   /** Of a voice that was put into its folder by hand; null for what lies in the cache. */
   readonly bytes: number | null;
+}
+
+/** Short as in the document, or whole; null for what is no such name. */
+function nameOf(kind: SpeechKind, name: string): string | null {
+  if (kind === "transcription") return modelFileName(name);
+  return isVoiceId(name) ? name : null;
 }
 
 /** By voice: the bytes of its copy. */

@@ -244,6 +244,11 @@ export function loadedModels(models: readonly RouterModel[]): string[] {
   return models.filter(({ value }) => value !== "unloaded" && value !== "downloading").map(({ id }) => id);
 }
 
+/** Its files, and the projector beside them. */
+export function filesOf({ files, projector }: CachedModel): readonly string[] {
+  return projector === null ? files : [...files, projector];
+}
+
 /** The cached model that a desired id means: its own id, or another name of it, or the end of one, ignoring case. */
 export function findCached(models: readonly CachedModel[], id: string): CachedModel | undefined {
   const folded = id.toLowerCase();

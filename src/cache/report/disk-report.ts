@@ -1,35 +1,25 @@
-// The models on the disk: each one's size, what it shares, its stale files and its unfinished download. Pure.
+// The models on the disk: each one's size, its stale files and its unfinished download. Pure.
 import type { DiskBody } from "../../../schemas/disk.ts";
-import type { Desired, DesiredModel } from "../../desired/document/document.ts";
-import { type CachedModel, findCached, type InventoryEntry, type Knowable } from "../../plan/observed.ts";
+import type { DesiredModel } from "../../desired/document/document.ts";
+import { type CachedModel, filesOf, findCached, type Knowable } from "../../plan/observed.ts";
 import { holdsFilesOf, pathInRepo } from "../../plan/removals.ts";
-import { type Garbage, previewOf } from "./garbage.ts";
-import { bytesOf, type CacheSurvey, linkedBlobs, type RepoFiles, type RepoLink } from "./repo-files.ts";
+import { type Garbage, type GarbageInput, previewOf } from "./garbage.ts";
+import { bytesOf, type CacheSurvey, linkedBlobs, type RepoFiles } from "./repo-files.ts";
+import { diskSpeech, speechFilesIn } from "./speech-files.ts";
 
 type DiskModel = DiskBody["models"][number];
-type DiskRevision = DiskModel["revisions"][number];
 
-/** The body of `GET /api/models/disk` without speech. */
-export interface DiskReport extends Pick<DiskBody, "models" | "unreadable"> {
-  readonly totals: Omit<DiskBody["totals"], "speechBytes">;
-}
-
-export interface DiskInput {
-  readonly survey: CacheSurvey;
-  readonly models: readonly CachedModel[];
-  readonly inventory: readonly InventoryEntry[];
-  readonly desired: Pick<Desired, "models">;
-  /** By the router's ids; empty while they are not known. */
-  readonly loaded: readonly string[];
+export interface DiskInput extends Omit<GarbageInput, "busy" | "now"> {
+  readonly garbage: Garbage;
   /** By the router's ids, ms. */
   readonly lastUsed: ReadonlyMap<string, number>;
   /** Bytes of what unfinished pulls bring, by id in lower case, as far as they are known. */
   readonly totals: ReadonlyMap<string, number>;
-  readonly garbage: Garbage;
   readonly freeBytes: Knowable<number>;
 }
 
-export function diskReport(input: DiskInput): DiskReport {
+/** The body of `GET /api/models/disk`. */
+export function diskReport(input: DiskInput): DiskBody {
   const { survey, models, desired, freeBytes } = input;
   const partials = survey.repos.flatMap((files) => files.partials);
   const pulled = partials.flatMap(({ model, isShown }) => (isShown ? [] : (model ?? [])));
@@ -40,12 +30,13 @@ export function diskReport(input: DiskInput): DiskReport {
     ...models.map((model) => cachedModel(model, input)),
     ...absent.map((id) => absentModel(id, input)),
   ].toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  const repoOf = (model: CachedModel) => survey.repos.find(({ repo }) => repo === model.repo);
   return {
     models: all,
+    speech: diskSpeech(input),
     totals: {
       bytes: everyByte(survey),
-      modelBytes: bytesOf(models.flatMap((model) => currentLinks(model, repoOf(model)))),
+      modelBytes: bytesOf(models.flatMap((model) => linksOf(model, survey).current)),
+      speechBytes: bytesOf(survey.repos.flatMap(speechFilesIn).flatMap(({ links }) => links)),
       staleBytes: all.reduce((total, { staleBytes }) => total + staleBytes, 0),
       orphanBytes: survey.repos.reduce((total, files) => total + orphanBytes(files), 0),
       partialBytes: partials.reduce((total, { bytes }) => total + bytes, 0),
@@ -57,43 +48,19 @@ export function diskReport(input: DiskInput): DiskReport {
 }
 
 function cachedModel(model: CachedModel, input: DiskInput): DiskModel {
-  const { survey, desired, inventory, models } = input;
-  const files = survey.repos.find(({ repo }) => repo === model.repo);
-  const snapshots = files?.snapshots ?? [];
-  const paths = pathsOf(model);
-  const projector = model.projector === null ? null : pathInRepo(model, model.projector);
-  // A projector serves every quant beside it, and goes with the last of them.
-  const alone = !models.some((other) => other.repo === model.repo && other.id !== model.id);
-  const current = currentLinks(model, files);
+  const { survey, desired, inventory, models, loaded } = input;
+  const { current, older } = linksOf(model, survey);
   const inodes = new Set(current.map(({ inode }) => inode));
-  const elsewhere = new Set(
-    survey.repos.flatMap(({ repo, snapshots: all }) =>
-      all.flatMap((other) =>
-        other.files.flatMap(({ path, inode }) => (repo === model.repo && paths.has(path) ? [] : inode)),
-      ),
-    ),
-  );
-  const revisions = snapshots.flatMap(({ commit, files: all }): DiskRevision[] => {
-    const own = all.filter(({ path }) => paths.has(path));
-    const refs = files?.refs.filter((ref) => ref.commit === commit).map(({ name }) => name) ?? [];
-    return own.length === 0 ? [] : [{ commit, refs, current: commit === model.commit, bytes: bytesOf(own) }];
-  });
   return {
     id: model.id,
     present: model.complete,
     ...namedBy(desired.models.find(({ id }) => findCached(models, id) === model)),
     ours: inventory.some((entry) => holdsFilesOf(entry, model)),
-    loaded: input.loaded.includes(model.upstreamId),
+    loaded: loaded.state === "known" && loaded.value.includes(model.upstreamId),
     lastUsed: isoTime(input.lastUsed.get(model.upstreamId)),
     files: current.length,
     bytes: bytesOf(current),
-    sharedBytes: bytesOf(current.filter(({ inode, path }) => (path === projector && !alone) || elsewhere.has(inode))),
-    staleBytes: bytesOf(
-      snapshots.flatMap((snapshot) =>
-        snapshot.files.filter(({ path, inode }) => paths.has(path) && !inodes.has(inode)),
-      ),
-    ),
-    revisions,
+    staleBytes: bytesOf(older.filter(({ inode }) => !inodes.has(inode))),
     partial: partialOf([model.id, ...model.aliases], input),
   };
 }
@@ -111,9 +78,7 @@ function absentModel(id: string, input: DiskInput): DiskModel {
     lastUsed: null,
     files: 0,
     bytes: 0,
-    sharedBytes: 0,
     staleBytes: 0,
-    revisions: [],
     partial: partialOf([id], input),
   };
 }
@@ -133,15 +98,15 @@ function partialOf(names: readonly string[], { survey, totals }: DiskInput): Dis
   return { bytes: own.reduce((sum, { bytes }) => sum + bytes, 0), total };
 }
 
-function pathsOf(model: CachedModel): ReadonlySet<string> {
-  const files = model.projector === null ? model.files : [...model.files, model.projector];
-  return new Set(files.map((file) => pathInRepo(model, file)));
-}
-
-function currentLinks(model: CachedModel, files: RepoFiles | undefined): readonly RepoLink[] {
-  const paths = pathsOf(model);
-  const snapshot = files?.snapshots.find(({ commit }) => commit === model.commit);
-  return snapshot?.files.filter(({ path }) => paths.has(path)) ?? [];
+/** The model's files in its revision, and what other revisions have by their names. */
+function linksOf(model: CachedModel, { repos }: CacheSurvey) {
+  const paths = new Set(filesOf(model).map((file) => pathInRepo(model, file)));
+  const snapshots = repos.find(({ repo }) => repo === model.repo)?.snapshots ?? [];
+  const named = (isCurrent: boolean) =>
+    snapshots
+      .filter(({ commit }) => (commit === model.commit) === isCurrent)
+      .flatMap(({ files }) => files.filter(({ path }) => paths.has(path)));
+  return { current: named(true), older: named(false) };
 }
 
 function orphanBytes(files: RepoFiles): number {

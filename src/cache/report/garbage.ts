@@ -1,8 +1,8 @@
-// What of ours in the model cache serves nothing: revisions that were superseded, blobs that no link shows, abandoned partials.
-// Pure. What is unknown, in use, or another program's stays.
+// What of ours in the model cache serves nothing: revisions that were superseded, voices and transcription models that are not in
+// use, blobs that no link shows, abandoned partials. Pure. What is unknown, in use, or another program's stays.
 import type { CollectedBody } from "../../../schemas/disk.ts";
 import type { Desired } from "../../desired/document/document.ts";
-import type { CachedModel, InventoryEntry, Knowable } from "../../plan/observed.ts";
+import { type CachedModel, filesOf, type InventoryEntry, type Knowable } from "../../plan/observed.ts";
 import { pathInRepo } from "../../plan/removals.ts";
 import {
   type CacheSurvey,
@@ -12,9 +12,10 @@ import {
   type RepoPartial,
   type RepoPlace,
 } from "./repo-files.ts";
+import { type SpeechFacts, type SpeechFiles, unusedSpeech } from "./speech-files.ts";
 import { isStored, storedCommits, storedFiles } from "./stored.ts";
 
-export type GarbageItem = CollectedBody["items"][number];
+type GarbageItem = CollectedBody["items"][number];
 
 /** A repository with garbage that does not go now. */
 export type SkippedRepo = CollectedBody["skipped"][number];
@@ -28,6 +29,7 @@ export interface RepoGarbage {
   readonly blobs: readonly string[];
   /** Relative to the repository's folder. */
   readonly partials: readonly string[];
+  readonly speech: readonly SpeechFiles[];
 }
 
 export interface Garbage {
@@ -36,18 +38,14 @@ export interface Garbage {
 }
 
 /** What was collected, or would be. */
-export interface Collected {
-  readonly items: readonly GarbageItem[];
-  readonly skipped: readonly SkippedRepo[];
-  readonly deletedFiles: number;
-  readonly freedBytes: number;
-}
+export type Collected = Omit<CollectedBody, "dryRun">;
 
 export interface GarbageInput {
   readonly survey: CacheSurvey;
   readonly models: readonly CachedModel[];
   readonly inventory: readonly InventoryEntry[];
-  readonly desired: Pick<Desired, "models" | "removals">;
+  readonly desired: Pick<Desired, "models" | "removals" | "speech">;
+  readonly speech: SpeechFacts;
   /** Ids of the models that the router has loaded or is loading; unknown while it does not answer. */
   readonly loaded: Knowable<readonly string[]>;
   /** Repositories (`owner/name`) with a pull or import under way. */
@@ -79,35 +77,42 @@ export function findGarbage(input: GarbageInput): Garbage {
 
 /** What collecting would do. */
 export function previewOf({ repos, skipped }: Garbage): Collected {
-  return { items: repos.flatMap(({ items }) => items), skipped, deletedFiles: 0, freedBytes: 0 };
+  return { items: repos.flatMap(({ items }) => [...items]), skipped: [...skipped], deletedFiles: 0, freedBytes: 0 };
 }
 
 type Obstacle = Omit<SkippedRepo, "repo">;
 
+export const beingPulled: Obstacle = { reason: "BeingPulled", message: "a pull or import of it is under way" };
+
 function obstacleTo(files: RepoFiles, { loaded, busy, now }: GarbageInput): Obstacle | null {
   const repo = files.repo.toLowerCase();
-  if (busy.some((other) => other.toLowerCase() === repo))
-    return { reason: "BeingPulled", message: "a pull or import of it is under way" };
+  if (busy.some((other) => other.toLowerCase() === repo)) return beingPulled;
   if (files.hasFolderLink)
     return { reason: "FolderLink", message: "a folder in its snapshots is a link, which is not followed" };
   if (loaded.state === "unknown")
     return { reason: "Unknown", message: `which models are loaded is not known: ${loaded.why}` };
   const inUse = loaded.value.find((name) => name.toLowerCase().startsWith(`${repo}:`));
   if (inUse !== undefined) return { reason: "ModelLoaded", message: `${inUse} is loaded: eject it first` };
-  return othersObstacle(files, now);
+  if (files.othersAt === null || now - files.othersAt >= hourMs) return null;
+  return { reason: "AnotherProgram", message: "another program used it within the last hour: its locks are fresh" };
 }
 
-export function othersObstacle({ othersAt }: RepoFiles, now: number): Obstacle | null {
-  if (othersAt === null || now - othersAt >= hourMs) return null;
-  return { reason: "AnotherProgram", message: "another program used it within the last hour: its locks are fresh" };
+/** Links that go, as an item without what that frees. */
+interface Unlinked extends Omit<GarbageItem, "repo" | "files" | "bytes"> {
+  readonly links: readonly RepoPlace[];
 }
 
 function garbageOf(files: RepoFiles, input: GarbageInput): RepoGarbage {
   const { repo } = files;
   const entries = input.inventory.filter((entry) => entry.repo === repo);
-  const stale = staleRevisions(files, entries, input);
-  const links = stale.flatMap((revision) => revision.links);
-  const lost = lostBlobs(files, entries, links, input);
+  const speech = unusedSpeech(files, input);
+  const unlinked = [...staleRevisions(files, entries, input), ...speech.map(unlinkedSpeech)];
+  const links = unlinked.flatMap((item) => item.links);
+  const stored = [
+    ...entries.flatMap((entry) => storedFiles(entry).flatMap(({ blob, found }) => (found ? [] : blob))),
+    ...speech.flatMap((each) => each.links.flatMap(({ blob }) => blob ?? [])),
+  ];
+  const lost = lostBlobs(files, entries, stored, links, input);
   const linked = linkedBlobs(files);
   const orphans = files.blobs.filter(({ name }) => lost.has(name) && !linked.has(name));
   const partials = files.partials.filter((partial) => isAbandoned(partial, input));
@@ -118,29 +123,13 @@ function garbageOf(files: RepoFiles, input: GarbageInput): RepoGarbage {
     links,
     blobs: [...lost, ...unfinished.filter((path) => whole.has(path)).map((path) => path.slice("blobs/".length))],
     partials: unfinished.filter((path) => !whole.has(path)),
+    speech,
     items: [
-      ...revisionItems(files, stale, lost),
-      ...orphans.map(({ name }): GarbageItem => {
-        const bytes = freedBytes(files, new Set([name]));
-        const message = "this gateway stored it, and nothing links it";
-        return {
-          repo,
-          kind: "blob",
-          path: inCache(repo, `blobs/${name}`),
-          files: 1,
-          bytes,
-          reason: "OrphanBlob",
-          message,
-        };
-      }),
+      ...unlinkedItems(files, unlinked, lost),
+      ...orphans.map(({ name }) => orphanItem(files, name)),
       ...partials.map((partial) => partialItem(repo, partial)),
     ],
   };
-}
-
-interface StaleRevision {
-  readonly commit: string;
-  readonly links: readonly RepoPlace[];
 }
 
 /**
@@ -152,7 +141,7 @@ function staleRevisions(
   { repo, refs, snapshots }: RepoFiles,
   entries: readonly InventoryEntry[],
   { models, desired }: GarbageInput,
-): readonly StaleRevision[] {
+): Unlinked[] {
   const wanted = wantedIds(desired);
   // Of the others the listed models stay. If another program has moved the branch, nothing else takes what is ours.
   const kept = entries.filter(({ id, keep }) => keep || wanted.has(id.toLowerCase()));
@@ -162,34 +151,46 @@ function staleRevisions(
   const shown = new Set(
     models
       .filter((model) => model.repo === repo && (model.complete || wanted.has(model.id.toLowerCase())))
-      .flatMap((model) => [...model.files, model.projector ?? []].flat().map((file) => placeOf(model, file))),
+      .flatMap((model) => filesOf(model).map((file) => `${model.commit}/${pathInRepo(model, file)}`)),
   );
   return snapshots
     .filter(({ commit, files }) => {
       const isOurs = files.every(({ path, blob }) => isStored(stored, path, blob));
       return isOurs && linkedByUs.has(commit) && !named.has(commit);
     })
-    .map(({ commit, files }) => ({
-      commit,
-      links: files.filter(({ path }) => !shown.has(`${commit}/${path}`)).map(({ path }) => ({ commit, path })),
-    }))
+    .map(({ commit, files }): Unlinked => {
+      const links = files.filter(({ path }) => !shown.has(`${commit}/${path}`)).map(({ path }) => ({ commit, path }));
+      return {
+        kind: "revision",
+        path: inCache(repo, `snapshots/${commit}`),
+        reason: "StaleRevision",
+        message: `${links.length} file(s) of revision ${commit.slice(0, 12)}, which nothing names any more`,
+        links,
+      };
+    })
     .filter(({ links }) => links.length > 0);
 }
 
-function placeOf(model: CachedModel, file: string): string {
-  return `${model.commit}/${pathInRepo(model, file)}`;
+function unlinkedSpeech({ repo, kind, name, links }: SpeechFiles): Unlinked {
+  const main = links.find(({ path }) => /\.(?:onnx|bin)$/.test(path)) ?? links[0];
+  return {
+    kind: "speech",
+    path: inCache(repo, `snapshots/${main?.commit ?? ""}/${main?.path ?? ""}`),
+    reason: "SpeechUnused",
+    message: `${kind === "synthesis" ? "the voice" : "the transcription model"} ${name}, which the document does not name`,
+    links,
+  };
 }
 
-/** Blobs of ours that no link shows once those links are gone. */
+/** Of these blobs, which we stored, those that no link shows once those links are gone. */
 function lostBlobs(
   files: RepoFiles,
   entries: readonly InventoryEntry[],
+  stored: readonly string[],
   going: readonly RepoPlace[],
   { desired }: GarbageInput,
 ): ReadonlySet<string> {
-  const ours = new Set(
-    entries.flatMap((entry) => storedFiles(entry).flatMap(({ blob, found }) => (found ? [] : [blob]))),
-  );
+  const ours = new Set(stored);
   const wanted = wantedIds(desired);
   const needed = new Set([
     ...linkedBlobs(files, going),
@@ -204,28 +205,27 @@ function lostBlobs(
 }
 
 /** A blob that several of them show goes with the last. */
-function revisionItems(
-  files: RepoFiles,
-  stale: readonly StaleRevision[],
-  lost: ReadonlySet<string>,
-): readonly GarbageItem[] {
-  const { repo } = files;
+function unlinkedItems(files: RepoFiles, unlinked: readonly Unlinked[], lost: ReadonlySet<string>): GarbageItem[] {
   const gone: RepoPlace[] = [];
-  return stale.map(({ commit, links }) => {
+  return unlinked.map(({ links, ...item }) => {
     const before = linkedBlobs(files, gone);
     gone.push(...links);
     const after = linkedBlobs(files, gone);
     const freed = new Set([...before].filter((blob) => lost.has(blob) && !after.has(blob)));
-    return {
-      repo,
-      kind: "revision",
-      path: inCache(repo, `snapshots/${commit}`),
-      files: links.length + freed.size,
-      bytes: freedBytes(files, freed),
-      reason: "StaleRevision",
-      message: `${links.length} file(s) of revision ${commit.slice(0, 12)}, which nothing names any more`,
-    };
+    return { repo: files.repo, ...item, files: links.length + freed.size, bytes: freedBytes(files, freed) };
   });
+}
+
+function orphanItem(files: RepoFiles, blob: string): GarbageItem {
+  return {
+    repo: files.repo,
+    kind: "blob",
+    path: inCache(files.repo, `blobs/${blob}`),
+    files: 1,
+    bytes: freedBytes(files, new Set([blob])),
+    reason: "OrphanBlob",
+    message: "this gateway stored it, and nothing links it",
+  };
 }
 
 function isAbandoned({ model, modifiedAt, ...partial }: RepoPartial, { desired, now }: GarbageInput): boolean {
@@ -251,6 +251,6 @@ function partialItem(repo: string, { paths, bytes, model }: RepoPartial): Garbag
   };
 }
 
-export function inCache(repo: string, path: string): string {
+function inCache(repo: string, path: string): string {
   return `models--${repo.replace("/", "--")}/${path}`;
 }

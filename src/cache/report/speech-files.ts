@@ -1,21 +1,10 @@
 // Voices and transcription models as files of the model cache: which there are, their size, which are not in use. Pure.
 import type { DiskBody } from "../../../schemas/disk.ts";
 import type { Desired } from "../../desired/document/document.ts";
-import type { SpeechKind } from "../../plan/observed.ts";
+import { type SpeechKind, speechKinds } from "../../plan/observed.ts";
 import { isModelFileName, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { isVoiceId, voiceRepo } from "../../speech/voices.ts";
-import { type GarbageItem, inCache, type RepoGarbage } from "./garbage.ts";
-import {
-  bytesOf,
-  type CacheSurvey,
-  freedBytes,
-  linkedBlobs,
-  type RepoFiles,
-  type RepoLink,
-  type RepoPlace,
-} from "./repo-files.ts";
-
-type Link = RepoLink & RepoPlace;
+import { bytesOf, type CacheSurvey, type RepoFiles, type RepoLink, type RepoPlace } from "./repo-files.ts";
 
 /** A voice or a model with everything that leads to it, in all revisions. */
 export interface SpeechFiles {
@@ -23,42 +12,43 @@ export interface SpeechFiles {
   /** A voice's id, or the model's file name. */
   readonly name: string;
   readonly repo: string;
-  readonly links: readonly Link[];
+  readonly links: readonly (RepoLink & RepoPlace)[];
 }
 
-export type DiskSpeech = DiskBody["speech"][number];
+type DiskSpeech = DiskBody["speech"][number];
 
 export interface SpeechFacts {
-  readonly desired: Pick<Desired, "speech">;
   /** What each engine runs with. */
   readonly running: Readonly<Record<SpeechKind, string | null>>;
   /** Whether this gateway fetched it. */
   readonly ours: (files: Pick<SpeechFiles, "kind" | "name">) => boolean;
   /** Voices that lie in the folder of voices as files, with their bytes. */
   readonly plainVoices: ReadonlyMap<string, number>;
-  /** By voice. */
+  /** Bytes of the copies that the embedded engine has made, by voice. */
   readonly copies: ReadonlyMap<string, number>;
   /** By voice. */
   readonly licenses: ReadonlyMap<string, string>;
 }
 
-/** In the order of their names. */
-export function speechFilesOf({ repos }: Pick<CacheSurvey, "repos">): SpeechFiles[] {
-  return repos.flatMap(filesIn).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+interface SpeechInput {
+  readonly survey: CacheSurvey;
+  readonly desired: Pick<Desired, "speech">;
+  readonly speech: SpeechFacts;
 }
 
-function filesIn({ repo, snapshots }: RepoFiles): SpeechFiles[] {
-  const found = new Map<string, SpeechFiles & { links: Link[] }>();
+export const officialRepos = { transcription: transcriptionRepo, synthesis: voiceRepo } as const;
+
+export function speechFilesIn({ repo, snapshots }: RepoFiles): SpeechFiles[] {
+  const found = new Map<string, SpeechFiles & { links: (RepoLink & RepoPlace)[] }>();
   const kind = repo === voiceRepo ? "synthesis" : "transcription";
   // The card with a voice's license is beside it, and has no name in it.
   const keyOf = (path: string): string => (repo === voiceRepo ? folderOf(path) : path);
   for (const { commit, files } of snapshots) {
-    const names = new Map(
-      files.flatMap(({ path }) => {
-        const name = nameIn(repo, path);
-        return name === null ? [] : [[keyOf(path), name] as const];
-      }),
-    );
+    const names = new Map<string, string>();
+    for (const { path } of files) {
+      const name = nameIn(repo, path);
+      if (name !== null) names.set(keyOf(path), name);
+    }
     for (const file of files) {
       const name = names.get(keyOf(file.path));
       if (name === undefined) continue;
@@ -81,86 +71,53 @@ function folderOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
-export function diskSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): DiskSpeech[] {
-  const cached = found.map(
-    (files): DiskSpeech => ({
-      ...factsAbout(files.kind, files.name, facts),
-      repo: files.repo,
-      present: files.links.some(({ size }) => size !== null),
-      ours: isOurs(files, facts),
-      bytes: bytesOf(files.links),
-    }),
-  );
-  const plain = [...facts.plainVoices].map(
-    ([voice, bytes]): DiskSpeech => ({
-      ...factsAbout("synthesis", voice, facts),
-      repo: null,
-      present: true,
-      ours: false,
-      bytes,
-    }),
-  );
-  const all = [...cached, ...plain];
-  const absent = (["transcription", "synthesis"] as const).flatMap((kind): DiskSpeech[] => {
-    const name = facts.desired.speech?.[kind] ?? null;
-    if (name === null || all.some((each) => each.kind === kind && each.name === name)) return [];
-    return [{ ...factsAbout(kind, name, facts), repo: officialRepo(kind), present: false, ours: false, bytes: 0 }];
+/** In the order of their names, then the voices without files in the cache, then what the document names and is absent. */
+export function diskSpeech(input: SpeechInput): DiskSpeech[] {
+  const { survey, desired, speech } = input;
+  const found = survey.repos.flatMap(speechFilesIn).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const cached = found.map((files) => ({
+    ...factsAbout(files.kind, files.name, input),
+    repo: files.repo,
+    present: files.links.some(({ size }) => size !== null),
+    ours: isOurs(files, input),
+    bytes: bytesOf(files.links),
+  }));
+  const absence = { repo: null, present: false, ours: false, bytes: 0 };
+  const plain = [...speech.plainVoices].map(([voice, bytes]) => ({
+    ...factsAbout("synthesis", voice, input),
+    ...absence,
+    present: true,
+    bytes,
+  }));
+  const there = [...cached, ...plain];
+  const absent = speechKinds.flatMap((kind) => {
+    const name = desired.speech?.[kind] ?? null;
+    if (name === null || there.some((each) => each.kind === kind && each.name === name)) return [];
+    return { ...factsAbout(kind, name, input), ...absence, repo: officialRepos[kind] };
   });
-  return [...all, ...absent];
+  return [...there, ...absent];
 }
 
-function factsAbout(kind: SpeechKind, name: string, { desired, running, copies, licenses }: SpeechFacts) {
+function factsAbout(kind: SpeechKind, name: string, { desired, speech }: Omit<SpeechInput, "survey">) {
   return {
     kind,
     name,
     desired: desired.speech?.[kind] === name,
-    running: running[kind] === name,
-    copyBytes: kind === "synthesis" ? (copies.get(name) ?? 0) : 0,
-    license: kind === "synthesis" ? (licenses.get(name) ?? null) : null,
+    running: speech.running[kind] === name,
+    copyBytes: kind === "synthesis" ? (speech.copies.get(name) ?? 0) : 0,
+    license: kind === "synthesis" ? (speech.licenses.get(name) ?? null) : null,
   };
-}
-
-function officialRepo(kind: SpeechKind): string {
-  return kind === "synthesis" ? voiceRepo : transcriptionRepo;
 }
 
 /** Another program's files are theirs, also where they are of the same repository. */
-function isOurs(files: SpeechFiles, { ours }: SpeechFacts): boolean {
-  return files.repo === officialRepo(files.kind) && ours(files);
+function isOurs(files: SpeechFiles, { speech }: Pick<SpeechInput, "speech">): boolean {
+  return files.repo === officialRepos[files.kind] && speech.ours(files);
 }
 
 /** What this gateway fetched and nothing uses any more: the document names another, and no engine runs with it. */
-export function unusedSpeech(found: readonly SpeechFiles[], facts: SpeechFacts): SpeechFiles[] {
-  return found.filter((files) => {
-    const { desired, running } = factsAbout(files.kind, files.name, facts);
-    return isOurs(files, facts) && !desired && !running;
+export function unusedSpeech(files: RepoFiles, input: Omit<SpeechInput, "survey">): SpeechFiles[] {
+  return speechFilesIn(files).filter((each) => {
+    const { desired, running } = factsAbout(each.kind, each.name, input);
+    return isOurs(each, input) && !desired && !running;
   });
-}
-
-/** Their links, and the blobs that no other link shows. */
-export function speechGarbage(going: readonly SpeechFiles[], files: RepoFiles): RepoGarbage {
-  const { repo } = files;
-  const links = going.flatMap((each) => each.links);
-  const staying = linkedBlobs(files, links);
-  const loose = ({ links: own }: Pick<SpeechFiles, "links">): Set<string> =>
-    new Set(own.flatMap(({ blob }) => (blob === null || staying.has(blob) ? [] : blob)));
-  return {
-    repo,
-    links,
-    blobs: [...loose({ links })],
-    partials: [],
-    items: going.map((each): GarbageItem => {
-      const own = loose(each);
-      const main = each.links.find(({ path }) => /\.(?:onnx|bin)$/.test(path)) ?? each.links[0];
-      return {
-        repo,
-        kind: "speech",
-        path: inCache(repo, `snapshots/${main?.commit ?? ""}/${main?.path ?? ""}`),
-        files: each.links.length + own.size,
-        bytes: freedBytes(files, own),
-        reason: "SpeechUnused",
-        message: `${each.kind === "synthesis" ? "the voice" : "the transcription model"} ${each.name}, which the document does not name`,
-      };
-    }),
-  };
 }

@@ -1,4 +1,4 @@
-// The disk report of a real cache: a file with several names counts once, and counts as shared.
+// The disk report of a real cache: a file with several names counts once in the sums.
 import assert from "node:assert/strict";
 import { link, mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { toDesired, toTree } from "../../../../src/desired/document/document.ts"
 import { cacheRepo, commitOf, modelHead, sha256 } from "../../../support/cache-folder.ts";
 import { scratchFolder } from "../../../support/scratch.ts";
 
-test("a file that two repositories have is shared by both models, and counts once in the sums", async (t) => {
+test("a file that two repositories have is of both models, and counts once in the sums", async (t) => {
   const cacheDir = await scratchFolder(t);
   const [shared, own] = [modelHead("shared"), modelHead("a model of its own")];
   const first = cacheRepo(cacheDir, "acme/first");
@@ -29,18 +29,25 @@ test("a file that two repositories have is shared by both models, and counts onc
     models: scanned.value.models,
     inventory: [],
     desired: toDesired(toTree({ version: 1 })),
-    loaded: [],
+    loaded: { state: "known", value: [] },
+    speech: {
+      running: { transcription: null, synthesis: null },
+      ours: () => false,
+      plainVoices: new Map(),
+      copies: new Map(),
+      licenses: new Map(),
+    },
     lastUsed: new Map(),
     totals: new Map(),
     garbage: { repos: [], skipped: [] },
     freeBytes: { state: "known", value: 1 },
   });
   assert.deepEqual(
-    models.map(({ id, bytes, sharedBytes }) => [id, bytes, sharedBytes]),
+    models.map(({ id, bytes }) => [id, bytes]),
     [
-      ["acme/first:Q4_0", own.length, 0],
-      ["acme/first:Q8_0", shared.length, shared.length],
-      ["acme/twin:Q8_0", shared.length, shared.length],
+      ["acme/first:Q4_0", own.length],
+      ["acme/first:Q8_0", shared.length],
+      ["acme/twin:Q8_0", shared.length],
     ],
   );
   const all = shared.length + own.length;
