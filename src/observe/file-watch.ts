@@ -3,8 +3,9 @@
 // folder sends one for each write of our own pulls, and a watched file none after it is replaced. Reads no content.
 import { stat } from "node:fs/promises";
 import { sourceStamp } from "../cache/download/import.ts";
+import { identityOf } from "../cache/scan/scan.ts";
 import type { DesiredState } from "../desired/document/document.ts";
-import { type CachedModel, findCached, type Observed } from "../plan/observed.ts";
+import { type CachedModel, filesOf, findCached, type Observed } from "../plan/observed.ts";
 
 /** Runs a check every `everyMs`, one at a time, as a share may hang; call the result to stop. */
 function poll(everyMs: number, check: () => Promise<void>): () => void {
@@ -24,10 +25,7 @@ function poll(everyMs: number, check: () => Promise<void>): () => void {
 export function watchPlace(folder: string, everyMs: number, onChange: () => void): () => void {
   let last: string | null | undefined;
   return poll(everyMs, async () => {
-    const place = await stat(folder).then(
-      ({ dev, ino }) => `${dev}:${ino}`,
-      () => null,
-    );
+    const place = await identityOf(folder).catch(() => null);
     if (last !== undefined && place !== last) onChange();
     last = place;
   });
@@ -64,10 +62,10 @@ export function watchFiles({ everyMs, last, onModel, onSource }: FileWatch): () 
 }
 
 /** Always true for an incomplete model: its pull is in progress. */
-async function isAsSeen({ complete, files, projector, bytes, modifiedAt }: CachedModel): Promise<boolean> {
+async function isAsSeen(model: CachedModel): Promise<boolean> {
+  const { complete, files, bytes, modifiedAt } = model;
   if (!complete) return true;
-  const places = [...files, ...(projector === null ? [] : [projector])];
-  const found = await Promise.all(places.map((path) => stat(path).catch(() => null)));
+  const found = await Promise.all(filesOf(model).map((path) => stat(path).catch(() => null)));
   const own = found.slice(0, files.length).filter((entry) => entry !== null);
   return (
     !found.includes(null) &&

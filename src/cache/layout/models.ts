@@ -126,11 +126,37 @@ function firstPath(group: Pick<ModelGroup, "files">): string {
 }
 
 /** Identifies a file's content: changes when the file is written. */
-export function contentKey(repo: string, commit: string, { path, blob, size, modifiedAt }: SnapshotFile): string {
+export function contentKey(
+  repo: string,
+  commit: string,
+  { path, blob, size, modifiedAt }: Omit<SnapshotFile, "damage">,
+): string {
   return `${repo} ${blob ?? `${commit}/${path}`} ${size} ${modifiedAt}`;
 }
 
 /** Other names of a model in its repository: its file's name, and the router's tag. */
 export function aliasTags(group: ModelGroup): string[] {
   return [group.stem, group.routerTag].filter((name) => name !== null && name !== group.tag) as string[];
+}
+
+/** A model of the cache, without what its metadata has; `folder`: of its snapshot. */
+export function modelOf(repo: string, folder: string, group: ModelGroup) {
+  const { tag, commit, files, complete, projector } = group;
+  return {
+    id: `${repo}:${tag}`,
+    repo,
+    tag,
+    aliases: aliasTags(group).map((other) => `${repo}:${other}`),
+    routerId: group.routerTag === null ? null : `${repo}:${group.routerTag}`,
+    upstreamId: `${repo}:${group.upstreamTag}`,
+    commit,
+    files: files.map(({ path }) => `${folder}/${path}`),
+    blobs: files.map(({ blob }) => blob),
+    bytes: files.reduce((sum, { size }) => sum + (size ?? 0), 0),
+    complete,
+    damage: [...files, ...(projector ? [projector] : [])].find(({ damage }) => damage !== null)?.damage ?? null,
+    projector: projector && `${folder}/${projector.path}`,
+    modifiedAt: Math.max(...files.map(({ modifiedAt }) => modifiedAt)),
+    digest: files[0]?.blob ?? null,
+  };
 }

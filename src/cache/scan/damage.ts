@@ -1,12 +1,12 @@
 // Files of the model cache that do not match their checksums. Hashing a large model takes minutes, so only the files of a model
 // that failed to load are hashed, each content once. Writes nothing.
 import { createSerial } from "../../core/serial.ts";
-import type { CachedModel, InventoryEntry } from "../../plan/observed.ts";
+import { type CachedModel, filesOf, type InventoryEntry } from "../../plan/observed.ts";
 import { pathInRepo, storedFile } from "../../plan/removals.ts";
 import { hashFile, isOneOf } from "../download/hash.ts";
 import { isDigest, repoFolder } from "../layout/layout.ts";
 import { contentKey } from "../layout/models.ts";
-import { readSnapshotFile, snapshotFile } from "./repo-folder.ts";
+import { readSnapshotFile } from "./repo-folder.ts";
 
 export type Damage = ReturnType<typeof createDamage>;
 
@@ -18,9 +18,8 @@ export function createDamage(cacheDir: string, inventory: () => readonly Invento
   const serial = createSerial();
 
   async function isNewlyDamaged({ repo, commit }: CachedModel, path: string, place: string): Promise<boolean> {
-    const found = await readSnapshotFile(repoFolder(cacheDir, repo), commit, path);
-    if (!found) return false;
-    const file = snapshotFile(found);
+    const file = await readSnapshotFile(repoFolder(cacheDir, repo), commit, path);
+    if (!file) return false;
     const key = contentKey(repo, commit, file);
     const digest = file.blob ?? storedFile(inventory(), { repo, commit, ...file })?.blob ?? "";
     if (file.size === null || hashed.has(key) || !isDigest(digest)) return false;
@@ -30,9 +29,8 @@ export function createDamage(cacheDir: string, inventory: () => readonly Invento
   }
 
   async function checkNow(model: CachedModel): Promise<boolean> {
-    const places = [...model.files, ...(model.projector === null ? [] : [model.projector])];
     let found = false;
-    for (const place of places) found = (await isNewlyDamaged(model, pathInRepo(model, place), place)) || found;
+    for (const place of filesOf(model)) found = (await isNewlyDamaged(model, pathInRepo(model, place), place)) || found;
     return found;
   }
 

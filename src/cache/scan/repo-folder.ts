@@ -4,7 +4,6 @@ import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { ignoreDangling, isAbsent, systemCode } from "../../core/errors.ts";
 import { isDigest } from "../layout/layout.ts";
-import type { SnapshotFile } from "../layout/models.ts";
 import type { RepoBlob, RepoFiles, RepoLink } from "../report/repo-files.ts";
 
 export interface RepoFolder extends Pick<RepoFiles, "refs" | "snapshots" | "blobs" | "hasFolderLink"> {
@@ -149,11 +148,6 @@ async function linkOf(
   const leadsTo = to === null ? "" : resolve(dirname(place), to);
   const named = dirname(leadsTo) === join(root, "blobs") && isDigest(basename(leadsTo)) ? basename(leadsTo) : null;
   return { path, isLink, blob: byInode.get(inode ?? "") ?? named, size, inode, modifiedAt };
-}
-
-/** As the scan has it: of a file that is no link the content is known by its revision alone. */
-export function snapshotFile({ path, size, modifiedAt, isLink, blob }: RepoLink): SnapshotFile {
-  return { path, size, modifiedAt, blob: isLink ? blob : null, damage: null };
 }
 
 function inodeOf({ dev, ino }: Stats): string {

@@ -7,17 +7,17 @@ import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable } from "../..
 import { storedFile } from "../../plan/removals.ts";
 import { type GgufMetadata, readGgufMetadata } from "../gguf/metadata.ts";
 import {
-  aliasTags,
   contentKey,
   groupModels,
   type ModelGroup,
+  modelOf,
   type Snapshot,
   type SnapshotFile,
 } from "../layout/models.ts";
 import type { RepoLink } from "../report/repo-files.ts";
 import type { Damage } from "./damage.ts";
 import { type CachePresence, createCachePresence } from "./presence.ts";
-import { readRepoFolder, snapshotFile } from "./repo-folder.ts";
+import { readRepoFolder } from "./repo-folder.ts";
 
 export interface CacheScanner {
   scan(): Promise<Knowable<CacheSnapshot>>;
@@ -37,37 +37,34 @@ export function createCacheScanner(
   inventory: () => readonly InventoryEntry[] = () => [],
   isDamaged: Damage["has"] = () => false,
 ): CacheScanner {
-  // By content, as a damaged blob is repaired under the same name.
-  const metadata = new Map<string, GgufMetadata | null>();
+  // Of the last scan; by content, as a damaged blob is repaired under the same name.
+  let metadata = new Map<string, GgufMetadata | null>();
 
   async function scan(): Promise<Knowable<CacheSnapshot>> {
     const listed = await listRepos(cacheDir, presence);
     if (!("folders" in listed)) return listed;
     const { folders, place } = listed;
-    const used = new Set<string>();
-    const found = await Promise.all(folders.map((folder) => readRepo(folder, used)));
+    const read: typeof metadata = new Map();
+    const repos = await Promise.all(folders.map((folder) => readRepo(folder, read)));
     // Of a cache that went while it was read the models would seem deleted, and be pulled again into its place.
-    if (place !== (await identityOf(cacheDir))) {
-      // Files that had just gone are not without metadata.
-      metadata.clear();
+    if (place !== (await identityOf(cacheDir)))
       return { state: "unknown", why: `the model cache ${cacheDir} went away while it was read` };
-    }
-    for (const key of metadata.keys()) if (!used.has(key)) metadata.delete(key);
-    const signature = createHash("sha256").update(JSON.stringify(found.map(({ seen }) => seen)));
+    metadata = read;
+    const signature = createHash("sha256").update(JSON.stringify(repos.map(({ seen }) => seen)));
     return {
       state: "known",
       value: {
-        models: found.flatMap(({ models }) => models ?? []),
+        models: repos.flatMap(({ models }) => models ?? []),
         signature: signature.digest("hex").slice(0, 16),
-        unreadable: found.flatMap(({ repo, models }) => (models === null ? repo : [])),
-        faults: found.flatMap(({ faults }) => faults),
-        whole: found.flatMap(({ folder, faults }) => (faults.length === 0 ? folder : [])),
+        unreadable: repos.flatMap(({ repo, models }) => (models === null ? repo : [])),
+        faults: repos.flatMap(({ faults }) => faults),
+        whole: repos.flatMap(({ folder, faults }) => (faults.length === 0 ? folder : [])),
         place,
       },
     };
   }
 
-  async function readRepo(name: string, used: Set<string>): Promise<RepoScan> {
+  async function readRepo(name: string, read: typeof metadata): Promise<RepoScan> {
     const repo = name.slice("models--".length).replace("--", "/");
     const root = join(cacheDir, name);
     const unreadable: RepoScan = { folder: name, repo, models: null, faults: [], seen: repo };
@@ -78,17 +75,13 @@ export function createCacheScanner(
       // A folder that cannot be read hides files, but those of other repositories are known.
       if (folder.failure !== null) return { ...unreadable, faults, seen: [repo, faults] };
       const main = folder.refs.find((ref) => ref.name === "main")?.commit ?? null;
-      const snapshots = folder.snapshots.map(({ commit, files }) => ({
-        commit,
-        files: ggufFiles(repo, commit, files),
-      }));
-      const ordered = snapshots.toSorted(
-        (a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a),
-      );
+      const snapshots = folder.snapshots
+        .map(({ commit, files }) => ({ commit, files: ggufFiles(repo, commit, files) }))
+        .toSorted((a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a));
       // The router does not see a repository with faults, so it lists none of its models by itself.
-      const groups = groupModels(ordered, faults.length === 0 ? main : null, pinnedFiles(repo, inventory()));
-      const models = await Promise.all(groups.map((group) => describe(root, repo, group, used)));
-      return { folder: name, repo, models, faults, seen: [repo, main, ordered, faults.length === 0] };
+      const groups = groupModels(snapshots, faults.length === 0 ? main : null, pinnedFiles(repo, inventory()));
+      const models = await Promise.all(groups.map((group) => describe(root, repo, group, read)));
+      return { folder: name, repo, models, faults, seen: [repo, main, snapshots, faults.length === 0] };
     } catch (error) {
       if (systemCode(error) === undefined) throw error;
       return unreadable;
@@ -99,51 +92,30 @@ export function createCacheScanner(
     return files
       .filter(({ path }) => path.endsWith(".gguf"))
       .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-      .map((link) => {
-        const file = snapshotFile(link);
-        return { ...file, damage: damageOf(repo, commit, file) };
-      });
+      .map((file) => ({ ...file, damage: damageOf(repo, commit, file) }));
   }
 
-  function damageOf(repo: string, commit: string, file: SnapshotFile): string | null {
+  function damageOf(repo: string, commit: string, file: RepoLink): string | null {
     const { path, size } = file;
     const stored = size === null ? undefined : storedFile(inventory(), { repo, commit, ...file });
     if (stored && stored.size !== size) return `${path} has ${size} bytes instead of ${stored.size}`;
     return isDamaged(contentKey(repo, commit, file)) ? `${path} is not what its checksum says` : null;
   }
 
-  async function describe(root: string, repo: string, group: ModelGroup, used: Set<string>): Promise<CachedModel> {
-    const folder = join(root, "snapshots", group.commit);
-    const files = group.files.map((file) => join(folder, file.path));
+  async function describe(root: string, repo: string, group: ModelGroup, read: typeof metadata): Promise<CachedModel> {
+    const model = modelOf(repo, join(root, "snapshots", group.commit), group);
     const [first] = group.files;
     const key = first ? contentKey(repo, group.commit, first) : "";
-    used.add(key);
-    let read = metadata.get(key);
-    if (read === undefined && group.complete && files[0] !== undefined) {
-      read = await readGgufMetadata(files[0]);
-      metadata.set(key, read);
-    }
+    let facts = metadata.get(key);
+    if (facts === undefined && group.complete) facts = await readGgufMetadata(model.files[0] ?? "");
+    if (facts !== undefined) read.set(key, facts);
     return {
-      id: `${repo}:${group.tag}`,
-      repo,
-      tag: group.tag,
-      aliases: aliasTags(group).map((tag) => `${repo}:${tag}`),
-      routerId: group.routerTag === null ? null : `${repo}:${group.routerTag}`,
-      upstreamId: `${repo}:${group.upstreamTag}`,
-      commit: group.commit,
-      files,
-      blobs: group.files.map((file) => file.blob),
-      bytes: group.files.reduce((sum, file) => sum + (file.size ?? 0), 0),
-      complete: group.complete,
-      damage: [...group.files, group.projector].find((file) => (file?.damage ?? null) !== null)?.damage ?? null,
-      projector: group.projector ? join(folder, group.projector.path) : null,
-      nCtxTrain: read?.contextLength ?? null,
-      modifiedAt: Math.max(...group.files.map((file) => file.modifiedAt)),
-      digest: first?.blob ?? null,
-      architecture: read?.architecture ?? null,
-      fileType: read?.fileType ?? null,
-      sizeLabel: read?.sizeLabel ?? null,
-      pooling: read?.pooling ?? null,
+      ...model,
+      nCtxTrain: facts?.contextLength ?? null,
+      architecture: facts?.architecture ?? null,
+      fileType: facts?.fileType ?? null,
+      sizeLabel: facts?.sizeLabel ?? null,
+      pooling: facts?.pooling ?? null,
     };
   }
 
@@ -187,8 +159,8 @@ function pinnedFiles(repo: string, inventory: readonly InventoryEntry[]): Readon
   return new Map(own.flatMap(({ commit, files }) => files.map(({ path }) => [path, commit])));
 }
 
-/** Of a folder; null where there is none. */
-async function identityOf(path: string): Promise<string | null> {
+/** Device and number of a folder; null where there is none. */
+export async function identityOf(path: string): Promise<string | null> {
   const found = await stat(path).catch(ignoreDangling);
   return found && `${found.dev}:${found.ino}`;
 }

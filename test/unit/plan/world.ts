@@ -1,7 +1,7 @@
 // Snapshots of a made-up machine for the planner's tests: short to write, everything left out is filled in as it would be
 // on a machine at rest. Ids come from file names by the program's own rules.
 import { join } from "node:path/posix";
-import { aliasTags, groupModels, type Snapshot, type SnapshotFile } from "../../../src/cache/layout/models.ts";
+import { groupModels, modelOf, type Snapshot, type SnapshotFile } from "../../../src/cache/layout/models.ts";
 import { type Desired, type Removal, toDesired } from "../../../src/desired/document/document.ts";
 import { validateDocument } from "../../../src/desired/document/validate.ts";
 import {
@@ -98,29 +98,9 @@ function modelsOf(repo: string, files: readonly WorldFile[]): CachedModel[] {
     return { path, size, modifiedAt: 0, blob: `blob-${path}`, damage };
   }
   return groupModels(snapshots, mainCommit).map((group) => {
-    const inSnapshot = (path: string): string => absolutePath({ repo, path, commit: group.commit, size: null });
-    return {
-      id: `${repo}:${group.tag}`,
-      repo,
-      tag: group.tag,
-      aliases: aliasTags(group).map((tag) => `${repo}:${tag}`),
-      routerId: group.routerTag === null ? null : `${repo}:${group.routerTag}`,
-      upstreamId: `${repo}:${group.upstreamTag}`,
-      commit: group.commit,
-      files: group.files.map((file) => inSnapshot(file.path)),
-      blobs: group.files.map((file) => file.blob),
-      bytes: group.files.reduce((sum, file) => sum + (file.size ?? 0), 0),
-      complete: group.complete,
-      damage: [...group.files, group.projector].find((file) => (file?.damage ?? null) !== null)?.damage ?? null,
-      projector: group.projector ? inSnapshot(group.projector.path) : null,
-      nCtxTrain: null,
-      modifiedAt: 0,
-      digest: group.files[0]?.blob ?? null,
-      architecture: null,
-      fileType: null,
-      sizeLabel: null,
-      pooling: null,
-    };
+    const folder = absolutePath({ repo, path: "", commit: group.commit, size: null }).slice(0, -1);
+    const model = modelOf(repo, folder, group);
+    return { ...model, nCtxTrain: null, architecture: null, fileType: null, sizeLabel: null, pooling: null };
   });
 }
 
