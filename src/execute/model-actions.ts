@@ -1,5 +1,5 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
-import { importModel, resolveSource, sourceStamp } from "../cache/download/import.ts";
+import { type ImportOptions, importModel, resolveSource, sourceStamp } from "../cache/download/import.ts";
 import type { PullProgress } from "../cache/download/progress.ts";
 import { type PulledModel, pullModel } from "../cache/download/pull.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
@@ -8,7 +8,7 @@ import type { RepoTurns } from "../cache/removal/repo-turns.ts";
 import { storedLinks } from "../cache/report/stored.ts";
 import { surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError } from "../core/errors.ts";
-import { idForm, type ModelId, parseModelId, repoOf } from "../core/ids.ts";
+import { idForm, parseModelId, repoOf } from "../core/ids.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { HubClient } from "../hub/client.ts";
 import { orCacheError } from "../hub/errors.ts";
@@ -39,51 +39,64 @@ export function modelHandlers(options: {
   /** A repository's files were verified. */
   readonly onVerified: (repo: string) => void;
 }): Pick<Handlers, "model.pull" | "model.import" | "model.remove"> {
-  const { cacheDir, gateway, inventory } = options;
-
-  const makeCache = (): Promise<void> => orCacheError(`its own folder ${cacheDir}`, () => makeFolder(cacheDir));
-
-  async function record(id: string, pulled: PulledModel, source?: SourceFile): Promise<void> {
-    const { repo, tag, revision, commit, files } = pulled;
-    const keep = inventory.get(id)?.keep ?? false;
-    await inventory.put({
-      id,
-      repo,
-      tag,
-      revision,
-      commit,
-      files,
-      addedAt: new Date(options.now()).toISOString(),
-      keep,
-      ...(source ? { source } : {}),
-    });
-  }
+  const { cacheDir, inventory, drainer } = options;
 
   /**
-   * Runs a pull or import of a model that may be cached already. The router does not detect a replaced file, and would serve
-   * the old content on: the model's process is drained and ended before the new files are linked.
+   * Runs a pull or import of a model that may be cached already, while no garbage collection runs in its repository. The router
+   * does not detect a replaced file, and would serve the old content on: the model's process is drained and ended before the
+   * new files are linked.
    */
-  async function replacing(
-    model: string,
-    signal: AbortSignal,
-    { source, verify }: { readonly source?: SourceFile; readonly verify?: boolean | undefined },
-    work: (beforeShown: (pulled: PulledModel) => Promise<void>) => Promise<unknown>,
+  async function bring(
+    { model, verify }: { readonly model: string; readonly verify?: boolean | undefined },
+    { signal, report }: ActionRun,
+    source: SourceFile | undefined,
+    work: (common: Omit<ImportOptions, "source" | "tuning">) => Promise<unknown>,
   ): Promise<void> {
+    await orCacheError(`its own folder ${cacheDir}`, () => makeFolder(cacheDir));
+    const id = parseModelId(model);
+    if (!id) throw new GatewayError("invalid_request", `${model} is not of the form ${idForm}`);
+    const repo = repoOf(id);
+    const release = await options.turns.take(repo, signal);
     const known = inventory.get(model);
     let readmit: () => void = () => undefined;
     try {
-      await work(async (pulled) => {
-        const cached = findCached(await options.cachedModels(), model);
-        if (cached && (verify === true || !hasSameFiles(known, pulled))) {
-          readmit = await options.drainer.drain([cached.upstreamId], signal);
-          await options.drainer.abandon(cached.upstreamId);
-        }
-        await record(model, pulled, source);
-        if (source && known) await removeOtherNames(known, pulled);
+      await work({
+        cacheDir,
+        gateway: options.gateway,
+        vouched: inventory.originIn(repo),
+        verify,
+        id,
+        freeBytes,
+        signal,
+        beforeShown: async (pulled) => {
+          const cached = findCached(await options.cachedModels(), model);
+          if (cached && (verify === true || !hasSameFiles(known, pulled))) {
+            readmit = await drainer.drain([cached.upstreamId], signal);
+            await drainer.abandon(cached.upstreamId);
+          }
+          const { tag, revision, commit, files } = pulled;
+          const addedAt = new Date(options.now()).toISOString();
+          const keep = inventory.get(model)?.keep ?? false;
+          await inventory.put({
+            id: model,
+            repo,
+            tag,
+            revision,
+            commit,
+            files,
+            addedAt,
+            keep,
+            ...(source && { source }),
+          });
+          if (source && known) await removeOtherNames(known, pulled);
+        },
+        onProgress: (progress) => report({ ...actionProgress(progress), ...(source && { phase: "importing" }) }),
       });
     } finally {
       readmit();
+      release();
     }
+    if (verify) options.onVerified(repo);
   }
 
   /** Two files with one tag are two models, and the old one could get the id. */
@@ -96,62 +109,23 @@ export function modelHandlers(options: {
     await removeFiles({ cacheDir, repo, ...stored });
   }
 
-  /** While no garbage collection runs in the model's repository. */
-  async function inTurn(model: string, signal: AbortSignal, task: () => Promise<void>): Promise<void> {
-    await makeCache();
-    const release = await options.turns.take(repoOf(requireId(model)), signal);
-    try {
-      await task();
-    } finally {
-      release();
-    }
-  }
-
   return {
-    "model.pull": ({ model, revision, verify }, { signal, report }) =>
-      inTurn(model, signal, async () => {
-        const id = requireId(model);
-        await replacing(model, signal, { verify }, (beforeShown) =>
-          pullModel({
-            client: options.hub,
-            cacheDir,
-            gateway,
-            vouched: inventory.originIn(repoOf(id)),
-            verify,
-            id,
-            ...(revision === undefined ? {} : { revision }),
-            // Whatever fails here is planned again; what is not wanted any more is cancelled.
-            keepPartial: true,
-            isStillWanted: () => options.isWanted(model),
-            freeBytes,
-            signal,
-            beforeShown,
-            onProgress: (progress) => report(actionProgress(progress)),
-          }),
-        );
-        if (verify) options.onVerified(repoOf(id));
-      }),
-    "model.import": ({ model, source, verify }, { signal, report }) =>
-      inTurn(model, signal, async () => {
-        const id = requireId(model);
-        const path = resolveSource(options.configPath, source);
-        const stamp = (await sourceStamp(path)) ?? "";
-        await replacing(model, signal, { source: { path, stamp }, verify }, (beforeShown) =>
-          importModel({
-            cacheDir,
-            gateway,
-            vouched: inventory.originIn(repoOf(id)),
-            verify,
-            id,
-            source: path,
-            freeBytes,
-            signal,
-            beforeShown,
-            onProgress: (progress) => report({ ...actionProgress(progress), phase: "importing" }),
-          }),
-        );
-        if (verify) options.onVerified(repoOf(id));
-      }),
+    "model.pull": (action, run) =>
+      bring(action, run, undefined, (common) =>
+        pullModel({
+          ...common,
+          client: options.hub,
+          ...(action.revision === undefined ? {} : { revision: action.revision }),
+          // Whatever fails here is planned again; what is not wanted any more is cancelled.
+          keepPartial: true,
+          isStillWanted: () => options.isWanted(action.model),
+        }),
+      ),
+    "model.import": async (action, run) => {
+      const path = resolveSource(options.configPath, action.source);
+      const stamp = (await sourceStamp(path)) ?? "";
+      await bring(action, run, { path, stamp }, (common) => importModel({ ...common, source: path }));
+    },
     "model.remove": removalHandler(options),
   };
 }
@@ -159,12 +133,6 @@ export function modelHandlers(options: {
 function hasSameFiles(known: InventoryEntry | undefined, { files }: PulledModel): boolean {
   const blobs = new Set(known?.files.map(({ blob }) => blob));
   return files.every(({ blob }) => blobs.has(blob));
-}
-
-function requireId(model: string): ModelId {
-  const id = parseModelId(model);
-  if (!id) throw new GatewayError("invalid_request", `${model} is not of the form ${idForm}`);
-  return id;
 }
 
 /** Progress of an action, by that of its pull. */
