@@ -19,6 +19,8 @@ export interface GgufDetails {
   /** Trained context in tokens. */
   readonly contextLength: number | null;
   readonly embeddingLength: number | null;
+  /** llama.cpp's number of the quantization. */
+  readonly fileType: number | null;
   readonly name: string | null;
   readonly basename: string | null;
   /** As its maker wrote it: `270M`, `8x7B`. */

@@ -5,25 +5,10 @@ import { stat } from "node:fs/promises";
 import type { GgufDetails } from "../../core/gguf-facts.ts";
 import { type GgufHead, type IsEnough, readHead } from "./head.ts";
 
-export type { GgufDetails } from "../../core/gguf-facts.ts";
-
-export interface GgufMetadata {
-  readonly architecture: string;
-  readonly name?: string;
-  /** `general.size_label`, as its maker wrote it: `270M`, `8x7B`. */
-  readonly sizeLabel?: string;
-  /** `general.file_type`, llama.cpp's number of the quantization. */
-  readonly fileType?: number;
-  /** Trained context in tokens. */
-  readonly contextLength?: number;
-  /** llama.cpp's number of the way in which it makes one vector of a text's; 0 is none. */
-  readonly pooling?: number;
-}
-
-/** Reads no further than the facts are. */
-export async function readGgufMetadata(path: string): Promise<GgufMetadata | null> {
+/** Reads no further than name, file type, trained context and pooling are. */
+export async function readGgufFacts(path: string): Promise<GgufDetails | null> {
   const head = await readHead(path, hasFacts);
-  const facts = head && factsOf(head);
+  const facts = head && describe(head, []);
   return facts && (head.end !== "cut" || isKnown(facts)) ? facts : null;
 }
 
@@ -42,59 +27,38 @@ export async function isGguf(path: string): Promise<boolean> {
 }
 
 const hasFacts: IsEnough = (head, key) => {
-  const facts = factsOf(head);
+  const facts = describe(head, []);
   if (!facts || !isKnown(facts)) return false;
   // The pooling, which few have, stands between the file type and the vocabulary; what is in memory costs nothing.
-  return facts.pooling !== undefined || key === null || key.startsWith("tokenizer.");
+  return facts.pooling !== null || key === null || key.startsWith("tokenizer.");
 };
 
-function isKnown({ name, fileType, contextLength }: GgufMetadata): boolean {
-  return name !== undefined && fileType !== undefined && contextLength !== undefined;
-}
-
-function factsOf({ values }: GgufHead): GgufMetadata | null {
-  const architecture = values.get("general.architecture");
-  if (typeof architecture !== "string" || !/^[\w.-]{1,64}$/.test(architecture)) return null;
-  const number = <K extends string>(name: K, key: string): { [name in K]?: number } => {
-    const value = values.get(key);
-    const isCount = typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
-    return isCount ? ({ [name]: value } as { [name in K]?: number }) : {};
-  };
-  const name = textIn(values, "general.name");
-  const sizeLabel = textIn(values, "general.size_label");
-  const { contextLength } = number("contextLength", `${architecture}.context_length`);
-  return {
-    architecture,
-    ...(name === null ? {} : { name }),
-    ...(sizeLabel === null ? {} : { sizeLabel }),
-    ...number("fileType", "general.file_type"),
-    ...(contextLength ? { contextLength } : {}),
-    ...number("pooling", `${architecture}.pooling_type`),
-  };
-}
-
-function textIn(values: GgufHead["values"], key: string): string | null {
-  const value = values.get(key);
-  return typeof value === "string" && value.trim() !== "" ? value.trim() : null;
+function isKnown({ name, fileType, contextLength }: GgufDetails): boolean {
+  return name !== null && fileType !== null && contextLength !== null;
 }
 
 /** Every small value, the chat templates and the number of weights; several paths are a model's shards in order. */
 export async function readGgufDetails(paths: string | readonly string[]): Promise<GgufDetails | null> {
   const [first, ...shards] = typeof paths === "string" ? [paths] : paths;
   const head = first === undefined ? null : await readHead(first);
-  const architecture = head?.values.get("general.architecture");
-  if (!head || head.end === "cut" || typeof architecture !== "string") return null;
+  if (!head || head.end === "cut") return null;
   const counts = [head.tensors?.weights ?? null];
   for (const path of shards) counts.push((await readHead(path))?.tensors?.weights ?? null);
-  return describe(head, architecture, counts);
+  return describe(head, counts);
 }
 
-function describe(head: GgufHead, architecture: string, counts: readonly (number | null)[]): GgufDetails {
-  const { values, arrays, templates } = head;
+/** `counts`: of the weights in each file, as far as they are known. Null without an architecture. */
+function describe({ values, arrays, templates }: GgufHead, counts: readonly (number | null)[]): GgufDetails | null {
   const number = (key: string): number | null => {
     const value = values.get(key);
-    return typeof value === "number" ? value : null;
+    return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
   };
+  const text = (key: string): string | null => {
+    const value = values.get(key);
+    return typeof value === "string" && value.trim() !== "" ? value.trim() : null;
+  };
+  const architecture = values.get("general.architecture");
+  if (typeof architecture !== "string" || !/^[\w.-]{1,64}$/.test(architecture)) return null;
   const template = templates.get("");
   return {
     architecture,
@@ -105,12 +69,13 @@ function describe(head: GgufHead, architecture: string, counts: readonly (number
     parameterCount: sumOf(counts, number("split.count") ?? 1) ?? number("general.parameter_count"),
     hasFimTokens: fimKeys.every((keys) => keys.some((key) => number(`tokenizer.ggml.${key}_token_id`) !== null)),
     pooling: number(`${architecture}.pooling_type`),
-    contextLength: number(`${architecture}.context_length`),
+    contextLength: number(`${architecture}.context_length`) || null,
     embeddingLength: number(`${architecture}.embedding_length`),
-    name: textIn(values, "general.name"),
-    basename: textIn(values, "general.basename"),
-    sizeLabel: textIn(values, "general.size_label"),
-    license: textIn(values, "general.license"),
+    fileType: number("general.file_type"),
+    name: text("general.name"),
+    basename: text("general.basename"),
+    sizeLabel: text("general.size_label"),
+    license: text("general.license"),
   };
 }
 

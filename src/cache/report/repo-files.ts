@@ -35,8 +35,6 @@ export interface RepoPartial {
   readonly paths: readonly string[];
   /** Bytes on the disk. */
   readonly bytes: number;
-  /** Bytes of the whole file; null if they are not known. */
-  readonly total: number | null;
   /** The model that it is for; null if it is not known. */
   readonly model: string | null;
   /** ms */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { GatewayError, ignoreDangling, systemCode } from "../../core/errors.ts";
 import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable } from "../../plan/observed.ts";
 import { storedFile } from "../../plan/removals.ts";
-import { type GgufMetadata, readGgufMetadata } from "../gguf/metadata.ts";
+import { readGgufFacts } from "../gguf/metadata.ts";
 import {
   contentKey,
   groupModels,
@@ -38,7 +38,7 @@ export function createCacheScanner(
   isDamaged: Damage["has"] = () => false,
 ): CacheScanner {
   // Of the last scan; by content, as a damaged blob is repaired under the same name.
-  let metadata = new Map<string, GgufMetadata | null>();
+  let metadata = new Map<string, Facts>();
 
   async function scan(): Promise<Knowable<CacheSnapshot>> {
     const listed = await listRepos(cacheDir, presence);
@@ -107,19 +107,23 @@ export function createCacheScanner(
     const [first] = group.files;
     const key = first ? contentKey(repo, group.commit, first) : "";
     let facts = metadata.get(key);
-    if (facts === undefined && group.complete) facts = await readGgufMetadata(model.files[0] ?? "");
+    if (facts === undefined && group.complete) facts = await readFacts(model.files[0] ?? "");
     if (facts !== undefined) read.set(key, facts);
-    return {
-      ...model,
-      nCtxTrain: facts?.contextLength ?? null,
-      architecture: facts?.architecture ?? null,
-      fileType: facts?.fileType ?? null,
-      sizeLabel: facts?.sizeLabel ?? null,
-      pooling: facts?.pooling ?? null,
-    };
+    return { ...model, ...(facts ?? noFacts) };
   }
 
   return { scan };
+}
+
+type Facts = Pick<CachedModel, "nCtxTrain" | "architecture" | "fileType" | "sizeLabel" | "pooling">;
+
+const noFacts: Facts = { nCtxTrain: null, architecture: null, fileType: null, sizeLabel: null, pooling: null };
+
+async function readFacts(path: string): Promise<Facts> {
+  const details = await readGgufFacts(path);
+  if (!details) return noFacts;
+  const { contextLength, architecture, fileType, sizeLabel, pooling } = details;
+  return { nCtxTrain: contextLength, architecture, fileType, sizeLabel, pooling };
 }
 
 interface RepoScan {

@@ -66,7 +66,6 @@ async function partialsOf(
     partials.push({
       paths: [...(isWhole ? [`blobs/${digest}`] : []), ...paths.map((path) => relative(root, path))].sort(),
       bytes: sizes.reduce((sum, size) => sum + size, isWhole ? blob.size : 0),
-      total: sidecar?.size ?? null,
       model: sidecar?.model ?? null,
       modifiedAt: entry.modifiedAt,
       isHeld: isHeld(partialPath(cacheDir, repo, digest)),

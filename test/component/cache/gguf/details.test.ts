@@ -46,6 +46,7 @@ test("the head of a computed model is read back whole", async (t) => {
     pooling: null,
     contextLength: 4096,
     embeddingLength: 64,
+    fileType: 0,
     name: "alpha",
     basename: "Alpha",
     sizeLabel: "105K",

@@ -14,6 +14,7 @@ function details(facts: Partial<GgufDetails> = {}): GgufDetails {
     hasFimTokens: false,
     pooling: null,
     contextLength: null,
+    fileType: null,
     embeddingLength: null,
     name: null,
     basename: null,

@@ -31,6 +31,7 @@ const details: GgufDetails = {
   hasFimTokens: true,
   pooling: null,
   contextLength: 8192,
+  fileType: null,
   embeddingLength: 64,
   name: "Alpha",
   basename: "Alpha",
