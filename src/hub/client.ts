@@ -76,20 +76,18 @@ export function createHubClient(options: HubHttpOptions): HubClient {
     return { value: parseJson(text), next: next && { url: next.href, trusted } };
   }
 
-  async function* pages(first: string, what: string, signal?: AbortSignal): AsyncGenerator<readonly unknown[]> {
-    const seen = new Set<string>();
+  async function* pages(url: string, what: string, signal?: AbortSignal): AsyncGenerator<readonly unknown[]> {
     let entries = 0;
     let place: HubPlace | undefined;
-    do {
-      const page = await json(first, { what, signal, place });
-      if (!Array.isArray(page.value)) throw malformed(what);
-      entries += page.value.length;
-      yield page.value;
-      place = page.next && !seen.has(page.next.url) ? page.next : undefined;
-      if (place) seen.add(place.url);
-      if (place && (seen.size >= mostPages || entries >= mostEntries))
-        throw new GatewayError("hub_unreachable", `the hub's response for ${what} exceeds the limit`);
-    } while (place);
+    for (let page = 0; page < mostPages && entries < mostEntries; page++) {
+      const { value, next } = await json(url, { what, signal, place });
+      if (!Array.isArray(value)) throw malformed(what);
+      yield value;
+      if (!next) return;
+      entries += value.length;
+      place = next;
+    }
+    throw new GatewayError("hub_unreachable", `the hub's response for ${what} exceeds the limit`);
   }
 
   return {

@@ -15,8 +15,6 @@ export interface RefusedAnswer {
   readonly fromHub: boolean;
   readonly tokenSent: boolean;
   readonly token: string | undefined;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
 }
 
 /** Any response that is neither a success nor a redirect. */
@@ -62,31 +60,27 @@ export function transferError(error: unknown, what: string, signal: AbortSignal 
   const message =
     how === undefined
       ? `the connection to the hub broke while reading ${what}: ${reasonOf(error)}`
-      : `cannot reach the hub (${how(placeOf(error) ?? "its address")}`;
+      : `cannot reach the hub (${placeOf(error) ?? "its address"} ${how}`;
   return new GatewayError("hub_unreachable", message, { cause: error });
 }
 
-const notResolved = (name: string): string => `${name} does not resolve); is this machine online?`;
-const noRoute = (place: string): string => `no route to ${place}); is this machine online?`;
-
 /** Reasons why no connection is made. */
-const unreached: ReadonlyMap<string, (place: string) => string> = new Map([
-  ["ENOTFOUND", notResolved],
-  ["EAI_AGAIN", notResolved],
-  ["EHOSTUNREACH", noRoute],
-  ["ENETUNREACH", noRoute],
-  ["UND_ERR_CONNECT_TIMEOUT", (place) => `${place} does not answer); is this machine online?`],
-  ["ECONNREFUSED", (place) => `${place} refuses connections)`],
+const unreached: ReadonlyMap<string, string> = new Map([
+  ["ENOTFOUND", "does not resolve); is this machine online?"],
+  ["EAI_AGAIN", "does not resolve); is this machine online?"],
+  ["EHOSTUNREACH", "has no route); is this machine online?"],
+  ["ENETUNREACH", "has no route); is this machine online?"],
+  ["UND_ERR_CONNECT_TIMEOUT", "does not answer); is this machine online?"],
+  ["ECONNREFUSED", "refuses connections)"],
 ]);
 
 /** The name or address that a system's error is about. */
 function placeOf(error: unknown): string | undefined {
-  const { hostname, address, port, errors } = error as {
-    readonly [key in "hostname" | "address" | "port"]?: unknown;
-  } & { readonly errors?: unknown };
+  if (!isJsonObject(error)) return undefined;
+  const { hostname, address, port, errors } = error;
   if (typeof hostname === "string") return hostname;
   if (typeof address === "string") return typeof port === "number" ? `${address}:${port}` : address;
-  return Array.isArray(errors) && errors.length > 0 ? placeOf(errors[0]) : undefined;
+  return Array.isArray(errors) ? placeOf(errors[0]) : undefined;
 }
 
 /** Whether the signal is the gateway's shutdown, and not a cancellation. */
@@ -128,16 +122,16 @@ function retryAfter(answer: RefusedAnswer): { retryAfterMs?: number } {
 /** A date in the year 9999 held a pull until then. After an hour the hub is tried again. */
 const longestWaitMs = 3_600_000;
 
-function askedWait(answer: RefusedAnswer): number | undefined {
-  const limit = answer.header("ratelimit");
-  const left = limit === undefined ? undefined : /;\s*r=(\d+)/.exec(limit)?.[1];
-  const window = limit === undefined ? undefined : /;\s*t=(\d+)/.exec(limit)?.[1];
-  if (window !== undefined && (answer.status === 429 || left === "0")) return Number(window) * 1000;
-  const after = answer.header("retry-after");
+function askedWait({ status, header }: RefusedAnswer): number | undefined {
+  const limit = header("ratelimit") ?? "";
+  const left = /;\s*r=(\d+)/.exec(limit)?.[1];
+  const window = /;\s*t=(\d+)/.exec(limit)?.[1];
+  if (window !== undefined && (status === 429 || left === "0")) return Number(window) * 1000;
+  const after = header("retry-after");
   if (after === undefined) return undefined;
   if (/^\d+$/.test(after)) return Number(after) * 1000;
   const date = Date.parse(after);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - answer.now);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
 function hubWords({ header, body, token }: RefusedAnswer): string {

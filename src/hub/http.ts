@@ -18,7 +18,6 @@ export interface HubHttpOptions {
   /** Base address of the hub, for instance the value of HF_ENDPOINT. */
   readonly endpoint: string;
   readonly token: string | undefined;
-  readonly now?: (() => number) | undefined;
   /** Where HTTPS_PROXY, HTTP_PROXY and NO_PROXY are read, in either case; without it there is no proxy. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** Milliseconds without a byte after which a transfer counts as broken; twice as many for other responses. */
@@ -55,43 +54,26 @@ export interface HubGet {
   readonly place?: HubPlace | undefined;
 }
 
-export interface HubHttp {
-  /**
-   * Follows redirects; throws `hub_*` for any response but 2xx, `cancelled` when aborted. The caller limits the time of the
-   * body; it fails after `stallMs` without a byte.
-   */
-  get(url: string, options: HubGet): Promise<HubAnswer>;
-  /** The same with the whole body, within a time limit. Throws `tooLong()` if it has more bytes. */
-  text(
-    url: string,
-    options: HubGet,
-    limit: number,
-    tooLong: () => GatewayError,
-  ): Promise<{ readonly answer: HubAnswer; readonly text: string }>;
-  reachability(): Reachability;
-  close(): Promise<void>;
-}
+export type HubHttp = ReturnType<typeof createHubHttp>;
 
 const redirectLimit = 10;
 const redirects = new Set([301, 302, 303, 307, 308]);
+const ownHeaders = { "user-agent": "model-gateway", "accept-encoding": "identity" };
 /** Of the hub's own response, before it redirects to its storage. */
-const keptHeaders = ["x-linked-etag", "x-linked-size", "x-repo-commit"];
+const keptHeaders = ["x-linked-etag", "x-linked-size"];
 
-export function createHubHttp(options: HubHttpOptions): HubHttp {
-  const now = options.now ?? Date.now;
-  const stallMs = options.stallMs ?? 30_000;
+export function createHubHttp({ endpoint, token, environment = {}, stallMs = 30_000 }: HubHttpOptions) {
   const answerMs = 2 * stallMs;
-  const hubOrigin = new URL(options.endpoint).origin;
-  const dispatcher = createConnections(options.environment ?? {});
-  const line: HubLine = { dispatcher, hubOrigin, token: options.token, stallMs, now, note };
+  const hubOrigin = new URL(endpoint).origin;
+  const dispatcher = createConnections(environment);
   let last: Reachability = { status: "unknown", message: "No request was sent to the hub yet.", at: 0 };
 
   function note(error: GatewayError | undefined): void {
     if (error?.code === "cancelled") return;
     last =
       error?.code === "hub_unreachable"
-        ? { status: "unreachable", message: error.message, at: now() }
-        : { status: "reachable", message: `${hubOrigin} answers.`, at: now() };
+        ? { status: "unreachable", message: error.message, at: Date.now() }
+        : { status: "reachable", message: `${hubOrigin} answers.`, at: Date.now() };
   }
 
   /** A slow trickle of bytes never reaches the shorter limits, so there is one for the whole response. */
@@ -113,80 +95,66 @@ export function createHubHttp(options: HubHttpOptions): HubHttp {
     }
   }
 
+  async function follow(start: string, get: HubGet, signal: AbortSignal): Promise<HubAnswer> {
+    const { what } = get;
+    let url = new URL(get.place?.url ?? start);
+    let trusted = get.place?.trusted ?? url.origin === hubOrigin;
+    const hubHeaders = new Map<string, string | undefined>();
+    for (let hop = 0; hop <= redirectLimit; hop++) {
+      const fromHub = url.origin === hubOrigin;
+      const tokenSent = token !== undefined && fromHub && trusted;
+      const response = await send(url, signal, {
+        dispatcher,
+        headers: { ...ownHeaders, ...get.headers, ...(tokenSent && { authorization: `Bearer ${token}` }) },
+        headersTimeout: stallMs,
+        bodyTimeout: stallMs,
+      });
+      const { statusCode: status, body } = response;
+      const header = headerReader(response.headers);
+      if (fromHub) for (const name of keptHeaders) hubHeaders.set(name, header(name) ?? hubHeaders.get(name));
+      // Without a listener a body that is left unread would end the process.
+      body.on("error", (error) => {
+        if (!(error instanceof errors.RequestAbortedError)) note(transferError(error, what, get.signal));
+      });
+      if ((status >= 200 && status < 300) || get.accept?.includes(status)) {
+        const place = { url: url.href, trusted };
+        return { status, url, header, hubHeader: (name) => hubHeaders.get(name), body, place };
+      }
+      const location = header("location");
+      if (!redirects.has(status) || location === undefined)
+        throw answerError({ status, header, body: await firstBytes(body, 4096), what, fromHub, tokenSent, token });
+      await body.dump();
+      // Only a relative redirect is surely the hub's own: an absolute one could come from elsewhere and lead back here.
+      trusted &&= !URL.canParse(location) && !location.startsWith("//");
+      url = redirectTarget(location, url, what);
+    }
+    throw new GatewayError("hub_unreachable", `the hub redirects ${what} more than ${redirectLimit} times`);
+  }
+
   return {
-    get: (url, get) => inTime(get, (signal) => follow(line, url, get, signal)),
-    text: (url, get, limit, tooLong) =>
+    /**
+     * Follows redirects; throws `hub_*` for any response but 2xx, `cancelled` when aborted. The caller limits the time of the
+     * body; it fails after `stallMs` without a byte.
+     */
+    get: (url: string, get: HubGet): Promise<HubAnswer> => inTime(get, (signal) => follow(url, get, signal)),
+    /** The same with the whole body, within a time limit. Throws `tooLong()` if it has more bytes. */
+    text: (url: string, get: HubGet, limit: number, tooLong: () => GatewayError) =>
       inTime(get, async (signal) => {
-        const answer = await follow(line, url, get, signal);
+        const answer = await follow(url, get, signal);
         return { answer, text: (await readAtMost(answer.body, limit, tooLong)).toString("utf8") };
       }),
-    reachability: () => last,
+    reachability: (): Reachability => last,
     // Not close(): that would wait for a transfer without a reader.
-    close: () => dispatcher.destroy(),
+    close: (): Promise<void> => dispatcher.destroy(),
   };
-}
-
-interface HubLine {
-  readonly dispatcher: Dispatcher;
-  readonly hubOrigin: string;
-  readonly token: string | undefined;
-  readonly stallMs: number;
-  readonly now: () => number;
-  /** Called with a transfer's failure. */
-  readonly note: (error: GatewayError) => void;
-}
-
-async function follow(line: HubLine, start: string, get: HubGet, signal: AbortSignal): Promise<HubAnswer> {
-  const { hubOrigin, token } = line;
-  let url = new URL(get.place?.url ?? start);
-  let trusted = get.place?.trusted ?? url.origin === hubOrigin;
-  const hubHeaders = new Map<string, string | undefined>();
-  for (let hop = 0; hop <= redirectLimit; hop++) {
-    const fromHub = url.origin === hubOrigin;
-    const tokenSent = token !== undefined && fromHub && trusted;
-    const authorization = tokenSent ? { authorization: `Bearer ${token}` } : {};
-    const response = await send(line, url, { ...get.headers, ...authorization }, signal);
-    const header = headerReader(response.headers);
-    if (fromHub) for (const name of keptHeaders) hubHeaders.set(name, header(name) ?? hubHeaders.get(name));
-    const { statusCode: status } = response;
-    // Without a listener a body that is left unread would end the process.
-    response.body.on("error", (error) => {
-      if (!(error instanceof errors.RequestAbortedError)) line.note(transferError(error, get.what, get.signal));
-    });
-    if ((status >= 200 && status < 300) || get.accept?.includes(status)) {
-      const place = { url: url.href, trusted };
-      return { status, url, header, hubHeader: (name) => hubHeaders.get(name), body: response.body, place };
-    }
-    const location = header("location");
-    if (!redirects.has(status) || location === undefined) {
-      const body = await firstBytes(response.body, 4096);
-      throw answerError({ status, header, body, what: get.what, fromHub, tokenSent, token, now: line.now() });
-    }
-    await response.body.dump();
-    // Only a relative redirect is surely the hub's own: an absolute one could come from elsewhere and lead back here.
-    trusted &&= !URL.canParse(location) && !location.startsWith("//");
-    url = redirectTarget(location, url, get.what);
-  }
-  throw new GatewayError("hub_unreachable", `the hub redirects ${get.what} more than ${redirectLimit} times`);
 }
 
 /**
  * Undici checks a signal only once it has a connection, and a proxy that never opens its tunnel never provides one: neither
  * a cancelled pull nor a shutdown ended such a request.
  */
-async function send(
-  { dispatcher, stallMs }: HubLine,
-  url: URL,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<Dispatcher.ResponseData> {
-  const answer = request(url, {
-    dispatcher,
-    signal,
-    headers: { "user-agent": "model-gateway", "accept-encoding": "identity", ...headers },
-    headersTimeout: stallMs,
-    bodyTimeout: stallMs,
-  });
+async function send(url: URL, signal: AbortSignal, options: Parameters<typeof request>[1]) {
+  const answer = request(url, { ...options, signal });
   try {
     return await unlessLeft(answer, signal);
   } catch (error) {
