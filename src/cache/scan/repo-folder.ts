@@ -1,8 +1,9 @@
 // Reads a repository's folder of the model cache: its refs, revisions and blobs, and what in it cannot be read. Writes nothing.
 import type { Dirent, Stats } from "node:fs";
-import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
-import { ignoreDangling, isAbsent, systemCode } from "../../core/errors.ts";
+import { lstat, readFile, readlink, stat } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { ignoreAbsent, ignoreDangling, isAbsent, systemCode } from "../../core/errors.ts";
+import { entriesBelow } from "../../state/folder.ts";
 import { isDigest } from "../layout/layout.ts";
 import type { RepoBlob, RepoFiles, RepoLink } from "../report/repo-files.ts";
 
@@ -28,48 +29,30 @@ interface Entry {
 /** `withBlobs`: else there are none in the answer. Null if there is no such folder. Errors: the system's, of a ref or blob. */
 export async function readRepoFolder(root: string, withBlobs = true): Promise<RepoFolder | null> {
   const faults: string[] = [];
-  let failure: string | null = null;
-
-  function note(error: unknown, isFolder: boolean): void {
+  function note(error: unknown): string {
     const code = systemCode(error);
     if (code === undefined) throw error;
-    if (isAbsent(error)) return;
     faults.push(`${(error as NodeJS.ErrnoException).path ?? "?"} (${code})`);
-    if (isFolder) failure ??= code;
+    return code;
   }
 
-  async function entriesOf(place: string, listed: readonly Dirent[]): Promise<Entry[]> {
-    const found = listed.map(async (entry): Promise<Entry[]> => {
-      const own = place === "" ? entry.name : `${place}/${entry.name}`;
-      if (entry.isDirectory()) return below(own);
-      // A person may have moved the revisions or the blobs to another disk; links further down are not followed.
-      const isTop = place === "" && ["snapshots", "blobs", "refs"].includes(entry.name);
+  const listed = await listFolder(root).catch((error: unknown) => (isAbsent(error) ? null : note(error)));
+  if (listed === null) return null;
+  if (typeof listed === "string")
+    return { refs: [], snapshots: [], hasFolderLink: false, blobs: [], places: [], faults, failure: listed };
+  const entries = await Promise.all(
+    listed.map(async (entry): Promise<Entry> => {
+      const path = join(entry.parentPath, entry.name);
+      const place = relative(root, path).split(sep).join("/");
       const isLink = entry.isSymbolicLink();
-      if (!isLink && !own.startsWith("snapshots/")) return [{ place: own, isLink, target: null }];
-      const target = await stat(join(root, own)).catch((error: unknown) => {
-        note(error, isTop);
+      if (!isLink && !place.startsWith("snapshots/")) return { place, isLink, target: null };
+      const target = await stat(path).catch((error: unknown) => {
+        if (!isAbsent(error)) note(error);
         return null;
       });
-      const self = { place: own, isLink, target };
-      return isTop && target?.isDirectory() ? [self, ...(await below(own))] : [self];
-    });
-    return (await Promise.all(found)).flat();
-  }
-
-  async function below(place: string): Promise<Entry[]> {
-    const listed = await readdir(join(root, place), { withFileTypes: true }).catch((error: unknown) => {
-      note(error, true);
-      return [];
-    });
-    return entriesOf(place, listed);
-  }
-
-  const listed = await readdir(root, { withFileTypes: true }).catch((error: unknown) => {
-    note(error, true);
-    return null;
-  });
-  if (listed === null && failure === null) return null;
-  const entries = await entriesOf("", listed ?? []);
+      return { place, isLink, target };
+    }),
+  );
   const blobs = withBlobs ? await blobsOf(root, entries) : [];
   return {
     refs: await refsOf(root, entries),
@@ -77,8 +60,19 @@ export async function readRepoFolder(root: string, withBlobs = true): Promise<Re
     blobs,
     places: entries.map(({ place }) => place),
     faults: faults.sort(),
-    failure,
+    failure: null,
   };
+}
+
+/** All entries below that are no folders. A person may have moved revisions or blobs to another disk; no other link is followed. */
+async function listFolder(root: string): Promise<Dirent[]> {
+  const entries = await entriesBelow(root);
+  const moved = entries.filter(
+    (entry) =>
+      entry.parentPath === root && entry.isSymbolicLink() && ["snapshots", "blobs", "refs"].includes(entry.name),
+  );
+  for (const { name } of moved) entries.push(...((await entriesBelow(join(root, name)).catch(ignoreAbsent)) ?? []));
+  return entries.filter((entry) => !entry.isDirectory());
 }
 
 async function blobsOf(root: string, entries: readonly Entry[]): Promise<RepoBlob[]> {
