@@ -2,10 +2,8 @@
 
 export interface GgufDetails {
   readonly architecture: string;
-  /** Every pair of the metadata that is a text, a number or a bool, by key; template and oversized texts left out. */
-  readonly values: ReadonlyMap<string, string | number | boolean>;
-  /** The arrays, by key: of what, and how many. What they hold is not read. */
-  readonly arrays: ReadonlyMap<string, { readonly type: string; readonly length: number }>;
+  /** Every pair of the metadata by key, template and oversized texts left out; null: an array, which is not read. */
+  readonly values: ReadonlyMap<string, string | number | boolean | null>;
   /** `tokenizer.chat_template`; absent where there is none, or one of more than 1 MiB. */
   readonly template?: string;
   /** Further templates by name, `tool_use` for one. */

@@ -4,21 +4,14 @@ import { type FileHandle, open, stat } from "node:fs/promises";
 import { createSerial } from "../../core/serial.ts";
 
 export interface GgufHead {
-  /** Numbers, bools and texts by key, oversized texts left out. */
-  readonly values: Map<string, string | number | boolean>;
-  readonly arrays: Map<string, GgufArray>;
+  /** Numbers, bools and texts by key, oversized texts left out; null: an array, which is passed over. */
+  readonly values: Map<string, string | number | boolean | null>;
   /** Chat templates by name; the default one has the name "". */
   readonly templates: Map<string, string>;
   /** Null if the list is damaged, cut or was not reached. */
   tensors: Tensors | null;
   /** `cut`: the file ends or is damaged within the pairs. `unread`: it goes on behind what was read of it. */
   end: "whole" | "enough" | "unread" | "cut";
-}
-
-export interface GgufArray {
-  /** `string`, or a number's type as the format calls it: `float32`, `int32`. */
-  readonly type: string;
-  readonly length: number;
 }
 
 interface Tensors {
@@ -82,7 +75,7 @@ function parse(reader: Reader, isEnough: IsEnough): GgufHead | null {
   const tensors = reader.uint64();
   const pairs = reader.uint64();
   if (magic !== ggufMagic || (version !== 2 && version !== 3) || pairs > mostPairs) return null;
-  const head: GgufHead = { values: new Map(), arrays: new Map(), templates: new Map(), tensors: null, end: "cut" };
+  const head: GgufHead = { values: new Map(), templates: new Map(), tensors: null, end: "cut" };
   let left = mostText;
   try {
     for (let pair = 0; pair < pairs; pair += 1) {
@@ -110,29 +103,23 @@ function readValue(reader: Reader, head: GgufHead, key: string, left: number): n
     else head.values.set(key, text);
     return key.length + text.length;
   }
-  if (type === arrayType) {
-    const array = readArray(reader);
-    if (left > 0) head.arrays.set(key, array);
-    return key.length;
-  }
-  const scalar = scalarTypes.get(type) ?? cut();
-  const value = scalar.read(reader.bytes(scalar.bytes));
+  const value = type === arrayType ? skipArray(reader) : readScalar(reader, type);
   if (left > 0) head.values.set(key, value);
   return key.length;
 }
 
-/** Its elements are passed over. */
-function readArray(reader: Reader): GgufArray {
+function readScalar(reader: Reader, type: number): number | boolean {
+  const scalar = scalarTypes.get(type) ?? cut();
+  return scalar.read(reader.bytes(scalar.bytes));
+}
+
+function skipArray(reader: Reader): null {
   const type = reader.uint32();
   const length = reader.uint64();
-  if (type === stringType) {
-    for (let element = 0; element < length; element += 1) reader.skip(reader.uint64());
-    return { type: "string", length };
-  }
   // Arrays of arrays are in the format and in no file; llama.cpp refuses them too.
-  const scalar = scalarTypes.get(type) ?? cut();
-  reader.skip(length * scalar.bytes);
-  return { type: scalar.name, length };
+  if (type !== stringType) reader.skip(length * (scalarTypes.get(type) ?? cut()).bytes);
+  else for (let element = 0; element < length; element += 1) reader.skip(reader.uint64());
+  return null;
 }
 
 function readTensors(reader: Reader, count: number): Tensors {
@@ -156,23 +143,23 @@ const arrayType = 9;
 
 interface ScalarType {
   readonly bytes: number;
-  readonly name: string;
   readonly read: (bytes: Buffer) => number | boolean;
 }
 
+/** By the format's numbers. */
 const scalarTypes: ReadonlyMap<number, ScalarType> = new Map([
-  [0, { bytes: 1, name: "uint8", read: (bytes) => bytes.readUInt8() }],
-  [1, { bytes: 1, name: "int8", read: (bytes) => bytes.readInt8() }],
-  [2, { bytes: 2, name: "uint16", read: (bytes) => bytes.readUInt16LE() }],
-  [3, { bytes: 2, name: "int16", read: (bytes) => bytes.readInt16LE() }],
-  [4, { bytes: 4, name: "uint32", read: (bytes) => bytes.readUInt32LE() }],
-  [5, { bytes: 4, name: "int32", read: (bytes) => bytes.readInt32LE() }],
-  [6, { bytes: 4, name: "float32", read: (bytes) => plainest(bytes.readFloatLE()) }],
-  [7, { bytes: 1, name: "bool", read: (bytes) => bytes.readUInt8() !== 0 }],
+  [0, { bytes: 1, read: (bytes) => bytes.readUInt8() }],
+  [1, { bytes: 1, read: (bytes) => bytes.readInt8() }],
+  [2, { bytes: 2, read: (bytes) => bytes.readUInt16LE() }],
+  [3, { bytes: 2, read: (bytes) => bytes.readInt16LE() }],
+  [4, { bytes: 4, read: (bytes) => bytes.readUInt32LE() }],
+  [5, { bytes: 4, read: (bytes) => bytes.readInt32LE() }],
+  [6, { bytes: 4, read: (bytes) => plainest(bytes.readFloatLE()) }],
+  [7, { bytes: 1, read: (bytes) => bytes.readUInt8() !== 0 }],
   // Roughly, above 2^53.
-  [10, { bytes: 8, name: "uint64", read: (bytes) => Number(bytes.readBigUInt64LE()) }],
-  [11, { bytes: 8, name: "int64", read: (bytes) => Number(bytes.readBigInt64LE()) }],
-  [12, { bytes: 8, name: "float64", read: (bytes) => bytes.readDoubleLE() }],
+  [10, { bytes: 8, read: (bytes) => Number(bytes.readBigUInt64LE()) }],
+  [11, { bytes: 8, read: (bytes) => Number(bytes.readBigInt64LE()) }],
+  [12, { bytes: 8, read: (bytes) => bytes.readDoubleLE() }],
 ] satisfies [number, ScalarType][]);
 
 /** The shortest number that is this one in 32 bits: 0.000001, where the bits mean 0.0000009999999974752427. */

@@ -48,7 +48,7 @@ export async function readGgufDetails(paths: string | readonly string[]): Promis
 }
 
 /** `counts`: of the weights in each file, as far as they are known. Null without an architecture. */
-function describe({ values, arrays, templates }: GgufHead, counts: readonly (number | null)[]): GgufDetails | null {
+function describe({ values, templates }: GgufHead, counts: readonly (number | null)[]): GgufDetails | null {
   const number = (key: string): number | null => {
     const value = values.get(key);
     return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
@@ -63,7 +63,6 @@ function describe({ values, arrays, templates }: GgufHead, counts: readonly (num
   return {
     architecture,
     values,
-    arrays,
     ...(template === undefined ? {} : { template }),
     templates: new Map([...templates].filter(([name]) => name !== "")),
     parameterCount: sumOf(counts, number("split.count") ?? 1) ?? number("general.parameter_count"),

@@ -150,8 +150,6 @@ function modelInfo({ model, repo, details, nCtxTrain }: ShowFacts): JsonObject {
   };
 }
 
-function valuesOf(details: GgufDetails): JsonObject {
-  const values: Record<string, unknown> = Object.fromEntries(details.values);
-  for (const key of details.arrays.keys()) values[key] = null;
-  return values;
+function valuesOf({ values }: GgufDetails): JsonObject {
+  return Object.fromEntries(values);
 }

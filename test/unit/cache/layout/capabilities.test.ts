@@ -8,7 +8,6 @@ function details(facts: Partial<GgufDetails> = {}): GgufDetails {
   return {
     architecture: "llama",
     values: new Map(),
-    arrays: new Map(),
     templates: new Map(),
     parameterCount: null,
     hasFimTokens: false,
