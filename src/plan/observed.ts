@@ -1,4 +1,5 @@
 // The snapshot of the machine as plain data: the planner's input. Pure types, and small readers of them.
+import type { CachedFile } from "../cache/layout/layout.ts";
 import { plainestEndingIn } from "../core/ids.ts";
 import type { PresetFile } from "./preset-file.ts";
 import type { Verdict } from "./worker-verdict.ts";
@@ -100,13 +101,7 @@ export interface InventoryEntry {
   readonly tag: string;
   readonly revision: string;
   readonly commit: string;
-  /** Paths in the repository and names of their blobs; `found`: another program stored the blob, so it is not ours to prune. */
-  readonly files: readonly {
-    readonly path: string;
-    readonly blob: string;
-    readonly size: number;
-    readonly found?: true;
-  }[];
+  readonly files: readonly CachedFile[];
   readonly addedAt: string;
   /** The local file that it was imported from, as it was then. */
   readonly source?: SourceFile;

@@ -111,15 +111,14 @@ function linksOf(model: CachedModel, { repos }: CacheSurvey) {
 
 function orphanBytes(files: RepoFiles): number {
   const linked = linkedBlobs(files);
-  const unfinished = new Set(files.partials.flatMap(({ paths }) => paths));
-  const orphans = files.blobs.filter(({ name }) => !linked.has(name) && !unfinished.has(`blobs/${name}`));
+  const unfinished = new Set(files.partials.map(({ whole }) => whole));
+  const orphans = files.blobs.filter(({ name }) => !linked.has(name) && !unfinished.has(name));
   return orphans.reduce((total, { size }) => total + size, 0);
 }
 
 /** Each file once. A whole file that is not linked yet counts as a blob. */
 function everyByte({ repos }: CacheSurvey): number {
-  const whole = new Set(repos.flatMap(({ blobs }) => blobs.map(({ name }) => `blobs/${name}`)));
-  const rest = repos.flatMap(({ partials }) => partials.filter(({ paths }) => !paths.some((path) => whole.has(path))));
+  const rest = repos.flatMap(({ partials }) => partials.filter(({ whole }) => whole === null));
   const files = repos.flatMap(({ snapshots, blobs }) => [...snapshots.flatMap((snapshot) => snapshot.files), ...blobs]);
   return rest.reduce((total, { bytes }) => total + bytes, bytesOf(files));
 }

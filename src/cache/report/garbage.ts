@@ -13,7 +13,7 @@ import {
   type RepoPlace,
 } from "./repo-files.ts";
 import { type SpeechFacts, type SpeechFiles, unusedSpeech } from "./speech-files.ts";
-import { isStored, storedCommits, storedFiles } from "./stored.ts";
+import { isStored, storedBlobs, storedCommits, storedFiles } from "./stored.ts";
 
 type GarbageItem = CollectedBody["items"][number];
 
@@ -109,20 +109,18 @@ function garbageOf(files: RepoFiles, input: GarbageInput): RepoGarbage {
   const unlinked = [...staleRevisions(files, entries, input), ...speech.map(unlinkedSpeech)];
   const links = unlinked.flatMap((item) => item.links);
   const stored = [
-    ...entries.flatMap((entry) => storedFiles(entry).flatMap(({ blob, found }) => (found ? [] : blob))),
+    ...storedBlobs(entries.flatMap(storedFiles)),
     ...speech.flatMap((each) => each.links.flatMap(({ blob }) => blob ?? [])),
   ];
   const lost = lostBlobs(files, entries, stored, links, input);
   const linked = linkedBlobs(files);
   const orphans = files.blobs.filter(({ name }) => lost.has(name) && !linked.has(name));
   const partials = files.partials.filter((partial) => isAbandoned(partial, input));
-  const unfinished = partials.flatMap(({ paths }) => paths);
-  const whole = new Set(files.blobs.map(({ name }) => `blobs/${name}`));
   return {
     repo,
     links,
-    blobs: [...lost, ...unfinished.filter((path) => whole.has(path)).map((path) => path.slice("blobs/".length))],
-    partials: unfinished.filter((path) => !whole.has(path)),
+    blobs: [...lost, ...partials.flatMap(({ whole }) => whole ?? [])],
+    partials: partials.flatMap(({ paths }) => paths),
     speech,
     items: [
       ...unlinkedItems(files, unlinked, lost),
@@ -199,7 +197,7 @@ function lostBlobs(
       .filter((entry) => entry.keep || wanted.has(entry.id.toLowerCase()))
       .flatMap((entry) => entry.files.map(({ blob }) => blob)),
     ...desired.removals.filter((removal) => removal.repo === files.repo).flatMap((removal) => removal.blobs),
-    ...files.partials.flatMap(({ paths }) => paths.map((path) => path.slice("blobs/".length))),
+    ...files.partials.flatMap(({ whole }) => whole ?? []),
   ]);
   return new Set(files.blobs.flatMap(({ name }) => (ours.has(name) && !needed.has(name) ? name : [])));
 }
@@ -238,13 +236,13 @@ function wantedIds({ models }: Pick<Desired, "models">): ReadonlySet<string> {
   return new Set(models.map(({ id }) => id.toLowerCase()));
 }
 
-function partialItem(repo: string, { paths, bytes, model }: RepoPartial): GarbageItem {
-  const own = paths.find((path) => /[0-9a-f]{40}\.gw\.incomplete$/.test(path)) ?? paths[0] ?? "";
+function partialItem(repo: string, { paths, whole, bytes, model }: RepoPartial): GarbageItem {
+  const partial = paths.find((path) => /[0-9a-f]{40}\.gw\.incomplete$/.test(path)) ?? paths[0] ?? "";
   return {
     repo,
     kind: "partial",
-    path: inCache(repo, own),
-    files: paths.length,
+    path: inCache(repo, whole === null ? partial : `blobs/${whole}`),
+    files: paths.length + (whole === null ? 0 : 1),
     bytes,
     reason: "AbandonedPartial",
     message: `an unfinished download${model === null ? "" : ` of ${model}`} that nothing resumes`,

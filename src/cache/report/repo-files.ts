@@ -33,7 +33,9 @@ export interface RepoBlob {
 export interface RepoPartial {
   /** Relative to the repository's folder. */
   readonly paths: readonly string[];
-  /** Bytes on the disk. */
+  /** Name of the blob of a file that is whole and was never linked; null: there is none. */
+  readonly whole: string | null;
+  /** Bytes on the disk, of the blob too. */
   readonly bytes: number;
   /** The model that it is for; null if it is not known. */
   readonly model: string | null;

@@ -9,6 +9,11 @@ export function storedFiles({ files, former = [] }: InventoryEntry): readonly Ca
   return [...files, ...former.flatMap((revision) => revision.files)];
 }
 
+/** Without those that were here when they were pulled: the link to such a one is ours, and the blob is not. */
+export function storedBlobs(files: readonly CachedFile[]): string[] {
+  return files.flatMap(({ blob, found }) => (found ? [] : blob));
+}
+
 /**
  * Revisions that a pull of this gateway linked files into. A pull that moves a branch links what was there before into the new
  * revision too, so that these count for every model of the repository.
@@ -96,6 +101,5 @@ export function storedLinks(
   const links = (files?.snapshots ?? [])
     .filter(({ commit }) => commits.has(commit))
     .flatMap(({ commit, files: all }) => all.filter(isOurs).map(({ path }) => ({ commit, path })));
-  // Where a blob was found here the link to it is ours, and the blob is not.
-  return { links, blobs: stored.flatMap(({ blob, found }) => (found ? [] : blob)), commits: [...commits] };
+  return { links, blobs: storedBlobs(stored), commits: [...commits] };
 }

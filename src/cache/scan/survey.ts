@@ -64,7 +64,8 @@ async function partialsOf(
     const isWhole = data === null && sidecar !== null && blob !== undefined && !isShown;
     const sizes = await Promise.all(paths.map(bytesAt));
     partials.push({
-      paths: [...(isWhole ? [`blobs/${digest}`] : []), ...paths.map((path) => relative(root, path))].sort(),
+      paths: paths.map((path) => relative(root, path)).sort(),
+      whole: isWhole ? digest : null,
       bytes: sizes.reduce((sum, size) => sum + size, isWhole ? blob.size : 0),
       model: sidecar?.model ?? null,
       modifiedAt: entry.modifiedAt,

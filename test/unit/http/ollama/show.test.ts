@@ -18,7 +18,7 @@ const model: ModelFacts = {
 
 const details: GgufDetails = {
   architecture: "llama",
-  values: new Map<string, string | number | boolean>([
+  values: new Map<string, string | number | boolean | null>([
     ["general.architecture", "llama"],
     ["llama.context_length", 8192],
     ["llama.embedding_length", 64],
