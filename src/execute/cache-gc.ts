@@ -11,18 +11,14 @@ import { surveyCache, surveyRepo } from "../cache/scan/survey.ts";
 import { toGatewayError } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
 import { type CachedModel, type Knowable, loadedModels, type RouterSnapshot } from "../plan/observed.ts";
-import type { Handlers } from "./executor.ts";
+import type { ActionRun } from "./executor.ts";
 import type { SpeechStore } from "./speech-files.ts";
 
 export interface Look extends GarbageInput {
   readonly garbage: Garbage;
 }
 
-export interface Collector {
-  /** Looks only. Errors: `cache_unwritable` where the cache cannot be read. */
-  look(): Promise<Look>;
-  readonly handler: Handlers["cache.gc"];
-}
+export type Collector = ReturnType<typeof createCollector>;
 
 export function createCollector(options: {
   readonly cacheDir: string;
@@ -36,7 +32,7 @@ export function createCollector(options: {
   readonly now: () => number;
   /** The cache as it is now; throws where it is unknown, as an unplugged disk is no garbage. */
   readonly cachedModels: () => Promise<readonly CachedModel[]>;
-}): Collector {
+}) {
   const { cacheDir, gateway, inventory, turns } = options;
 
   async function lookAt(survey: () => Promise<CacheSurvey>, busy: readonly string[]): Promise<Look> {
@@ -53,6 +49,7 @@ export function createCollector(options: {
     return { ...input, garbage: findGarbage(input) };
   }
 
+  /** Looks only. Errors: `cache_unwritable` where the cache cannot be read. */
   const look = (): Promise<Look> => lookAt(() => surveyCache(cacheDir, gateway), turns.taken());
 
   /** Under the repository's turn, and from a survey made under it. */
@@ -83,7 +80,7 @@ export function createCollector(options: {
 
   return {
     look,
-    handler: async (_action, { signal, report }) => {
+    handler: async (_action: unknown, { signal, report }: ActionRun) => {
       const { repos, skipped } = (await look()).garbage;
       const results: Collected[] = [{ ...nothing, skipped: [...skipped] }];
       for (const [index, { repo }] of repos.entries()) {

@@ -41,17 +41,7 @@ export interface Follower {
   settled?(outcome: Outcome): void;
 }
 
-export interface Executor {
-  /** Queues an action, unless one with its key is queued or running. */
-  submit(action: Action): boolean;
-  running(): readonly RunningAction[];
-  /** Call the result to stop. */
-  follow(key: string, follower: Follower): () => void;
-  /** Aborts the action with this key, queued or running. */
-  cancel(key: string): void;
-  /** Aborts everything and resolves when all has ended. */
-  close(): Promise<void>;
-}
+export type Executor = ReturnType<typeof createExecutor>;
 
 interface Task {
   readonly action: Action;
@@ -69,7 +59,7 @@ export function createExecutor(options: {
   readonly onStarted: (action: Action) => void;
   readonly onProgress: (action: Action, progress: Progress) => void;
   readonly onSettled: (outcome: Outcome) => void;
-}): Executor {
+}) {
   const lanes = createLanes(options.transfers);
   const tasks = new Map<string, Task>();
   const followers = new Map<string, Set<Follower>>();
@@ -126,21 +116,23 @@ export function createExecutor(options: {
   }
 
   return {
-    submit: (action) => {
+    /** Queues an action, unless one with its key is queued or running. */
+    submit: (action: Action): boolean => {
       if (closed || tasks.has(action.key)) return false;
       const task: Task = { action, abort: new AbortController(), startedAt: null, progress: null, reportedAt: 0 };
       tasks.set(action.key, task);
       void settle(task, enqueue(task));
       return true;
     },
-    running: () =>
+    running: (): RunningAction[] =>
       [...tasks.values()].map(({ action, startedAt, progress, reportedAt }) => ({
         action,
         lane: laneOf(action.kind),
         startedAt,
         progress: paceNow(progress, options.now() - reportedAt),
       })),
-    follow: (key, follower) => {
+    /** Call the result to stop. */
+    follow: (key: string, follower: Follower): (() => void) => {
       const own = followers.get(key) ?? new Set();
       followers.set(key, own.add(follower));
       return () => {
@@ -148,8 +140,10 @@ export function createExecutor(options: {
         if (own.size === 0 && followers.get(key) === own) followers.delete(key);
       };
     },
-    cancel: (key) => tasks.get(key)?.abort.abort(new GatewayError("cancelled", "no longer wanted")),
-    close: async () => {
+    /** Aborts the action with this key, queued or running. */
+    cancel: (key: string): void => tasks.get(key)?.abort.abort(new GatewayError("cancelled", "no longer wanted")),
+    /** Aborts everything and resolves when all has ended. */
+    close: async (): Promise<void> => {
       closed = true;
       // The partial of a pull is kept: it resumes after the next start.
       for (const task of tasks.values()) task.abort.abort(stoppingError());

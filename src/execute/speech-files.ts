@@ -15,18 +15,7 @@ import { type SpeechKind, speechKinds } from "../plan/observed.ts";
 import { modelFileName } from "../speech/transcription-models.ts";
 import { isVoiceId } from "../speech/voices.ts";
 
-export interface SpeechStore {
-  facts(): Promise<SpeechFacts>;
-  /** After the deletion of their files. */
-  forget(gone: readonly SpeechEntry[]): Promise<void>;
-  /** Whether a name (`NAME`, `OWNER/REPO:NAME`) is that of a voice or a model here. Throws `cache_unwritable`. */
-  has(name: string): Promise<boolean>;
-  /**
-   * Deletes a voice or a model, also of another program; null if there is none of that name.
-   * Throws `invalid_request` for one that the document names, `busy` while it is being fetched, `cache_unwritable`.
-   */
-  remove(name: string): Promise<(RemovedFiles & { readonly name: string }) | null>;
-}
+export type SpeechStore = ReturnType<typeof createSpeechStore>;
 
 export function createSpeechStore(options: {
   readonly cacheDir: string;
@@ -37,7 +26,7 @@ export function createSpeechStore(options: {
   readonly desired: () => Pick<Desired, "speech">;
   readonly running: () => Readonly<Record<SpeechKind, string | null>>;
   readonly turns: RepoTurns;
-}): SpeechStore {
+}) {
   const { cacheDir, voicesDir, copiesDir, inventory, turns } = options;
 
   async function find(asked: string): Promise<Named | null> {
@@ -57,6 +46,7 @@ export function createSpeechStore(options: {
     return files ? speechFilesIn(files).flatMap((each) => (each.name === name ? each.links : [])) : [];
   }
 
+  /** After the deletion of their files. */
   async function forget(gone: readonly SpeechEntry[]): Promise<void> {
     for (const { kind, name } of gone) {
       if (kind === "synthesis") await forgetVoice(voicesDir, name);
@@ -80,7 +70,7 @@ export function createSpeechStore(options: {
   }
 
   return {
-    facts: async () => ({
+    facts: async (): Promise<SpeechFacts> => ({
       running: options.running(),
       ours: inventory.hasSpeech,
       plainVoices: await plainVoices(voicesDir),
@@ -88,8 +78,13 @@ export function createSpeechStore(options: {
       licenses: await keptLicenses(voicesDir),
     }),
     forget,
-    has: async (asked) => (await find(asked)) !== null,
-    remove: async (asked) => {
+    /** Whether a name (`NAME`, `OWNER/REPO:NAME`) is that of a voice or a model here. Throws `cache_unwritable`. */
+    has: async (asked: string): Promise<boolean> => (await find(asked)) !== null,
+    /**
+     * Deletes a voice or a model, also of another program; null if there is none of that name.
+     * Throws `invalid_request` for one that the document names, `busy` while it is being fetched, `cache_unwritable`.
+     */
+    remove: async (asked: string): Promise<(RemovedFiles & { readonly name: string }) | null> => {
       const found = await find(asked);
       if (!found) return null;
       const { kind, name, bytes } = found;

@@ -6,7 +6,7 @@ import { GatewayError } from "../core/errors.ts";
 import { isCommit, isRepo } from "../core/ids.ts";
 import { isJsonObject } from "../core/json.ts";
 import { parseJson } from "../state/atomic-file.ts";
-import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace, type Reachability } from "./http.ts";
+import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace } from "./http.ts";
 
 export interface HubRepo {
   /** `owner/name` */
@@ -32,19 +32,7 @@ export interface OpenedFile {
   readonly sha256?: string;
 }
 
-/** All methods throw `hub_unreachable`, `hub_denied`, `hub_not_found`, `hub_rate_limited`, and `cancelled` when aborted. */
-export interface HubClient {
-  /** Repositories of GGUF models, most downloaded first. */
-  searchModels(query: string, limit: number, signal?: AbortSignal): Promise<readonly HubRepo[]>;
-  /** The commit that a branch or tag points to; a commit is its own answer. */
-  resolveRevision(repo: string, revision: string, signal?: AbortSignal): Promise<string>;
-  /** All files at a commit (or branch, or tag), in subfolders too. */
-  listTree(repo: string, commit: string, signal?: AbortSignal): Promise<readonly HubFile[]>;
-  /** Opens the bytes of a file, beginning at `from`. The caller reads or destroys the body. */
-  openFile(repo: string, commit: string, path: string, options: OpenOptions): Promise<OpenedFile>;
-  reachability(): Reachability;
-  close(): Promise<void>;
-}
+export type HubClient = ReturnType<typeof createHubClient>;
 
 export interface OpenOptions {
   readonly from: number;
@@ -61,7 +49,8 @@ const pageLimit = 8 * 1024 * 1024;
 const mostPages = 200;
 const mostEntries = 100_000;
 
-export function createHubClient(options: HubHttpOptions): HubClient {
+/** All methods throw `hub_unreachable`, `hub_denied`, `hub_not_found`, `hub_rate_limited`, and `cancelled` when aborted. */
+export function createHubClient(options: HubHttpOptions) {
   const http = createHubHttp(options);
   const base = options.endpoint.replace(/\/+$/, "");
 
@@ -91,7 +80,8 @@ export function createHubClient(options: HubHttpOptions): HubClient {
   }
 
   return {
-    async searchModels(query, limit, signal) {
+    /** Repositories of GGUF models, most downloaded first. */
+    searchModels: async (query: string, limit: number, signal?: AbortSignal): Promise<readonly HubRepo[]> => {
       const search = new URLSearchParams({
         ...(query === "" ? {} : { search: query }),
         filter: "gguf",
@@ -106,7 +96,8 @@ export function createHubClient(options: HubHttpOptions): HubClient {
       }
       return found.slice(0, limit);
     },
-    async resolveRevision(repo, revision, signal) {
+    /** The commit that a branch or tag points to; a commit is its own answer. */
+    resolveRevision: async (repo: string, revision: string, signal?: AbortSignal): Promise<string> => {
       if (isCommit(revision)) return revision;
       const what = `${repo} at ${revision}`;
       const url = `${base}/api/models/${repoPart(repo)}/revision/${encodeURIComponent(revision)}`;
@@ -115,7 +106,8 @@ export function createHubClient(options: HubHttpOptions): HubClient {
       if (typeof sha !== "string" || !isCommit(sha)) throw malformed(what);
       return sha;
     },
-    async listTree(repo, commit, signal) {
+    /** All files at a commit (or branch, or tag), in subfolders too. */
+    listTree: async (repo: string, commit: string, signal?: AbortSignal): Promise<readonly HubFile[]> => {
       const what = `the file list of ${repo}`;
       const files: HubFile[] = [];
       const url = `${base}/api/models/${repoPart(repo)}/tree/${encodeURIComponent(commit)}?recursive=true`;
@@ -124,7 +116,9 @@ export function createHubClient(options: HubHttpOptions): HubClient {
       }
       return files;
     },
-    async openFile(repo, commit, path, { from, to, place, signal }) {
+    /** Opens the bytes of a file, beginning at `from`. The caller reads or destroys the body. */
+    openFile: async (repo: string, commit: string, path: string, options: OpenOptions): Promise<OpenedFile> => {
+      const { from, to, place, signal } = options;
       const encoded = path.split("/").map(encodeURIComponent).join("/");
       const ranged = from > 0 || to !== undefined;
       const answer = await http.get(`${base}/${repoPart(repo)}/resolve/${encodeURIComponent(commit)}/${encoded}`, {
@@ -147,8 +141,8 @@ export function createHubClient(options: HubHttpOptions): HubClient {
         ...(sha256 ? { sha256 } : {}),
       };
     },
-    reachability: () => http.reachability(),
-    close: () => http.close(),
+    reachability: http.reachability,
+    close: http.close,
   };
 }
 

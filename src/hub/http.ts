@@ -54,8 +54,6 @@ export interface HubGet {
   readonly place?: HubPlace | undefined;
 }
 
-export type HubHttp = ReturnType<typeof createHubHttp>;
-
 const redirectLimit = 10;
 const redirects = new Set([301, 302, 303, 307, 308]);
 const ownHeaders = { "user-agent": "model-gateway", "accept-encoding": "identity" };

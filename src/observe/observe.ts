@@ -12,9 +12,7 @@ import type { Workers } from "../rpc/workers.ts";
 import { readIfPresent } from "../state/atomic-file.ts";
 import { readDocumentFiles } from "./document-files.ts";
 
-export interface Observer {
-  observe(): Promise<Observed>;
-}
+export type Observer = ReturnType<typeof createObserver>;
 
 export function createObserver(options: {
   readonly scanner: CacheScanner;
@@ -30,9 +28,9 @@ export function createObserver(options: {
   readonly workers: Pick<Workers, "snapshot"> | null;
   /** The engine was replaced: failed actions may succeed with this one. */
   readonly onNewEngine: () => void;
-}): Observer {
+}) {
   return {
-    observe: async () => {
+    observe: async (): Promise<Observed> => {
       const [cache, preset, freeBytes, speech, files] = await Promise.all([
         options.scanner.scan(),
         readPreset(options.presetPath),

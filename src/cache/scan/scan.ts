@@ -19,9 +19,7 @@ import type { Damage } from "./damage.ts";
 import { type CachePresence, createCachePresence } from "./presence.ts";
 import { readRepoFolder } from "./repo-folder.ts";
 
-export interface CacheScanner {
-  scan(): Promise<Knowable<CacheSnapshot>>;
-}
+export type CacheScanner = ReturnType<typeof createCacheScanner>;
 
 /** Errors: `cache_unwritable` where it cannot be read. */
 export async function cacheNow(scanner: CacheScanner): Promise<CacheSnapshot> {
@@ -36,7 +34,7 @@ export function createCacheScanner(
   presence: CachePresence = createCachePresence(cacheDir, () => ({ count: 0, place: null })),
   inventory: () => readonly InventoryEntry[] = () => [],
   isDamaged: Damage["has"] = () => false,
-): CacheScanner {
+): { readonly scan: () => Promise<Knowable<CacheSnapshot>> } {
   // Of the last scan; by content, as a damaged blob is repaired under the same name.
   let metadata = new Map<string, Facts>();
 
