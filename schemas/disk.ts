@@ -38,7 +38,6 @@ const diskSpeechSchema = {
     ours: flag("This gateway pulled it."),
     running: flag("An engine runs with it."),
     bytes: amount("Of its files."),
-    copyBytes: amount("Of the copy in the state folder that the embedded engine reads."),
     license: { type: ["string", "null"], description: "Of a voice, as in its model card; null: none is given." },
   }),
 } as const;

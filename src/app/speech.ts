@@ -20,8 +20,6 @@ export function createSpeech(options: Base & { readonly hub: HubClient; readonly
   const { stateDir, cacheDir, environment } = settings;
   const enginesDir = join(stateDir, "engines");
   const voicesDir = join(stateDir, "voices");
-  /** The embedded engine's copies of voices. */
-  const copiesDir = join(enginesDir, "sherpa-voices");
   const common = (engine: string): ServerOptions & { onFound(): void; idleMs: number; drainMs: number } => ({
     stateDir,
     environment,
@@ -51,7 +49,7 @@ export function createSpeech(options: Base & { readonly hub: HubClient; readonly
     enginesDir,
     installCommand: settings.command("engine", "install", "sherpa"),
     voicesDir,
-    copiesDir,
+    copiesDir: join(enginesDir, "sherpa-voices"),
   });
 
   function reportOf(kind: SpeechKind): StatusReport["speech"][SpeechKind] {
@@ -63,7 +61,6 @@ export function createSpeech(options: Base & { readonly hub: HubClient; readonly
 
   return {
     voicesDir,
-    copiesDir,
     /** The official voices and transcription models. */
     lists: createSpeechLists({ client: hub, stateDir, voicesDir, freshMs: listsFreshMs, now: steadyNow }),
     transcription,

@@ -62,13 +62,12 @@ function notesOf(model: DiskBody["models"][number]): string[] {
 }
 
 function speechNotesOf(files: DiskBody["speech"][number]): string[] {
-  const { kind, desired, present, ours, running, copyBytes, license } = files;
+  const { kind, desired, present, ours, running, license } = files;
   return [
     kind === "synthesis" ? "voice" : "transcription model",
     desired ? "in the document" : "not in the document",
     ...(present ? [ours ? "pulled by this gateway" : "not pulled by this gateway"] : []),
     ...(running ? ["in use"] : []),
-    ...(copyBytes > 0 ? [`${bytesText(copyBytes)} more for the engine's copy`] : []),
     ...(license === null ? [] : [`license: ${license}`]),
   ];
 }

@@ -1,7 +1,5 @@
 // Voices and transcription models on the disk: what is known of them beside their files in the cache, and deletion by name.
 // src/cache/report/speech-files.ts decides what is unused; cache-gc.ts deletes it, with the other garbage of the cache.
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
 import { forgetVoice, plainVoices } from "../cache/download/speech-files.ts";
 import type { Inventory, SpeechEntry } from "../cache/inventory/inventory.ts";
 import { type RemovedFiles, removeFiles } from "../cache/removal/remove.ts";
@@ -20,14 +18,12 @@ export type SpeechStore = ReturnType<typeof createSpeechStore>;
 export function createSpeechStore(options: {
   readonly cacheDir: string;
   readonly voicesDir: string;
-  /** Where the embedded engine's copies lie. */
-  readonly copiesDir: string;
   readonly inventory: Inventory;
   readonly desired: () => Pick<Desired, "speech">;
   readonly running: () => Readonly<Record<SpeechKind, string | null>>;
   readonly turns: RepoTurns;
 }) {
-  const { cacheDir, voicesDir, copiesDir, inventory, turns } = options;
+  const { cacheDir, voicesDir, inventory, turns } = options;
 
   async function find(asked: string): Promise<Named | null> {
     for (const kind of speechKinds) {
@@ -74,7 +70,6 @@ export function createSpeechStore(options: {
       running: options.running(),
       ours: inventory.hasSpeech,
       plainVoices: await plainVoices(voicesDir),
-      copies: await copiesIn(copiesDir),
       licenses: await keptLicenses(voicesDir),
     }),
     forget,
@@ -108,15 +103,4 @@ interface Named extends SpeechEntry {
 function nameOf(kind: SpeechKind, name: string): string | null {
   if (kind === "transcription") return modelFileName(name);
   return isVoiceId(name) ? name : null;
-}
-
-/** By voice: the bytes of its copy. */
-async function copiesIn(copiesDir: string): Promise<Map<string, number>> {
-  const copies = new Map<string, number>();
-  for (const name of await readdir(copiesDir).catch(() => [])) {
-    const voice = /^(.+)-[0-9a-f]{12}$/.exec(name)?.[1];
-    const copy = await stat(join(copiesDir, name, "voice.onnx")).catch(() => null);
-    if (voice !== undefined && copy) copies.set(voice, copy.size);
-  }
-  return copies;
 }

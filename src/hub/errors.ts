@@ -19,37 +19,30 @@ export interface RefusedAnswer {
 
 /** Any response that is neither a success nor a redirect. */
 export function answerError(answer: RefusedAnswer): GatewayError {
-  const { status, what } = answer;
-  const errorCode = answer.header("x-error-code");
-  const sent = answer.tokenSent ? "a token was sent" : "no token was sent";
-  const said = `${status}${errorCode ? ` ${clean(errorCode, answer.token)}` : ""}${hubWords(answer)}`;
-  if (!answer.fromHub) {
-    return new GatewayError("hub_unreachable", `the hub's storage refused ${what} (${status})`, retryAfter(answer));
-  }
+  const { status, what, tokenSent, token } = answer;
+  const code = answer.header("x-error-code");
+  const said = `${status}${code ? ` ${clean(code, token)}` : ""}${hubWords(answer)}`;
+  const told = `(${said}; ${tokenSent ? "a token was sent" : "no token was sent"})`;
+  const wait = retryAfter(answer);
+  if (!answer.fromHub)
+    return new GatewayError("hub_unreachable", `the hub's storage refused ${what} (${status})`, wait);
   if (status === 429) {
-    const wait = retryAfter(answer);
     const howLong = wait.retryAfterMs === undefined ? "" : ` ${Math.ceil(wait.retryAfterMs / 1000)} s`;
-    return new GatewayError(
-      "hub_rate_limited",
-      `the hub asks to wait${howLong} before the next request for ${what} (${said}; ${sent})`,
-      wait,
-    );
+    const message = `the hub asks to wait${howLong} before the next request for ${what} ${told}`;
+    return new GatewayError("hub_rate_limited", message, wait);
   }
   // The hub responds 401 for a repository that does not exist, to hide which private ones do.
-  if (status === 404 || (status === 401 && errorCode === "RepoNotFound")) {
-    return new GatewayError("hub_not_found", `the hub does not have ${what}, or does not show it (${said}; ${sent})`);
-  }
-  if (status === 401 || status === 403) {
-    const gated = answer.tokenSent
-      ? "the owner of the token in HF_TOKEN must accept its terms on the hub"
-      : "accept its terms on the hub, and set HF_TOKEN to a token of the account that did";
-    const cure =
-      errorCode === "GatedRepo"
-        ? gated
-        : "it does not exist, is private, or needs a token in HF_TOKEN that may read it";
-    return new GatewayError("hub_denied", `the hub refused ${what}: ${cure} (${said}; ${sent})`);
-  }
-  return new GatewayError("hub_unreachable", `the hub could not provide ${what} (${said})`, retryAfter(answer));
+  if (status === 404 || (status === 401 && code === "RepoNotFound"))
+    return new GatewayError("hub_not_found", `the hub does not have ${what}, or does not show it ${told}`);
+  if (status === 401 || status === 403)
+    return new GatewayError("hub_denied", `the hub refused ${what}: ${cureOf(code, tokenSent)} ${told}`);
+  return new GatewayError("hub_unreachable", `the hub could not provide ${what} (${said})`, wait);
+}
+
+function cureOf(code: string | undefined, tokenSent: boolean): string {
+  if (code !== "GatedRepo") return "it does not exist, is private, or needs a token in HF_TOKEN that may read it";
+  if (tokenSent) return "the owner of the token in HF_TOKEN must accept its terms on the hub";
+  return "accept its terms on the hub, and set HF_TOKEN to a token of the account that did";
 }
 
 /** A request or body that broke off; `cancelled` if our own signal aborted it. */

@@ -24,8 +24,6 @@ export interface SpeechFacts {
   readonly ours: (files: Pick<SpeechFiles, "kind" | "name">) => boolean;
   /** Voices that lie in the folder of voices as files, with their bytes. */
   readonly plainVoices: ReadonlyMap<string, number>;
-  /** Bytes of the copies that the embedded engine has made, by voice. */
-  readonly copies: ReadonlyMap<string, number>;
   /** By voice. */
   readonly licenses: ReadonlyMap<string, string>;
 }
@@ -104,7 +102,6 @@ function factsAbout(kind: SpeechKind, name: string, { desired, speech }: Omit<Sp
     name,
     desired: desired.speech?.[kind] === name,
     running: speech.running[kind] === name,
-    copyBytes: kind === "synthesis" ? (speech.copies.get(name) ?? 0) : 0,
     license: kind === "synthesis" ? (speech.licenses.get(name) ?? null) : null,
   };
 }

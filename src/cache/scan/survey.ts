@@ -43,9 +43,8 @@ async function readRepo(cacheDir: string, repo: string, gateway: string): Promis
   const folder = await readRepoFolder(root);
   if (folder === null) return null;
   if (folder.failure !== null) throw Object.assign(new Error(folder.failure), { code: folder.failure });
-  const { refs, snapshots, blobs, hasFolderLink } = folder;
   const partials = await partialsOf(cacheDir, repo, gateway, folder);
-  return { repo, refs, snapshots, blobs, hasFolderLink, partials, othersAt: await othersAt(cacheDir, root, folder) };
+  return { ...folder, repo, partials, othersAt: await othersAt(cacheDir, root, folder) };
 }
 
 async function partialsOf(

@@ -65,9 +65,9 @@ async function cache(t: TestContext): Promise<Cache> {
     clock: Date.now(),
     get collector() {
       const common = { cacheDir, inventory, turns, desired: () => self.desired, now: () => self.clock };
-      const [voicesDir, copiesDir] = [join(cacheDir, "no-voices"), join(cacheDir, "no-copies")];
+      const voicesDir = join(cacheDir, "no-voices");
       const running = () => ({ transcription: null, synthesis: null });
-      const speech = createSpeechStore({ ...common, voicesDir, copiesDir, running });
+      const speech = createSpeechStore({ ...common, voicesDir, running });
       return createCollector({ ...common, gateway: "mine", speech, router: () => self.router, cachedModels: models });
     },
     models,

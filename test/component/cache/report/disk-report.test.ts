@@ -34,7 +34,6 @@ test("a file that two repositories have is of both models, and counts once in th
       running: { transcription: null, synthesis: null },
       ours: () => false,
       plainVoices: new Map(),
-      copies: new Map(),
       licenses: new Map(),
     },
     lastUsed: new Map(),
