@@ -90,7 +90,11 @@ export function createCacheScanner(
     return files
       .filter(({ path }) => path.endsWith(".gguf"))
       .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-      .map((file) => ({ ...file, damage: damageOf(repo, commit, file) }));
+      .map((file) => {
+        // Without its inode, which another mount of the same disk changes: the router would be reloaded for nothing.
+        const { path, size, modifiedAt, blob } = file;
+        return { path, size, modifiedAt, blob, damage: damageOf(repo, commit, file) };
+      });
   }
 
   function damageOf(repo: string, commit: string, file: RepoLink): string | null {
