@@ -14,7 +14,8 @@ const dates: Readonly<Record<string, string>> = {
   "src/app/status.ts": "when it started; dates in the conditions",
   "src/app/server.ts": "when a removal was asked for",
   "src/http/openai/responses-stream.ts": "when a response was created",
-  "src/hub/http.ts": "Retry-After may be a date",
+  "src/hub/errors.ts": "Retry-After may be a date",
+  "src/hub/http.ts": "when the hub answered last",
   "src/cache/download/beside-partial.ts": "the age of a file",
   "src/cache/download/partials.ts": "the age of a file",
 };
