@@ -255,7 +255,7 @@ test("after kill -9 of the gateway the next start ends what is left, and only th
 
 test("TERM lets answers in flight end; what is still running after the grace ends in an error frame", async (t) => {
   const folders = await makeTalkerFolders(t);
-  const serve = await startCommand(t, folders, ["serve", "--stop-grace", "2"]);
+  const serve = await startCommand(t, folders, ["serve", "--stop-grace", "6"]);
   const [, url = ""] = await serve.output(/listens on (\S+);/);
   await serve.output(/curl/);
   let pieces = 0;

@@ -147,7 +147,7 @@ function atAddress(code: string, base: string): string {
 
 function runProgram(program: string, args: readonly string[], options: ExecFileOptions): Promise<Result> {
   return new Promise((resolve) => {
-    execFile(program, args, { ...options, timeout: 60_000 }, (error, stdout, stderr) => {
+    execFile(program, args, { ...options, timeout: 600_000 }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : 1, output: `${stdout.toString()}\n${stderr.toString()}` });
     });
   });

@@ -71,7 +71,7 @@ test("interface 4, Pull: a hub that goes away in the middle ends the pull, and i
   const gateway = await startTestGateway(t, {
     yaml: "version: 1\n",
     environment: { HF_ENDPOINT: hub.endpoint },
-    pulls: { pullPatienceMs: 2_000, pullRepeatMs: 50 },
+    pulls: { pullPatienceMs: 8_000, pullRepeatMs: 50 },
   });
   // Tries in between, which bring nothing: each goes over what is here already.
   let tries = 0;

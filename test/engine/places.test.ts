@@ -20,7 +20,7 @@ test("a pinned model is evicted for none, the least recently used of the others 
   const gateway = await startTestGateway(t, {
     folders,
     yaml: `version: 1\nmodels: [{ id: "${pinned}", pinned: true }]\n`,
-    flags: ["--models-max", "2", "--keep-alive", "1"],
+    flags: ["--models-max", "2", "--keep-alive", "4"],
   });
   await gateway.converged();
   for (const id of [pinned, b, c]) await gateway.ask(id);

@@ -85,9 +85,9 @@ test("a typo in an id, and half of a save, delete nothing; what is taken out for
 
   await save(1, mine);
   await gateway.until("as before", (status) => status.sync === "Synced" && status.observedGeneration === 3);
-  await save(5);
+  await save(60);
   await delay(200);
-  await save(5, mine);
+  await save(60, mine);
   await gateway.json("/api/reconcile?wait=true", { method: "POST" });
   assert.deepEqual([reasonOf(gateway), await heldPrune(gateway), removals(gateway)], ["AsDesired", undefined, 0]);
 

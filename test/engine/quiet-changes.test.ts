@@ -45,7 +45,7 @@ test("changes that wait for a router that hangs cost its one restart", async (t)
   const gateway = await startTestGateway(t, {
     folders,
     yaml: "version: 1\n",
-    flags: ["--silence-limit", "3", "--resync", "0.2", "--stop-grace", "0.5"],
+    flags: ["--silence-limit", "6", "--resync", "0.2", "--stop-grace", "0.5"],
   });
   const { router } = await gateway.converged();
   const reloads = done(gateway, "router.reload");

@@ -63,7 +63,7 @@ async function withReturned(
 ): Promise<{ readonly gateway: RpcGateway; readonly stream: Stream; readonly workers: readonly TestWorker[] }> {
   const workers = await startWorkers(t, 2);
   await workers[1]?.kill();
-  const gateway = await startRpcGateway(t, workers, { flags: ["--drain-timeout", "0.3"] });
+  const gateway = await startRpcGateway(t, workers, { flags: ["--drain-timeout", "0.3"], answering: 1 });
   const stream = await startStream(t, gateway);
   await stream.more(1000);
   await workers[1]?.start();

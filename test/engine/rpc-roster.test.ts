@@ -9,7 +9,8 @@ import { startWorkers } from "../support/rpc-worker.ts";
 
 test("a worker that comes and goes costs few reloads, and is told of as flapping", async (t) => {
   const workers = await startWorkers(t, 2);
-  const gateway = await startRpcGateway(t, workers);
+  // Longer than a round takes, on any machine.
+  const gateway = await startRpcGateway(t, workers, { flags: ["--worker-stable", "60"] });
   const before = reloads(gateway);
   for (let round = 0; round < 4; round++) {
     await workers[1]?.kill();

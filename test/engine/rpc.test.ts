@@ -34,7 +34,7 @@ test("models run with the workers, one at a time, and without them again", async
   assert.match(JSON.stringify(used.rpc.workers), new RegExp(second));
   // Twice as often as the waiting room has places: a silent connection stays, and no other is made.
   const accepted = workers.map((worker) => worker.accepted());
-  await gateway.until("looked at", (status) => status.rpc.workers.length === 2, 1000);
+  await gateway.until("looked at", (status) => status.rpc.workers.length === 2);
   assert.equal(await gateway.ask(second), answersOf("acme/second").hello);
   assert.deepEqual(
     workers.map((worker) => worker.accepted()),

@@ -67,7 +67,7 @@ async function hang(t: Parameters<typeof cleanUp>[0], pid: number): Promise<void
 }
 
 test("an engine that hangs is noticed, said and replaced, and whoever waits is answered by the next one", async (t) => {
-  const gateway = await startSpeechGateway(t, { flags: ["--silence-limit", "2"] });
+  const gateway = await startSpeechGateway(t, { flags: ["--silence-limit", "8"] });
   assert.equal(await heard(gateway), spokenWords);
   await gateway.say(lowVoice);
   for (const kind of ["transcription", "synthesis"] as const) {
@@ -117,7 +117,7 @@ test("a stop while an upload comes: its client is told that the connection ends 
 });
 
 test("a stop answers those who wait at once, and those who are heard when their time is up", async (t) => {
-  const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "2"] });
+  const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "5"] });
   assert.equal(await heard(gateway), spokenWords);
   await hang(t, pidOf(gateway, "transcription"));
   const began = performance.now();

@@ -108,7 +108,7 @@ async function startContract(t: TestContext, options: ContractOptions): Promise<
       await gateway.until("generating", ({ inFlight }) => (inFlight[model] ?? 0) > 0);
     },
     idle: async () => {
-      await gateway.until("idle", ({ inFlight }) => Object.keys(inFlight).length === 0, 8_000);
+      await gateway.until("idle", ({ inFlight }) => Object.keys(inFlight).length === 0);
     },
   };
 }

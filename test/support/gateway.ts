@@ -17,6 +17,7 @@ import type { StatusReport } from "../../src/status/report.ts";
 import { cleanUp, type Ending } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
 import { modelBytes, slowModel, talkingModel } from "./models.ts";
+import { patienceMs, patientLimits } from "./patience.ts";
 import { until } from "./scratch.ts";
 
 export interface GatewayFolders {
@@ -91,9 +92,9 @@ export interface TestGateway extends GatewayFolders {
   readonly settings: Settings;
   json(path: string, init?: RequestInit): Promise<{ status: number; body: Record<string, unknown>; headers: Headers }>;
   /** Resolves with the status once it satisfies the test; fails with the last one after a while. */
-  until(what: string, test: (status: StatusReport) => boolean, timeoutMs?: number): Promise<StatusReport>;
+  until(what: string, test: (status: StatusReport) => boolean): Promise<StatusReport>;
   /** Everything is as the document says. */
-  converged(timeoutMs?: number): Promise<StatusReport>;
+  converged(): Promise<StatusReport>;
   /** Answer of a model, not streamed. */
   ask(model: string, content?: string): Promise<string>;
 }
@@ -158,6 +159,7 @@ async function testSettings(
     TMPDIR: process.env["TMPDIR"],
     HF_HUB_CACHE: folders.cacheDir,
     HF_ENDPOINT: "http://127.0.0.1:9",
+    ...patientLimits,
     ...environment,
   }).settings;
 }
@@ -169,19 +171,18 @@ export async function startTestGateway(t: TestContext, options: TestGatewayOptio
   const logger = options.logger ?? pino({ level: settings.logLevel }, pino.destination(2));
   const gateway = await startGateway({ settings, logger, ...(options.pulls ? { pulls: options.pulls } : {}) });
   cleanUp(t, () => gateway.stop());
-  const until: TestGateway["until"] = (what, test, timeoutMs = 20_000) => untilStatus(gateway, what, test, timeoutMs);
+  const until: TestGateway["until"] = (what, test) => untilStatus(gateway, what, test);
   return {
     ...folders,
     gateway,
     url: gateway.url,
     settings,
     until,
-    converged: (timeoutMs) =>
+    converged: () =>
       until(
         "converged",
         (status) =>
           status.sync === "Synced" && status.running.length === 0 && status.observedGeneration === status.generation,
-        timeoutMs,
       ),
     json: async (path, init) => {
       const response = await fetch(gateway.url + path, init);
@@ -201,12 +202,7 @@ export async function startTestGateway(t: TestContext, options: TestGatewayOptio
 }
 
 /** Looks after each event of the journal: nothing that changes the status goes unrecorded. */
-function untilStatus(
-  gateway: Gateway,
-  what: string,
-  test: (status: StatusReport) => boolean,
-  timeoutMs: number,
-): Promise<StatusReport> {
+function untilStatus(gateway: Gateway, what: string, test: (status: StatusReport) => boolean): Promise<StatusReport> {
   return new Promise((resolve, reject) => {
     const look = (): boolean => {
       const status = gateway.status();
@@ -217,8 +213,8 @@ function untilStatus(
     };
     const deadline = setTimeout(() => {
       stop();
-      reject(new Error(`not ${what} within ${timeoutMs} ms: ${JSON.stringify(gateway.status(), null, 1)}`));
-    }, timeoutMs);
+      reject(new Error(`not ${what} within ${patienceMs} ms: ${JSON.stringify(gateway.status(), null, 1)}`));
+    }, patienceMs);
     // An action's end is recorded before the pass that takes note of it.
     const again = setInterval(look, 50);
     const unfollow = gateway.journal.follow(() => void look());

@@ -34,6 +34,8 @@ export async function startRpcGateway(
     readonly preset?: string;
     readonly flags?: readonly string[];
     readonly folders?: GatewayFolders;
+    /** How many of the workers answer; default: all. */
+    readonly answering?: number;
   } = {},
 ): Promise<RpcGateway> {
   const folders = options.folders ?? (await makeFolders(t));
@@ -42,6 +44,12 @@ export async function startRpcGateway(
     folders,
     yaml: rpcDocument(workers, options.rest, options.preset),
     flags: [...quickFlags, ...(options.flags ?? [])],
+  });
+  // On a busy machine a worker may miss a probe at first.
+  const answering = options.answering ?? workers.length;
+  await gateway.until("the workers answer", (status) => {
+    const answer = reachable(status).filter((verdict) => verdict === "True Answering");
+    return answer.length === answering;
   });
   await gateway.converged();
   return {
