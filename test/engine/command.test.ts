@@ -11,9 +11,11 @@ import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { starterSentence } from "../../src/starter/starter-model.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { runCommand, startCommand } from "../support/command.ts";
-import { cacheTalker, makeFolders, makeTalkerFolders, patchWith, streamChat } from "../support/gateway.ts";
+import { cacheTalker, makeFolders, makeTalkerFolders } from "../support/folders.ts";
+import { streamChat } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { isRunning } from "../support/processes.ts";
+import { patchWith } from "../support/requests.ts";
 
 test("a first start writes the starter and its document, and the curl line that it prints answers", async (t) => {
   const folders = await makeFolders(t);

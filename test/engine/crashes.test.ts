@@ -1,7 +1,8 @@
 // What dies comes back by itself; what cannot work is said. A router that hangs: quiet-changes and faults/hung-processes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { childrenOf } from "../support/processes.ts";
 

@@ -9,7 +9,7 @@ import { starterId } from "../../src/starter/starter-model.ts";
 import { startCommand } from "../support/command.ts";
 import { type CodeBlock, codeBlocks } from "../support/doc-pages.ts";
 import { whisperServer } from "../support/engine.ts";
-import { type GatewayFolders, makeFolders } from "../support/gateway.ts";
+import { type GatewayFolders, makeFolders } from "../support/folders.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
 import { sherpa } from "../support/sherpa.ts";

@@ -3,16 +3,10 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import {
-  cacheModel,
-  cacheTalker,
-  makeFolders,
-  patchWith,
-  startTestGateway,
-  streamChat,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { patchWith } from "../support/requests.ts";
 
 const slow = "acme/slow:Q8_0";
 

@@ -3,17 +3,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
-import {
-  cacheModel,
-  cacheTalker,
-  chatWith,
-  makeFolders,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { processorMs } from "../support/processes.ts";
 import { rawClient, rawPost } from "../support/raw-client.ts";
+import { chatWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
 const context = 131_072;

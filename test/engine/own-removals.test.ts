@@ -3,21 +3,13 @@ import assert from "node:assert/strict";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  cacheTalker,
-  chatWith,
-  eventsOf,
-  makeFolders,
-  makeTalkerFolders,
-  patchWith,
-  startTestGateway,
-  talker,
-  untilLoaded,
-} from "../support/gateway.ts";
+import { cacheTalker, makeFolders, makeTalkerFolders, talker } from "../support/folders.ts";
+import { eventsOf, startTestGateway, untilLoaded } from "../support/gateway.ts";
 import { holdAnswer } from "../support/held-answer.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
-import { codeOf, contextLengths, postWith } from "../support/own-calls.ts";
+import { codeOf, contextLengths } from "../support/own-calls.ts";
 import { documentModels } from "../support/own-pulls.ts";
+import { chatWith, patchWith, postWith } from "../support/requests.ts";
 
 test("interface 4, Remove: files, section and the router's entry are gone when the call answers", async (t) => {
   const folders = await makeFolders(t);

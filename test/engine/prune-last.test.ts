@@ -4,15 +4,8 @@ import { access, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  cacheTalker,
-  eventsOf,
-  type GatewayFolders,
-  makeFolders,
-  startTestGateway,
-  streamChat,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheTalker, type GatewayFolders, makeFolders } from "../support/folders.ts";
+import { eventsOf, startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
 import { until } from "../support/scratch.ts";

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { StatusReport } from "../../src/status/report.ts";
 import { cleanUp } from "../support/clean-up.ts";
-import { chatWith, patchWith } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
+import { chatWith, patchWith } from "../support/requests.ts";
 import { type RpcGateway, reachable, reloads, since, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers, type TestWorker } from "../support/rpc-worker.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { streamChat } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
-import { postWith } from "../support/own-calls.ts";
+import { postWith } from "../support/requests.ts";
 import { reachable, reloads, rpcDocument, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
 

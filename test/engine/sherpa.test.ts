@@ -7,7 +7,7 @@ import { prepareVoice, sherpaCommand } from "../../src/engines/speech/sherpa.ts"
 import { startVoice, type VoiceOptions, type VoiceRun } from "../../src/engines/speech/voice-process.ts";
 import { speechPieces } from "../../src/speech/text.ts";
 import { cleanUp } from "../support/clean-up.ts";
-import { patienceMs } from "../support/patience.ts";
+import { patientProcess } from "../support/patience.ts";
 import { samplesPerId, toneHertz } from "../support/piper-voice.ts";
 import { isRunning } from "../support/processes.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
@@ -31,13 +31,7 @@ async function world(t: TestContext, options: Partial<VoiceOptions> = {}): Promi
       {
         stateDir: folder,
         environment: { PATH: process.env["PATH"] },
-        startTimeoutMs: patienceMs,
-        stopGraceMs: 2_000,
-        silenceLimitMs: patienceMs,
-        now: Date.now,
-        onOutput: () => undefined,
-        onChange: () => undefined,
-        warn: () => undefined,
+        ...patientProcess,
         ...options,
       },
       never,

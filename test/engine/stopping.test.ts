@@ -9,19 +9,18 @@ import { cleanUp } from "../support/clean-up.ts";
 import { type RunningCommand, startCommand } from "../support/command.ts";
 import {
   cacheTalker,
-  chatWith,
   type GatewayFolders,
   makeFolders,
   makeTalkerFolders,
-  streamChat,
   talker,
   talkerDocument,
-} from "../support/gateway.ts";
+} from "../support/folders.ts";
+import { streamChat } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
-import { postWith } from "../support/own-calls.ts";
 import { isRunning } from "../support/processes.ts";
 import { rawClient, rawGet, rawPost } from "../support/raw-client.ts";
+import { chatWith, postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 import { lowVoice, soundForm, startSpeechGateway } from "../support/speech.ts";
 import { someSound } from "../support/whisper.ts";

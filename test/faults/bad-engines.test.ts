@@ -7,7 +7,7 @@ import { describe, type TestContext, test } from "node:test";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { startCommand } from "../support/command.ts";
 import { llamaServer } from "../support/engine.ts";
-import { type GatewayFolders, makeFolders } from "../support/gateway.ts";
+import { type GatewayFolders, makeFolders } from "../support/folders.ts";
 import { processorMs } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
 

@@ -5,9 +5,9 @@ import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import fc from "fast-check";
 import { startCommand } from "../support/command.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
 import { type FuzzWorld, fuzzPrefixes, fuzzRequest } from "../support/fuzz-requests.ts";
 import { createWire, type WireRequest } from "../support/fuzz-wire.ts";
-import { cacheTalker, makeFolders } from "../support/gateway.ts";
 import { type LoopReport, loopMonitor } from "../support/loop-monitor.ts";
 import { operations } from "../support/operations.ts";
 import { slowness } from "../support/pace.ts";
@@ -97,7 +97,7 @@ test("no document and no body blocks the event loop", { timeout: (seconds + 1_50
   const document = { version: 1, models: [{ id, preset: { threads: 1 } }] };
   await folders.writeConfig(JSON.stringify(document));
   const monitor = loopMonitor(folders.root);
-  const flags = ["--wait-timeout", "4", "--drain-timeout", "3", "--load-timeout", "4", "--start-timeout", "4"];
+  const flags = ["--wait-timeout", "4", "--drain-timeout", "3", "--load-timeout", "15", "--start-timeout", "15"];
   const serve = await startCommand(t, folders, ["serve", "--log-level", "error", ...flags], {
     ...monitor.environment,
     GATEWAY_LICENSE_KEY: licenseKey,

@@ -4,14 +4,8 @@ import { test } from "node:test";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { startCommand } from "../support/command.ts";
-import {
-  cacheTalker,
-  makeTalkerFolders,
-  startTestGateway,
-  streamChat,
-  type TestGateway,
-  talker,
-} from "../support/gateway.ts";
+import { cacheTalker, makeTalkerFolders, talker } from "../support/folders.ts";
+import { startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { childrenOf, isRunning } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { entriesBelow } from "../../src/state/folder.ts";
 import { type RunningCommand, startCommand } from "../support/command.ts";
-import { cacheModel, cacheTalker, type GatewayFolders, makeFolders, patchWith } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, type GatewayFolders, makeFolders } from "../support/folders.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
-import { postWith } from "../support/own-calls.ts";
+import { patchWith, postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
 const rounds = 14;

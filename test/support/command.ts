@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 import { packageRoot } from "../../src/settings/settings.ts";
 import { cleanUp, type Ending } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
-import type { GatewayFolders } from "./gateway.ts";
+import type { GatewayFolders } from "./folders.ts";
 import { patientLimits } from "./patience.ts";
 
 export interface CommandResult {

@@ -4,6 +4,17 @@
 /** In which a condition must come true that a test waits for. */
 export const patienceMs = 120_000;
 
+/** The part of a speech process's options that a test says nothing about. */
+export const patientProcess = {
+  startTimeoutMs: patienceMs,
+  stopGraceMs: 2_000,
+  silenceLimitMs: patienceMs,
+  now: Date.now,
+  onOutput: () => undefined,
+  onChange: () => undefined,
+  warn: () => undefined,
+};
+
 /** The environment of the gateways. */
 export const patientLimits = {
   GATEWAY_DRAIN_TIMEOUT: "300",

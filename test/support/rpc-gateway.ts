@@ -4,7 +4,8 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { presetEndpoints } from "../../src/plan/workers.ts";
 import type { StatusReport } from "../../src/status/report.ts";
-import { cacheModel, type GatewayFolders, makeFolders, startTestGateway, type TestGateway } from "./gateway.ts";
+import { cacheModel, type GatewayFolders, makeFolders } from "./folders.ts";
+import { startTestGateway, type TestGateway } from "./gateway.ts";
 import { modelBytes, slowModel } from "./models.ts";
 import type { TestWorker } from "./rpc-worker.ts";
 

@@ -6,7 +6,7 @@ import { findLeftovers } from "../../../src/engines/process/leftovers.ts";
 import type { StatusReport } from "../../../src/status/report.ts";
 import type { Ending } from "../clean-up.ts";
 import { type RunningCommand, startCommand } from "../command.ts";
-import { type GatewayFolders, makeFolders } from "../gateway.ts";
+import { type GatewayFolders, makeFolders } from "../folders.ts";
 import { type LoopbackHub, startLoopbackHub } from "../loopback-hub.ts";
 import { until } from "../scratch.ts";
 import type { Target } from "./ask.ts";
