@@ -52,7 +52,7 @@ test("models run with the workers, one at a time, and without them again", async
 test("a worker that is down keeps nothing from starting, and is used once it is there", async (t) => {
   const workers = await startWorkers(t, 2);
   await workers[1]?.kill();
-  const gateway = await startRpcGateway(t, workers);
+  const gateway = await startRpcGateway(t, workers, { answering: 1 });
   assert.deepEqual(reachable(gateway.gateway.status()), ["True Answering", "False Refused"]);
   assert.deepEqual(await gateway.inPreset(), [workers[0]?.address]);
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
@@ -67,7 +67,7 @@ test("without a worker models run on this machine; with minWorkers they are not 
   const folders = await makeFolders(t);
   const workers = await startWorkers(t, 1);
   await workers[0]?.kill();
-  const gateway = await startRpcGateway(t, workers, { folders });
+  const gateway = await startRpcGateway(t, workers, { folders, answering: 0 });
   assert.deepEqual(await gateway.inPreset(), []);
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
   const alone = gateway.gateway.status().conditions.find(({ type }) => type === "WorkersReady");

@@ -10,7 +10,7 @@ import { answersOf } from "../support/models.ts";
 import { childrenOf, isRunning } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
 
-const flags = ["--silence-limit", "5", "--stop-grace", "0.5"];
+const flags = ["--silence-limit", "15", "--stop-grace", "0.5"];
 
 async function start(t: Parameters<typeof startTestGateway>[0]): Promise<TestGateway & { alpha: string }> {
   const folders = await makeTalkerFolders(t);
@@ -84,7 +84,7 @@ test("a model's process that hangs while its router is killed is no orphan", asy
 
 test("a gateway that was suspended for longer than its silence limit goes on where it was: streams, router and conditions", async (t) => {
   const folders = await makeTalkerFolders(t);
-  const serve = await startCommand(t, folders, ["serve", "--stop-grace", "0.5", "--silence-limit", "5"]);
+  const serve = await startCommand(t, folders, ["serve", "--stop-grace", "0.5", "--silence-limit", "10"]);
   const [, url = ""] = await serve.output(/listens on (\S+);/);
   await serve.output(/curl/);
   let pieces = 0;
@@ -93,7 +93,7 @@ test("a gateway that was suspended for longer than its silence limit goes on whe
   const pid = serve.process.pid ?? 0;
   const engines = await findLeftovers(folders.stateDir);
   suspend(t, pid);
-  await new Promise((resolve) => setTimeout(resolve, 8_000));
+  await new Promise((resolve) => setTimeout(resolve, 14_000));
   process.kill(pid, "SIGCONT");
   const seen = pieces;
   await until("it goes on", () => pieces > seen + 20);
