@@ -1,6 +1,6 @@
 // A real gateway process that is told to end: what its clients see, how soon it is gone, what it leaves.
 import assert from "node:assert/strict";
-import { access, writeFile } from "node:fs/promises";
+import { access, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
@@ -63,6 +63,19 @@ async function assertNothingLeft(folders: GatewayFolders): Promise<void> {
   await assert.rejects(access(join(folders.stateDir, "gateway.lock")));
 }
 
+/** Stops the slow model's process, so that its answers last and cost nothing; the result lets it go on. */
+async function holdTalker(t: TestContext, { stateDir }: GatewayFolders): Promise<() => void> {
+  const pids = await findLeftovers(stateDir);
+  const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8")));
+  const pid = pids.find((_pid, index) => commands[index]?.includes(talker)) ?? assert.fail("it is not loaded");
+  process.kill(pid, "SIGSTOP");
+  const release = (): void => void process.kill(pid, "SIGCONT");
+  cleanUp(t, async () => {
+    if (await isRunning(pid)) release();
+  });
+  return release;
+}
+
 /** A POST that ends with `body`'s last line. */
 async function lastLines(url: string, path: string, body: object, onBegun: () => void): Promise<string> {
   const response = await fetch(url + path, postWith(body));
@@ -116,6 +129,7 @@ test("while it stops: not ready but alive, nothing new, and streams end in their
     stream("/v1/responses", { stream: true, input: "forever", messages: undefined }),
   ];
   await Promise.all(begun);
+  const release = await holdTalker(t, folders);
   serve.process.kill("SIGTERM");
   await serve.output(/Stopping/);
   const readiness = await until("not ready", async () => {
@@ -141,6 +155,7 @@ test("while it stops: not ready but alive, nothing new, and streams end in their
     assert.deepEqual(read((await refused.json()) as never), ["shutting_down", message], path);
   }
   const [compat = "", native = "", messages = "", responses = ""] = await Promise.all(streams);
+  release();
   const [, frame = ""] = /^data: (.*)$/.exec(compat.split("\n").at(-1) ?? "") ?? [];
   assert.equal((JSON.parse(frame) as { error: { code: string } }).error.code, "shutting_down");
   assert.deepEqual(JSON.parse(native.split("\n").at(-1) ?? ""), { error: message });
@@ -170,10 +185,12 @@ test("who waits for a model is turned away at once; who has an answer under way 
     waiting ??= Promise.all([ask(one), ask(two), change()]).finally(() => (refusedAt = performance.now()));
   });
   await until("both have asked", () => waiting !== null);
+  const release = await holdTalker(t, folders);
   await fetch(`${url}/status`);
   serve.process.kill("SIGTERM");
   const { done, error } = await under;
   const cutAt = performance.now();
+  release();
   assert.deepEqual([done, error], [false, "the gateway is stopping"]);
   for (const { status, body } of (await (waiting as Promise<{ status: number; body: string }[]> | null)) ?? []) {
     assert.equal(status, 503, body);
