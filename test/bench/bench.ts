@@ -9,7 +9,7 @@ import { startGateway } from "../../src/app/gateway.ts";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { readSettings } from "../../src/settings/settings.ts";
 import { llamaServer } from "../support/engine.ts";
-import { cacheTalker } from "../support/gateway.ts";
+import { cacheTalker } from "../support/folders.ts";
 
 interface Target {
   readonly name: string;

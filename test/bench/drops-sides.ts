@@ -13,7 +13,7 @@ import { chaosBytes, chaosFile, idOf, repoOf, residents } from "../support/chaos
 import { createWorld, processOf } from "../support/chaos/world.ts";
 import { cleanUp, type Ending } from "../support/clean-up.ts";
 import { llamaServer } from "../support/engine.ts";
-import { cacheModel } from "../support/gateway.ts";
+import { cacheModel } from "../support/folders.ts";
 import { childrenOf } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { freePort } from "../../src/engines/process/free-port.ts";
 import { commandLine } from "../support/command.ts";
 import { llamaServer } from "../support/engine.ts";
-import { cacheTalker } from "../support/gateway.ts";
+import { cacheTalker } from "../support/folders.ts";
 import { until } from "../support/scratch.ts";
 
 const rounds = 15;

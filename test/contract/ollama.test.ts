@@ -1,15 +1,9 @@
 // The ollama client's generating methods against the native family, at the root and below its prefix, on the real engine.
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { Ollama } from "ollama";
-import {
-  cacheModel,
-  cacheTalker,
-  loadedIds,
-  makeFolders,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { loadedIds, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import {
   answersOf,
   gapFiller,
@@ -30,13 +24,13 @@ function clientOf(gateway: TestGateway, host: string): Ollama {
 
 const messages = [{ role: "user", content: "hi" }];
 
-test("interface 4, Native routes: chat", async (t) => {
-  const folders = await makeFolders(t);
-  const model = await cacheTalker(folders, "acme/alpha");
-  const plain = "acme/plain:Q8_0";
-  await cacheModel(folders, "acme/plain", "plain-Q8_0.gguf", modelBytes(plainModel("plain")));
-  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
-  await gateway.converged();
+const model = "acme/alpha:Q8_0";
+const plain = "acme/plain:Q8_0";
+const filler = "acme/filler:Q8_0";
+const seeing = "acme/seeing:Q8_0";
+const endless = "acme/endless:Q8_0";
+
+async function chat(t: TestContext, gateway: TestGateway): Promise<void> {
   const says = answersOf("acme/alpha");
   for (const host of hosts) {
     await t.test(host === "" ? "at the root" : `below ${host}`, async (t) => {
@@ -120,22 +114,13 @@ test("interface 4, Native routes: chat", async (t) => {
       });
     });
   }
-});
+}
 
 function png(): string {
   return pngAddress().replace(/^data:image\/png;base64,/, "");
 }
 
-test("interface 4, Native routes: generate", async (t) => {
-  const folders = await makeFolders(t);
-  const model = await cacheTalker(folders, "acme/alpha");
-  const filler = "acme/filler:Q8_0";
-  await cacheModel(folders, "acme/filler", "filler-Q8_0.gguf", modelBytes(insertModel("filler")));
-  const seeing = "acme/seeing:Q8_0";
-  await cacheModel(folders, "acme/seeing", "seeing-Q8_0.gguf", modelBytes(talkingModel("seeing")));
-  await cacheModel(folders, "acme/seeing", "mmproj-F16.gguf", projectorBytes());
-  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
-  await gateway.converged();
+async function generate(t: TestContext, gateway: TestGateway): Promise<void> {
   const says = answersOf("acme/alpha");
   for (const host of hosts) {
     await t.test(host === "" ? "at the root" : `below ${host}`, async (t) => {
@@ -210,22 +195,39 @@ test("interface 4, Native routes: generate", async (t) => {
       });
     });
   }
-});
+}
 
-test("abort ends the streams of the client, and with them the generations", async (t) => {
-  const folders = await makeFolders(t);
-  const model = "acme/endless:Q8_0";
-  const endless = modelBytes(talkingModel("endless", { contextLength: 131_072 }));
-  await cacheModel(folders, "acme/endless", "endless-Q8_0.gguf", endless);
-  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
-  await gateway.converged();
+async function abort(gateway: TestGateway): Promise<void> {
   for (const host of hosts) {
     const client = clientOf(gateway, host);
     const read = async (): Promise<void> => {
-      const stream = await client.chat({ model, messages: [{ role: "user", content: "forever" }], stream: true });
+      const stream = await client.chat({
+        model: endless,
+        messages: [{ role: "user", content: "forever" }],
+        stream: true,
+      });
       for await (const _part of stream) client.abort();
     };
     await assert.rejects(read(), { name: "AbortError" });
     await gateway.until("idle", ({ inFlight }) => Object.keys(inFlight).length === 0);
   }
+}
+
+test("the ollama client's generating methods", async (t) => {
+  const folders = await makeFolders(t);
+  await cacheTalker(folders, "acme/alpha");
+  const models = {
+    plain: plainModel("plain"),
+    filler: insertModel("filler"),
+    seeing: talkingModel("seeing"),
+    endless: talkingModel("endless", { contextLength: 131_072 }),
+  };
+  for (const [name, each] of Object.entries(models))
+    await cacheModel(folders, `acme/${name}`, `${name}-Q8_0.gguf`, modelBytes(each));
+  await cacheModel(folders, "acme/seeing", "mmproj-F16.gguf", projectorBytes());
+  const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
+  await gateway.converged();
+  await t.test("interface 4, Native routes: chat", (t) => chat(t, gateway));
+  await t.test("interface 4, Native routes: generate", (t) => generate(t, gateway));
+  await t.test("abort ends the streams of the client, and with them the generations", () => abort(gateway));
 });

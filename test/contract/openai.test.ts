@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import OpenAI from "openai";
-import { cacheModel, cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { answersOf, embeddingModel, modelBytes, plainModel, weatherArguments, weatherTool } from "../support/models.ts";
 
 test("interface 4, Chat and model list: the openai client", async (t) => {

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { cacheModel, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheModel, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
 test("whatever links lead to themselves in the model cache, the router starts and serves the other models", async (t) => {

@@ -7,9 +7,11 @@ import { test } from "node:test";
 import { scanCacheDir } from "@huggingface/hub";
 import { createGatewayClient } from "model-gateway/client";
 import { sha256 } from "../support/cache-folder.ts";
-import { makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+import { patchWith } from "../support/requests.ts";
 
 /** What the hub's library sees: repository, commit, refs, and each file with its size. */
 async function seen(cacheDir: string): Promise<{ warnings: string[]; repos: unknown[] }> {

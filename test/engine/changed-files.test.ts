@@ -4,9 +4,11 @@ import { readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { sha256 } from "../support/cache-folder.ts";
-import { chatWith, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+import { chatWith } from "../support/requests.ts";
 
 const own = "local/own:Q8_0";
 

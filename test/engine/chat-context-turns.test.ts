@@ -1,15 +1,9 @@
 // Clients that want different context sizes of one model at the same time: each answer is given under its own client's size.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import {
-  cacheTalker,
-  chatWith,
-  eventsOf,
-  makeFolders,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
-import { postWith } from "../support/own-calls.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { eventsOf, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { chatWith, postWith } from "../support/requests.ts";
 
 const alpha = "acme/alpha:Q8_0";
 const chatPath = "/v1/chat/completions";

@@ -3,19 +3,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import {
-  cacheTalker,
-  chatWith,
-  eventsOf,
-  makeFolders,
-  makeTalkerFolders,
-  patchWith,
-  startTestGateway,
-  streamChat,
-  type TestGateway,
-  talker,
-} from "../support/gateway.ts";
+import { cacheTalker, makeFolders, makeTalkerFolders, talker } from "../support/folders.ts";
+import { eventsOf, startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
+import { chatWith, patchWith } from "../support/requests.ts";
 
 const alpha = "acme/alpha:Q8_0";
 const hello = answersOf("acme/alpha").hello;

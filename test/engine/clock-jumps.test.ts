@@ -2,15 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import {
-  cacheTalker,
-  loadedIds,
-  makeTalkerFolders,
-  patchWith,
-  startTestGateway,
-  streamChat,
-} from "../support/gateway.ts";
+import { cacheTalker, makeTalkerFolders } from "../support/folders.ts";
+import { loadedIds, startTestGateway, streamChat } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
+import { patchWith } from "../support/requests.ts";
 
 const dayMs = 86_400_000;
 

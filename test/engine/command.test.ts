@@ -11,9 +11,11 @@ import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { starterSentence } from "../../src/starter/starter-model.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { runCommand, startCommand } from "../support/command.ts";
-import { cacheTalker, makeFolders, makeTalkerFolders, patchWith, streamChat } from "../support/gateway.ts";
+import { cacheTalker, makeFolders, makeTalkerFolders } from "../support/folders.ts";
+import { streamChat } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { isRunning } from "../support/processes.ts";
+import { patchWith } from "../support/requests.ts";
 
 test("a first start writes the starter and its document, and the curl line that it prints answers", async (t) => {
   const folders = await makeFolders(t);
@@ -255,7 +257,7 @@ test("after kill -9 of the gateway the next start ends what is left, and only th
 
 test("TERM lets answers in flight end; what is still running after the grace ends in an error frame", async (t) => {
   const folders = await makeTalkerFolders(t);
-  const serve = await startCommand(t, folders, ["serve", "--stop-grace", "2"]);
+  const serve = await startCommand(t, folders, ["serve", "--stop-grace", "6"]);
   const [, url = ""] = await serve.output(/listens on (\S+);/);
   await serve.output(/curl/);
   let pieces = 0;

@@ -3,22 +3,12 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  cacheTalker,
-  chatWith,
-  eventsOf,
-  type GatewayFolders,
-  makeFolders,
-  makeTalkerFolders,
-  patchWith,
-  startTestGateway,
-  type TestGateway,
-  talker,
-  untilLoaded,
-} from "../support/gateway.ts";
+import { cacheTalker, type GatewayFolders, makeFolders, makeTalkerFolders, talker } from "../support/folders.ts";
+import { eventsOf, startTestGateway, type TestGateway, untilLoaded } from "../support/gateway.ts";
 import { holdAnswer } from "../support/held-answer.ts";
 import { answersOf } from "../support/models.ts";
-import { contextLengths, postWith } from "../support/own-calls.ts";
+import { contextLengths } from "../support/own-calls.ts";
+import { chatWith, patchWith, postWith } from "../support/requests.ts";
 
 /** What the engine itself says, once the model is loaded. */
 function loadedContext(gateway: TestGateway, id: string): string | undefined {

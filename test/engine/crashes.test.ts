@@ -1,7 +1,8 @@
 // What dies comes back by itself; what cannot work is said. A router that hangs: quiet-changes and faults/hung-processes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { childrenOf } from "../support/processes.ts";
 
@@ -38,17 +39,15 @@ test("a crashing engine is started more and more slowly, not in a busy loop", as
   const folders = await makeFolders(t);
   const gateway = await startTestGateway(t, { folders, yaml: "version: 1\n" });
   let { pid } = (await gateway.converged()).router;
-  const killedAt: number[] = [];
+  const waits: number[] = [];
   for (let round = 0; round < 3; round++) {
-    killedAt.push(Date.now());
+    const killedAt = performance.now();
     process.kill(pid ?? 0, "SIGKILL");
     const before = pid;
     pid = (await gateway.until("restarted", (status) => status.router.connected && status.router.pid !== before)).router
       .pid;
-    killedAt.push(Date.now());
+    waits.push(performance.now() - killedAt);
   }
-  const waits = [0, 1, 2].map((round) => (killedAt[2 * round + 1] ?? 0) - (killedAt[2 * round] ?? 0));
   // Each start takes as long as the machine does; the waits before it are 0, 1 and 2 s.
-  assert.ok((waits[0] ?? 0) < (waits[1] ?? 0), `the first crash is mended at once: ${waits.join(", ")}`);
-  assert.ok((waits[1] ?? 0) >= 900 && (waits[2] ?? 0) >= 1900, `then it waits: ${waits.join(", ")}`);
+  assert.ok((waits[1] ?? 0) >= 900 && (waits[2] ?? 0) >= 1900, waits.join(", "));
 });

@@ -9,7 +9,7 @@ import { starterId } from "../../src/starter/starter-model.ts";
 import { startCommand } from "../support/command.ts";
 import { type CodeBlock, codeBlocks } from "../support/doc-pages.ts";
 import { whisperServer } from "../support/engine.ts";
-import { type GatewayFolders, makeFolders } from "../support/gateway.ts";
+import { type GatewayFolders, makeFolders } from "../support/folders.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
 import { sherpa } from "../support/sherpa.ts";
@@ -147,7 +147,7 @@ function atAddress(code: string, base: string): string {
 
 function runProgram(program: string, args: readonly string[], options: ExecFileOptions): Promise<Result> {
   return new Promise((resolve) => {
-    execFile(program, args, { ...options, timeout: 60_000 }, (error, stdout, stderr) => {
+    execFile(program, args, { ...options, timeout: 600_000 }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : 1, output: `${stdout.toString()}\n${stderr.toString()}` });
     });
   });

@@ -5,19 +5,12 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { adapterBytes } from "../support/adapter.ts";
-import {
-  cacheModel,
-  cacheTalker,
-  chatWith,
-  loadedIds,
-  makeFolders,
-  patchWith,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { loadedIds, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, plainModel } from "../support/models.ts";
-import { codeOf, postWith } from "../support/own-calls.ts";
+import { codeOf } from "../support/own-calls.ts";
 import { pngAddress, projectorBytes } from "../support/projector.ts";
+import { chatWith, patchWith, postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
 const messages = [{ role: "user", content: "hi" }];

@@ -3,16 +3,11 @@ import assert from "node:assert/strict";
 import { readFile, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import {
-  cacheTalker,
-  makeFolders,
-  patchWith,
-  startTestGateway,
-  type TestGateway,
-  untilLoaded,
-} from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway, untilLoaded } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+import { patchWith } from "../support/requests.ts";
 
 /** A gateway with one model, its context size set. */
 async function startSized(t: TestContext): Promise<{ gateway: TestGateway; alpha: string; presetPath: string }> {

@@ -33,7 +33,7 @@ async function askOf(t: TestContext, args: readonly string[], environment = {}):
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(300_000),
     });
     return { status: response.status, body: (await response.json()) as Answer["body"] };
   };

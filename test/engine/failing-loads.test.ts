@@ -2,20 +2,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import {
-  cacheModel,
-  cacheTalker,
-  chatWith,
-  loadedIds,
-  loadsBegun,
-  makeFolders,
-  patchWith,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { loadedIds, loadsBegun, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
 import { childrenOf } from "../support/processes.ts";
+import { chatWith, patchWith, postWith } from "../support/requests.ts";
 
 const broken = "acme/broken:Q8_0";
 

@@ -3,16 +3,10 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import {
-  cacheModel,
-  cacheTalker,
-  makeFolders,
-  patchWith,
-  startTestGateway,
-  streamChat,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, slowModel } from "../support/models.ts";
+import { patchWith } from "../support/requests.ts";
 
 const slow = "acme/slow:Q8_0";
 
@@ -61,7 +55,7 @@ async function untilMore(gateway: TestGateway, { pieces }: Pick<Endless, "pieces
 }
 
 test("a change that is taken back while it drains cuts nobody, and lets in who waits", async (t) => {
-  const { gateway, pieces } = await answering(t, ["--drain-timeout", "60"]);
+  const { gateway, pieces } = await answering(t, ["--drain-timeout", "300"]);
   await changeSize(gateway, 1024);
   await gateway.until("it drains", () => isDraining(gateway));
   const waits = gateway.ask(slow);
@@ -73,7 +67,7 @@ test("a change that is taken back while it drains cuts nobody, and lets in who w
 });
 
 test("a router that is killed while a change drains is back at once, for everybody", async (t) => {
-  const { gateway, other, pieces } = await answering(t, ["--drain-timeout", "60"]);
+  const { gateway, other, pieces } = await answering(t, ["--drain-timeout", "300"]);
   await changeSize(gateway, 1024);
   await gateway.until("it drains", () => isDraining(gateway));
   const { pid } = gateway.gateway.status().router;
@@ -81,6 +75,6 @@ test("a router that is killed while a change drains is back at once, for everybo
   process.kill(pid, "SIGKILL");
   const began = performance.now();
   assert.equal(await gateway.ask(other), answersOf("acme/other").hello);
-  assert.ok(performance.now() - began < 20_000, "it took no drain");
+  assert.ok(performance.now() - began < 120_000, "it took no drain");
   await untilMore(gateway, { pieces });
 });

@@ -3,17 +3,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
-import {
-  cacheModel,
-  cacheTalker,
-  chatWith,
-  makeFolders,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { processorMs } from "../support/processes.ts";
 import { rawClient, rawPost } from "../support/raw-client.ts";
+import { chatWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
 const context = 131_072;
@@ -62,8 +57,8 @@ test("two clients that read nothing: the next one is answered, of this model and
   const same = await beside(id, answersOf("endless").hello);
   const other = await beside("acme/other:Q8_0", answersOf("acme/other").hello);
   t.diagnostic(`the same model after ${Math.round(same)} ms, another in its place after ${Math.round(other)} ms`);
-  // They have both slots: their buffers fill, and they are cut.
-  assert.ok(same < 30_000 && other < 30_000);
+  // They have both slots: their buffers fill, and they are cut. By themselves they may stay for 600 s.
+  assert.ok(same < 300_000 && other < 300_000);
 });
 
 test("three prompts of 20 MB: one at a time is read, others pass them, and nothing goes on when all have left", async (t) => {
@@ -93,17 +88,13 @@ test("three prompts of 20 MB: one at a time is read, others pass them, and nothi
   await gateway.until("nobody waits", ({ waiting, inFlight }) => waiting.length === 0 && inFlight[id] === undefined);
   const left = performance.now();
   let last = await busy();
-  await until(
-    "the engine rests",
-    async () => {
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      const now = await busy();
-      const ran = now - last;
-      last = now;
-      return ran < 100;
-    },
-    30_000,
-  );
+  await until("the engine rests", async () => {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const now = await busy();
+    const ran = now - last;
+    last = now;
+    return ran < 100;
+  });
   t.diagnostic(`the engine rests ${Math.round(performance.now() - left)} ms after they have left`);
   // The prompt that was being read is all that was.
   assert.equal(await gateway.ask(id), answersOf("reader").hello);

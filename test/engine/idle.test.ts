@@ -1,18 +1,10 @@
 // How long a model stays loaded that nobody uses: as its last request said, whichever family it came by.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  cacheModel,
-  cacheTalker,
-  chatWith,
-  eventsOf,
-  loadedIds,
-  makeFolders,
-  startTestGateway,
-  type TestGateway,
-  untilLoaded,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { eventsOf, loadedIds, startTestGateway, type TestGateway, untilLoaded } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+import { chatWith } from "../support/requests.ts";
 
 /** How often the router has said that a model is unloaded. */
 function unloads({ gateway }: TestGateway, model: string): number {

@@ -4,10 +4,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import { makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { type HubRequest, startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
-import { postWith } from "../support/own-calls.ts";
 import {
   documentModels,
   isPulling,
@@ -18,6 +18,7 @@ import {
   triesAtOnce,
 } from "../support/own-pulls.ts";
 import { streamPull } from "../support/pull-stream.ts";
+import { patchWith, postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
 test("interface 4, Pull: with `keep` the model stays wanted when the client leaves, and an edit of the document ends its pull", async (t) => {
@@ -71,7 +72,7 @@ test("interface 4, Pull: a hub that goes away in the middle ends the pull, and i
   const gateway = await startTestGateway(t, {
     yaml: "version: 1\n",
     environment: { HF_ENDPOINT: hub.endpoint },
-    pulls: { pullPatienceMs: 2_000, pullRepeatMs: 50 },
+    pulls: { pullPatienceMs: 8_000, pullRepeatMs: 50 },
   });
   // Tries in between, which bring nothing: each goes over what is here already.
   let tries = 0;

@@ -1,7 +1,9 @@
 // How far a load is, as the router tells it, for whoever follows the events.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chatWith, makeTalkerFolders, startTestGateway } from "../support/gateway.ts";
+import { makeTalkerFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
+import { chatWith } from "../support/requests.ts";
 
 interface ModelEvent {
   readonly model: string;

@@ -1,7 +1,8 @@
 // Loads that go another way than straight: the model sleeps, its name fits nowhere, its slots share the context.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheModel, cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
 test("a sleeping model wakes at the next request, and holds up no other", async (t) => {

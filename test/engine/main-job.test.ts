@@ -4,9 +4,11 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cacheModel, chatWith, makeTalkerFolders, startTestGateway, streamChat } from "../support/gateway.ts";
+import { cacheModel, makeTalkerFolders } from "../support/folders.ts";
+import { startTestGateway, streamChat } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+import { chatWith } from "../support/requests.ts";
 
 test("an edit is carried out through a killed router, and a stream on another model stays whole", async (t) => {
   const hub = await startLoopbackHub(t);

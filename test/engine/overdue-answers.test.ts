@@ -2,16 +2,9 @@
 // engine is at fault. (Of an answer that is not streamed nothing has been sent: it is asked for anew.)
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import {
-  chatWith,
-  eventsOf,
-  makeTalkerFolders,
-  startTestGateway,
-  streamChat,
-  type TestGateway,
-  talker,
-} from "../support/gateway.ts";
-import { postWith } from "../support/own-calls.ts";
+import { makeTalkerFolders, talker } from "../support/folders.ts";
+import { eventsOf, startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
+import { chatWith, postWith } from "../support/requests.ts";
 
 const why = /^acme\/talker:Q8_0 was reloaded or unloaded for a change: .* than the 0\.5 s of --drain-timeout$/;
 

@@ -3,17 +3,11 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  cacheModel,
-  cacheTalker,
-  loadedIds,
-  makeFolders,
-  patchWith,
-  startTestGateway,
-  untilLoaded,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { loadedIds, startTestGateway, untilLoaded } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
-import { codeOf, contextLengths, postWith } from "../support/own-calls.ts";
+import { codeOf, contextLengths } from "../support/own-calls.ts";
+import { patchWith, postWith } from "../support/requests.ts";
 import { startWorker } from "../support/rpc-worker.ts";
 
 test("interface 4, Context size: the size is in the preset and in force when the call answers", async (t) => {

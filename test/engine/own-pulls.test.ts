@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
-import { postWith } from "../support/own-calls.ts";
 import { documentModels, leftovers, modelIds, pull, startWithHub, triesAtOnce } from "../support/own-pulls.ts";
 import { type PullRecord, streamPull } from "../support/pull-stream.ts";
+import { patchWith, postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
 test("interface 4, Pull: each way to name a model; it is listed and answers when the call does", async (t) => {

@@ -3,20 +3,13 @@ import assert from "node:assert/strict";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  cacheTalker,
-  chatWith,
-  eventsOf,
-  makeFolders,
-  makeTalkerFolders,
-  patchWith,
-  startTestGateway,
-  streamChat,
-  untilLoaded,
-} from "../support/gateway.ts";
+import { cacheTalker, makeFolders, makeTalkerFolders, talker } from "../support/folders.ts";
+import { eventsOf, startTestGateway, untilLoaded } from "../support/gateway.ts";
+import { holdAnswer } from "../support/held-answer.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
-import { codeOf, contextLengths, postWith } from "../support/own-calls.ts";
+import { codeOf, contextLengths } from "../support/own-calls.ts";
 import { documentModels } from "../support/own-pulls.ts";
+import { chatWith, patchWith, postWith } from "../support/requests.ts";
 
 test("interface 4, Remove: files, section and the router's entry are gone when the call answers", async (t) => {
   const folders = await makeFolders(t);
@@ -68,27 +61,16 @@ test("interface 4, Remove: an answer in flight is finished first, and nobody is 
   const folders = await makeTalkerFolders(t);
   const gateway = await startTestGateway(t, { folders });
   await gateway.converged();
-  let removing: Promise<{ status: number }> | null = null;
-  let late: Promise<{ status: number }> | null = null;
-  let joined: Promise<{ status: number; body: Record<string, unknown> }> | null = null;
-  let pieces = 0;
-  const stream = await streamChat(gateway.url, "acme/talker:Q8_0", "long", () => {
-    pieces++;
-    if (pieces === 5) removing = gateway.json("/api/remove-model", postWith({ model: "acme/talker:Q8_0" }));
-    if (pieces === 50) {
-      late = gateway.json("/beta/v1/chat/completions", chatWith("acme/talker:Q8_0"));
-      joined = gateway.json("/api/remove-model", postWith({ model: "acme/talker:Q8_0" }));
-    }
-  });
-  assert.deepEqual(stream, { text: answersOf("talker").long, done: true, error: null });
-  const answers = await Promise.all(
-    [removing, late, joined].map((answer) => answer as Promise<{ status: number }> | null),
-  );
-  assert.deepEqual(
-    answers.map((answer) => answer?.status),
-    [200, 404, 200],
-  );
-  assert.deepEqual(answers[2], answers[0] && { ...answers[2], body: (answers[0] as { body?: unknown }).body });
+  const held = await holdAnswer(t, gateway, talker);
+  const remove = (): ReturnType<typeof gateway.json> => gateway.json("/api/remove-model", postWith({ model: talker }));
+  const removing = remove();
+  await gateway.until("it is marked", ({ removals }) => removals.length > 0);
+  assert.equal((await gateway.json("/beta/v1/chat/completions", chatWith(talker))).status, 404);
+  const joined = remove();
+  held.release();
+  assert.deepEqual(await held.answer, { text: answersOf("talker").long, done: true, error: null });
+  const [first, second] = await Promise.all([removing, joined]);
+  assert.deepEqual([first.status, second.status, second.body], [200, 200, first.body]);
   assert.deepEqual(await readdir(folders.cacheDir), []);
 });
 

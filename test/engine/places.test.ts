@@ -1,17 +1,10 @@
 // Pinned models: no other model, no idle time ends them, and where all are pinned the others are refused.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  cacheTalker,
-  chatWith,
-  eventsOf,
-  loadedIds,
-  makeFolders,
-  patchWith,
-  startTestGateway,
-  untilLoaded,
-} from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { eventsOf, loadedIds, startTestGateway, untilLoaded } from "../support/gateway.ts";
 import { codeOf } from "../support/own-calls.ts";
+import { chatWith, patchWith } from "../support/requests.ts";
 
 test("a pinned model is evicted for none, the least recently used of the others is", async (t) => {
   const folders = await makeFolders(t);
@@ -20,7 +13,7 @@ test("a pinned model is evicted for none, the least recently used of the others 
   const gateway = await startTestGateway(t, {
     folders,
     yaml: `version: 1\nmodels: [{ id: "${pinned}", pinned: true }]\n`,
-    flags: ["--models-max", "2", "--keep-alive", "1"],
+    flags: ["--models-max", "2", "--keep-alive", "4"],
   });
   await gateway.converged();
   for (const id of [pinned, b, c]) await gateway.ask(id);

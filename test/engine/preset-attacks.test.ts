@@ -4,17 +4,12 @@ import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import {
-  cacheModel,
-  cacheTalker,
-  makeFolders,
-  patchWith,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
 import { projectorBytes } from "../support/projector.ts";
+import { patchWith, postWith } from "../support/requests.ts";
 
 const secret = "TOPSECRET-4711";
 

@@ -4,15 +4,8 @@ import { access, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  cacheTalker,
-  eventsOf,
-  type GatewayFolders,
-  makeFolders,
-  startTestGateway,
-  streamChat,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheTalker, type GatewayFolders, makeFolders } from "../support/folders.ts";
+import { eventsOf, startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
 import { until } from "../support/scratch.ts";
@@ -85,9 +78,9 @@ test("a typo in an id, and half of a save, delete nothing; what is taken out for
 
   await save(1, mine);
   await gateway.until("as before", (status) => status.sync === "Synced" && status.observedGeneration === 3);
-  await save(5);
+  await save(60);
   await delay(200);
-  await save(5, mine);
+  await save(60, mine);
   await gateway.json("/api/reconcile?wait=true", { method: "POST" });
   assert.deepEqual([reasonOf(gateway), await heldPrune(gateway), removals(gateway)], ["AsDesired", undefined, 0]);
 

@@ -6,16 +6,11 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { entriesBelow } from "../../src/state/folder.ts";
 import { sha256, withGgufHead } from "../support/cache-folder.ts";
-import {
-  cacheTalker,
-  type GatewayFolders,
-  makeFolders,
-  patchWith,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheTalker, type GatewayFolders, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
+import { patchWith } from "../support/requests.ts";
 
 const repo = "acme/pulled";
 const eight = `${repo}:Q8_0`;

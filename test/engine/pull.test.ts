@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import { cacheTalker, makeFolders, patchWith, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+import { patchWith } from "../support/requests.ts";
 
 function condition(gateway: TestGateway, subject: string, type: string): string | undefined {
   const status = gateway.gateway.status();

@@ -2,17 +2,11 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { runCommand } from "../support/command.ts";
-import {
-  cacheTalker,
-  chatWith,
-  makeTalkerFolders,
-  startTestGateway,
-  type TestGateway,
-  talker,
-  untilLoaded,
-} from "../support/gateway.ts";
+import { cacheTalker, makeTalkerFolders, talker } from "../support/folders.ts";
+import { startTestGateway, type TestGateway, untilLoaded } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { codeOf } from "../support/own-calls.ts";
+import { chatWith } from "../support/requests.ts";
 
 async function start(t: TestContext, flags: readonly string[]): Promise<{ gateway: TestGateway; other: string }> {
   const folders = await makeTalkerFolders(t);

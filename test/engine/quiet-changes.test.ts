@@ -1,20 +1,12 @@
 // Changes cost no more than they must: one of a model that is not loaded disturbs nobody, and a restart takes all along.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  cacheTalker,
-  eventsOf,
-  makeFolders,
-  makeTalkerFolders,
-  patchWith,
-  startTestGateway,
-  type TestGateway,
-  talker,
-  untilLoaded,
-} from "../support/gateway.ts";
+import { cacheTalker, makeFolders, makeTalkerFolders, talker } from "../support/folders.ts";
+import { eventsOf, startTestGateway, type TestGateway, untilLoaded } from "../support/gateway.ts";
 import { holdAnswer } from "../support/held-answer.ts";
 import { answersOf } from "../support/models.ts";
 import { contextLengths } from "../support/own-calls.ts";
+import { patchWith } from "../support/requests.ts";
 
 /** How often the router did something that the loop asked for. */
 function done({ gateway }: TestGateway, kind: string): number {
@@ -45,7 +37,7 @@ test("changes that wait for a router that hangs cost its one restart", async (t)
   const gateway = await startTestGateway(t, {
     folders,
     yaml: "version: 1\n",
-    flags: ["--silence-limit", "3", "--resync", "0.2", "--stop-grace", "0.5"],
+    flags: ["--silence-limit", "6", "--resync", "0.2", "--stop-grace", "0.5"],
   });
   const { router } = await gateway.converged();
   const reloads = done(gateway, "router.reload");

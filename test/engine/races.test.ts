@@ -1,8 +1,10 @@
 // Changes and requests at the same moment: every answer is whole, every change is in force.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
+import { patchWith } from "../support/requests.ts";
 
 test("chats and context changes on the same models, all at once", async (t) => {
   const folders = await makeFolders(t);

@@ -7,10 +7,11 @@ import { type TestContext, test } from "node:test";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { lockHolder } from "../../src/state/lock.ts";
 import { type RunningCommand, runCommand, startCommand } from "../support/command.ts";
-import { cacheTalker, chatWith, type GatewayFolders, makeFolders, patchWith } from "../support/gateway.ts";
+import { cacheTalker, type GatewayFolders, makeFolders } from "../support/folders.ts";
 import { answersOf } from "../support/models.ts";
 import { cannotMount, type Disk, mountDisk } from "../support/mounts.ts";
 import { isRunning } from "../support/processes.ts";
+import { chatWith, patchWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
 interface Condition {

@@ -3,16 +3,10 @@
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { test } from "node:test";
-import {
-  cacheTalker,
-  chatWith,
-  makeFolders,
-  makeTalkerFolders,
-  patchWith,
-  startTestGateway,
-  talker,
-} from "../support/gateway.ts";
-import { codeOf, contextLengths, messageOf, postWith } from "../support/own-calls.ts";
+import { cacheTalker, makeFolders, makeTalkerFolders, talker } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
+import { codeOf, contextLengths, messageOf } from "../support/own-calls.ts";
+import { chatWith, patchWith, postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
 test("while a removal waits for an answer, nothing takes it back but the model's name in the document", async (t) => {

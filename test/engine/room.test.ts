@@ -5,10 +5,11 @@ import { execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import { makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
-import { postWith } from "../support/own-calls.ts";
+import { patchWith, postWith } from "../support/requests.ts";
 
 test("a pull without room is held with its size, others go on, and it starts by itself once there is room", {
   skip: process.platform === "linux" && process.getuid?.() === 0 ? false : "a small disk is mounted as root on Linux",

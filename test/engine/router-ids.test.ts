@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createCacheScanner } from "../../src/cache/scan/scan.ts";
 import { startLlamaServer } from "../support/engine.ts";
-import { cacheModel, cacheTalker, chatWith, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+import { chatWith } from "../support/requests.ts";
 
 /** Files of many shapes; what each says is its own name. */
 const files: readonly (readonly [repo: string, file: string])[] = [

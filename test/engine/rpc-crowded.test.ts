@@ -21,7 +21,7 @@ test("a worker that serves somebody else is told of, and models run without it u
       return other;
     }),
   );
-  const gateway = await startRpcGateway(t, workers);
+  const gateway = await startRpcGateway(t, workers, { answering: 1 });
   const [first, second] = reachable(gateway.gateway.status());
   assert.equal(first, "True Answering");
   assert.match(second ?? "", /^False (?:NotAnswering|Unreachable)$/);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { answersOf } from "../support/models.ts";
-import { postWith } from "../support/own-calls.ts";
+import { postWith } from "../support/requests.ts";
 import { reachable, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
 import { startPeer, startPolitePeer } from "../support/worker-peer.ts";
@@ -16,6 +16,7 @@ test("they are left out, and each is told what is the matter with it", async (t)
   const double = { address: worker.address.replace("127.0.0.1", "localhost") };
   const gateway = await startRpcGateway(t, [worker, empty, stranger, double], {
     rest: ", minWorkers: 1",
+    answering: 1,
   });
   assert.deepEqual(reachable(gateway.gateway.status()), [
     "True Answering",
@@ -39,7 +40,7 @@ test("two names of one worker are no two workers for minWorkers", async (t) => {
   const [worker] = await startWorkers(t, 1);
   assert.ok(worker);
   const double = { address: worker.address.replace("127.0.0.1", "localhost") };
-  const gateway = await startRpcGateway(t, [worker, double], { rest: ", minWorkers: 2" });
+  const gateway = await startRpcGateway(t, [worker, double], { rest: ", minWorkers: 2", answering: 1 });
   const { body, status } = await gateway.json(
     "/beta/v1/chat/completions",
     postWith({ model: gateway.model, messages: [{ role: "user", content: "hi" }] }),

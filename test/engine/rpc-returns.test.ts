@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { StatusReport } from "../../src/status/report.ts";
 import { cleanUp } from "../support/clean-up.ts";
-import { chatWith, patchWith } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
+import { chatWith, patchWith } from "../support/requests.ts";
 import { type RpcGateway, reachable, reloads, since, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers, type TestWorker } from "../support/rpc-worker.ts";
 
@@ -63,7 +63,7 @@ async function withReturned(
 ): Promise<{ readonly gateway: RpcGateway; readonly stream: Stream; readonly workers: readonly TestWorker[] }> {
   const workers = await startWorkers(t, 2);
   await workers[1]?.kill();
-  const gateway = await startRpcGateway(t, workers, { flags: ["--drain-timeout", "0.3"] });
+  const gateway = await startRpcGateway(t, workers, { flags: ["--drain-timeout", "0.3"], answering: 1 });
   const stream = await startStream(t, gateway);
   await stream.more(1000);
   await workers[1]?.start();

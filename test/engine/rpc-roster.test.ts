@@ -3,13 +3,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { streamChat } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
-import { postWith } from "../support/own-calls.ts";
+import { postWith } from "../support/requests.ts";
 import { reachable, reloads, rpcDocument, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
 
 test("a worker that comes and goes costs few reloads, and is told of as flapping", async (t) => {
   const workers = await startWorkers(t, 2);
-  const gateway = await startRpcGateway(t, workers);
+  // Longer than a round takes, on any machine.
+  const gateway = await startRpcGateway(t, workers, { flags: ["--worker-stable", "60"] });
   const before = reloads(gateway);
   for (let round = 0; round < 4; round++) {
     await workers[1]?.kill();

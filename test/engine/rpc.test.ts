@@ -1,9 +1,10 @@
 // RPC mode on real workers: models run with them, one at a time, and without them again.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheTalker, makeFolders, startTestGateway, untilLoaded } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway, untilLoaded } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
-import { postWith } from "../support/own-calls.ts";
+import { postWith } from "../support/requests.ts";
 import { reachable, rpcDocument, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
 
@@ -34,7 +35,7 @@ test("models run with the workers, one at a time, and without them again", async
   assert.match(JSON.stringify(used.rpc.workers), new RegExp(second));
   // Twice as often as the waiting room has places: a silent connection stays, and no other is made.
   const accepted = workers.map((worker) => worker.accepted());
-  await gateway.until("looked at", (status) => status.rpc.workers.length === 2, 1000);
+  await gateway.until("looked at", (status) => status.rpc.workers.length === 2);
   assert.equal(await gateway.ask(second), answersOf("acme/second").hello);
   assert.deepEqual(
     workers.map((worker) => worker.accepted()),
@@ -51,7 +52,7 @@ test("models run with the workers, one at a time, and without them again", async
 test("a worker that is down keeps nothing from starting, and is used once it is there", async (t) => {
   const workers = await startWorkers(t, 2);
   await workers[1]?.kill();
-  const gateway = await startRpcGateway(t, workers);
+  const gateway = await startRpcGateway(t, workers, { answering: 1 });
   assert.deepEqual(reachable(gateway.gateway.status()), ["True Answering", "False Refused"]);
   assert.deepEqual(await gateway.inPreset(), [workers[0]?.address]);
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
@@ -66,7 +67,7 @@ test("without a worker models run on this machine; with minWorkers they are not 
   const folders = await makeFolders(t);
   const workers = await startWorkers(t, 1);
   await workers[0]?.kill();
-  const gateway = await startRpcGateway(t, workers, { folders });
+  const gateway = await startRpcGateway(t, workers, { folders, answering: 0 });
   assert.deepEqual(await gateway.inPreset(), []);
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
   const alone = gateway.gateway.status().conditions.find(({ type }) => type === "WorkersReady");

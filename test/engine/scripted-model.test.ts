@@ -4,6 +4,8 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { Agent } from "undici";
+import { readProgress } from "../../src/engines/llama/computing.ts";
 import { starterFileName, starterId, starterModel, starterSentence } from "../../src/starter/starter-model.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { startLlamaServer } from "../support/engine.ts";
@@ -18,6 +20,7 @@ import {
   weatherTool,
   writeModelFile,
 } from "../support/models.ts";
+import { until } from "../support/scratch.ts";
 
 interface ToolCall {
   readonly id?: string;
@@ -46,13 +49,13 @@ interface Spoken {
   readonly frames: number;
 }
 
-async function post(url: string, path: string, body: unknown): Promise<Response> {
+async function post(url: string, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
   const response = await fetch(url + path, {
     method: "POST",
     // After a stream the engine closes its connection, which a next request on it may meet too late.
     headers: { "content-type": "application/json", connection: "close" },
     body: JSON.stringify(body),
-    signal: AbortSignal.timeout(120_000),
+    signal: signal ?? AbortSignal.timeout(300_000),
   });
   if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
   return response;
@@ -191,7 +194,7 @@ test("alone: a gap is filled by the model that knows its tokens, and refused by 
 test("alone: the slow model streams its first words long before its last", async (t) => {
   const path = join(await temporaryFolder(t), "slow.gguf");
   await writeModelFile(path, slowModel("slow"));
-  const { url } = await startLlamaServer(t, ["-m", path]);
+  const { url, pid } = await startLlamaServer(t, ["-m", path]);
   assert.equal((await chat(url, ask("Hello"))).content, answersOf("slow").hello);
 
   const response = await post(url, "/v1/chat/completions", { ...ask("forever"), stream: true });
@@ -202,6 +205,18 @@ test("alone: the slow model streams its first words long before its last", async
   while (text.split("\n\n").length < 20) text += (await reader.read()).value ?? "";
   const perSecond = (20 / (performance.now() - started)) * 1000;
   await reader.cancel();
+
+  // An answer that is sent whole is silent until its end: the gateway tells by this that the model does not hang.
+  const connections = new Agent();
+  cleanUp(t, () => connections.close());
+  const progress = (): Promise<string | null> => readProgress(connections, { origin: url, key: "", pid });
+  const leaving = new AbortController();
+  const whole = post(url, "/v1/chat/completions", ask("forever"), leaving.signal).catch(() => null);
+  const first = await progress();
+  await until("it computes", async () => (await progress()) !== first);
+  leaving.abort();
+  await whole;
+  await until("it rests", async () => (await progress()) === (await progress()));
   t.diagnostic(`${perSecond.toFixed(0)} frames per second`);
   assert.ok(perSecond < 1000, "slow enough to be interrupted");
 });

@@ -7,6 +7,7 @@ import { prepareVoice, sherpaCommand } from "../../src/engines/speech/sherpa.ts"
 import { startVoice, type VoiceOptions, type VoiceRun } from "../../src/engines/speech/voice-process.ts";
 import { speechPieces } from "../../src/speech/text.ts";
 import { cleanUp } from "../support/clean-up.ts";
+import { patientProcess } from "../support/patience.ts";
 import { samplesPerId, toneHertz } from "../support/piper-voice.ts";
 import { isRunning } from "../support/processes.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
@@ -30,13 +31,7 @@ async function world(t: TestContext, options: Partial<VoiceOptions> = {}): Promi
       {
         stateDir: folder,
         environment: { PATH: process.env["PATH"] },
-        startTimeoutMs: 20_000,
-        stopGraceMs: 2_000,
-        silenceLimitMs: 20_000,
-        now: Date.now,
-        onOutput: () => undefined,
-        onChange: () => undefined,
-        warn: () => undefined,
+        ...patientProcess,
         ...options,
       },
       never,

@@ -5,17 +5,11 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { smallestContext } from "../../src/core/context-size.ts";
 import { startLlamaServer } from "../support/engine.ts";
-import {
-  cacheModel,
-  cacheTalker,
-  chatWith,
-  makeFolders,
-  patchWith,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel, writeModelFile } from "../support/models.ts";
-import { contextLengths, postWith } from "../support/own-calls.ts";
+import { contextLengths } from "../support/own-calls.ts";
+import { chatWith, patchWith, postWith } from "../support/requests.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
 const alpha = "acme/alpha:Q8_0";

@@ -6,8 +6,9 @@ import { request } from "node:http";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { parseWav } from "../../src/speech/wav.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
 import { isRunning } from "../support/processes.ts";
+import { postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 import { sherpa } from "../support/sherpa.ts";
 import {

@@ -8,6 +8,7 @@ import { createSynthesisEngine, type SpeechEngineChoice } from "../../src/engine
 import type { VoiceRun } from "../../src/engines/speech/voice-process.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { enginesDir } from "../support/engine.ts";
+import { patienceMs } from "../support/patience.ts";
 import { startsOf, writeFakePython } from "../support/piper-stand-ins.ts";
 import { toneHertz } from "../support/piper-voice.ts";
 import { refusal, scratchFolder } from "../support/scratch.ts";
@@ -46,9 +47,9 @@ async function world(t: TestContext, { engine = "auto", named = false, embedded 
   const synthesis = createSynthesisEngine({
     stateDir: folder,
     environment: { PATH: folder },
-    startTimeoutMs: 20_000,
+    startTimeoutMs: patienceMs,
     stopGraceMs: 2_000,
-    silenceLimitMs: 20_000,
+    silenceLimitMs: patienceMs,
     idleMs: 1e9,
     drainMs: 1_000,
     now: () => now,

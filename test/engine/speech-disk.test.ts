@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createGatewayClient } from "model-gateway/client";
 import { collectedSchema, diskSchema } from "../../schemas/disk.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
+import { postWith } from "../support/requests.ts";
 import { assertFits } from "../support/schemas.ts";
 import { writeVoice } from "../support/sherpa.ts";
 import {

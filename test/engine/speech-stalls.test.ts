@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import { codeOf, postWith } from "../support/own-calls.ts";
+import { codeOf } from "../support/own-calls.ts";
 import { isRunning, untilStopped } from "../support/processes.ts";
+import { postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 import { lowVoice, rates, type SpeechGateway, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
 import { form, someSound } from "../support/whisper.ts";
@@ -67,7 +68,7 @@ async function hang(t: Parameters<typeof cleanUp>[0], pid: number): Promise<void
 }
 
 test("an engine that hangs is noticed, said and replaced, and whoever waits is answered by the next one", async (t) => {
-  const gateway = await startSpeechGateway(t, { flags: ["--silence-limit", "2"] });
+  const gateway = await startSpeechGateway(t, { flags: ["--silence-limit", "8"] });
   assert.equal(await heard(gateway), spokenWords);
   await gateway.say(lowVoice);
   for (const kind of ["transcription", "synthesis"] as const) {
@@ -117,7 +118,7 @@ test("a stop while an upload comes: its client is told that the connection ends 
 });
 
 test("a stop answers those who wait at once, and those who are heard when their time is up", async (t) => {
-  const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "2"] });
+  const gateway = await startSpeechGateway(t, { flags: ["--stop-grace", "5"] });
   assert.equal(await heard(gateway), spokenWords);
   await hang(t, pidOf(gateway, "transcription"));
   const began = performance.now();

@@ -73,7 +73,7 @@ test("100 MB pass through, and the gateway's memory stays what it was", async (t
   const { status } = await work;
   const grown = (most - before) / 1024 / 1024;
   t.diagnostic(`100 MB: ${status} after ${Math.round(performance.now() - began)} ms, ${Math.round(grown)} MB more`);
-  assert.ok(grown < 60, `${grown} MB`);
+  assert.ok(grown < 90, `${grown} MB`);
   const after = await gateway.json("/v1/audio/transcriptions", soundForm(someSound()));
   assert.equal((after.body["text"] as string).trim(), spokenWords);
 });

@@ -4,8 +4,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { finished } from "../support/contract.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
 import { piperVoiceConfig, toneHertz } from "../support/piper-voice.ts";
+import { postWith } from "../support/requests.ts";
 import { writeVoice } from "../support/sherpa.ts";
 import { pitch } from "../support/sound.ts";
 import {

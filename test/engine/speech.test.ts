@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createGatewayClient } from "model-gateway/client";
 import { parseWav } from "../../src/speech/wav.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
 import { toneHertz } from "../support/piper-voice.ts";
 import { isRunning } from "../support/processes.ts";
+import { postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 import { pitch } from "../support/sound.ts";
 import {

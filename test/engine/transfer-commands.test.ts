@@ -4,7 +4,7 @@ import { readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type RunningCommand, runCommand, startCommand } from "../support/command.ts";
-import { cacheTalker, type GatewayFolders, makeFolders } from "../support/gateway.ts";
+import { cacheTalker, type GatewayFolders, makeFolders } from "../support/folders.ts";
 import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
 import { until } from "../support/scratch.ts";

@@ -24,7 +24,7 @@ async function ask(url: string, model: string): Promise<{ status: number; text: 
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ model, messages }),
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(300_000),
   });
   return { status: response.status, text: await response.text() };
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { access } from "node:fs/promises";
 import { type TestContext, test } from "node:test";
 import { type CommandResult, type RunningCommand, runCommand, startCommand } from "../support/command.ts";
-import { cacheModel, type GatewayFolders, makeFolders } from "../support/gateway.ts";
+import { cacheModel, type GatewayFolders, makeFolders } from "../support/folders.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
 
 const model = "acme/alpha:Q8_0";

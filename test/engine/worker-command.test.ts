@@ -7,7 +7,7 @@ import { freePort } from "../../src/engines/process/free-port.ts";
 import { dial, speak } from "../../src/rpc/worker-wire.ts";
 import { runCommand, startCommand } from "../support/command.ts";
 import { rpcServer } from "../support/engine.ts";
-import { makeFolders } from "../support/gateway.ts";
+import { makeFolders } from "../support/folders.ts";
 import { answersOf } from "../support/models.ts";
 import { isRunning } from "../support/processes.ts";
 import { reachable, startRpcGateway } from "../support/rpc-gateway.ts";

@@ -7,7 +7,7 @@ import { describe, type TestContext, test } from "node:test";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { startCommand } from "../support/command.ts";
 import { llamaServer } from "../support/engine.ts";
-import { type GatewayFolders, makeFolders } from "../support/gateway.ts";
+import { type GatewayFolders, makeFolders } from "../support/folders.ts";
 import { processorMs } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
 
@@ -37,10 +37,10 @@ const engines: readonly BadEngine[] = [
     write: script("echo 'ggml_cuda_init: no CUDA-capable device is detected' >&2; exit 1"),
   },
   {
-    what: "ends after two seconds",
+    what: "ends after a while",
     reason: "EngineFailed",
     says: /ended while starting.*out of memory/s,
-    write: script("[ \"$1\" = --help ] && exit; sleep 2; echo 'out of memory'; exit 3"),
+    write: script("[ \"$1\" = --help ] && exit; sleep 0.5; echo 'out of memory'; exit 3"),
   },
   {
     what: "never listens",
@@ -122,13 +122,13 @@ async function replaced(t: TestContext, engine: BadEngine): Promise<void> {
   const used = (await processorMs(pid)) - before;
   const lines = log.split("\n").length - linesBefore;
   t.diagnostic(`${used} ms of processor time and ${lines} lines in ${quietMs} ms`);
-  assert.ok(used < 0.3 * quietMs, `${used} ms of processor time in ${quietMs} ms`);
+  assert.ok(used < 0.6 * quietMs, `${used} ms of processor time in ${quietMs} ms`);
   assert.ok(lines < 25, `${lines} lines: ${log.slice(-2000)}`);
 
   // As an upgrade does it: beside it, then in its place.
   await symlink(await llamaServer(), `${path}.new`);
   await rename(`${path}.new`, path);
-  await until("it works", async () => (await routerReady()).status === "True", 20_000);
+  await until("it works", async () => (await routerReady()).status === "True");
   serve.process.kill("SIGTERM");
   assert.equal((await serve.exited).code, 0);
   assert.deepEqual(await findLeftovers(folders.stateDir), []);

@@ -4,17 +4,12 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, rename, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import {
-  chatWith,
-  type GatewayFolders,
-  makeFolders,
-  startTestGateway,
-  type TestGateway,
-  untilLoaded,
-} from "../support/gateway.ts";
+import { type GatewayFolders, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway, untilLoaded } from "../support/gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { childrenOf } from "../support/processes.ts";
+import { chatWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
 const alpha = "acme/alpha:Q8_0";

@@ -25,9 +25,9 @@ const minutes = Number(process.env["CHAOS_MINUTES"] ?? 0);
 const fewSteps = 12;
 
 /** Two of four models loaded at a time, so that models take turns all the time. */
-const environment = { GATEWAY_MODELS_MAX: "2", GATEWAY_DRAIN_TIMEOUT: "30", GATEWAY_WORKER_INTERVAL: "1" };
+const environment = { GATEWAY_MODELS_MAX: "2", GATEWAY_WORKER_INTERVAL: "1" };
 /** Longer than a drain and a start together. */
-const answerLimitMs = 90_000;
+const answerLimitMs = 600_000;
 /** What a gateway at rest may hold more than at its first rest. */
 const tolerance: Holdings = { handles: 12, memoryMb: 120 };
 
@@ -43,7 +43,7 @@ interface Report {
 }
 
 test(`seed ${seed}: answers and document survive ${minutes > 0 ? `${minutes} minutes` : `${fewSteps} steps`}`, {
-  timeout: minutes * 60_000 + 300_000,
+  timeout: minutes * 60_000 + 1_500_000,
 }, async (t) => {
   const report: Report = { steps: [], convergedMs: [], rests: [] };
   const world = await createWorld(t, { models: [...residents, guest, neverHad], environment });

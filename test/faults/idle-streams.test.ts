@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type RunningCommand, startCommand } from "../support/command.ts";
-import { cacheTalker, type GatewayFolders, makeFolders } from "../support/gateway.ts";
+import { cacheTalker, type GatewayFolders, makeFolders } from "../support/folders.ts";
 import { residentMegabytes } from "../support/processes.ts";
 import { type RawClient, rawClient, rawGet, rawPost } from "../support/raw-client.ts";
 import { until } from "../support/scratch.ts";

@@ -5,7 +5,8 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { startCommand } from "../support/command.ts";
-import { cacheModel, makeFolders, streamChat } from "../support/gateway.ts";
+import { cacheModel, makeFolders } from "../support/folders.ts";
+import { streamChat } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { residentMegabytes } from "../support/processes.ts";
 import { rawClient, rawPost } from "../support/raw-client.ts";
@@ -44,7 +45,7 @@ test("three clients that read nothing of an endless answer", async (t) => {
   await folders.writeConfig(
     `version: 1\nmodels: [{ id: "${model}", ctxSize: ${context}, preset: { parallel: 4, threads: 1 } }]\n`,
   );
-  const serve = await startCommand(t, folders, ["serve", "--write-stall", "2"]);
+  const serve = await startCommand(t, folders, ["serve", "--write-stall", "6"]);
   const [, url = ""] = await serve.output(/listens on (\S+);/);
   await serve.output(/Ready\./);
   const pid = serve.process.pid ?? 0;
@@ -78,14 +79,10 @@ test("three clients that read nothing of an endless answer", async (t) => {
   slow.send(request);
   const reading = setInterval(() => void (slow.socket.isPaused() ? slow.socket.resume() : slow.socket.pause()), 100);
   let most = before;
-  await until(
-    "they are dropped",
-    async () => {
-      most = Math.max(most, await residentMegabytes(pid));
-      return (await inFlight()) === 1;
-    },
-    60_000,
-  );
+  await until("they are dropped", async () => {
+    most = Math.max(most, await residentMegabytes(pid));
+    return (await inFlight()) === 1;
+  });
   t.diagnostic(`${Math.round(before)} MB before, at most ${Math.round(most)} MB with three answers that nobody reads`);
   assert.ok(most - before < 30, `${before} MB, then ${most} MB`);
   clearInterval(reading);

@@ -6,7 +6,8 @@ import { mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from "node
 import { join } from "node:path";
 import { test } from "node:test";
 import { runCommand, startCommand } from "../support/command.ts";
-import { cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 
 /** Each that a gateway can live without for a while. */

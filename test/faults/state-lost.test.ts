@@ -4,16 +4,11 @@ import assert from "node:assert/strict";
 import { access, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  cacheTalker,
-  type GatewayFolders,
-  makeFolders,
-  patchWith,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheTalker, type GatewayFolders, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { cannotMount, mountDisk } from "../support/mounts.ts";
+import { patchWith } from "../support/requests.ts";
 
 interface Set {
   readonly gateway: TestGateway;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createConnection } from "node:net";
 import { test } from "node:test";
 import { runCommand, startCommand } from "../support/command.ts";
-import { makeFolders } from "../support/gateway.ts";
+import { makeFolders } from "../support/folders.ts";
 
 test("interface 5, Authentication: commands beside a gateway that needs a key, and its log", async (t) => {
   const folders = await makeFolders(t);

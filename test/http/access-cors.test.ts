@@ -1,8 +1,10 @@
 // Pages of other origins, as a browser meets the gateway: what is refused, what is told, and that streams are told it too.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { cacheTalker, chatWith, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
+import { chatWith } from "../support/requests.ts";
 
 const page = "https://chat.example";
 const key = "a-key-of-the-tests-of-pages";

@@ -5,7 +5,8 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { addKey, keyFileName, removeKey } from "../../src/keys/key-file.ts";
-import { makeFolders, startTestGateway } from "../support/gateway.ts";
+import { makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { refusal, until } from "../support/scratch.ts";
 
 /** With headers that fetch does not let through. Answers with the status. */

@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { addKey, keyFileName } from "../../src/keys/key-file.ts";
-import { cacheTalker, chatWith, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
+import { chatWith, postWith } from "../support/requests.ts";
 import { type ServedRoute, watchRoutes } from "../support/served-routes.ts";
 
 const asking =

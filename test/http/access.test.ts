@@ -5,16 +5,11 @@ import { createConnection } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { addKey, keyFileName, removeKey } from "../../src/keys/key-file.ts";
-import {
-  cacheTalker,
-  chatWith,
-  type GatewayFolders,
-  makeFolders,
-  startTestGateway,
-  streamChat,
-} from "../support/gateway.ts";
+import { cacheTalker, type GatewayFolders, makeFolders } from "../support/folders.ts";
+import { startTestGateway, streamChat } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { childrenOf } from "../support/processes.ts";
+import { chatWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 import { watchRoutes } from "../support/served-routes.ts";
 

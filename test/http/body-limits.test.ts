@@ -5,7 +5,8 @@ import { test } from "node:test";
 import type { FastifyInstance, RouteOptions } from "fastify";
 import { cleanUp } from "../support/clean-up.ts";
 import { startTestGateway } from "../support/gateway.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
+import { postWith } from "../support/requests.ts";
 
 const key = "mgw-test-key-of-a-sufficient-length-0123456789";
 const [kiB, miB] = [1 << 10, 1 << 20] as const;

@@ -5,7 +5,8 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { createGatewayClient, type GatewayClient, GatewayClientError } from "model-gateway/client";
 import { cleanUp } from "../support/clean-up.ts";
-import { cacheTalker, eventsOf, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { eventsOf, startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
 

@@ -1,14 +1,8 @@
 // The model list of the compatible family and llama.cpp's own model routes, at each of their places.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import {
-  cacheModel,
-  cacheTalker,
-  loadedIds,
-  makeFolders,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { loadedIds, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf, gapFiller, insertModel, modelBytes } from "../support/models.ts";
 
 const alpha = "acme/alpha:Q8_0";

@@ -1,8 +1,10 @@
 // What the compatible family refuses, and how; and what becomes of the members of a body that are the gateway's own.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheModel, cacheTalker, chatWith, loadedIds, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { loadedIds, startTestGateway } from "../support/gateway.ts";
 import { answersOf, embeddingModel, modelBytes } from "../support/models.ts";
+import { chatWith } from "../support/requests.ts";
 
 const json = { "content-type": "application/json" };
 const messages = [{ role: "user", content: "hi" }];

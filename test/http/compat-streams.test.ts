@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { cacheModel, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { cacheModel, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { childrenOf } from "../support/processes.ts";
 

@@ -6,10 +6,12 @@ import { test } from "node:test";
 import { createGatewayClient } from "model-gateway/client";
 import { collectedSchema, diskSchema } from "../../schemas/disk.ts";
 import { sha256, withGgufHead } from "../support/cache-folder.ts";
-import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
-import { codeOf, postWith } from "../support/own-calls.ts";
+import { codeOf } from "../support/own-calls.ts";
+import { patchWith, postWith } from "../support/requests.ts";
 import { assertFits } from "../support/schemas.ts";
 
 const repo = "acme/new-GGUF";

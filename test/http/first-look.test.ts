@@ -1,9 +1,11 @@
 // The moments of a start before the world has been looked at: who asks then waits, and is not told that nothing is there.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheTalker, chatWith, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { onListening } from "../support/listening.ts";
 import { answersOf } from "../support/models.ts";
+import { chatWith } from "../support/requests.ts";
 
 test("who asks before the first look at the models waits for it", async (t) => {
   const folders = await makeFolders(t);

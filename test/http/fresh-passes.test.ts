@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { codeOf } from "../support/own-calls.ts";
+import { patchWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
 test("plan, reconcile and dry run beside a file and a cache that change", async (t) => {

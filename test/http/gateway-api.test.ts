@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { test } from "node:test";
-import { cacheTalker, makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 
 interface Answer {
   readonly status: number;

@@ -5,16 +5,7 @@ import { startTestGateway } from "../support/gateway.ts";
 import { type RawClient, rawClient, rawGet, rawPost } from "../support/raw-client.ts";
 import { until } from "../support/scratch.ts";
 
-const flags = [
-  "--header-timeout",
-  "0.4",
-  "--request-timeout",
-  "0.8",
-  "--idle-timeout",
-  "0.3",
-  "--header-limit",
-  "4096",
-];
+const flags = ["--header-timeout", "1", "--request-timeout", "2", "--idle-timeout", "1", "--header-limit", "4096"];
 
 interface Told {
   readonly error: { readonly code: string; readonly message: string };
@@ -34,7 +25,7 @@ test("requests that come slowly, or that are none", async (t) => {
     const { text, ms } = await client.ended().finally(() => clearInterval(trickle));
     assert.match(text, /^HTTP\/1\.1 408 /);
     assert.match(bodyOf(text).error.message, /--header-timeout/);
-    assert.ok(ms > 300 && ms < 15_000, `${ms} ms`);
+    assert.ok(ms > 900 && ms < 50_000, `${ms} ms`);
   });
   await t.test("a body that never ends: 408 after --request-timeout", async () => {
     const client = await rawClient(t, url);
@@ -43,7 +34,7 @@ test("requests that come slowly, or that are none", async (t) => {
     const trickle = setInterval(() => client.send(" "), 50);
     const { text, ms } = await client.ended().finally(() => clearInterval(trickle));
     assert.match(text, /^HTTP\/1\.1 408 /);
-    assert.ok(ms > 600 && ms < 15_000, `${ms} ms`);
+    assert.ok(ms > 1_900 && ms < 50_000, `${ms} ms`);
   });
   await t.test("a connection without a request, at first and after one, is closed", async () => {
     const mute = await rawClient(t, url);
@@ -51,7 +42,7 @@ test("requests that come slowly, or that are none", async (t) => {
     kept.send(rawGet("/livez"));
     await kept.until(/"ok"/);
     const { ms } = await kept.ended();
-    assert.ok(ms < 15_000, `${ms} ms`);
+    assert.ok(ms < 50_000, `${ms} ms`);
     assert.match((await mute.ended()).text, /^$|^HTTP\/1\.1 408 /);
   });
   await t.test("headers beyond --header-limit: 431, and no more of them is read", async () => {

@@ -1,7 +1,8 @@
 // The native family on the wire, as its clients write to it: methods, content types, names of fields, and plain refusals.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheModel, cacheTalker, makeFolders, startTestGateway } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 
 test("interface 4, Native routes: on the wire", async (t) => {

@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatusReport } from "../../src/status/report.ts";
-import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
+import { patchWith, postWith } from "../support/requests.ts";
 
 const posts = [
   "/api/set-ctx-size",

@@ -2,8 +2,10 @@
 // a name that was given and is shown nowhere.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
+import { patchWith, postWith } from "../support/requests.ts";
 
 test("what is tried, taken out and given another name", async (t) => {
   const folders = await makeFolders(t);

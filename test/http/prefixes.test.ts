@@ -6,7 +6,8 @@ import { startGateway } from "../../src/app/gateway.ts";
 import { llamaWords, ownWords } from "../../src/settings/prefixes.ts";
 import { readSettings } from "../../src/settings/settings.ts";
 import { llamaServer } from "../support/engine.ts";
-import { makeFolders, startTestGateway } from "../support/gateway.ts";
+import { makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { watchRoutes } from "../support/served-routes.ts";
 
 test("every address at the root is known to the check of the prefixes", async (t) => {

@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { test } from "node:test";
-import { cacheModel, cacheTalker, makeFolders, patchWith, startTestGateway } from "../support/gateway.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
+import { patchWith, postWith } from "../support/requests.ts";
 
 test("what deletes files takes whole names alone", async (t) => {
   const folders = await makeFolders(t);

@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { onListening } from "../support/listening.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
-import { codeOf, messageOf, postWith } from "../support/own-calls.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
+import { postWith } from "../support/requests.ts";
 import { writeVoice } from "../support/sherpa.ts";
 
 const search = ["/api/tts/voices/search", "/api/stt/models/search"];

@@ -4,10 +4,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { entriesBelow } from "../../src/state/folder.ts";
-import { makeFolders, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { makeFolders } from "../support/folders.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
-import { postWith } from "../support/own-calls.ts";
+import { postWith } from "../support/requests.ts";
 
 const key = "mgw-test-key-of-a-sufficient-length-0123456789";
 const token = "hf_the-gateways-own-token-of-the-tests";

@@ -6,7 +6,8 @@ import type { TestContext } from "node:test";
 import { packageRoot } from "../../src/settings/settings.ts";
 import { cleanUp, type Ending } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
-import type { GatewayFolders } from "./gateway.ts";
+import type { GatewayFolders } from "./folders.ts";
+import { patientLimits } from "./patience.ts";
 
 export interface CommandResult {
   readonly code: number | null;
@@ -32,6 +33,7 @@ function environmentOf(folders: GatewayFolders, extra: Readonly<Record<string, s
     HF_ENDPOINT: "http://127.0.0.1:9",
     GATEWAY_STATE: folders.stateDir,
     GATEWAY_PORT: "0",
+    ...patientLimits,
     ...extra,
   };
 }

@@ -4,9 +4,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { addKey, keyFileName } from "../../src/keys/key-file.ts";
-import { cacheModel, eventsOf, makeFolders, patchWith, startTestGateway, type TestGateway } from "./gateway.ts";
+import { cacheModel, makeFolders } from "./folders.ts";
+import { eventsOf, startTestGateway, type TestGateway } from "./gateway.ts";
 import { startLoopbackHub } from "./loopback-hub.ts";
 import { type Answers, answersOf, embeddingModel, modelBytes, talkingModel } from "./models.ts";
+import { patchWith } from "./requests.ts";
 import type { ScriptedModel } from "./scripted/scripted-model.ts";
 
 /** A client's setting: where the gateway is, and what it sends as its API key; null: it sends none. */
@@ -108,7 +110,7 @@ async function startContract(t: TestContext, options: ContractOptions): Promise<
       await gateway.until("generating", ({ inFlight }) => (inFlight[model] ?? 0) > 0);
     },
     idle: async () => {
-      await gateway.until("idle", ({ inFlight }) => Object.keys(inFlight).length === 0, 8_000);
+      await gateway.until("idle", ({ inFlight }) => Object.keys(inFlight).length === 0);
     },
   };
 }

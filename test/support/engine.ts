@@ -54,6 +54,7 @@ export async function provideEngine(name: EngineName, onProgress: (text: string)
 export interface RunningServer {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
+  readonly pid: number;
   /** What it has written so far. */
   output(): string;
 }
@@ -101,5 +102,5 @@ export async function startLlamaServer(
       fail(`ended with ${code ?? signal}`);
     });
   });
-  return { url, output: () => output };
+  return { url, pid: server.pid ?? 0, output: () => output };
 }

@@ -1,89 +1,18 @@
 // A whole gateway for a test, on the real engine, in folders of its own; everything it starts ends with the test.
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { TestContext } from "node:test";
 import pino, { type Logger } from "pino";
 import { type Gateway, startGateway } from "../../src/app/gateway.ts";
-import { linkSnapshot, writeRef } from "../../src/cache/download/link.ts";
-import { blobPath } from "../../src/cache/layout/layout.ts";
 import type { PullTimes } from "../../src/commands/pull-patience.ts";
-import { inferTag } from "../../src/core/ids.ts";
 import { readSettings, type Settings } from "../../src/settings/settings.ts";
 import type { JournalEvent } from "../../src/status/journal.ts";
 import type { StatusReport } from "../../src/status/report.ts";
-import { cleanUp, type Ending } from "./clean-up.ts";
+import { cleanUp } from "./clean-up.ts";
 import { llamaServer } from "./engine.ts";
-import { modelBytes, slowModel, talkingModel } from "./models.ts";
+import { type GatewayFolders, makeFolders } from "./folders.ts";
+import { patienceMs, patientLimits } from "./patience.ts";
+import { chatWith } from "./requests.ts";
 import { until } from "./scratch.ts";
-
-export interface GatewayFolders {
-  readonly root: string;
-  readonly stateDir: string;
-  readonly cacheDir: string;
-  readonly configPath: string;
-  writeConfig(yaml: string): Promise<void>;
-}
-
-export async function makeFolders(t: Ending): Promise<GatewayFolders> {
-  const root = await mkdtemp(join(tmpdir(), "gateway-"));
-  cleanUp(t, () => rm(root, { recursive: true, force: true }));
-  const stateDir = join(root, "state");
-  const cacheDir = join(root, "hub");
-  await mkdir(stateDir);
-  await mkdir(cacheDir);
-  const configPath = join(stateDir, "gateway.yaml");
-  return { root, stateDir, cacheDir, configPath, writeConfig: (yaml) => writeFile(configPath, yaml) };
-}
-
-/** Puts a model file into the cache in the hub's layout, as another tool would have; answers with its path there. */
-export async function cacheModel(
-  folders: Pick<GatewayFolders, "cacheDir">,
-  repo: string,
-  file: string,
-  bytes: Uint8Array,
-): Promise<string> {
-  const { cacheDir } = folders;
-  const blob = createHash("sha256").update(bytes).digest("hex");
-  const commit = createHash("sha1").update(repo).digest("hex");
-  const path = blobPath(cacheDir, repo, blob);
-  await mkdir(join(path, ".."), { recursive: true });
-  await writeFile(path, bytes);
-  await linkSnapshot({ cacheDir, repo, commit, files: [{ path: file, blob, size: bytes.length }] });
-  await writeRef(cacheDir, repo, "main", commit);
-  return join(cacheDir, `models--${repo.replace("/", "--")}`, "snapshots", commit, file);
-}
-
-/** A talking model in the cache, named as its repository; answers with its id. */
-export async function cacheTalker(
-  folders: Pick<GatewayFolders, "cacheDir">,
-  repo: string,
-  name = repo,
-  file = "model-Q8_0.gguf",
-): Promise<string> {
-  await cacheModel(folders, repo, file, modelBytes(talkingModel(name)));
-  return `${repo}:${inferTag(file)}`;
-}
-
-/** The slow model of {@link makeTalkerFolders}. */
-export const talker = "acme/talker:Q8_0";
-
-/**
- * One thread: with two, which spin while they wait for each other, it falls to a tenth of its speed as soon as another test
- * keeps one core busy.
- */
-export const talkerDocument = `version: 1\nmodels:\n  - { id: "${talker}", preset: { threads: 1 } }\n`;
-
-/** Folders with a slow model, in the cache (`talkerFile`) and in the document. */
-export async function makeTalkerFolders(t: Ending): Promise<GatewayFolders & { readonly talkerFile: string }> {
-  const folders = await makeFolders(t);
-  const bytes = modelBytes(slowModel("talker"));
-  const talkerFile = await cacheModel(folders, "acme/talker", "talker-Q8_0.gguf", bytes);
-  await folders.writeConfig(talkerDocument);
-  return { ...folders, talkerFile };
-}
 
 export interface TestGateway extends GatewayFolders {
   readonly gateway: Gateway;
@@ -91,25 +20,11 @@ export interface TestGateway extends GatewayFolders {
   readonly settings: Settings;
   json(path: string, init?: RequestInit): Promise<{ status: number; body: Record<string, unknown>; headers: Headers }>;
   /** Resolves with the status once it satisfies the test; fails with the last one after a while. */
-  until(what: string, test: (status: StatusReport) => boolean, timeoutMs?: number): Promise<StatusReport>;
+  until(what: string, test: (status: StatusReport) => boolean): Promise<StatusReport>;
   /** Everything is as the document says. */
-  converged(timeoutMs?: number): Promise<StatusReport>;
+  converged(): Promise<StatusReport>;
   /** Answer of a model, not streamed. */
   ask(model: string, content?: string): Promise<string>;
-}
-
-/** A PATCH of the document. */
-export function patchWith(body: object): RequestInit {
-  return { method: "PATCH", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-}
-
-/** A chat with one message. */
-export function chatWith(model: string, content = "hi", rest: object = {}): RequestInit {
-  return {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model, messages: [{ role: "user", content }], ...rest }),
-  };
 }
 
 /** Resolves once these and no other models are listed as loaded; an answer may come a moment sooner. */
@@ -158,6 +73,7 @@ async function testSettings(
     TMPDIR: process.env["TMPDIR"],
     HF_HUB_CACHE: folders.cacheDir,
     HF_ENDPOINT: "http://127.0.0.1:9",
+    ...patientLimits,
     ...environment,
   }).settings;
 }
@@ -169,19 +85,18 @@ export async function startTestGateway(t: TestContext, options: TestGatewayOptio
   const logger = options.logger ?? pino({ level: settings.logLevel }, pino.destination(2));
   const gateway = await startGateway({ settings, logger, ...(options.pulls ? { pulls: options.pulls } : {}) });
   cleanUp(t, () => gateway.stop());
-  const until: TestGateway["until"] = (what, test, timeoutMs = 20_000) => untilStatus(gateway, what, test, timeoutMs);
+  const until: TestGateway["until"] = (what, test) => untilStatus(gateway, what, test);
   return {
     ...folders,
     gateway,
     url: gateway.url,
     settings,
     until,
-    converged: (timeoutMs) =>
+    converged: () =>
       until(
         "converged",
         (status) =>
           status.sync === "Synced" && status.running.length === 0 && status.observedGeneration === status.generation,
-        timeoutMs,
       ),
     json: async (path, init) => {
       const response = await fetch(gateway.url + path, init);
@@ -201,12 +116,7 @@ export async function startTestGateway(t: TestContext, options: TestGatewayOptio
 }
 
 /** Looks after each event of the journal: nothing that changes the status goes unrecorded. */
-function untilStatus(
-  gateway: Gateway,
-  what: string,
-  test: (status: StatusReport) => boolean,
-  timeoutMs: number,
-): Promise<StatusReport> {
+function untilStatus(gateway: Gateway, what: string, test: (status: StatusReport) => boolean): Promise<StatusReport> {
   return new Promise((resolve, reject) => {
     const look = (): boolean => {
       const status = gateway.status();
@@ -217,8 +127,8 @@ function untilStatus(
     };
     const deadline = setTimeout(() => {
       stop();
-      reject(new Error(`not ${what} within ${timeoutMs} ms: ${JSON.stringify(gateway.status(), null, 1)}`));
-    }, timeoutMs);
+      reject(new Error(`not ${what} within ${patienceMs} ms: ${JSON.stringify(gateway.status(), null, 1)}`));
+    }, patienceMs);
     // An action's end is recorded before the pass that takes note of it.
     const again = setInterval(look, 50);
     const unfollow = gateway.journal.follow(() => void look());

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { TestContext } from "node:test";
 import { cleanUp } from "./clean-up.ts";
 import { streamChat, type TestGateway } from "./gateway.ts";
-import { childrenOf } from "./processes.ts";
+import { childrenOf, isRunning } from "./processes.ts";
 
 export interface HeldAnswer {
   readonly answer: ReturnType<typeof streamChat>;
@@ -22,7 +22,9 @@ export async function holdAnswer(t: TestContext, gateway: TestGateway, model: st
       if (isHeld) return;
       isHeld = true;
       process.kill(pid, "SIGSTOP");
-      cleanUp(t, release);
+      cleanUp(t, async () => {
+        if (await isRunning(pid)) release();
+      });
       resolve({ answer, release });
     });
     answer.catch(reject);

@@ -116,9 +116,15 @@ export function insertModel(name: string, options: ModelOptions = {}): ScriptedM
   return { ...model, scripts: [...model.scripts, { when: "gap", says: gapFiller }] };
 }
 
-/** The file of a small model, in memory. */
+const slowBytes = new Map<string, Uint8Array>();
+
+/** The file of a model, in memory; of a slow one computed once, as it is 27 MB. */
 export function modelBytes(model: ScriptedModel): Uint8Array {
-  return scriptedModel(model);
+  if (model.feedForward === undefined) return scriptedModel(model);
+  const key = JSON.stringify(model);
+  const bytes = slowBytes.get(key) ?? scriptedModel(model);
+  slowBytes.set(key, bytes);
+  return bytes;
 }
 
 /** Writes the model's file; the zeros that a slow one ends with stay a hole where the filesystem has holes. */

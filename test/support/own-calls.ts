@@ -1,11 +1,6 @@
 // Calls of the gateway's own routes, and what a test reads from their answers.
 import type { TestGateway } from "./gateway.ts";
 
-/** A POST of JSON. */
-export function postWith(body: unknown): RequestInit {
-  return { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-}
-
 /** The code of an error answer in the gateway's own shape. */
 export function codeOf({ body }: { readonly body: Record<string, unknown> }): string | undefined {
   return (body["error"] as { readonly code?: string } | undefined)?.code;

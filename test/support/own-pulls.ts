@@ -4,7 +4,7 @@ import { entriesBelow } from "../../src/state/folder.ts";
 import { cleanUp } from "./clean-up.ts";
 import { startTestGateway, type TestGateway } from "./gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "./loopback-hub.ts";
-import { postWith } from "./own-calls.ts";
+import { postWith } from "./requests.ts";
 
 export function pull(gateway: TestGateway, model: string): Promise<{ status: number; body: Record<string, unknown> }> {
   return gateway.json("/alpha/api/pull", postWith({ model, stream: false }));

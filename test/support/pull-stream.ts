@@ -1,6 +1,6 @@
 // A streamed pull as a client follows it.
 import type { TestGateway } from "./gateway.ts";
-import { postWith } from "./own-calls.ts";
+import { postWith } from "./requests.ts";
 
 export interface PullRecord {
   readonly status?: string;

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { presetEndpoints } from "../../src/plan/workers.ts";
 import type { StatusReport } from "../../src/status/report.ts";
-import { cacheModel, type GatewayFolders, makeFolders, startTestGateway, type TestGateway } from "./gateway.ts";
+import { cacheModel, type GatewayFolders, makeFolders } from "./folders.ts";
+import { startTestGateway, type TestGateway } from "./gateway.ts";
 import { modelBytes, slowModel } from "./models.ts";
 import type { TestWorker } from "./rpc-worker.ts";
 
@@ -34,6 +35,8 @@ export async function startRpcGateway(
     readonly preset?: string;
     readonly flags?: readonly string[];
     readonly folders?: GatewayFolders;
+    /** How many of the workers answer; default: all. */
+    readonly answering?: number;
   } = {},
 ): Promise<RpcGateway> {
   const folders = options.folders ?? (await makeFolders(t));
@@ -42,6 +45,12 @@ export async function startRpcGateway(
     folders,
     yaml: rpcDocument(workers, options.rest, options.preset),
     flags: [...quickFlags, ...(options.flags ?? [])],
+  });
+  // On a busy machine a worker may miss a probe at first.
+  const answering = options.answering ?? workers.length;
+  await gateway.until("the workers answer", (status) => {
+    const answer = reachable(status).filter((verdict) => verdict === "True Answering");
+    return answer.length === answering;
   });
   await gateway.converged();
   return {

@@ -7,6 +7,7 @@ import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { GatewayError } from "../../src/core/errors.ts";
 import { cleanUp } from "./clean-up.ts";
+import { patienceMs } from "./patience.ts";
 
 export async function scratchFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), "component-"));
@@ -19,7 +20,7 @@ export async function scratchFolder(t: TestContext): Promise<string> {
 export async function until<T>(
   what: string,
   look: () => T | Promise<T>,
-  timeoutMs = 8_000,
+  timeoutMs = patienceMs,
 ): Promise<NonNullable<Exclude<T, false>>> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

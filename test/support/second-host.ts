@@ -8,7 +8,7 @@ import { speak } from "../../src/rpc/worker-wire.ts";
 import { cleanUp } from "./clean-up.ts";
 import { commandLine } from "./command.ts";
 import { rpcServer } from "./engine.ts";
-import { makeFolders } from "./gateway.ts";
+import { makeFolders } from "./folders.ts";
 
 const own = "10.77.0.1";
 const other = "10.77.0.2";

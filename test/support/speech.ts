@@ -6,10 +6,11 @@ import { basename, join } from "node:path";
 import type { TestContext } from "node:test";
 import { type Pcm, parseWav } from "../../src/speech/wav.ts";
 import { whisperServer } from "./engine.ts";
-import { makeFolders, startTestGateway, type TestGateway } from "./gateway.ts";
+import { makeFolders } from "./folders.ts";
+import { startTestGateway, type TestGateway } from "./gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "./loopback-hub.ts";
-import { postWith } from "./own-calls.ts";
 import { piperVoiceConfig, piperVoiceModel } from "./piper-voice.ts";
+import { postWith } from "./requests.ts";
 import { sherpa } from "./sherpa.ts";
 import { manifestEntry } from "./voices.ts";
 import { whisperModel } from "./whisper-model.ts";
@@ -101,13 +102,22 @@ export function addSpeechRepos(hub: LoopbackHub, voiceRates: Readonly<Record<str
   hub.addRepo("rhasspy/piper-voices", { files: { ...files, "voices.json": Buffer.from(JSON.stringify(manifest)) } });
   hub.addRepo("ggerganov/whisper.cpp", {
     files: {
-      "ggml-said.en.bin": whisperModel({ words: spokenWords.split(" ") }),
-      "ggml-base.en.bin": whisperModel({ words: otherWords.split(" ") }),
+      "ggml-said.en.bin": hears(spokenWords),
+      "ggml-base.en.bin": hears(otherWords),
       "ggml-base.en-encoder.mlmodelc.zip": Buffer.from("an archive"),
       "ggml-tiny.bin": Buffer.from("tiny"),
       "README.md": Buffer.from("read me"),
     },
   });
+}
+
+const hearing = new Map<string, Buffer>();
+
+/** A model that hears these words in everything: 8 MB, computed once for all gateways. */
+function hears(words: string): Buffer {
+  const bytes = hearing.get(words) ?? whisperModel({ words: words.split(" ") });
+  hearing.set(words, bytes);
+  return bytes;
 }
 
 /** In the form of the official ones. */

@@ -8,6 +8,7 @@ import type { Upload } from "../../src/engines/speech/whisper-wire.ts";
 import { wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "./clean-up.ts";
 import { whisperServer } from "./engine.ts";
+import { patientProcess } from "./patience.ts";
 import { scratchFolder } from "./scratch.ts";
 import { whisperModel } from "./whisper-model.ts";
 
@@ -48,13 +49,7 @@ export async function whisperFor(
           scratchDir: folder,
           memoryLimit: 2 ** 32,
           environment: { PATH: path ?? process.env["PATH"] },
-          startTimeoutMs: 20_000,
-          stopGraceMs: 5_000,
-          silenceLimitMs: 20_000,
-          now: Date.now,
-          onOutput: () => undefined,
-          onChange: () => undefined,
-          warn: () => undefined,
+          ...patientProcess,
           ...options,
         },
         never,

@@ -6,6 +6,8 @@ import type { Dispatcher } from "undici";
 import { readAtMost } from "../../core/read-at-most.ts";
 import type { Instance } from "./instances.ts";
 
+type Computing = Pick<Instance, "origin" | "key" | "pid">;
+
 const answerMs = 5_000;
 /** Slots may hold whole prompts. */
 const maxSlotsBytes = 16 << 20;
@@ -14,12 +16,12 @@ const maxSlotsBytes = 16 << 20;
  * A text that changes with every step; null: unknown. The slots alone are too coarse: a prompt changes them once per batch of
  * 2048 tokens, the thread with every message to a worker.
  */
-export async function readProgress(connections: Dispatcher, instance: Instance): Promise<string | null> {
+export async function readProgress(connections: Dispatcher, instance: Computing): Promise<string | null> {
   const [slots, ran] = await Promise.all([readSlots(connections, instance), readRunTime(instance.pid)]);
   return slots === null && ran === null ? null : `${slots} ${ran}`;
 }
 
-async function readSlots(connections: Dispatcher, { origin, key }: Instance): Promise<string | null> {
+async function readSlots(connections: Dispatcher, { origin, key }: Computing): Promise<string | null> {
   try {
     const { statusCode, body } = await connections.request({
       origin,

@@ -1,10 +1,9 @@
 // One llama-server in router mode: its view of the model cache, its arguments, and its start until it responds.
 import { randomBytes } from "node:crypto";
-import { readdir, readlink, rm, symlink } from "node:fs/promises";
+import { mkdir, readdir, readlink, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { toGatewayError } from "../../core/errors.ts";
+import { systemCode, toGatewayError } from "../../core/errors.ts";
 import { stateError } from "../../state/atomic-file.ts";
-import { makeFolder } from "../../state/folder.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
 import { freePort } from "../process/free-port.ts";
 import { markerName, markerValue } from "../process/leftovers.ts";
@@ -102,7 +101,10 @@ function isPortTaken(error: unknown): boolean {
  */
 export async function showRepos(view: string, cacheDir: string, repos: readonly string[]): Promise<void> {
   try {
-    await makeFolder(view);
+    // Not the folders above it: a state folder that was moved away came back empty, made by a reload that was under way.
+    await mkdir(view).catch((error: unknown) => {
+      if (systemCode(error) !== "EEXIST") throw error;
+    });
     const shown = new Set(repos);
     for (const name of await readdir(view)) {
       const link = join(view, name);

@@ -11,7 +11,7 @@ import { freePort } from "../../../src/engines/process/free-port.ts";
 import { addKey, keyFileName } from "../../../src/keys/key-file.ts";
 import { cleanUp, type Ending } from "../../support/clean-up.ts";
 import { commandLine } from "../../support/command.ts";
-import { cacheTalker } from "../../support/gateway.ts";
+import { cacheTalker } from "../../support/folders.ts";
 import { until } from "../../support/scratch.ts";
 
 export interface Target {

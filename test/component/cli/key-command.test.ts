@@ -8,7 +8,7 @@ import { addKey, hashOf, keyFileName, keyLockName } from "../../../src/keys/key-
 import { readSettings } from "../../../src/settings/settings.ts";
 import { withLock } from "../../../src/state/lock.ts";
 import { runCommand } from "../../support/command.ts";
-import { type GatewayFolders, makeFolders } from "../../support/gateway.ts";
+import { type GatewayFolders, makeFolders } from "../../support/folders.ts";
 import { refusal, scratchFolder } from "../../support/scratch.ts";
 
 interface Stored {

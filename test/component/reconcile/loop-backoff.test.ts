@@ -4,6 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import { type ErrorCode } from "../../../src/core/error-catalog.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { startLooping, type World } from "../../support/looping.ts";
+import { patienceMs } from "../../support/patience.ts";
 import { until } from "../../support/scratch.ts";
 
 const a = "acme/a:Q8_0";
@@ -31,7 +32,7 @@ async function failing(t: TestContext, code: ErrorCode = "checksum_mismatch", re
   const quiet = (): Promise<unknown> =>
     world.loop.waitFor({
       generation: 0,
-      timeoutMs: 5_000,
+      timeoutMs: patienceMs,
       test: ({ plan, running }) => plan.actions.length === 0 && running.length === 0,
     });
   world.loop.start();

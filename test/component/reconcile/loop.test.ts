@@ -4,6 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import { isConverged, type Pass } from "../../../src/reconcile/loop.ts";
 import { gate } from "../../support/executing.ts";
 import { startLooping } from "../../support/looping.ts";
+import { patienceMs } from "../../support/patience.ts";
 import { refusal, until } from "../../support/scratch.ts";
 
 const a = "acme/a:Q8_0";
@@ -26,7 +27,7 @@ describe("passes", () => {
     for (let wake = 0; wake < 100; wake++) loop.wake("test");
     await loop.waitFor({
       generation: 0,
-      timeoutMs: 5_000,
+      timeoutMs: patienceMs,
       test: ({ running, plan }) => running.length === 0 && plan.actions.length === 0,
     });
     const before = passes.length;
@@ -53,7 +54,7 @@ describe("passes", () => {
     const generation = world.want();
     world.loop.wake("document");
     await until("it looks", () => world.looks() === before + 1);
-    const waiting = world.loop.waitFor({ generation, timeoutMs: 5_000, test: () => true });
+    const waiting = world.loop.waitFor({ generation, timeoutMs: patienceMs, test: () => true });
     held.open();
     assert.equal((await waiting).desired.generation, generation);
     // A second pass would begin at once.
@@ -208,7 +209,7 @@ describe("waiting", () => {
     const generation = want(a);
     const pass = await loop.waitFor({
       generation,
-      timeoutMs: 5_000,
+      timeoutMs: patienceMs,
       test: ({ observed }) => observed.cache.state === "known" && observed.cache.value.models.length > 0,
     });
     assert.equal(pass.desired.generation, generation);
@@ -224,10 +225,10 @@ describe("waiting", () => {
     let waiting: Promise<Pass> | undefined;
     world.afterLook = () => {
       cached.add(a);
-      waiting ??= loop.waitFor({ generation: 0, fresh: true, timeoutMs: 5_000, test: () => true });
+      waiting ??= loop.waitFor({ generation: 0, fresh: true, timeoutMs: patienceMs, test: () => true });
     };
     loop.start();
-    await loop.waitFor({ generation: 0, timeoutMs: 5_000, test: () => true });
+    await loop.waitFor({ generation: 0, timeoutMs: patienceMs, test: () => true });
     const { observed } = (await waiting) ?? {};
     assert.ok(observed?.cache.state === "known" && observed.cache.value.models.length === 1);
   });
@@ -250,8 +251,8 @@ describe("waiting", () => {
 
   it("fails with what the test throws, and the others go on", async (t) => {
     const { loop } = startLooping(t);
-    const failing = loop.waitFor({ generation: 0, timeoutMs: 5_000, test: () => assert.fail("no") });
-    const going = loop.waitFor({ generation: 0, timeoutMs: 5_000, test: () => true });
+    const failing = loop.waitFor({ generation: 0, timeoutMs: patienceMs, test: () => assert.fail("no") });
+    const going = loop.waitFor({ generation: 0, timeoutMs: patienceMs, test: () => true });
     loop.start();
     await assert.rejects(failing, { message: "no" });
     assert.equal((await going).desired.generation, 0);

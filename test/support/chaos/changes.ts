@@ -134,10 +134,10 @@ const broken = ["models: [", "version: 1\nmodels:\n\t- x\n", "version: 1\nsurpri
 async function breakFile({ world, book }: ChaosDeps, variant: number, style: SaveStyle): Promise<boolean> {
   const { configPath } = world.folders;
   await save(configPath, broken[variant] ?? "", style);
-  await until("the file is found wrong", async () => !(await world.status()).source.valid, 15_000);
+  await until("the file is found wrong", async () => !(await world.status()).source.valid);
   await untilDocument(world, book);
   await save(configPath, bookYaml(book.file()), style);
-  await until("the file is right again", async () => (await world.status()).source.valid, 15_000);
+  await until("the file is right again", async () => (await world.status()).source.valid);
   return true;
 }
 
@@ -153,15 +153,15 @@ async function toggleGuest(deps: ChaosDeps, style: SaveStyle): Promise<boolean> 
   );
   await untilDocument(world, book);
   if (isIn) {
-    await until("it can be removed", () => isListed(world, id), 30_000);
+    await until("it can be removed", () => isListed(world, id));
     return call(deps, "/api/remove-model", { model: id }, {});
   }
-  await until("the guest is here", () => isListed(world, id), 60_000);
+  await until("the guest is here", () => isListed(world, id));
   const { outcome, detail } = await ask(await world.target(), {
     dialect: "compat",
     model: id,
     expected: chaosAnswer(guest),
-    limitMs: 60_000,
+    limitMs: 300_000,
     onText: () => undefined,
   });
   assert.ok(outcome === "whole" || deps.faulty, `the guest's answer: ${outcome} ${detail}`);
@@ -207,10 +207,10 @@ async function leavePull({ world, book }: ChaosDeps, share: number): Promise<boo
   const leaving = new AbortController();
   const pulling = world.call("POST", "/alpha/api/pull", { model: idOf(neverHad) }, leaving.signal);
   const size = world.sizes.get(neverHad) ?? 0;
-  await until("a part of it has come", () => world.hub.sentBytes(path) - before >= share * size, 30_000);
+  await until("a part of it has come", () => world.hub.sentBytes(path) - before >= share * size);
   leaving.abort();
   await pulling;
   await untilDocument(world, book);
-  await until("nothing half-written is left", async () => (await partials(world)).length === 0, 15_000);
+  await until("nothing half-written is left", async () => (await partials(world)).length === 0);
   return true;
 }

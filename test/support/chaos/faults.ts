@@ -98,7 +98,7 @@ async function damage({ world, book, streams }: ChaosDeps, file: DamagedFile, te
   const path = join(world.folders.stateDir, file);
   if (file === "router.preset.ini") {
     await writeFile(path, text);
-    await until("the preset is mended", async () => (await readFile(path, "utf8")).includes("[*]"), 15_000);
+    await until("the preset is mended", async () => (await readFile(path, "utf8")).includes("[*]"));
     return;
   }
   streams.allow({ why: "the gateway is killed", codes: [], outcomes: ["lost", "refused"], only: "in flight" });

@@ -5,9 +5,6 @@ import { until } from "../scratch.ts";
 import type { Book, BookDocument } from "./book.ts";
 import { processOf, type World } from "./world.ts";
 
-/** How long it may take, ms, until everything is as the document says. */
-const convergeMs = 60_000;
-
 /** The document says what the book says, at once. */
 export async function checkDocument(world: World, book: Book): Promise<void> {
   const { status, body } = await world.call("GET", "/api/desired");
@@ -20,15 +17,11 @@ export async function checkDocument(world: World, book: Book): Promise<void> {
 export async function untilDocument(world: World, book: Book): Promise<void> {
   let seen: string | null = null;
   try {
-    await until(
-      "the document",
-      async () => {
-        const { status, body } = await world.call("GET", "/api/desired");
-        seen = status === 200 ? book.compare(body["document"]) : `${status} ${JSON.stringify(body)}`;
-        return seen === null;
-      },
-      10_000,
-    );
+    await until("the document", async () => {
+      const { status, body } = await world.call("GET", "/api/desired");
+      seen = status === 200 ? book.compare(body["document"]) : `${status} ${JSON.stringify(body)}`;
+      return seen === null;
+    });
   } catch {
     throw new Error(seen ?? "no document");
   }
@@ -60,9 +53,9 @@ export async function untilConverged(world: World, wanted: BookDocument): Promis
     return difference === null;
   };
   try {
-    await until("converged", look, convergeMs);
+    await until("converged", look);
   } catch (error) {
-    throw new Error(`not converged within ${convergeMs} ms: ${seen}`, { cause: error });
+    throw new Error(`not converged: ${seen}`, { cause: error });
   }
   return performance.now() - began;
 }
@@ -80,7 +73,7 @@ async function routerDifference(world: World, wanted: BookDocument): Promise<str
   const port = router.args[router.args.indexOf("--port") + 1] ?? "";
   const response = await fetch(`http://127.0.0.1:${port}/models`, {
     headers: { authorization: `Bearer ${router.key}`, connection: "close" },
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(60_000),
   }).catch(() => null);
   if (!response?.ok) return `the router answers ${response?.status ?? "nothing"}`;
   const { data } = (await response.json()) as { data: readonly Listed[] };
@@ -109,7 +102,7 @@ export async function untilNoOrphans(world: World): Promise<void> {
       .map(({ pid, parent, args }) => `${pid} (parent ${parent}) ${args.join(" ")}`);
     return strays.length === 0 && routers.length === 1;
   };
-  await until("no orphans", look, 40_000).catch(() => assert.deepEqual(strays, [], "processes that belong to nobody"));
+  await until("no orphans", look).catch(() => assert.deepEqual(strays, [], "processes that belong to nobody"));
 }
 
 export interface Holdings {

@@ -165,16 +165,16 @@ export function startStreams(options: StreamsOptions): Streams {
     },
     midAnswer: async (count, model) => {
       const isMeant = (stream: Stream): boolean => stream.isMid && (model === undefined || stream.model === model);
-      await until(`${count} answers are being told`, () => [...flying].filter(isMeant).length >= count, 60_000);
+      await until(`${count} answers are being told`, () => [...flying].filter(isMeant).length >= count);
     },
     moreWhole: async (count) => {
       const before = counts.outcomes.whole;
-      await until(`${count} more answers ended whole`, () => counts.outcomes.whole >= before + count, 60_000);
+      await until(`${count} more answers ended whole`, () => counts.outcomes.whole >= before + count);
     },
     allWhole: async () => {
       const before = new Map(wholeOf);
       const hasAnswered = (model: string): boolean => (wholeOf.get(model) ?? 0) > (before.get(model) ?? 0);
-      await until("every model has answered whole", () => options.models.every(hasAnswered), 60_000);
+      await until("every model has answered whole", () => options.models.every(hasAnswered));
     },
     pause,
     resume: lift,

@@ -6,7 +6,7 @@ import { findLeftovers } from "../../../src/engines/process/leftovers.ts";
 import type { StatusReport } from "../../../src/status/report.ts";
 import type { Ending } from "../clean-up.ts";
 import { type RunningCommand, startCommand } from "../command.ts";
-import { type GatewayFolders, makeFolders } from "../gateway.ts";
+import { type GatewayFolders, makeFolders } from "../folders.ts";
 import { type LoopbackHub, startLoopbackHub } from "../loopback-hub.ts";
 import { until } from "../scratch.ts";
 import type { Target } from "./ask.ts";
@@ -100,7 +100,7 @@ export async function createWorld(
         // A connection that is used again may be one that a killed gateway had.
         headers: { connection: "close", ...(body ? { "content-type": "application/json" } : {}) },
         ...(body ? { body: JSON.stringify(body) } : {}),
-        signal: AbortSignal.any([AbortSignal.timeout(120_000), ...(signal ? [signal] : [])]),
+        signal: AbortSignal.any([AbortSignal.timeout(600_000), ...(signal ? [signal] : [])]),
       });
       const text = await response.text();
       return { status: response.status, body: text.startsWith("{") ? lastRecord(text) : { text } };
@@ -124,10 +124,7 @@ export async function createWorld(
       isEnding = true;
       if (signal === "SIGKILL") running = null;
       process.process.kill(signal);
-      // Twice the time that it gives its answers and its engines.
-      const late = setTimeout(() => process.process.kill("SIGKILL"), 40_000);
       const { code } = await process.exited;
-      clearTimeout(late);
       running = null;
       return code;
     },
@@ -195,5 +192,5 @@ export function signalTo(pid: number, signal: "SIGKILL" | "SIGSTOP" | "SIGCONT")
 }
 
 export async function untilProcess(world: World, model: string | null): Promise<Engine> {
-  return until(`a process of ${model ?? "the router"}`, () => processOf(world, model), 60_000);
+  return until(`a process of ${model ?? "the router"}`, () => processOf(world, model));
 }

@@ -9,6 +9,12 @@ import { withGgufHead } from "../../../support/cache-folder.ts";
 import { startPulling } from "../../../support/pulling.ts";
 
 const bytes = (text: string, size = 300_000) => withGgufHead(Buffer.alloc(size, `${text} `));
+/** Two quants of a repository and what they share. */
+const twoQuants = {
+  "demo-Q8_0.gguf": bytes("eight"),
+  "demo-Q4_0.gguf": bytes("four"),
+  "mmproj.gguf": bytes("eye", 1000),
+};
 const sha256 = (data: Uint8Array) => createHash("sha256").update(data).digest("hex");
 const folder = "models--acme--demo-GGUF";
 
@@ -80,16 +86,11 @@ describe("a pull", () => {
 
   it("adds a second quant of a repository, and downloads what they share once", async (t) => {
     const { hub, pull, shown } = await startPulling(t);
-    const files = {
-      "demo-Q8_0.gguf": bytes("eight"),
-      "demo-Q4_0.gguf": bytes("four"),
-      "mmproj.gguf": bytes("eye", 1000),
-    };
-    hub.addRepo("acme/demo-GGUF", { files });
+    hub.addRepo("acme/demo-GGUF", { files: twoQuants });
     await pull("acme/demo-GGUF:Q8_0");
     const second = await pull("acme/demo-GGUF:Q4_0");
-    assert.equal(second.downloadedBytes, files["demo-Q4_0.gguf"].length);
-    for (const [path, data] of Object.entries(files)) assert.deepEqual(await shown("acme/demo-GGUF", path), data);
+    assert.equal(second.downloadedBytes, twoQuants["demo-Q4_0.gguf"].length);
+    for (const [path, data] of Object.entries(twoQuants)) assert.deepEqual(await shown("acme/demo-GGUF", path), data);
     assert.equal(hub.requests.filter((request) => request.path.includes("path=mmproj.gguf")).length, 1);
   });
 
@@ -236,18 +237,13 @@ describe("a pull", () => {
 
   it("lets two pulls at once share one download of a common file", async (t) => {
     const { hub, pull, shown } = await startPulling(t);
-    const files = {
-      "demo-Q8_0.gguf": bytes("eight"),
-      "demo-Q4_0.gguf": bytes("four"),
-      "mmproj.gguf": bytes("eye", 1000),
-    };
-    hub.addRepo("acme/demo-GGUF", { files });
+    hub.addRepo("acme/demo-GGUF", { files: twoQuants });
     const hold = hub.throttle("mmproj.gguf", 10);
     const both = [pull("acme/demo-GGUF:Q8_0"), pull("acme/demo-GGUF:Q4_0")];
     await hold.reached;
     hold.release();
     await Promise.all(both);
-    for (const [path, data] of Object.entries(files)) assert.deepEqual(await shown("acme/demo-GGUF", path), data);
+    for (const [path, data] of Object.entries(twoQuants)) assert.deepEqual(await shown("acme/demo-GGUF", path), data);
     assert.equal(hub.requests.filter((request) => request.path.includes("path=mmproj.gguf")).length, 1);
   });
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext, test } from "node:test";
 import { createCachePresence, type StoredModels } from "../../../../src/cache/scan/presence.ts";
 import { type CacheScanner, createCacheScanner } from "../../../../src/cache/scan/scan.ts";
-import { cacheTalker } from "../../../support/gateway.ts";
+import { cacheTalker } from "../../../support/folders.ts";
 import { cannotMount, mountDisk } from "../../../support/mounts.ts";
 import { scratchFolder } from "../../../support/scratch.ts";
 

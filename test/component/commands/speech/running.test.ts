@@ -5,6 +5,7 @@ import { createRunning } from "../../../../src/commands/speech/running.ts";
 import { type DesiredState, toDesired, toTree } from "../../../../src/desired/document/document.ts";
 import type { EngineRun, SpeechEngine } from "../../../../src/engines/speech/speech-engine.ts";
 import { startLooping } from "../../../support/looping.ts";
+import { patienceMs } from "../../../support/patience.ts";
 import { until } from "../../../support/scratch.ts";
 
 const voice = "en_US-low-low";
@@ -27,7 +28,7 @@ test("a request that comes while a pass observes is seen by the next pass, which
     isStarted = asked !== undefined;
   };
   world.afterLook = () => {
-    asked ??= running.exactly(voice, AbortSignal.timeout(5_000));
+    asked ??= running.exactly(voice, AbortSignal.timeout(patienceMs));
   };
   world.loop.wake("something else");
   await until("the request comes", () => asked !== undefined);

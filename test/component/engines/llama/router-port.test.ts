@@ -10,6 +10,7 @@ import { createRouter, type Router } from "../../../../src/engines/llama/router.
 import { freePort } from "../../../../src/engines/process/free-port.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
 import { llamaServer } from "../../../support/engine.ts";
+import { patienceMs } from "../../../support/patience.ts";
 import { refusal, scratchFolder } from "../../../support/scratch.ts";
 
 /** A program on a port of its own that says of itself that it is well, to whoever asks. */
@@ -36,10 +37,10 @@ async function routerOn(t: TestContext, choosePort: () => Promise<number>): Prom
     stateDir: root,
     cacheDir,
     environment: { PATH: process.env["PATH"] },
-    startTimeoutMs: 10_000,
+    startTimeoutMs: patienceMs,
     stopGraceMs: 2_000,
-    reloadTimeoutMs: 10_000,
-    pingMs: 10_000,
+    reloadTimeoutMs: patienceMs,
+    pingMs: patienceMs,
     now: performance.now.bind(performance),
     choosePort,
     onOutput: () => undefined,

@@ -7,6 +7,7 @@ import { findLeftovers } from "../../../../src/engines/process/leftovers.ts";
 import { findPiper, piperCommand } from "../../../../src/engines/speech/piper.ts";
 import { startVoice, type VoiceOptions, type VoiceRun } from "../../../../src/engines/speech/voice-process.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
+import { patientProcess } from "../../../support/patience.ts";
 import { secondsPerCharacter, writeFakePython } from "../../../support/piper-stand-ins.ts";
 import { isRunning } from "../../../support/processes.ts";
 import { refusal, scratchFolder } from "../../../support/scratch.ts";
@@ -43,12 +44,7 @@ async function world(t: TestContext, kind = "synthesize", options: Partial<Voice
         {
           stateDir: folder,
           environment: {},
-          startTimeoutMs: 10_000,
-          stopGraceMs: 2_000,
-          silenceLimitMs: 20_000,
-          now: Date.now,
-          onOutput: () => undefined,
-          onChange: () => undefined,
+          ...patientProcess,
           warn: (_message, fields) => void warnings.push(fields),
           ...options,
         },

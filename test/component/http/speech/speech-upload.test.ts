@@ -3,11 +3,12 @@ import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
 import { type UploadRules, uploadBytes } from "../../../../src/http/speech/upload.ts";
+import { patienceMs } from "../../../support/patience.ts";
 import { refusal, until } from "../../../support/scratch.ts";
 
 async function lengthOf(stream: PassThrough, rules: Partial<UploadRules> = {}): Promise<number> {
   const bytes = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
-  const all = { limit: 8e6, stallMs: 10_000, wholeMs: 10_000, othersWait: () => true, ...rules };
+  const all = { limit: 8e6, stallMs: patienceMs, wholeMs: patienceMs, othersWait: () => true, ...rules };
   let length = 0;
   try {
     for await (const chunk of uploadBytes(bytes, all)) length += chunk.length;
