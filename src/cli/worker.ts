@@ -6,7 +6,7 @@ import { GatewayError, systemCode } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
 import { installEngine } from "../engines/install/install.ts";
-import { locateEngine, whyNone } from "../engines/install/locate.ts";
+import { locateEngine } from "../engines/install/locate.ts";
 import { freePort } from "../engines/process/free-port.ts";
 import { endLeftovers } from "../engines/process/leftovers.ts";
 import { runRpcWorker } from "../rpc/rpc-worker.ts";
@@ -93,7 +93,7 @@ async function findBinary(
   if (!may)
     throw new GatewayError(
       "engine_missing",
-      `${await whyNone("ggml-rpc-server", enginesDir)}: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
+      `no ggml-rpc-server was found: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
     );
   await installEngine("llama", {
     enginesDir,

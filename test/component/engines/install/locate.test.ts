@@ -5,7 +5,7 @@ import { chmod, mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 
 import os from "node:os";
 import path from "node:path";
 import { type TestContext, test } from "node:test";
-import { locateEngine, whyNone } from "../../../../src/engines/install/locate.ts";
+import { locateEngine } from "../../../../src/engines/install/locate.ts";
 
 const posix = { skip: process.platform === "win32" ? "executable bits and links are POSIX's" : false };
 
@@ -88,7 +88,7 @@ test("the newest complete installation wins; incomplete, unreadable and moved on
   assert.equal(await locateEngine("llama-server", options), null);
 });
 
-test("one that was moved is named with the folder that it was installed for; by a link it works", posix, async (t) => {
+test("one of the Debian way that was moved is none; by a link it works", posix, async (t) => {
   const dir = await scratch(t);
   const enginesDir = path.join(dir, "engines");
   const options = { explicit: undefined, pathVariable: "", enginesDir };
@@ -102,8 +102,4 @@ test("one that was moved is named with the folder that it was installed for; by 
   await rename(path.join(enginesDir, "llama-1"), moved);
   const elsewhere = path.dirname(moved);
   assert.equal(await locateEngine("llama-server", { ...options, enginesDir: elsewhere }), null);
-  const why = await whyNone("llama-server", elsewhere);
-  assert.ok(why.includes(moved) && why.includes(path.join(enginesDir, "llama-1")), why);
-  assert.equal(await whyNone("whisper-server", elsewhere), "no whisper-server was found");
-  assert.equal(await whyNone("llama-server", enginesDir), "no llama-server was found");
 });
