@@ -1,14 +1,15 @@
-// Piper voices without Python: the command that serves one with sherpa-onnx, and the voice in sherpa-onnx's layout on disk.
-// Starts nothing: that is voice-process.ts; what runs is sherpa-server.ts, in a process of its own.
+// Piper voices without Python: the command that serves one with sherpa-onnx (sherpa-server.ts, in a process of its own), and the
+// voice in sherpa-onnx's layout on disk.
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { appendFile, chmod, copyFile, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, chmod, copyFile, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { GatewayError, isAbsent } from "../../core/errors.ts";
 import { sherpaParts } from "../../speech/sherpa-voice.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
 import { isVoiceId } from "../../speech/voices.ts";
+import { parseJson, stateError } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import type { SherpaInstallation } from "../install/sherpa.ts";
 import type { VoiceCommand } from "./voice-process.ts";
@@ -28,7 +29,7 @@ export interface SherpaServerSettings {
   readonly threads: number;
 }
 
-export interface PreparedVoice {
+interface PreparedVoice {
   readonly voice: string;
   readonly config: VoiceConfig;
   /** Absolute paths. */
@@ -67,13 +68,12 @@ export function sherpaCommand(
  */
 export async function prepareVoice(voice: string, model: string, preparedDir: string): Promise<PreparedVoice> {
   if (!isVoiceId(voice)) throw new GatewayError("invalid_request", `${JSON.stringify(voice)} is no voice`);
-  const config = parseVoiceConfig(await readJson(`${model}.json`), voice);
-  const { metadata, tokens } = sherpaParts(config, voice);
   const home = join(preparedDir, `${voice}-${randomBytes(6).toString("hex")}`);
-  const prepared = { voice, config, model: join(home, "voice.onnx"), tokens: join(home, "tokens.txt") };
   try {
-    for (const name of await readdir(preparedDir).catch(() => []))
-      await rm(join(preparedDir, name), { recursive: true, force: true });
+    const config = parseVoiceConfig(parseJson(await readFile(`${model}.json`, "utf8")), voice);
+    const { metadata, tokens } = sherpaParts(config, voice);
+    const prepared = { voice, config, model: join(home, "voice.onnx"), tokens: join(home, "tokens.txt") };
+    await rm(preparedDir, { recursive: true, force: true });
     await makeFolder(home);
     // Where the file system can, the copy shares the original's blocks.
     await copyFile(model, prepared.model, constants.COPYFILE_FICLONE);
@@ -83,25 +83,8 @@ export async function prepareVoice(voice: string, model: string, preparedDir: st
     await writeFile(prepared.tokens, tokens);
     return prepared;
   } catch (error) {
-    throw fileError(error, model);
+    if (error instanceof GatewayError) throw error;
+    if (isAbsent(error)) throw new GatewayError("source_missing", `${voice} is not on the disk`, { cause: error });
+    throw stateError(basename(model), error);
   }
-}
-
-async function readJson(path: string): Promise<unknown> {
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
-    throw fileError(error, path);
-  });
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
-function fileError(error: unknown, path: string): GatewayError {
-  if (error instanceof GatewayError) return error;
-  const code = systemCode(error) ?? String(error);
-  if (code === "ENOENT") return new GatewayError("source_missing", `${basename(path)} is not there`, { cause: error });
-  const kind = code === "ENOSPC" || code === "EDQUOT" ? "disk_full" : "state_unwritable";
-  return new GatewayError(kind, `${basename(path)} cannot be prepared for speech (${code})`, { cause: error });
 }
