@@ -10,7 +10,7 @@ import { locateEngine } from "../engines/install/locate.ts";
 import { freePort } from "../engines/process/free-port.ts";
 import { endLeftovers } from "../engines/process/leftovers.ts";
 import { runRpcWorker } from "../rpc/rpc-worker.ts";
-import { openDoor, tryDoor } from "../rpc/worker-door.ts";
+import { openDoor } from "../rpc/worker-door.ts";
 import { count } from "../settings/kinds.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withLock } from "../state/lock.ts";
@@ -35,10 +35,11 @@ export async function workerCommand({ settings, given }: CommandLine): Promise<n
   const threads = count(0, 4096)(given("threads"), { name: "--threads", default: "0" }) || null;
   const asked = given("host") ?? "127.0.0.1";
   const host = await ownAddress(asked);
-  // Before anything is waited for or downloaded.
-  await tryDoor(host, port);
+  const innerPort = await freePort();
+  // Before anything is waited for or downloaded: the port may be taken.
+  const door = await openDoor(host, port, innerPort);
   const name = `worker-${port}.lock`;
-  await withLock(settings.stateDir, name, async () => {
+  const work = withLock(settings.stateDir, name, async () => {
     const stop = new AbortController();
     let over: Promise<unknown> = Promise.resolve();
     stopOnSignals(
@@ -51,8 +52,6 @@ export async function workerCommand({ settings, given }: CommandLine): Promise<n
     const binary = await findBinary(settings, stop.signal);
     const owner = `${settings.stateDir}/${name}`;
     await endLeftovers(owner);
-    const innerPort = await freePort();
-    const door = await openDoor(host, port, () => innerPort);
     // A name stays one, as the address behind it may change.
     printDocument(parseWorker(`${asked}:${port}`) ? asked : host, port);
     over = runRpcWorker(
@@ -73,12 +72,9 @@ export async function workerCommand({ settings, given }: CommandLine): Promise<n
       },
       stop.signal,
     );
-    try {
-      await over;
-    } finally {
-      await door.close();
-    }
+    await over;
   });
+  await work.finally(() => door.close());
   return 0;
 }
 

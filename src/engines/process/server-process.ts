@@ -3,6 +3,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { errorLine } from "../../core/error-line.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { within } from "../../core/unless-left.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import { freePort } from "./free-port.ts";
 import { markerName, markerValue } from "./leftovers.ts";
@@ -129,7 +130,7 @@ export async function startServer(
     },
     kill,
     settle: async () => {
-      await Promise.race([ended, delay(settleMs, undefined, { ref: false })]);
+      await within(ended, settleMs);
     },
   };
 }

@@ -1,10 +1,9 @@
 // An engine of speech for the loop and for requests: a queue of one, one process with its choice (a voice, a model), its
 // replacement after the response in flight, and whether it is idle. Decides nothing; independent of the engine.
-import { setTimeout as delay } from "node:timers/promises";
 import { clientLeftError, GatewayError, toGatewayError } from "../../core/errors.ts";
 import { createLine } from "../../core/line.ts";
 import { longestTimerMs } from "../../core/steady.ts";
-import { unlessLeft } from "../../core/unless-left.ts";
+import { unlessLeft, within } from "../../core/unless-left.ts";
 import { restingSpeech, type SpeechState } from "../../plan/observed.ts";
 import type { ServerProcess } from "../process/server-process.ts";
 
@@ -217,7 +216,7 @@ function createSlot<R extends EngineRun>({
   }
 
   async function end(signal: AbortSignal): Promise<void> {
-    await unlessLeft(Promise.race([answer, delay(drainMs, undefined, { ref: false })]), signal);
+    if (answer) await unlessLeft(within(answer, drainMs), signal);
     await current?.run.process.stop();
     current = null;
     exitReason = "";
