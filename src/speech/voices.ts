@@ -1,6 +1,4 @@
-// The official voice manifest: read defensively, searched, and what a voice is made of.
-// Pure. What is downloaded is checked against the hub's own digests of it (`src/cache/download/pull.ts`): the manifest's are md5, and may be
-// older than the files.
+// The official voice manifest: read defensively, searched, and what a voice is made of. Pure.
 import { GatewayError } from "../core/errors.ts";
 import { isJsonObject } from "../core/json.ts";
 
@@ -30,7 +28,6 @@ export interface Voice extends VoiceEntry {
   readonly languageNative: string;
   /** Names of the speakers of a voice that has several, with their numbers. */
   readonly speakers: ReadonlyMap<string, number>;
-  readonly aliases: readonly string[];
   /** The model (`.onnx`), its description (`.onnx.json`) and, where there is one, the card with the license. */
   readonly files: readonly VoiceFile[];
 }
@@ -52,7 +49,7 @@ export function isVoiceId(text: string): boolean {
 export function parseManifest(value: unknown): readonly Voice[] | null {
   const entries = isJsonObject(value) ? Object.entries(value) : [];
   const voices = entries.flatMap(([key, entry]) => readVoice(key.normalize("NFC"), entry) ?? []);
-  return voices.length === 0 ? null : voices.toSorted((a, b) => compare(a.key, b.key));
+  return voices.length === 0 ? null : voices.toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 
 /** At most 50 voices whose id, speaker or language contains the text, ignoring case; an empty text matches all. */
@@ -68,40 +65,18 @@ export function searchVoices(voices: readonly Voice[], query: string): VoiceEntr
     .map(entryOf);
 }
 
-/** By id, then the same ignoring case, then by an older name of it. */
-export function findVoice(voices: readonly Voice[], name: string): Voice | null {
-  const wanted = name.normalize("NFC");
-  const folded = fold(wanted);
-  return (
-    voices.find(({ key }) => key === wanted) ??
-    voices.find(({ key }) => fold(key) === folded) ??
-    voices.find(({ aliases }) => aliases.some((alias) => fold(alias) === folded)) ??
-    null
-  );
-}
-
 /** Of some ids the one that a name means: the same, or the same ignoring case and how its letters are put together. */
 export function findVoiceId(ids: readonly string[], name: string): string | null {
   return ids.find((id) => id === name) ?? ids.find((id) => fold(id) === fold(name)) ?? null;
 }
 
-/** As {@link findVoice}; throws `voice_not_found` with the ids that may have been meant. */
+/** As {@link findVoiceId}; throws `voice_not_found`. */
 export function requireVoice(voices: readonly Voice[], name: string): Voice {
-  const found = findVoice(voices, name);
+  const found = voices.find(({ key }) => fold(key) === fold(name));
   if (found) return found;
-  const near = nearestVoices(voices, name);
-  const hint = near.length === 0 ? "" : `; near it: ${near.join(", ")}`;
-  throw new GatewayError("voice_not_found", `there is no voice ${JSON.stringify(name.slice(0, 120))}${hint}`, {
+  throw new GatewayError("voice_not_found", `there is no voice ${JSON.stringify(name.slice(0, 120))}`, {
     param: "voice",
   });
-}
-
-/** Up to three ids that a mistyped one may have meant: of the same speaker, else of the same language. */
-export function nearestVoices(voices: readonly Voice[], name: string): string[] {
-  const folded = fold(name);
-  const speaker = voices.filter((voice) => folded.includes(fold(voice.name)));
-  const language = voices.filter(({ languageCode }) => folded.startsWith(fold(languageCode)));
-  return [...new Set([...speaker, ...language].map(({ key }) => key))].slice(0, 3);
 }
 
 /**
@@ -146,7 +121,6 @@ function readVoice(key: string, entry: unknown): Voice | null {
     numSpeakers: count(entry["num_speakers"]) ?? 1,
     sizeBytes: whole.reduce((sum, file) => sum + file.sizeBytes, 0),
     speakers: speakerMap(entry["speaker_id_map"]),
-    aliases: Array.isArray(entry["aliases"]) ? entry["aliases"].filter((alias) => typeof alias === "string") : [],
     files: whole,
   };
 }
@@ -184,8 +158,4 @@ export function count(value: unknown): number | null {
 
 function fold(text: string): string {
   return text.normalize("NFC").toLowerCase();
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
