@@ -3,7 +3,7 @@
 // the signal. While nothing uses it, it is probed for its version and memory.
 import type { Socket } from "node:net";
 import type { WorkerSnapshot } from "../plan/observed.ts";
-import { sighted, unprobed, type WorkerRecord } from "../plan/worker-verdict.ts";
+import { type Sighting, sighted, unprobed, type WorkerRecord } from "../plan/worker-verdict.ts";
 import type { Resolver } from "./worker-target.ts";
 import { dial, holdSilent, type Spoken, speak, type Target, type WorkerFacts, WorkerFault } from "./worker-wire.ts";
 
@@ -17,8 +17,8 @@ export interface WatchOptions {
   readonly resolve: Resolver;
   readonly allowPublic: () => boolean;
   readonly use: (endpoint: string) => Use;
-  /** Claims an endpoint for this address; returns another address of the document that has it already, null: none. */
-  readonly claim: (endpoint: string) => string | null;
+  /** Another address of the document that means this endpoint and is watched there. */
+  readonly otherNameOf: (endpoint: string) => string | null;
   readonly intervalMs: number;
   /** ms that a lost worker has to answer before it is used again. */
   readonly stableMs: number;
@@ -68,10 +68,9 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   function note(fault: WorkerFault | null): void {
     const before = record;
     const at = options.now();
-    const { reason = "", message = "", certain = false } = fault ?? {};
-    const sighting = fault
-      ? ({ kind: "failed", at, reason, message, certain } as const)
-      : ({ kind: "answered", at } as const);
+    const sighting: Sighting = fault
+      ? { kind: "failed", at, reason: fault.reason, message: fault.message, certain: fault.certain }
+      : { kind: "answered", at };
     record = sighted(record, sighting, options.stableMs);
     if (record.verdict === "down") returned = false;
     else if (before.verdict === "down") returned = true;
@@ -89,7 +88,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     if (stopped) return found;
     const before = endpoint();
     target = found;
-    double = options.claim(`${found.host}:${found.port}`);
+    double = options.otherNameOf(`${found.host}:${found.port}`);
     if (endpoint() !== before) options.onChange();
     if (double === null) return found;
     throw new WorkerFault("Duplicate", `it is the worker that the document also names as ${double}`, true);

@@ -120,7 +120,7 @@ function readVoice(key: string, entry: unknown): Voice | null {
     quality: text(entry["quality"]),
     numSpeakers: count(entry["num_speakers"]) ?? 1,
     sizeBytes: whole.reduce((sum, file) => sum + file.sizeBytes, 0),
-    speakers: speakerMap(entry["speaker_id_map"]),
+    speakers: numbersIn(entry["speaker_id_map"]),
     files: whole,
   };
 }
@@ -136,15 +136,17 @@ function isSafePath(path: string): boolean {
   return path.length < 500 && path.split("/").every((part) => /^[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*$/u.test(part));
 }
 
-/** Speaker names with their numbers, from a manifest's or a voice's own `speaker_id_map`. */
-export function speakerMap(value: unknown): ReadonlyMap<string, number> {
-  const speakers = new Map<string, number>();
-  if (!isJsonObject(value)) return speakers;
-  for (const [name, id] of Object.entries(value)) {
-    const number = count(id);
-    if (number !== null) speakers.set(name, number);
+/** The entries of an object that have a number, by `read`: a `speaker_id_map`, for one. */
+export function numbersIn(
+  value: unknown,
+  read: (entry: unknown) => number | null = count,
+): ReadonlyMap<string, number> {
+  const numbers = new Map<string, number>();
+  for (const [name, entry] of isJsonObject(value) ? Object.entries(value) : []) {
+    const number = read(entry);
+    if (number !== null) numbers.set(name, number);
   }
-  return speakers;
+  return numbers;
 }
 
 function text(value: unknown): string {

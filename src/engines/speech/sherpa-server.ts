@@ -34,16 +34,17 @@ const speech = load(settings);
 
 createServer((request, response) => void answer(request, response)).listen(settings.port, "127.0.0.1");
 
-function load({ packageDir, model, tokens, dataDir, noiseScale, noiseW, lengthScale, threads }: SherpaServerSettings) {
+function load({ packageDir, model, tokens, dataDir, config, threads }: SherpaServerSettings) {
   const { OfflineTts } = createRequire(`${packageDir}/`)("sherpa-onnx-node") as SherpaPackage;
-  const vits = { model, tokens, dataDir, noiseScale, noiseScaleW: noiseW, lengthScale };
+  const { noiseScale, noiseW: noiseScaleW, lengthScale } = config;
+  const vits = { model, tokens, dataDir, noiseScale, noiseScaleW, lengthScale };
   return new OfflineTts({ model: { vits, numThreads: threads, provider: "cpu", debug: false }, maxNumSentences: 1 });
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const route = `${request.method} ${request.url}`;
   if (route === `GET ${basePath}/info`) {
-    const voice = { name: settings.voice, language: settings.language, num_speakers: speech.numSpeakers };
+    const voice = { name: settings.voice, language: settings.config.espeakVoice, num_speakers: speech.numSpeakers };
     return send(response, 200, "application/json", JSON.stringify({ voice }));
   }
   if (route !== `POST ${basePath}/synthesize`) return send(response, 404, "text/plain", "no such route");

@@ -6,28 +6,12 @@ import { appendFile, chmod, copyFile, readFile, rm, writeFile } from "node:fs/pr
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { GatewayError, isAbsent } from "../../core/errors.ts";
-import { sherpaParts } from "../../speech/sherpa-voice.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
 import { isVoiceId } from "../../speech/voices.ts";
 import { parseJson, stateError } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import type { SherpaInstallation } from "../install/sherpa.ts";
 import type { VoiceCommand } from "./voice-process.ts";
-
-/** Handed to the process as JSON. */
-export interface SherpaServerSettings {
-  readonly port: number;
-  readonly packageDir: string;
-  readonly dataDir: string;
-  readonly model: string;
-  readonly tokens: string;
-  readonly voice: string;
-  readonly language: string;
-  readonly noiseScale: number;
-  readonly noiseW: number;
-  readonly lengthScale: number;
-  readonly threads: number;
-}
 
 interface PreparedVoice {
   readonly voice: string;
@@ -37,27 +21,25 @@ interface PreparedVoice {
   readonly tokens: string;
 }
 
+/** Handed to the process as JSON. */
+export interface SherpaServerSettings extends SherpaInstallation, PreparedVoice {
+  readonly port: number;
+  readonly threads: number;
+}
+
 /** Its server answers below what this holds, and nowhere else: not for other users of the machine, nor for web pages. */
 export const basePathVariable = "MODEL_GATEWAY_SPEECH_PATH";
 
-export function sherpaCommand(
-  { packageDir, dataDir }: SherpaInstallation,
-  { voice, config, model, tokens }: PreparedVoice,
-  threads: number,
-): VoiceCommand {
-  const { espeakVoice: language, noiseScale, noiseW, lengthScale } = config;
+export function sherpaCommand(installed: SherpaInstallation, voice: PreparedVoice, threads: number): VoiceCommand {
   const basePath = `/${randomBytes(16).toString("hex")}`;
-  const settings = { packageDir, dataDir, model, tokens, voice, language, noiseScale, noiseW, lengthScale, threads };
+  const settings = (port: number): SherpaServerSettings => ({ port, threads, ...installed, ...voice });
   return {
     path: process.execPath,
-    workingDir: packageDir,
+    workingDir: installed.packageDir,
     basePath,
     // Not an argument: other users can read those.
     environment: { [basePathVariable]: basePath },
-    args: (port) => [
-      fileURLToPath(new URL("./sherpa-server.js", import.meta.url)),
-      JSON.stringify({ port, ...settings } satisfies SherpaServerSettings),
-    ],
+    args: (port) => [fileURLToPath(new URL("./sherpa-server.js", import.meta.url)), JSON.stringify(settings(port))],
   };
 }
 
@@ -68,7 +50,7 @@ export function sherpaCommand(
  */
 export async function prepareVoice(voice: string, model: string, preparedDir: string): Promise<PreparedVoice> {
   if (!isVoiceId(voice)) throw new GatewayError("invalid_request", `${JSON.stringify(voice)} is no voice`);
-  const home = join(preparedDir, `${voice}-${randomBytes(6).toString("hex")}`);
+  const home = join(preparedDir, voice);
   try {
     const config = parseVoiceConfig(parseJson(await readFile(`${model}.json`, "utf8")), voice);
     const { metadata, tokens } = sherpaParts(config, voice);
@@ -87,4 +69,43 @@ export async function prepareVoice(voice: string, model: string, preparedDir: st
     if (isAbsent(error)) throw new GatewayError("source_missing", `${voice} is not on the disk`, { cause: error });
     throw stateError(basename(model), error);
   }
+}
+
+/**
+ * What sherpa-onnx needs of a voice; without it its process ends without an error. `metadata`: facts to be appended to the
+ * `.onnx` file: a protobuf message is the sum of its parts. `tokens`: a symbol and its number on each line. Throws
+ * `not_supported` for a voice whose text does not go through espeak-ng.
+ */
+function sherpaParts(config: VoiceConfig, voice: string): { readonly metadata: Uint8Array; readonly tokens: string } {
+  if (config.phonemeType !== "espeak") {
+    throw new GatewayError(
+      "not_supported",
+      `${voice} takes its sounds from "${config.phonemeType}", which only Piper itself can do; choose another voice`,
+    );
+  }
+  const facts: Readonly<Record<string, string>> = {
+    model_type: "vits",
+    comment: "piper",
+    language: config.espeakVoice,
+    voice: config.espeakVoice,
+    has_espeak: "1",
+    n_speakers: String(config.numSpeakers),
+    sample_rate: String(config.sampleRate),
+  };
+  return {
+    metadata: Buffer.concat(Object.entries(facts).map(([key, value]) => metadataProperty(key, value))),
+    // A symbol of several characters ends sherpa-onnx; espeak-ng gives none, they come from other makers' voices.
+    tokens: [...config.phonemeIds].map(([symbol, id]) => (/^.$/u.test(symbol) ? `${symbol} ${id}\n` : "")).join(""),
+  };
+}
+
+/** `ModelProto.metadata_props`, field 14: an entry of key (field 1) and value (field 2). */
+function metadataProperty(key: string, value: string): Uint8Array {
+  return bytesField(14, Buffer.concat([bytesField(1, Buffer.from(key)), bytesField(2, Buffer.from(value))]));
+}
+
+function bytesField(id: number, bytes: Uint8Array): Uint8Array {
+  // Ids below 16 and lengths below 128 are one byte each; both hold for these facts, or it is a mistake here.
+  if (id > 15 || bytes.length > 127) throw new RangeError(`field ${id} of ${bytes.length} bytes`);
+  return Buffer.concat([Uint8Array.of(id * 8 + 2, bytes.length), bytes]);
 }
