@@ -85,7 +85,7 @@ async function findBinary(
   const enginesDir = join(stateDir, "engines");
   const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
   const found = await locateEngine("ggml-rpc-server", where);
-  if (found) return found.path;
+  if (found !== null) return found;
   if (!may)
     throw new GatewayError(
       "engine_missing",
@@ -98,7 +98,7 @@ async function findBinary(
     onProgress: installProgress("llama", process.stderr),
   });
   const installed = await locateEngine("ggml-rpc-server", where);
-  if (installed) return installed.path;
+  if (installed !== null) return installed;
   throw new GatewayError("engine_missing", "the installed llama.cpp has no ggml-rpc-server");
 }
 

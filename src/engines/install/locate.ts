@@ -6,12 +6,6 @@ import { GatewayError } from "../../core/errors.ts";
 import type { EngineBinary } from "./catalog.ts";
 import { type InstalledEngine, readInstalled } from "./folder.ts";
 
-export interface LocatedEngine {
-  /** Absolute, with symbolic links resolved: the router starts itself again by this path. */
-  readonly path: string;
-  readonly origin: "setting" | "path" | "state";
-}
-
 interface LocateOptions {
   /** The setting; it is used, or it is an error. Relative paths are relative to the working folder. */
   readonly explicit: string | undefined;
@@ -21,23 +15,20 @@ interface LocateOptions {
   readonly enginesDir: string;
 }
 
-/** Where the executable is, or null. Throws `engine_missing` when the explicit setting is not an executable file. */
+/** Its real path, as the router starts itself again by it, or null. Throws `engine_missing` when the setting is no executable. */
 export async function locateEngine(
   binary: EngineBinary,
   { explicit, pathVariable, enginesDir }: LocateOptions,
-): Promise<LocatedEngine | null> {
+): Promise<string | null> {
   if (explicit !== undefined) {
     const found = await executableAt(path.resolve(explicit));
-    if (found !== null) return { path: found, origin: "setting" };
+    if (found !== null) return found;
     throw new GatewayError("engine_missing", `${binary} is set to ${explicit}, which is no executable file`);
   }
-  const onPath = await findOnPath(binary, pathVariable);
-  if (onPath !== null) return { path: onPath, origin: "path" };
-  for (const engine of await readInstalled(enginesDir)) {
-    const found = await installedBinary(engine, binary);
-    if (found !== null) return { path: found, origin: "state" };
-  }
-  return null;
+  let found = await findOnPath(binary, pathVariable);
+  if (found !== null) return found;
+  for (const engine of await readInstalled(enginesDir)) found ??= await installedBinary(engine, binary);
+  return found;
 }
 
 /** The real path of a program on PATH, or null. */

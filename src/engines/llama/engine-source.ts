@@ -49,12 +49,12 @@ export function createEngineSource(options: EngineSourceOptions): EngineSource {
 
   async function find(signal?: AbortSignal): Promise<boolean> {
     const located = await locateEngine("llama-server", where);
-    if (!located) return false;
-    stamp = await stampOf(located.path);
-    if (await isForAnotherMachine(located.path))
-      throw new GatewayError("engine_missing", `${located.path} is a program for another kind of machine`);
-    knownOptions = await readKnownOptions(located.path, engineEnvironment(options.environment, {}), signal);
-    path = located.path;
+    if (located === null) return false;
+    stamp = await stampOf(located);
+    if (await isForAnotherMachine(located))
+      throw new GatewayError("engine_missing", `${located} is a program for another kind of machine`);
+    knownOptions = await readKnownOptions(located, engineEnvironment(options.environment, {}), signal);
+    path = located;
     binary = "present";
     return true;
   }
@@ -62,7 +62,7 @@ export function createEngineSource(options: EngineSourceOptions): EngineSource {
   /** An upgrade may leave the old file in place and point the name on PATH to another one. */
   async function isStillChosen(): Promise<boolean> {
     const located = await locateEngine("llama-server", where).catch(() => null);
-    return located?.path === path;
+    return located === path;
   }
 
   async function prepare(signal: AbortSignal): Promise<void> {

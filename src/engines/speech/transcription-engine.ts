@@ -39,7 +39,7 @@ export function createTranscriptionEngine(
       enginesDir,
       pathVariable: environment["PATH"] ?? "",
     });
-    if (found) return found.path;
+    if (found !== null) return found;
     throw new GatewayError(
       "engine_missing",
       `no whisper-server was found: run \`${options.installCommand}\`, or name one with --whisper-server`,
