@@ -76,7 +76,6 @@ export function createSpeechEngine<R extends EngineRun>(
     gone: () => clientLeftError(),
   });
   const { current, last, ...slot } = createSlot({ ...parts, ...options, onUse: noteUse });
-  let users = 0;
   let usedAt = now();
   let problem: string | null = null;
   let idleTimer: NodeJS.Timeout | undefined;
@@ -89,19 +88,11 @@ export function createSpeechEngine<R extends EngineRun>(
   }
 
   async function take(signal: AbortSignal): Promise<() => void> {
-    users++;
-    const over = await queue.take(signal).catch((error: unknown) => {
-      users--;
-      throw error;
-    });
-    const leave = (): void => {
-      over();
-      users--;
-    };
+    const over = await queue.take(signal);
     return () => {
       const free = current()?.free?.();
-      if (free) void free.finally(leave);
-      else leave();
+      if (free) void free.finally(over);
+      else over();
     };
   }
 
@@ -129,8 +120,8 @@ export function createSpeechEngine<R extends EngineRun>(
       problem,
       cached: isThere && wanted !== null ? [wanted] : [],
       fallback: await fallbackFor(wanted, isThere),
-      wanted: users > 0,
-      idle: users === 0 && now() - usedAt >= idleMs,
+      wanted: queue.users() > 0,
+      idle: queue.users() === 0 && now() - usedAt >= idleMs,
       worn: current()?.isWorn?.() ?? false,
     };
   }
@@ -139,7 +130,7 @@ export function createSpeechEngine<R extends EngineRun>(
     ...slot,
     observe,
     take,
-    snapshot: () => ({ ...slot.snapshot(), users }),
+    snapshot: () => ({ ...slot.snapshot(), users: queue.users() }),
     othersWait: () => queue.waiting() > 0,
     close: async () => {
       clearTimeout(idleTimer);

@@ -85,9 +85,9 @@ export async function startWhisper(
       isTooMuch = true;
       void process.stop(0);
     };
+    const over = new AbortController();
     // What ffmpeg has made of it so far will be in memory next: an hour of quiet is a few kB before.
-    const converted = (): Promise<number> => (converts ? convertedBytes(scratchDir) : Promise.resolve(0));
-    const unwatch = watchMemory(process.pid, before + memoryLimit, end, converted);
+    void watchMemory(process.pid, before + memoryLimit, () => convertedBytes(scratchDir), end, over.signal);
     try {
       const answer = await work();
       // It may still tell that ffmpeg, which is ended with it, has failed.
@@ -95,7 +95,7 @@ export async function startWhisper(
     } catch (error) {
       if (!isTooMuch) throw error;
     } finally {
-      unwatch();
+      over.abort();
     }
     await process.stop(0);
     await clear(scratchDir);
