@@ -80,11 +80,7 @@ export function aptConfiguration(architecture: string): string {
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
-#clear DPkg::Pre-Invoke;
-#clear DPkg::Post-Invoke;
-#clear DPkg::Pre-Install-Pkgs;
 #clear APT::Architectures;
-#clear APT::NeverAutoRemove;
 APT::Architecture "${architecture}";
 APT::Architectures { "${architecture}"; };
 APT::Install-Recommends "false";
@@ -110,7 +106,6 @@ function pathOptions(dir: string): string[] {
     "Dir::State::lists": path.join(dir, "lists"),
     "Dir::Cache": path.join(dir, "cache"),
     "Dir::Cache::archives": path.join(dir, "cache", "archives"),
-    "Dir::Log": dir,
     "Dir::Etc::sourcelist": path.join(dir, "sources.list"),
     "Dir::Etc::sourceparts": "/dev/null",
     "Dir::Etc::preferences": "/dev/null",

@@ -9,9 +9,8 @@ interface EngineFacts {
   /** The executable that proves an installation, and the arguments with which it prints something and ends with 0. */
   readonly main: EngineBinary;
   readonly proof: readonly string[];
-  readonly debianPackages: readonly string[];
-  /** The package whose version is the engine's version. */
-  readonly debianMain: string;
+  /** The version of the first one is the engine's version. */
+  readonly debianPackages: readonly [string, ...string[]];
   readonly releases: string;
   /** The command that installs it without us. */
   readonly byHand: Readonly<Record<"darwin" | "win32" | "other", string>>;
@@ -24,7 +23,6 @@ export const engineFacts: Readonly<Record<EngineName, EngineFacts>> = {
     proof: ["--version"],
     // Without the RPC backend ggml-rpc-server ends with "Failed to find RPC backend".
     debianPackages: ["llama.cpp-tools", "llama.cpp-tools-extra", "libggml0-backend-rpc"],
-    debianMain: "llama.cpp-tools",
     releases: "https://api.github.com/repos/ggml-org/llama.cpp/releases?per_page=10",
     byHand: {
       darwin: "brew install llama.cpp",
@@ -37,7 +35,6 @@ export const engineFacts: Readonly<Record<EngineName, EngineFacts>> = {
     main: "whisper-server",
     proof: ["--help"],
     debianPackages: ["whisper.cpp-tools"],
-    debianMain: "whisper.cpp-tools",
     releases: "https://api.github.com/repos/ggml-org/whisper.cpp/releases?per_page=10",
     byHand: {
       darwin: "brew install whisper-cpp",

@@ -12,16 +12,17 @@ import { type RunOptions, runTool } from "./run.ts";
 
 /** Asks Debian's package list for the engine. Throws `engine_missing` without a mirror, `engine_failed` with apt's words. */
 export async function resolveDebian(name: EngineName, { staging, run, onProgress }: BuildContext): Promise<Build> {
-  const { debianPackages, debianMain } = engineFacts[name];
+  const { debianPackages } = engineFacts[name];
+  const [main] = debianPackages;
   onProgress({ phase: "resolve", done: 0, total: 0, detail: `Debian ${debianSuite}: fetching the package list` });
   const apt = await createPrivateApt(path.join(staging, "apt"), run);
   const packages = [...debianPackages, "patchelf"];
   const files = await apt.resolve(packages);
-  const version = files.find((file) => file.package === debianMain)?.version.replace(/^\d+:/, "");
+  const version = files.find((file) => file.package === main)?.version.replace(/^\d+:/, "");
   if (version === undefined)
-    throw new GatewayError("engine_failed", `Debian ${debianSuite} on the system's mirror has no ${debianMain}`);
+    throw new GatewayError("engine_failed", `Debian ${debianSuite} on the system's mirror has no ${main}`);
   const total = files.reduce((sum, file) => sum + file.size, 0);
-  const detail = `Debian ${debianSuite}: ${debianMain} ${version} and its dependencies, ${files.length} packages`;
+  const detail = `Debian ${debianSuite}: ${main} ${version} and its dependencies, ${files.length} packages`;
   onProgress({ phase: "resolve", done: files.length, total: files.length, detail });
 
   return {

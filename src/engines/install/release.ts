@@ -6,7 +6,7 @@ import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type Dispatcher, fetch } from "undici";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { GatewayError, reasonOf } from "../../core/errors.ts";
 import { createConnections } from "../../hub/http.ts";
 import { isFull } from "../../state/atomic-file.ts";
 import { entriesBelow } from "../../state/folder.ts";
@@ -61,7 +61,7 @@ async function fetchListing(url: string, dispatcher: Dispatcher, signal: AbortSi
     return await response.json();
   } catch (error) {
     throwIfCancelled(signal);
-    const message = `the releases on ${new URL(url).host} cannot be listed: ${reasonOf(error)}`;
+    const message = `the releases on ${new URL(url).host} cannot be listed: ${whyOf(error)}`;
     throw new GatewayError("engine_missing", message, { cause: error });
   }
 }
@@ -90,7 +90,7 @@ async function fetchAsset(
     throwIfCancelled(options.signal);
     if (isFull(error))
       throw new GatewayError("disk_full", `no disk space for ${asset.name} (${asset.size} bytes)`, { cause: error });
-    throw new GatewayError("engine_failed", `${asset.name} could not be fetched: ${reasonOf(error)}`, { cause: error });
+    throw new GatewayError("engine_failed", `${asset.name} could not be fetched: ${whyOf(error)}`, { cause: error });
   }
   const digest = hash.digest("hex");
   if (digest !== asset.sha256) {
@@ -123,9 +123,6 @@ async function findPrograms(name: EngineName, folder: string): Promise<Binaries>
 }
 
 /** fetch hides what happened in the cause ("fetch failed"): DNS and connection errors name themselves there. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const cause = error.cause;
-  if (cause instanceof Error) return systemCode(cause) ?? cause.message;
-  return error.name === "TimeoutError" ? "no response in time" : error.message;
+function whyOf(error: unknown): string {
+  return reasonOf(error instanceof Error && error.cause instanceof Error ? error.cause : error);
 }
