@@ -74,7 +74,11 @@ export async function workerCommand({ settings, given }: CommandLine): Promise<n
     );
     await over;
   });
-  await work.finally(() => door.close());
+  try {
+    await work;
+  } finally {
+    await door.close();
+  }
   return 0;
 }
 

@@ -1,8 +1,8 @@
 // Resolves a worker's name, and refuses addresses that may not be used. Connects to no worker.
 import { lookup } from "node:dns/promises";
 import { reasonOf } from "../core/errors.ts";
-import { within } from "../core/unless-left.ts";
 import { isDottedQuad, isNoMachine, isTrustedAddress, parseWorker, workerProblem } from "../core/worker-address.ts";
+import { within } from "../engines/process/within.ts";
 import { type Target, WorkerFault } from "./worker-wire.ts";
 
 /** A name with several addresses keeps the one in use (`held`): another order is no news. Throws {@link WorkerFault}. */

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { reasonOf } from "../core/errors.ts";
-import { within } from "../core/unless-left.ts";
+import { within } from "../engines/process/within.ts";
 import type { WorkerDevice } from "../plan/observed.ts";
 
 export interface WorkerFacts {

@@ -16,24 +16,8 @@ const archiveKeyrings = [
   "/usr/share/keyrings/debian-archive-keyring.gpg",
 ];
 
-export interface DebFile {
-  readonly file: string;
-  readonly package: string;
-  /** With its epoch: `1:0.7.0+dfsg-2`. */
-  readonly version: string;
-  /** Bytes. */
-  readonly size: number;
-}
-
-export interface PrivateApt {
-  /** The packages with all that they depend on, as apt resolves it. */
-  resolve(packages: readonly string[]): Promise<DebFile[]>;
-  /** Fetches them, checked against the signed lists; gives the paths of the files. */
-  download(packages: readonly string[], onPercent: (percent: number) => void): Promise<string[]>;
-}
-
 /** Sets up an apt in `dir` and fetches the package list. Throws `engine_missing` when the system names no mirror of Debian. */
-export async function createPrivateApt(dir: string, run: RunOptions): Promise<PrivateApt> {
+export async function createPrivateApt(dir: string, run: RunOptions) {
   const [mirror] = mirrorsIn(await runTool("apt-get", ["update", "--print-uris"], run));
   if (mirror === undefined)
     throw new GatewayError("engine_missing", "the system's apt sources name no mirror of Debian's main archive");
@@ -49,8 +33,11 @@ export async function createPrivateApt(dir: string, run: RunOptions): Promise<Pr
   await apt(["update"]);
 
   return {
-    resolve: async (packages) => parseUris(await apt(["-q", "-y", "--print-uris", "install", ...packages])),
-    async download(packages, onPercent) {
+    /** The packages with all that they depend on, as apt resolves it; `size` in bytes, `version` with its epoch. */
+    resolve: async (packages: readonly string[]) =>
+      parseUris(await apt(["-q", "-y", "--print-uris", "install", ...packages])),
+    /** Fetches them, checked against the signed lists; gives the paths of the files. */
+    async download(packages: readonly string[], onPercent: (percent: number) => void): Promise<string[]> {
       await apt(["-y", "-o", "APT::Status-Fd=1", "--download-only", "install", ...packages], (text) => {
         const percent = /^dlstatus:[^:]*:([\d.]+):/m.exec(text)?.[1];
         if (percent !== undefined) onPercent(Number(percent));
@@ -64,7 +51,7 @@ export async function createPrivateApt(dir: string, run: RunOptions): Promise<Pr
 }
 
 /** `'URI' name_version_arch.deb size hash`, one line for each file; `%3a` in the name is the epoch's colon. */
-function parseUris(listing: string): DebFile[] {
+function parseUris(listing: string) {
   return [...listing.matchAll(/^'[^']*' (\S+) (\d+) /gm)].map(([, file = "", size]) => {
     const [name = "", version = ""] = file.split("_");
     return { file, package: name, version: decodeURIComponent(version), size: Number(size) };

@@ -45,8 +45,8 @@ function assetsIn(listing: unknown): ReleaseAsset[] {
     if (typeof tag !== "string" || !Array.isArray(assets) || draft === true) return [];
     const read = assets.filter(isJsonObject).flatMap(({ name, browser_download_url: url, size, digest }) => {
       if (typeof name !== "string" || typeof url !== "string") return [];
-      const sha256 = /^sha256:([0-9a-f]{64})$/i.exec(String(digest))?.[1]?.toLowerCase() ?? "";
-      return [{ tag, name, url, size: typeof size === "number" ? size : 0, sha256 }];
+      const [, sha256 = ""] = /^sha256:([0-9a-f]{64})$/i.exec(typeof digest === "string" ? digest : "") ?? [];
+      return [{ tag, name, url, size: typeof size === "number" ? size : 0, sha256: sha256.toLowerCase() }];
     });
     return read.toSorted((a, b) => wordsOf(a.name).length - wordsOf(b.name).length);
   });

@@ -3,11 +3,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { errorLine } from "../../core/error-line.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { within } from "../../core/unless-left.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import { freePort } from "./free-port.ts";
 import { markerName, markerValue } from "./leftovers.ts";
 import { exitText, type ManagedProcess, startProcess } from "./managed-process.ts";
+import { within } from "./within.ts";
 
 /** What is started, and how. */
 export interface ServerCommand {

@@ -3,7 +3,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/json.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
 import { normalizedSamples, type Pcm, wavFile } from "../../speech/wav.ts";
 import { basePathVariable, type SherpaServerSettings } from "./sherpa.ts";
@@ -57,10 +56,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 }
 
 async function synthesize(body: Buffer): Promise<Uint8Array> {
-  const wanted: unknown = JSON.parse(body.toString("utf8"));
-  const { text, speaker_id: speaker = 0, length_scale: lengthScale = 1 } = isJsonObject(wanted) ? wanted : {};
-  if (typeof text !== "string" || typeof speaker !== "number" || typeof lengthScale !== "number" || lengthScale <= 0)
-    throw new GatewayError("invalid_request", "text, speaker_id and length_scale are text, number and number");
+  const wanted = JSON.parse(body.toString("utf8")) as { text: string; speaker_id?: number; length_scale?: number };
+  const { text, speaker_id: speaker = 0, length_scale: lengthScale = 1 } = wanted;
   const parts: Pcm[] = [];
   await speech.generateAsync({
     text,

@@ -3,9 +3,10 @@
 import { clientLeftError, GatewayError, toGatewayError } from "../../core/errors.ts";
 import { createLine } from "../../core/line.ts";
 import { longestTimerMs } from "../../core/steady.ts";
-import { unlessLeft, within } from "../../core/unless-left.ts";
+import { unlessLeft } from "../../core/unless-left.ts";
 import { restingSpeech, type SpeechState } from "../../plan/observed.ts";
 import type { ServerProcess } from "../process/server-process.ts";
+import { within } from "../process/within.ts";
 
 /** One process of an engine. */
 export interface EngineRun {

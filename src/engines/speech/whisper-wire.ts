@@ -31,13 +31,11 @@ export interface EngineAnswer {
  * knows the path. `convertIn`: a folder; null where there is no ffmpeg.
  */
 export function whisperArguments(port: number, model: string, prefix: string, convertIn: string | null): string[] {
-  return [
-    ...["--model", model, "--host", "127.0.0.1", "--port", String(port)],
-    ...["--request-path", prefix, "--inference-path", transcriptionPath],
-    // Its default is English; a request may still name its language.
-    ...(isEnglishOnly(basename(model)) ? [] : ["--language", "auto"]),
-    ...(convertIn === null ? [] : ["--convert", "--tmp-dir", convertIn]),
-  ];
+  const where = ["--host", "127.0.0.1", "--port", String(port), "--request-path", prefix];
+  // Its default is English; a request may still name its language.
+  const language = isEnglishOnly(basename(model)) ? [] : ["--language", "auto"];
+  const convert = convertIn === null ? [] : ["--convert", "--tmp-dir", convertIn];
+  return ["--model", model, ...where, "--inference-path", transcriptionPath, ...language, ...convert];
 }
 
 /** The port opens when the model is loaded; a version without /health answers 404 then. It answers while it works, too. */
