@@ -85,10 +85,7 @@ export function holdSilent(socket: Socket, onEnd: (why: string) => void): void {
   socket.on("close", () => onEnd(why));
 }
 
-/**
- * Hello, devices and their memory. To be called only while no model uses the worker: it serves one client at a time. Throws
- * {@link WorkerFault}.
- */
+/** To be called only while no model uses the worker: it serves one client at a time. Throws {@link WorkerFault}. */
 export async function speak(target: Target, withinMs: number): Promise<Spoken> {
   const { socket, latencyMs } = await dial(target, withinMs);
   const talk = converse(socket);

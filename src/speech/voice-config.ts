@@ -66,10 +66,7 @@ export function splitVoiceName(name: string): { readonly voice: string; readonly
     : { voice: trimmed.slice(0, colon), speaker: trimmed.slice(colon + 1) };
 }
 
-/**
- * The number of a speaker, by name or number; null for the voice's only or first one. Throws `invalid_request` for one that
- * the voice does not have, with some that it has.
- */
+/** By name or number; null for the voice's only or first speaker. Throws `invalid_request` with some that the voice has. */
 export function speakerNumber(config: Speakers, speaker: string | null, voice: string): number | null {
   if (speaker === null) return null;
   const named = config.speakers.get(speaker);

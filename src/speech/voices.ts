@@ -79,10 +79,7 @@ export function requireVoice(voices: readonly Voice[], name: string): Voice {
   });
 }
 
-/**
- * A voice on disk by its description, as if it stood in the manifest. Null for a damaged description; `sizes`: of the model and
- * the description.
- */
+/** A voice on disk as if it stood in the manifest; null for a damaged description. `sizes`: of the model and the description. */
 export function localVoice(id: string, config: unknown, sizes: readonly [number, number]): Voice | null {
   if (!isJsonObject(config)) return null;
   const [code = "", name = "", quality = ""] = id.split("-");

@@ -76,10 +76,7 @@ export function silence({ sampleRate, channels }: Omit<Pcm, "samples">, millisec
   };
 }
 
-/**
- * Sound between -1 and 1 as samples, its loudest place at full scale, as Piper does with each sentence. What is all but
- * silent is not made loud.
- */
+/** The loudest place at full scale, as Piper does with each sentence. What is all but silent is not made loud. */
 export function normalizedSamples(sound: Float32Array): Int16Array {
   let peak = 0.01;
   for (let index = 0; index < sound.length; index++) peak = Math.max(peak, Math.abs(sound[index] ?? 0));

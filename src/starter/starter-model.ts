@@ -76,11 +76,7 @@ export function starterModel(): Uint8Array {
   return gguf(metadata, tensorsOf(texts.length, firstPiece));
 }
 
-/**
- * One layer of zeros leaves the last token's embedding as it is, so the output is a table of successors. Each piece of the
- * sentence has a dimension of its own: the embedding of the token before it is 1 there, and its output row 16. RMS norm makes
- * that a logit of 128, and all others 0.
- */
+/** Each piece has a dimension of its own: 1 in the embedding before it, 16 in its output row; RMS norm makes that a logit of 128. */
 function tensorsOf(tokens: number, firstPiece: number): Tensor[] {
   const embedding = new Float32Array(tokens * width);
   const output = new Float32Array(tokens * width);

@@ -58,10 +58,7 @@ function parseUris(listing: string) {
   });
 }
 
-/**
- * The system's configuration stays in force under this one, for its proxy and the like. Its hooks do not: images for
- * containers have hooks that delete the system's package cache after each update, and they fail without root.
- */
+/** The system's stays in force below it, for its proxy; not its hooks, which fail without root: a container's clean the package cache. */
 export function aptConfiguration(architecture: string): string {
   return `
 #clear APT::Update::Pre-Invoke;
@@ -115,10 +112,7 @@ function sourceLine(mirror: string, architecture: string): string {
   return `deb [${options.join(" ")}] ${mirror} ${debianSuite} main\n`;
 }
 
-/**
- * The mirrors of Debian's main archive that the system's apt uses, each once. The security archive (`bookworm-security`) is another
- * tree, without the packages of {@link debianSuite}. `'http://…/debian/dists/bookworm/main/binary-amd64/Packages.xz' …`
- */
+/** `'http://…/debian/dists/bookworm/main/binary-amd64/Packages.xz' …`; the security archive (`bookworm-security`) is another tree. */
 export function mirrorsIn(uris: string): string[] {
   const list = new RegExp(
     String.raw`^'((?!cdrom:)[^']+)/dists/(?:${debianSuites.join("|")})(?:-updates|-backports)?/main/binary-`,

@@ -70,10 +70,7 @@ export async function readInstalled(enginesDir: string): Promise<InstalledEngine
   return found.filter((engine) => engine !== null).toSorted((a, b) => (a.installedAt < b.installedAt ? 1 : -1));
 }
 
-/**
- * Runs `work` with an empty folder beside the final one, so that its last step is a rename. One process at a time: another one
- * waits some seconds, and what it finds here is left by a killed one. `root`: the real path of the engines folder.
- */
+/** Runs `work` with an empty folder beside the final ones, one process at a time. `root`: the real path of the engines folder. */
 export function withStaging<T>(
   enginesDir: string,
   name: EngineName | "sherpa",

@@ -38,10 +38,7 @@ export interface Installation {
   readonly dir: string;
 }
 
-/**
- * Installs the engine, or finds that this version is installed already. Throws `engine_missing` where no way leads to one here,
- * `engine_failed` where a way broke off, `checksum_mismatch`, `disk_full`, `cancelled`.
- */
+/** Throws `engine_missing` where no way leads to one, `engine_failed`, `checksum_mismatch`, `disk_full`, `cancelled`. */
 export async function installEngine(name: EngineName, options: InstallOptions): Promise<Installation> {
   const reasons: GatewayError[] = [];
   for (const way of await chooseWays(options.environment)) {

@@ -47,10 +47,7 @@ async function installationIn(packageDir: string): Promise<SherpaInstallation | 
     : null;
 }
 
-/**
- * Installs it, or finds that this version is installed already. Throws `engine_missing` if npm or the language data is not
- * available, `engine_failed` with a tool's last output, `cancelled`.
- */
+/** Throws `engine_missing` without npm or the language data, `engine_failed` with a tool's last output, `cancelled`. */
 export async function installSherpa(options: {
   readonly enginesDir: string;
   /** PATH, HOME and proxies for the tools; npm reads its configuration from HOME. */

@@ -21,10 +21,7 @@ export async function memoryOf(pid: number): Promise<number | null> {
   return kilobytes.length === 0 ? null : 1024 * kilobytes.reduce((sum, next) => sum + next, 0);
 }
 
-/**
- * Calls `onOver`, once, when the process has more than `limit` bytes together with `elsewhere`. Resolves then, when it has ended,
- * or the signal aborts.
- */
+/** Calls `onOver` when the process has more than `limit` bytes together with `elsewhere`; until it ends or the signal aborts. */
 export async function watchMemory(
   pid: number,
   limit: number,

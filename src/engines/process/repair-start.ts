@@ -10,10 +10,7 @@ export interface MendOptions {
   readonly warn: (message: string, fields: object) => void;
 }
 
-/**
- * Runs `start`; where it fails with `engine_failed`, checks the files. Throws `cancelled` if one was damaged: there is nothing
- * to start with now, and nothing to wait for but the file. Else what `start` throws.
- */
+/** Throws `cancelled` where the start failed over a damaged file: there is nothing to wait for but the file. Else as `start`. */
 export async function startOrMend<T>({ what, links, signal, warn }: MendOptions, start: () => Promise<T>): Promise<T> {
   try {
     return await start();

@@ -56,10 +56,7 @@ const shortestPingMs = 100;
 /** A connection breaks a moment before the end of the process is detected. */
 const settleMs = 500;
 
-/**
- * Resolves when it is ready. `what`, in messages: `the speech engine`. Throws `engine_missing`, `engine_failed` with the line
- * that says why, `shutting_down`.
- */
+/** Resolves when it is ready. Throws `engine_missing`, `engine_failed` with the line that says why, `shutting_down`. */
 export async function startServer(
   what: string,
   command: ServerCommand,
@@ -141,10 +138,7 @@ export function hasEnded(error: unknown): boolean {
   return code === "engine_failed" || (code === "upstream_failed" && cause !== undefined);
 }
 
-/**
- * Resolves when `isReady` does with true; its errors mean: not yet. Throws `engine_failed` with `tail` of its last output,
- * `shutting_down`.
- */
+/** Errors of `isReady` mean: not yet. Throws `engine_failed` with `tail` of the last output, `shutting_down`. */
 export async function untilReady(
   what: string,
   process: ManagedProcess,

@@ -32,10 +32,7 @@ export function createPiperSearch(options: PiperOptions & { readonly now: () => 
   };
 }
 
-/**
- * Absolute path of the Python that has Piper and its HTTP server. Not resolved: a virtual environment's Python is a link, and
- * known by it. Throws `engine_missing`, saying what is missing.
- */
+/** An absolute path, not resolved: a virtual environment's Python is a link, and known by it. Throws `engine_missing`. */
 export async function findPiper({ explicit, environment }: PiperOptions): Promise<string> {
   const programs =
     explicit === undefined

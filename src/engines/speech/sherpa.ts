@@ -43,11 +43,7 @@ export function sherpaCommand(installed: SherpaInstallation, voice: PreparedVoic
   };
 }
 
-/**
- * The voice in `model` (absolute path of the `.onnx` file, its description beside it), copied below `preparedDir` in the form
- * that sherpa-onnx takes. Of other voices no copy is kept, as one engine speaks with one voice; a process that still speaks has
- * read its own. Throws `invalid_request`, `engine_failed`, `not_supported`, `source_missing`, `disk_full`, `state_unwritable`.
- */
+/** A voice in the form that sherpa-onnx takes, alone in `preparedDir`. `model`: the `.onnx` file, its description beside it. */
 export async function prepareVoice(voice: string, model: string, preparedDir: string): Promise<PreparedVoice> {
   if (!isVoiceId(voice)) throw new GatewayError("invalid_request", `${JSON.stringify(voice)} is no voice`);
   const home = join(preparedDir, voice);
@@ -71,11 +67,7 @@ export async function prepareVoice(voice: string, model: string, preparedDir: st
   }
 }
 
-/**
- * What sherpa-onnx needs of a voice; without it its process ends without an error. `metadata`: facts to be appended to the
- * `.onnx` file: a protobuf message is the sum of its parts. `tokens`: a symbol and its number on each line. Throws
- * `not_supported` for a voice whose text does not go through espeak-ng.
- */
+/** Facts to append to the model (a protobuf message is the sum of its parts) and its sounds: without them the process just ends. */
 function sherpaParts(config: VoiceConfig, voice: string): { readonly metadata: Uint8Array; readonly tokens: string } {
   if (config.phonemeType !== "espeak") {
     throw new GatewayError(

@@ -92,10 +92,7 @@ async function describesVoice(base: string, signal: AbortSignal): Promise<boolea
   }
 }
 
-/**
- * Speaks one piece with the voice that the server was started with: for an unknown voice it would use another one. Throws
- * `upstream_failed`, with a cause if the connection broke.
- */
+/** Names no voice: for an unknown one Piper uses another. Throws `upstream_failed`, with a cause if the connection broke. */
 export async function speakPiece(
   base: string,
   { text, speaker, lengthScale }: PieceRequest,
