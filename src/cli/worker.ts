@@ -6,11 +6,11 @@ import { GatewayError, systemCode } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
 import { installEngine } from "../engines/install/install.ts";
-import { locateEngine, whyNone } from "../engines/install/locate.ts";
+import { locateEngine } from "../engines/install/locate.ts";
 import { freePort } from "../engines/process/free-port.ts";
 import { endLeftovers } from "../engines/process/leftovers.ts";
 import { runRpcWorker } from "../rpc/rpc-worker.ts";
-import { openDoor, tryDoor } from "../rpc/worker-door.ts";
+import { openDoor } from "../rpc/worker-door.ts";
 import { count } from "../settings/kinds.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withLock } from "../state/lock.ts";
@@ -35,10 +35,11 @@ export async function workerCommand({ settings, given }: CommandLine): Promise<n
   const threads = count(0, 4096)(given("threads"), { name: "--threads", default: "0" }) || null;
   const asked = given("host") ?? "127.0.0.1";
   const host = await ownAddress(asked);
-  // Before anything is waited for or downloaded.
-  await tryDoor(host, port);
+  const innerPort = await freePort();
+  // Before anything is waited for or downloaded: the port may be taken.
+  const door = await openDoor(host, port, innerPort);
   const name = `worker-${port}.lock`;
-  await withLock(settings.stateDir, name, async () => {
+  const work = withLock(settings.stateDir, name, async () => {
     const stop = new AbortController();
     let over: Promise<unknown> = Promise.resolve();
     stopOnSignals(
@@ -51,8 +52,6 @@ export async function workerCommand({ settings, given }: CommandLine): Promise<n
     const binary = await findBinary(settings, stop.signal);
     const owner = `${settings.stateDir}/${name}`;
     await endLeftovers(owner);
-    const innerPort = await freePort();
-    const door = await openDoor(host, port, () => innerPort);
     // A name stays one, as the address behind it may change.
     printDocument(parseWorker(`${asked}:${port}`) ? asked : host, port);
     over = runRpcWorker(
@@ -73,12 +72,13 @@ export async function workerCommand({ settings, given }: CommandLine): Promise<n
       },
       stop.signal,
     );
-    try {
-      await over;
-    } finally {
-      await door.close();
-    }
+    await over;
   });
+  try {
+    await work;
+  } finally {
+    await door.close();
+  }
   return 0;
 }
 
@@ -89,11 +89,11 @@ async function findBinary(
   const enginesDir = join(stateDir, "engines");
   const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
   const found = await locateEngine("ggml-rpc-server", where);
-  if (found) return found.path;
+  if (found !== null) return found;
   if (!may)
     throw new GatewayError(
       "engine_missing",
-      `${await whyNone("ggml-rpc-server", enginesDir)}: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
+      `no ggml-rpc-server was found: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
     );
   await installEngine("llama", {
     enginesDir,
@@ -102,7 +102,7 @@ async function findBinary(
     onProgress: installProgress("llama", process.stderr),
   });
   const installed = await locateEngine("ggml-rpc-server", where);
-  if (installed) return installed.path;
+  if (installed !== null) return installed;
   throw new GatewayError("engine_missing", "the installed llama.cpp has no ggml-rpc-server");
 }
 

@@ -64,6 +64,11 @@ export function systemCode(error: unknown): string | undefined {
   return undefined;
 }
 
+/** Of any thrown value, in a word where the system has one. */
+export function reasonOf(error: unknown): string {
+  return systemCode(error) ?? (error instanceof Error ? error.message : String(error));
+}
+
 /** Nothing lies at the path, or a file where a folder should be: other programs tidy up meanwhile. */
 export function isAbsent(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "");

@@ -8,6 +8,8 @@ export interface Line {
   take(signal: AbortSignal): Promise<() => void>;
   /** How many wait. */
   waiting(): number;
+  /** How many wait or have their turn. */
+  users(): number;
 }
 
 export function createLine(options: {
@@ -33,6 +35,7 @@ export function createLine(options: {
 
   return {
     waiting: () => line.length,
+    users: () => busy + line.length,
     take: async (signal) => {
       if (signal.aborted) throw options.gone(signal);
       if (busy < options.width) {

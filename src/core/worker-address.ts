@@ -9,22 +9,14 @@ export interface WorkerAddress {
 
 /** `HOST:PORT` taken apart; null where it is none, see {@link workerProblem}. */
 export function parseWorker(text: string): WorkerAddress | null {
-  const parts = workerProblem(text) === null ? split(text) : null;
-  return parts && { host: parts.host, port: parts.port };
+  return workerProblem(text) === null ? split(text) : null;
 }
 
 /** Why a text is no worker's address, in a sentence; null where it is one. */
 export function workerProblem(text: string): string | null {
+  const { host, port } = split(text);
   const quoted = JSON.stringify(text);
-  const parts = split(text);
-  if (!parts) {
-    return isIpv6(text)
-      ? `${quoted}: the engine reaches workers by IPv4 only, so name an IPv4 address or a host that has one`
-      : `${quoted} is not of the form HOST:PORT`;
-  }
-  const { host, port, digits } = parts;
-  if (port < 1 || port > 65_535) return `${quoted}: ${digits} is no port`;
-  if (digits.startsWith("0")) return `${quoted}: the port is written ${port}, without zeros before it`;
+  if (port < 1 || port > 65_535) return `${quoted} is not of the form HOST:PORT, with an IPv4 address or a host's name`;
   // The system's resolver takes 127.1, 0x7f.1 and 2130706433 for addresses too: one machine would have many names.
   const isNumeric = /^(?:\d+|0x[0-9a-f]*)$/i.test(host.slice(host.lastIndexOf(".") + 1));
   if (isNumeric && !isDottedQuad(host)) return `${quoted}: ${host} is no IPv4 address`;
@@ -35,10 +27,10 @@ export function workerProblem(text: string): string | null {
 
 const labelPattern = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
-function split(text: string): (WorkerAddress & { readonly digits: string }) | null {
-  const match = /^([^:]+):(\d{1,8})$/.exec(text.trim());
-  const [, host = "", digits = ""] = match ?? [];
-  return match && { host, port: Number(digits), digits };
+/** Port 0 where it has another form. */
+function split(text: string): WorkerAddress {
+  const [, host = "", port = "0"] = /^([^:]+):([1-9]\d{0,4})$/.exec(text.trim()) ?? [];
+  return { host, port: Number(port) };
 }
 
 export function isDottedQuad(host: string): boolean {
@@ -50,10 +42,6 @@ export function isDottedQuad(host: string): boolean {
 export function isNoMachine(address: string): boolean {
   const first = Number(address.split(".")[0]);
   return first === 0 || first >= 224;
-}
-
-function isIpv6(text: string): boolean {
-  return text.split(":").length > 2;
 }
 
 /** By this two spellings of one worker are the same: names ignore case. */

@@ -162,7 +162,8 @@ async function send(url: URL, signal: AbortSignal, options: Parameters<typeof re
   }
 }
 
-function createConnections(environment: Readonly<Record<string, string | undefined>>): Dispatcher {
+/** With the proxies that the environment names. */
+export function createConnections(environment: Readonly<Record<string, string | undefined>>): Dispatcher {
   const variable = (name: string): string => environment[name.toLowerCase()] || environment[name] || "";
   const httpProxy = proxyAddress(variable("HTTP_PROXY"), "HTTP_PROXY");
   const httpsProxy = proxyAddress(variable("HTTPS_PROXY"), "HTTPS_PROXY");

@@ -1,8 +1,9 @@
 // A proxy before a ggml-rpc-server that listens on loopback.
 // Why: the server itself never detects a client whose machine or network is gone, and serves it for ever; and it dies (SIGPIPE)
 // of answering a client that has left. The proxy detects lost clients and drops what is written to them.
-import { connect, createServer, type Server, type Socket } from "node:net";
-import { GatewayError, systemCode } from "../core/errors.ts";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { GatewayError, reasonOf } from "../core/errors.ts";
 
 export interface WorkerDoor {
   close(): Promise<void>;
@@ -11,11 +12,11 @@ export interface WorkerDoor {
 /** The system drops a client after this and ten more seconds without a packet. */
 const keepAliveMs = 1_000;
 
-/** Errors: `invalid_request` where it cannot listen there. */
-export async function openDoor(host: string, port: number, innerPort: () => number): Promise<WorkerDoor> {
+/** Throws `invalid_request` where it cannot listen there. */
+export async function openDoor(host: string, port: number, innerPort: number): Promise<WorkerDoor> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-    const inner = connect({ host: "127.0.0.1", port: innerPort(), allowHalfOpen: true, noDelay: true });
+    const inner = connect({ host: "127.0.0.1", port: innerPort, allowHalfOpen: true, noDelay: true });
     for (const socket of [client, inner]) {
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
@@ -33,33 +34,15 @@ export async function openDoor(host: string, port: number, innerPort: () => numb
     inner.once("close", () => client.destroy());
     inner.once("end", () => client.end());
   });
-  await listening(server, host, port);
+  await once(server.listen(port, host), "listening").catch((error: unknown) => {
+    throw new GatewayError("invalid_request", `${host}:${port} cannot be listened on (${reasonOf(error)})`);
+  });
   return {
     close: async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
+      const closed = once(server, "close");
+      server.close();
       for (const socket of sockets) socket.destroy();
       await closed;
     },
   };
-}
-
-/** Whether it could be opened there. Errors: as {@link openDoor}. */
-export async function tryDoor(host: string, port: number): Promise<void> {
-  const server = createServer();
-  await listening(server, host, port);
-  await new Promise((resolve) => server.close(resolve));
-}
-
-function listening(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error) =>
-      reject(
-        new GatewayError(
-          "invalid_request",
-          `${host}:${port} cannot be listened on (${systemCode(error) ?? error.message})`,
-        ),
-      ),
-    );
-    server.listen(port, host, resolve);
-  });
 }

@@ -4,8 +4,8 @@
 import type { Socket } from "node:net";
 import type { WorkerSnapshot } from "../plan/observed.ts";
 import { type Sighting, sighted, unprobed, type WorkerRecord } from "../plan/worker-verdict.ts";
-import { type Resolver, Unusable } from "./worker-target.ts";
-import { dial, holdSilent, type Spoken, speak, type Target, type WorkerFacts } from "./worker-wire.ts";
+import type { Resolver } from "./worker-target.ts";
+import { dial, holdSilent, type Spoken, speak, type Target, type WorkerFacts, WorkerFault } from "./worker-wire.ts";
 
 /**
  * The use of a worker: `idle`: no model uses it; `loaded`: a model does; `closed`: no probes, because a model is being loaded (it
@@ -17,8 +17,8 @@ export interface WatchOptions {
   readonly resolve: Resolver;
   readonly allowPublic: () => boolean;
   readonly use: (endpoint: string) => Use;
-  /** Claims an endpoint for this address; returns another address of the document that has it already, null: none. */
-  readonly claim: (endpoint: string) => string | null;
+  /** Another address of the document that means this endpoint and is watched there. */
+  readonly otherNameOf: (endpoint: string) => string | null;
   readonly intervalMs: number;
   /** ms that a lost worker has to answer before it is used again. */
   readonly stableMs: number;
@@ -64,9 +64,14 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     return where === null ? "idle" : options.use(where);
   };
 
-  function note(seen: Seen): void {
+  /** `fault`: why it does not answer; null: it does. */
+  function note(fault: WorkerFault | null): void {
     const before = record;
-    record = sighted(record, { ...seen, at: options.now() }, options.stableMs);
+    const at = options.now();
+    const sighting: Sighting = fault
+      ? { kind: "failed", at, reason: fault.reason, message: fault.message, certain: fault.certain }
+      : { kind: "answered", at };
+    record = sighted(record, sighting, options.stableMs);
     if (record.verdict === "down") returned = false;
     else if (before.verdict === "down") returned = true;
     if (before.verdict !== record.verdict || before.reason !== record.reason) options.onChange();
@@ -74,36 +79,37 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
 
   function lost(message: string): void {
     const where = endpoint();
-    note({ kind: "failed", reason: "Lost", message, certain: true });
+    note(new WorkerFault("Lost", message, true));
     if (where !== null) options.onLost(where, message);
   }
 
-  async function resolve(): Promise<void> {
+  async function resolve(): Promise<Target> {
     const found = await options.resolve(address, { held: target, allowPublic: options.allowPublic() });
-    if (stopped) return;
+    if (stopped) return found;
     const before = endpoint();
     target = found;
-    double = options.claim(`${found.host}:${found.port}`);
+    double = options.otherNameOf(`${found.host}:${found.port}`);
     if (endpoint() !== before) options.onChange();
-    if (double !== null) throw new Unusable("Duplicate", `it is the worker that the document also names as ${double}`);
+    if (double === null) return found;
+    throw new WorkerFault("Duplicate", `it is the worker that the document also names as ${double}`, true);
   }
 
   async function look(): Promise<void> {
     // An open connection outweighs any name service.
-    if (contact.isHeld() && use() === "loaded") return note({ kind: "answered" });
+    if (contact.isHeld() && use() === "loaded") return note(null);
     try {
-      await resolve();
+      const where = await resolve();
+      if (stopped) return;
+      const doing = use();
+      if (doing !== "loaded") contact.release();
+      // A lost worker is not probed until the model that used it is gone.
+      if (doing === "closed" || (doing === "loaded" && record.verdict === "down")) return;
+      if (doing === "idle") await contact.ask(where);
+      else if (!(await contact.hold(where, () => !stopped && use() === "loaded"))) return;
+      note(null);
     } catch (error) {
-      return stopped ? undefined : note(unresolved(error));
+      if (!stopped) note(faultOf(error));
     }
-    if (stopped || !target) return;
-    const doing = use();
-    if (doing !== "loaded") contact.release();
-    // A lost worker is not probed until the model that used it is gone.
-    if (doing === "loaded" && record.verdict !== "down") {
-      const seen = await contact.hold(target, () => !stopped && use() === "loaded");
-      if (seen) note(seen);
-    } else if (doing === "idle") note(await contact.ask(target));
   }
 
   /** One probe at a time; it schedules the next one. */
@@ -130,15 +136,24 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
       if (doing !== "loaded") contact.release();
       if ((doing === "loaded" && !contact.isHeld()) || (doing === "idle" && record.verdict === "down")) plan(0);
     },
-    clear: contact.clear,
+    clear: async () => {
+      contact.release();
+      await looking;
+    },
     accept: () => {
       returned = false;
     },
     check: async () => {
       if (record.verdict === "down" || !target) return false;
-      const seen = await contact.ask(target);
-      note(seen.kind === "failed" ? { ...seen, certain: true } : seen);
-      return seen.kind === "answered";
+      try {
+        await contact.ask(target);
+        note(null);
+        return true;
+      } catch (error) {
+        const { reason, message } = faultOf(error);
+        note(new WorkerFault(reason, message, true));
+        return false;
+      }
     },
     stop: () => {
       stopped = true;
@@ -148,13 +163,8 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   };
 }
 
-type WithoutTime<T> = T extends unknown ? Omit<T, "at"> : never;
-type Seen = WithoutTime<Sighting>;
-
-function unresolved(error: unknown): Seen {
-  const message = error instanceof Error ? error.message : String(error);
-  const certain = error instanceof Unusable;
-  return { kind: "failed", reason: certain ? error.reason : "Unresolvable", message, certain };
+function faultOf(error: unknown): WorkerFault {
+  return error instanceof WorkerFault ? error : new WorkerFault("Unreachable", String(error));
 }
 
 interface ContactEvents {
@@ -171,31 +181,17 @@ function createContact({ onFree, onLost }: ContactEvents) {
   let held: Socket | null = null;
   /** A probe that it accepted and has not answered yet. */
   let open: Extract<Spoken, { kind: "silent" }> | null = null;
-  let speaking: Promise<unknown> | null = null;
   let stopped = false;
 
-  function during<T>(words: Promise<T>): Promise<T> {
-    speaking = words;
-    return words.finally(() => {
-      if (speaking === words) speaking = null;
-    });
-  }
-
-  async function probe(where: Target): Promise<Seen> {
+  async function ask(where: Target): Promise<void> {
     const name = `${where.host}:${where.port}`;
     const heard = open ?? (await speak(where, answerMs));
-    if (heard.kind === "failed") return heard;
     ({ latencyMs } = heard);
     if (heard.kind === "answered") {
       ({ facts } = heard);
       // It may still break every load, as with another version of the protocol: the failed load names it.
-      if (facts.devices.length > 0) return { kind: "answered" };
-      return {
-        kind: "failed",
-        reason: "NoDevices",
-        message: `${name} offers no device to compute with`,
-        certain: true,
-      };
+      if (facts.devices.length > 0) return;
+      throw new WorkerFault("NoDevices", `${name} offers no device to compute with`, true);
     }
     if (open !== heard) {
       open = heard;
@@ -206,29 +202,25 @@ function createContact({ onFree, onLost }: ContactEvents) {
       });
     }
     const message = `${name} accepts connections and does not respond: it hangs, or serves another client`;
-    return { kind: "failed", reason: "NotAnswering", message };
+    throw new WorkerFault("NotAnswering", message);
   }
 
-  /** Null: nothing is known by it. */
-  async function connect(where: Target, isWanted: () => boolean): Promise<Seen | null> {
-    const dialled = await dial(where, answerMs);
-    if ("failure" in dialled) {
+  /** False: nothing is known by it. */
+  async function hold(where: Target, isWanted: () => boolean): Promise<boolean> {
+    try {
+      const { socket, latencyMs: ms } = await dial(where, answerMs);
+      latencyMs = ms;
+      held = socket;
+      holdSilent(socket, (why) => {
+        if (held === socket) lose(`the RPC worker ${where.host}:${where.port} was lost while a model used it (${why})`);
+      });
+      if (!isWanted()) release();
+    } catch (error) {
       // Its queue may be full; a refused connection means that its process is gone.
-      if (dialled.failure.reason === "Refused" && isWanted())
-        lose(`the RPC worker was lost while a model used it: ${dialled.failure.message}`);
-      return null;
+      const { reason, message } = faultOf(error);
+      if (reason === "Refused" && isWanted()) lose(`the RPC worker was lost while a model used it: ${message}`);
     }
-    const { socket } = dialled;
-    ({ latencyMs } = dialled);
-    if (!isWanted()) {
-      socket.destroy();
-      return null;
-    }
-    held = socket;
-    holdSilent(socket, (why) => {
-      if (held === socket) lose(`the RPC worker ${where.host}:${where.port} was lost while a model used it (${why})`);
-    });
-    return { kind: "answered" };
+    return held !== null;
   }
 
   function lose(message: string): void {
@@ -243,16 +235,11 @@ function createContact({ onFree, onLost }: ContactEvents) {
   }
 
   return {
-    ask: (where: Target) => during(probe(where)),
-    hold: (where: Target, isWanted: () => boolean) => during(connect(where, isWanted)),
+    ask,
+    hold,
     isHeld: () => held !== null,
     facts: () => ({ latencyMs, version: facts?.version ?? null, devices: facts?.devices ?? null }),
     release,
-    clear: async () => {
-      release();
-      // The name service may be slow: afterwards a model may be loading, and no probe is sent.
-      await speaking?.catch(() => undefined);
-    },
     stop: () => {
       stopped = true;
       release();

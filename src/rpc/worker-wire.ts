@@ -2,8 +2,8 @@
 // a request is a byte, the length of what follows (64 bits, little endian) and that; an answer is length and content.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
-import { systemCode } from "../core/errors.ts";
+import { reasonOf } from "../core/errors.ts";
+import { within } from "../engines/process/within.ts";
 import type { WorkerDevice } from "../plan/observed.ts";
 
 export interface WorkerFacts {
@@ -12,18 +12,24 @@ export interface WorkerFacts {
   readonly devices: readonly WorkerDevice[];
 }
 
-export type Spoken =
-  | { readonly kind: "answered"; readonly facts: WorkerFacts; readonly latencyMs: number }
-  | ({ readonly kind: "failed" } & Failure)
-  /**
-   * It accepted the connection and does not respond. The probe stays open until it does: a worker dies (SIGPIPE) of
-   * answering a client that has left.
-   */
-  | { readonly kind: "silent"; readonly latencyMs: number; readonly over: Promise<void>; leave(): void };
+/** `silent`: it took the connection and does not answer, as it hangs or serves another client. */
+export type Spoken = { readonly latencyMs: number } & (
+  | { readonly kind: "answered"; readonly facts: WorkerFacts }
+  /** The probe stays open until it is over: a worker dies (SIGPIPE) of answering a client that has left. */
+  | { readonly kind: "silent"; readonly over: Promise<void>; leave(): void }
+);
 
-interface Failure {
+/** Why a worker cannot be used. */
+export class WorkerFault extends Error {
+  /** CamelCase. */
   readonly reason: string;
-  readonly message: string;
+  /** No second probe is needed. */
+  readonly certain: boolean;
+  constructor(reason: string, message: string, certain = false) {
+    super(message);
+    this.reason = reason;
+    this.certain = certain;
+  }
 }
 
 export interface Target {
@@ -46,11 +52,8 @@ const partingMs = 1_000;
 /** The system closes a silent connection after this and ten more seconds without a packet. */
 const keepAliveMs = 1_000;
 
-/** Opens a connection and sends nothing. */
-export async function dial(
-  { host, port }: Target,
-  withinMs: number,
-): Promise<{ readonly socket: Socket; readonly latencyMs: number } | { readonly failure: Failure }> {
+/** Opens a connection and sends nothing. Throws {@link WorkerFault}. */
+export async function dial({ host, port }: Target, withinMs: number): Promise<{ socket: Socket; latencyMs: number }> {
   const startedAt = performance.now();
   const socket = connect({ host, port });
   // An error ends the connection; its reader gets it.
@@ -60,19 +63,12 @@ export async function dial(
     return { socket, latencyMs: Math.round((performance.now() - startedAt) * 10) / 10 };
   } catch (error) {
     socket.destroy();
-    return { failure: failureOf(reasonOf(error), `${host}:${port}`) };
+    const code = reasonOf(error);
+    if (code === "ECONNREFUSED") throw new WorkerFault("Refused", `nothing listens on ${host}:${port}`);
+    const isLate = code === "ABORT_ERR" || code === "ETIMEDOUT";
+    const how = isLate ? "does not accept a connection" : `cannot be reached (${code})`;
+    throw new WorkerFault("Unreachable", `${host}:${port} ${how}`);
   }
-}
-
-function failureOf(code: string, where: string): Failure {
-  if (code === "ECONNREFUSED") return { reason: "Refused", message: `nothing listens on ${where}` };
-  const isLate = code === "ABORT_ERR" || code === "ETIMEDOUT";
-  const how = isLate ? "does not accept a connection" : `cannot be reached (${code})`;
-  return { reason: "Unreachable", message: `${where} ${how}` };
-}
-
-function reasonOf(error: unknown): string {
-  return systemCode(error) ?? (error instanceof Error ? error.message : String(error));
 }
 
 /** Keeps a silent connection, and reports its end. */
@@ -89,30 +85,18 @@ export function holdSilent(socket: Socket, onEnd: (why: string) => void): void {
   socket.on("close", () => onEnd(why));
 }
 
-/** Hello, devices and their memory. To be called only while no model uses the worker: it serves one client at a time. */
+/** To be called only while no model uses the worker: it serves one client at a time. Throws {@link WorkerFault}. */
 export async function speak(target: Target, withinMs: number): Promise<Spoken> {
-  const dialled = await dial(target, withinMs);
-  if ("failure" in dialled) return { kind: "failed", ...dialled.failure };
-  const { socket, latencyMs } = dialled;
+  const { socket, latencyMs } = await dial(target, withinMs);
   const talk = converse(socket);
   const ignored = (): void => undefined;
   try {
     const facts = await within(talk, withinMs);
-    if (!facts) return { kind: "silent", latencyMs, over: talk.then(ignored, ignored), leave: () => part(socket) };
-    return { kind: "answered", facts, latencyMs };
+    if (facts) return { kind: "answered", facts, latencyMs };
+    return { kind: "silent", latencyMs, over: talk.then(ignored, ignored), leave: () => part(socket) };
   } catch (error) {
     const message = `${target.host}:${target.port} does not speak as a worker of this version: ${reasonOf(error)}`;
-    return { kind: "failed", reason: "NotAWorker", message };
-  }
-}
-
-/** The outcome; null after so many milliseconds. */
-export async function within<T>(work: Promise<T>, ms: number): Promise<T | null> {
-  const timer = new AbortController();
-  try {
-    return await Promise.race([work, delay(ms, null, { signal: timer.signal }).catch(() => null)]);
-  } finally {
-    timer.abort();
+    throw new WorkerFault("NotAWorker", message);
   }
 }
 

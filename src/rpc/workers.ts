@@ -51,7 +51,6 @@ export interface WorkersOptions {
 
 export function createWorkers(options: WorkersOptions): Workers {
   const watches = new Map<string, WorkerWatch>();
-  const claims = createClaims();
   const resolve = createResolver();
   /** The part of the document that was applied last. */
   let roster = "";
@@ -74,7 +73,8 @@ export function createWorkers(options: WorkersOptions): Workers {
       resolve,
       allowPublic: () => options.rpc().allowPublicWorkers,
       use: useOf,
-      claim: (endpoint) => claims.claim(endpoint, address),
+      otherNameOf: (endpoint) =>
+        snapshots().find((other) => other.address !== address && other.endpoint === endpoint)?.address ?? null,
       onLost: (endpoint, message) => {
         const models = usersOf(options.router(), endpoint).map((model) => model.id);
         options.onLost(models, message);
@@ -95,7 +95,6 @@ export function createWorkers(options: WorkersOptions): Workers {
       else {
         known.stop();
         watches.delete(key);
-        claims.release(address);
       }
     }
     for (const [key, address] of named) if (!watches.has(key)) watches.set(key, watch(address));
@@ -139,27 +138,6 @@ export function createWorkers(options: WorkersOptions): Workers {
     stop: () => {
       stopped = true;
       for (const known of watches.values()) known.stop();
-    },
-  };
-}
-
-/** Addresses by the endpoint that each of them means: two spellings of one worker are one. */
-function createClaims() {
-  const owners = new Map<string, string>();
-
-  function release(address: string): void {
-    for (const [endpoint, owner] of owners) if (owner === address) owners.delete(endpoint);
-  }
-
-  return {
-    release,
-    /** The address that has the endpoint already; null: it is this one's now. */
-    claim: (endpoint: string, address: string): string | null => {
-      const other = owners.get(endpoint);
-      if (other === address) return null;
-      release(address);
-      if (other === undefined) owners.set(endpoint, address);
-      return other ?? null;
     },
   };
 }

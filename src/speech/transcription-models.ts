@@ -17,10 +17,7 @@ export function isModelFileName(name: string): boolean {
   return /^ggml-[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\.bin$/.test(name) && !name.startsWith("ggml-silero");
 }
 
-/**
- * Models whose name contains the text, ignoring case, in the order of their names. The repository also holds archives for other
- * runtimes (`-encoder.mlmodelc.zip`).
- */
+/** By name, ignoring case; the repository also holds archives for other runtimes (`-encoder.mlmodelc.zip`). */
 export function searchModels(files: readonly ModelFile[], query: string): ModelFile[] {
   const wanted = query.trim().toLowerCase();
   return files

@@ -2,7 +2,7 @@
 // Pure. Piper's server answers an unknown speaker with the wrong voice instead of an error, so speakers are checked here.
 import { GatewayError } from "../core/errors.ts";
 import { isJsonObject } from "../core/json.ts";
-import { count, speakerMap } from "./voices.ts";
+import { count, numbersIn } from "./voices.ts";
 
 export interface VoiceConfig {
   /** Samples per second. */
@@ -13,7 +13,8 @@ export interface VoiceConfig {
   readonly espeakVoice: string;
   /** `espeak` where the text goes through espeak-ng; other ways need programs of their own. */
   readonly phonemeType: string;
-  readonly phonemeIds: ReadonlyMap<string, readonly number[]>;
+  /** The first number of each. */
+  readonly phonemeIds: ReadonlyMap<string, number>;
   /** Defaults of the voice. */
   readonly noiseScale: number;
   readonly lengthScale: number;
@@ -28,29 +29,26 @@ export type Speakers = Pick<VoiceConfig, "numSpeakers" | "speakers">;
 
 /** Throws `engine_failed` that names what is missing: Piper would end over it. */
 export function parseVoiceConfig(value: unknown, voice: string): VoiceConfig {
-  const config = isJsonObject(value) ? value : {};
-  const audio = isJsonObject(config["audio"]) ? config["audio"] : {};
-  const espeak = isJsonObject(config["espeak"]) ? config["espeak"] : {};
-  const sampleRate = count(audio["sample_rate"]);
+  const config = partOf(value);
+  const espeakVoice = partOf(config["espeak"])["voice"];
+  const inference = partOf(config["inference"]);
+  const sampleRate = count(partOf(config["audio"])["sample_rate"]) ?? 0;
   const numSpeakers = count(config["num_speakers"]);
-  const inference = isJsonObject(config["inference"]) ? config["inference"] : {};
-  const espeakVoice = espeak["voice"];
-  const phonemeIds = phonemeMap(config["phoneme_id_map"]);
+  const phonemeIds = numbersIn(config["phoneme_id_map"], (ids) => (Array.isArray(ids) ? count(ids[0]) : null));
   const lacking = framing.filter((symbol) => !phonemeIds.has(symbol));
   const missing = [
-    ...(sampleRate === null || sampleRate < 1000 || sampleRate > 384_000 ? ["audio.sample_rate"] : []),
-    ...(numSpeakers === null ? ["num_speakers"] : []),
-    ...(typeof espeakVoice !== "string" || !/^[!-~]{0,60}$/.test(espeakVoice) ? ["espeak.voice"] : []),
-    ...(lacking.length > 0 ? [`phoneme_id_map with numbers for ${lacking.join(" ")}`] : []),
-  ];
-  if (sampleRate === null || numSpeakers === null || typeof espeakVoice !== "string" || missing.length > 0) {
+    sampleRate < 1000 || sampleRate > 384_000 ? "audio.sample_rate" : "",
+    numSpeakers === null ? "num_speakers" : "",
+    typeof espeakVoice !== "string" || !/^[!-~]{0,60}$/.test(espeakVoice) ? "espeak.voice" : "",
+    lacking.length > 0 ? `phoneme_id_map with numbers for ${lacking.join(" ")}` : "",
+  ].filter((name) => name !== "");
+  if (missing.length > 0)
     throw new GatewayError("engine_failed", `${voice}.onnx.json describes no voice: ${missing.join(", ")}`);
-  }
   return {
     sampleRate,
-    numSpeakers: Math.max(1, numSpeakers),
-    speakers: speakerMap(config["speaker_id_map"]),
-    espeakVoice,
+    numSpeakers: Math.max(1, numSpeakers ?? 1),
+    speakers: numbersIn(config["speaker_id_map"]),
+    espeakVoice: String(espeakVoice),
     phonemeType: typeof config["phoneme_type"] === "string" ? config["phoneme_type"] : "espeak",
     phonemeIds,
     noiseScale: scale(inference["noise_scale"], 0.667),
@@ -68,10 +66,7 @@ export function splitVoiceName(name: string): { readonly voice: string; readonly
     : { voice: trimmed.slice(0, colon), speaker: trimmed.slice(colon + 1) };
 }
 
-/**
- * The number of a speaker, by name or number; null for the voice's only or first one. Throws `invalid_request` for one that
- * the voice does not have, with some that it has.
- */
+/** By name or number; null for the voice's only or first speaker. Throws `invalid_request` with some that the voice has. */
 export function speakerNumber(config: Speakers, speaker: string | null, voice: string): number | null {
   if (speaker === null) return null;
   const named = config.speakers.get(speaker);
@@ -86,14 +81,8 @@ export function speakerNumber(config: Speakers, speaker: string | null, voice: s
   );
 }
 
-function phonemeMap(value: unknown): ReadonlyMap<string, readonly number[]> {
-  const map = new Map<string, readonly number[]>();
-  if (!isJsonObject(value)) return map;
-  for (const [phoneme, ids] of Object.entries(value)) {
-    const numbers = Array.isArray(ids) ? ids.map(count).filter((id) => id !== null) : [];
-    if (numbers.length > 0) map.set(phoneme, numbers);
-  }
-  return map;
+function partOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isJsonObject(value) ? value : {};
 }
 
 function scale(value: unknown, fallback: number): number {

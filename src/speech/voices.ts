@@ -1,6 +1,4 @@
-// The official voice manifest: read defensively, searched, and what a voice is made of.
-// Pure. What is downloaded is checked against the hub's own digests of it (`src/cache/download/pull.ts`): the manifest's are md5, and may be
-// older than the files.
+// The official voice manifest: read defensively, searched, and what a voice is made of. Pure.
 import { GatewayError } from "../core/errors.ts";
 import { isJsonObject } from "../core/json.ts";
 
@@ -30,7 +28,6 @@ export interface Voice extends VoiceEntry {
   readonly languageNative: string;
   /** Names of the speakers of a voice that has several, with their numbers. */
   readonly speakers: ReadonlyMap<string, number>;
-  readonly aliases: readonly string[];
   /** The model (`.onnx`), its description (`.onnx.json`) and, where there is one, the card with the license. */
   readonly files: readonly VoiceFile[];
 }
@@ -52,7 +49,7 @@ export function isVoiceId(text: string): boolean {
 export function parseManifest(value: unknown): readonly Voice[] | null {
   const entries = isJsonObject(value) ? Object.entries(value) : [];
   const voices = entries.flatMap(([key, entry]) => readVoice(key.normalize("NFC"), entry) ?? []);
-  return voices.length === 0 ? null : voices.toSorted((a, b) => compare(a.key, b.key));
+  return voices.length === 0 ? null : voices.toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 
 /** At most 50 voices whose id, speaker or language contains the text, ignoring case; an empty text matches all. */
@@ -68,46 +65,21 @@ export function searchVoices(voices: readonly Voice[], query: string): VoiceEntr
     .map(entryOf);
 }
 
-/** By id, then the same ignoring case, then by an older name of it. */
-export function findVoice(voices: readonly Voice[], name: string): Voice | null {
-  const wanted = name.normalize("NFC");
-  const folded = fold(wanted);
-  return (
-    voices.find(({ key }) => key === wanted) ??
-    voices.find(({ key }) => fold(key) === folded) ??
-    voices.find(({ aliases }) => aliases.some((alias) => fold(alias) === folded)) ??
-    null
-  );
-}
-
 /** Of some ids the one that a name means: the same, or the same ignoring case and how its letters are put together. */
 export function findVoiceId(ids: readonly string[], name: string): string | null {
   return ids.find((id) => id === name) ?? ids.find((id) => fold(id) === fold(name)) ?? null;
 }
 
-/** As {@link findVoice}; throws `voice_not_found` with the ids that may have been meant. */
+/** As {@link findVoiceId}; throws `voice_not_found`. */
 export function requireVoice(voices: readonly Voice[], name: string): Voice {
-  const found = findVoice(voices, name);
+  const found = voices.find(({ key }) => fold(key) === fold(name));
   if (found) return found;
-  const near = nearestVoices(voices, name);
-  const hint = near.length === 0 ? "" : `; near it: ${near.join(", ")}`;
-  throw new GatewayError("voice_not_found", `there is no voice ${JSON.stringify(name.slice(0, 120))}${hint}`, {
+  throw new GatewayError("voice_not_found", `there is no voice ${JSON.stringify(name.slice(0, 120))}`, {
     param: "voice",
   });
 }
 
-/** Up to three ids that a mistyped one may have meant: of the same speaker, else of the same language. */
-export function nearestVoices(voices: readonly Voice[], name: string): string[] {
-  const folded = fold(name);
-  const speaker = voices.filter((voice) => folded.includes(fold(voice.name)));
-  const language = voices.filter(({ languageCode }) => folded.startsWith(fold(languageCode)));
-  return [...new Set([...speaker, ...language].map(({ key }) => key))].slice(0, 3);
-}
-
-/**
- * A voice on disk by its description, as if it stood in the manifest. Null for a damaged description; `sizes`: of the model and
- * the description.
- */
+/** A voice on disk as if it stood in the manifest; null for a damaged description. `sizes`: of the model and the description. */
 export function localVoice(id: string, config: unknown, sizes: readonly [number, number]): Voice | null {
   if (!isJsonObject(config)) return null;
   const [code = "", name = "", quality = ""] = id.split("-");
@@ -145,8 +117,7 @@ function readVoice(key: string, entry: unknown): Voice | null {
     quality: text(entry["quality"]),
     numSpeakers: count(entry["num_speakers"]) ?? 1,
     sizeBytes: whole.reduce((sum, file) => sum + file.sizeBytes, 0),
-    speakers: speakerMap(entry["speaker_id_map"]),
-    aliases: Array.isArray(entry["aliases"]) ? entry["aliases"].filter((alias) => typeof alias === "string") : [],
+    speakers: numbersIn(entry["speaker_id_map"]),
     files: whole,
   };
 }
@@ -162,15 +133,17 @@ function isSafePath(path: string): boolean {
   return path.length < 500 && path.split("/").every((part) => /^[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}._-]*$/u.test(part));
 }
 
-/** Speaker names with their numbers, from a manifest's or a voice's own `speaker_id_map`. */
-export function speakerMap(value: unknown): ReadonlyMap<string, number> {
-  const speakers = new Map<string, number>();
-  if (!isJsonObject(value)) return speakers;
-  for (const [name, id] of Object.entries(value)) {
-    const number = count(id);
-    if (number !== null) speakers.set(name, number);
+/** The entries of an object that have a number, by `read`: a `speaker_id_map`, for one. */
+export function numbersIn(
+  value: unknown,
+  read: (entry: unknown) => number | null = count,
+): ReadonlyMap<string, number> {
+  const numbers = new Map<string, number>();
+  for (const [name, entry] of isJsonObject(value) ? Object.entries(value) : []) {
+    const number = read(entry);
+    if (number !== null) numbers.set(name, number);
   }
-  return speakers;
+  return numbers;
 }
 
 function text(value: unknown): string {
@@ -184,8 +157,4 @@ export function count(value: unknown): number | null {
 
 function fold(text: string): string {
   return text.normalize("NFC").toLowerCase();
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,5 +1,4 @@
-// WAV files and the sound in them, 16 bits a sample: read strictly, joined, written with a right header.
-// Pure: bytes in, bytes out.
+// WAV files and the sound in them, 16 bits a sample: read strictly, joined, written with a right header. Pure.
 import { GatewayError } from "../core/errors.ts";
 
 export interface Pcm {
@@ -14,30 +13,24 @@ const headerBytes = 44;
 /** What programs that write into a pipe put where the length is not known. */
 const unknownLength = 0xffff_ffff;
 
-/** The sound of a WAV file. Throws `upstream_failed`: what an engine calls sound may be a web page. */
+/**
+ * The sound of a WAV file whose header is as {@link wavHeader} writes it, and Piper. Throws `upstream_failed`: what an engine
+ * calls sound may be a web page, and sound that ends in half a sample turns all that follows into noise.
+ */
 export function parseWav(bytes: Uint8Array): Pcm {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (file.toString("latin1", 0, 4) !== "RIFF" || file.toString("latin1", 8, 12) !== "WAVE")
-    throw bad("it does not begin as one");
-  let format: { sampleRate: number; channels: number } | null = null;
-  for (let at = 12; at + 8 <= file.length; ) {
-    const name = file.toString("latin1", at, at + 4);
-    const declared = file.readUInt32LE(at + 4);
-    const body = at + 8;
-    if (name === "data") {
-      if (!format) throw bad("its sound comes before its format");
-      // Written as a stream: the sound goes on to the end.
-      const size = declared === unknownLength ? file.length - body : declared;
-      if (body + size > file.length) throw bad(`it ends after ${file.length - body} of ${size} bytes`);
-      if (size % (2 * format.channels) !== 0) throw bad(`${size} bytes are no whole number of samples`);
-      return { ...format, samples: samplesOf(file.subarray(body, body + size)) };
-    }
-    if (body + declared > file.length) throw bad(`its part ${JSON.stringify(name)} is cut`);
-    if (name === "fmt ") format = readFormat(file.subarray(body, body + declared));
-    // Parts begin at even places.
-    at = body + declared + (declared % 2);
-  }
-  throw bad("it has no sound");
+  if (file.length < headerBytes) throw bad(`it has ${file.length} bytes`);
+  const format = { channels: file.readUInt16LE(22), sampleRate: file.readUInt32LE(24) };
+  const isPlausible = format.channels >= 1 && format.channels <= 8 && format.sampleRate <= 384_000;
+  const sound = file.subarray(headerBytes);
+  const headers = isPlausible ? [wavHeader(format, sound.length), wavHeader(format, null)] : [];
+  if (!headers.some((header) => file.subarray(0, headerBytes).equals(header)))
+    throw bad(`its header is none of PCM with 16 bits and ${sound.length} bytes`);
+  if (sound.length % (2 * format.channels) !== 0) throw bad(`${sound.length} bytes are no whole number of samples`);
+  const samples = new Int16Array(sound.length / 2);
+  // Copied: in the file they may begin at an odd place.
+  sampleBytes(samples).set(sound);
+  return { ...format, samples };
 }
 
 /** A header of 44 bytes; `dataBytes` is null where the sound is sent before its length is known. */
@@ -83,10 +76,7 @@ export function silence({ sampleRate, channels }: Omit<Pcm, "samples">, millisec
   };
 }
 
-/**
- * Sound between -1 and 1 as samples, its loudest place at full scale, as Piper does with each sentence. What is all but
- * silent is not made loud.
- */
+/** The loudest place at full scale, as Piper does with each sentence. What is all but silent is not made loud. */
 export function normalizedSamples(sound: Float32Array): Int16Array {
   let peak = 0.01;
   for (let index = 0; index < sound.length; index++) peak = Math.max(peak, Math.abs(sound[index] ?? 0));
@@ -99,28 +89,6 @@ export function normalizedSamples(sound: Float32Array): Int16Array {
 export function requireSameFormat(first: Omit<Pcm, "samples">, next: Omit<Pcm, "samples">): void {
   if (first.sampleRate === next.sampleRate && first.channels === next.channels) return;
   throw bad(`${next.sampleRate} Hz and ${next.channels} channels follow ${first.sampleRate} Hz and ${first.channels}`);
-}
-
-function readFormat(part: Buffer): { sampleRate: number; channels: number } {
-  if (part.length < 16) throw bad("its format is cut");
-  const kind = part.readUInt16LE(0);
-  // The long form of the format has the kind once more, further on.
-  const isPcm = kind === 1 || (kind === 0xfffe && part.length >= 26 && part.readUInt16LE(24) === 1);
-  const channels = part.readUInt16LE(2);
-  const sampleRate = part.readUInt32LE(4);
-  const bits = part.readUInt16LE(14);
-  if (!isPcm || bits !== 16) throw bad(`its sound is of kind ${kind} with ${bits} bits, not PCM with 16`);
-  if (channels < 1 || channels > 8 || sampleRate < 1000 || sampleRate > 384_000)
-    throw bad(`${channels} channels at ${sampleRate} Hz are none`);
-  if (part.readUInt16LE(12) !== channels * 2) throw bad("its block size is wrong");
-  return { sampleRate, channels };
-}
-
-function samplesOf(part: Buffer): Int16Array {
-  const samples = new Int16Array(part.length / 2);
-  // Copied: in the file they may begin at an odd place.
-  sampleBytes(samples).set(part);
-  return samples;
 }
 
 function bad(why: string): GatewayError {

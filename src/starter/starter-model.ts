@@ -39,12 +39,17 @@ export function starterModel(): Uint8Array {
     ["<unk>", kinds.unknown],
     ["<s>", kinds.control],
     ["</s>", kinds.control],
-    ...Array.from({ length: 256 }, (_, byte) => [`<0x${hex(byte)}>`, kinds.byte] as const),
+    ...Array.from(
+      { length: 256 },
+      (_, byte) => [`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`, kinds.byte] as const,
+    ),
     [startToken, kinds.control],
     ...pieces.map((piece) => [piece.replaceAll(" ", "\u2581"), kinds.normal] as const),
   ];
   const firstPiece = vocabulary.length - pieces.length;
   const texts = vocabulary.map(([text]) => text);
+  const scores = texts.map((_, index) => f32(-index));
+  const tokenKinds = vocabulary.map(([, kind]) => u32(kind));
   const metadata = [
     entry("general.architecture", string("llama")),
     entry("general.name", string("Model Gateway starter")),
@@ -60,20 +65,8 @@ export function starterModel(): Uint8Array {
     entry("llama.vocab_size", uint32(texts.length)),
     entry("tokenizer.ggml.model", string("llama")),
     entry("tokenizer.ggml.tokens", array(types.string, texts.map(chars))),
-    entry(
-      "tokenizer.ggml.scores",
-      array(
-        types.float32,
-        texts.map((_, index) => f32(-index)),
-      ),
-    ),
-    entry(
-      "tokenizer.ggml.token_type",
-      array(
-        types.int32,
-        vocabulary.map(([, kind]) => u32(kind)),
-      ),
-    ),
+    entry("tokenizer.ggml.scores", array(types.float32, scores)),
+    entry("tokenizer.ggml.token_type", array(types.int32, tokenKinds)),
     entry("tokenizer.ggml.unknown_token_id", uint32(0)),
     entry("tokenizer.ggml.bos_token_id", uint32(1)),
     entry("tokenizer.ggml.eos_token_id", uint32(endToken)),
@@ -83,11 +76,7 @@ export function starterModel(): Uint8Array {
   return gguf(metadata, tensorsOf(texts.length, firstPiece));
 }
 
-/**
- * One layer of zeros leaves the last token's embedding as it is, so the output is a table of successors. Each piece of the
- * sentence has a dimension of its own: the embedding of the token before it is 1 there, and its output row 16. RMS norm makes
- * that a logit of 128, and all others 0.
- */
+/** Each piece has a dimension of its own: 1 in the embedding before it, 16 in its output row; RMS norm makes that a logit of 128. */
 function tensorsOf(tokens: number, firstPiece: number): Tensor[] {
   const embedding = new Float32Array(tokens * width);
   const output = new Float32Array(tokens * width);
@@ -133,14 +122,8 @@ function gguf(metadata: readonly Buffer[], tensors: readonly Tensor[]): Uint8Arr
     offset += data.byteLength;
     return Buffer.concat(info);
   });
-  const head = Buffer.concat([
-    Buffer.from("GGUF"),
-    u32(3),
-    u64(tensors.length),
-    u64(metadata.length),
-    ...metadata,
-    ...infos,
-  ]);
+  const sizes = [u32(3), u64(tensors.length), u64(metadata.length)];
+  const head = Buffer.concat([Buffer.from("GGUF"), ...sizes, ...metadata, ...infos]);
   const padding = Buffer.alloc(-head.length & 31);
   return Buffer.concat([head, padding, ...tensors.map(({ data }) => new Uint8Array(data.buffer))]);
 }
@@ -161,24 +144,7 @@ function chars(text: string): Buffer {
   return Buffer.concat([u64(bytes.length), bytes]);
 }
 
-function u32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
-}
-
-function u64(value: number): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(BigInt(value));
-  return bytes;
-}
-
-function f32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeFloatLE(value);
-  return bytes;
-}
-
-function hex(byte: number): string {
-  return byte.toString(16).toUpperCase().padStart(2, "0");
-}
+/** Every machine that the engine runs on is little endian. */
+const u32 = (value: number): Buffer => Buffer.from(Uint32Array.of(value).buffer);
+const u64 = (value: number): Buffer => Buffer.from(BigUint64Array.of(BigInt(value)).buffer);
+const f32 = (value: number): Buffer => Buffer.from(Float32Array.of(value).buffer);

@@ -232,13 +232,13 @@ export async function isAlive({ pid, started }: Pick<LockHolder, "pid" | "starte
   return now.started === started && now.state !== "Z";
 }
 
-/** State and start time of a process; null without /proc (macOS, Windows). */
-async function statOf(pid: number): Promise<{ readonly state: string; readonly started: string } | null> {
+/** State, process group and start time of a process; null without /proc (macOS, Windows). */
+export async function statOf(pid: number): Promise<Readonly<Record<"state" | "group" | "started", string>> | null> {
   try {
-    // Fields 3 and 22, counted after the command's name, which may have blanks and brackets.
+    // Fields 3, 5 and 22, counted after the command's name, which may have blanks and brackets.
     const stat = await readFile(`/proc/${pid}/stat`, "utf8");
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return { state: fields[0] ?? "", started: fields[19] ?? "" };
+    return { state: fields[0] ?? "", group: fields[2] ?? "", started: fields[19] ?? "" };
   } catch {
     return null;
   }

@@ -146,20 +146,18 @@ describe("what speaks", { concurrency: true }, () => {
     };
     const install = `\`${installCommand}\``;
     const pip = "install it with `PYTHON -m pip install 'piper-tts[http]'`";
-    const none = "there is no Python with Piper in PATH: install it with `pipx install 'piper-tts[http]'`";
+    const none =
+      "there is no Python in PATH that has Piper with its HTTP server: install it with `pipx install 'piper-tts[http]'`";
+    const unfit = "PYTHON has no Piper with its HTTP server";
     assert.equal(await problem({ embedded: false }, null), `${none}, or run ${install}`);
     assert.equal(await problem({ engine: "piper" }, "nothing"), none);
     const named = { named: true };
-    assert.equal(await problem(named, "nothing"), `PYTHON has no Piper: ${pip}, or leave out --piper`);
-    assert.equal(
-      await problem({ ...named, embedded: false }, "nothing"),
-      `PYTHON has no Piper: ${pip}, or leave out --piper and run ${install}`,
-    );
+    assert.equal(await problem(named, "nothing"), `${unfit}: ${pip}, or leave out --piper`);
     assert.equal(
       await problem(named, null),
       "PYTHON is no Python that runs here: name one that has Piper, or leave out --piper",
     );
-    assert.equal(await problem({ ...named, engine: "piper" }, "nothing"), `PYTHON has no Piper: ${pip}`);
+    assert.equal(await problem({ ...named, engine: "piper" }, "nothing"), `${unfit}: ${pip}`);
     assert.equal(
       await problem({ engine: "embedded", embedded: false }, "synthesize"),
       `the embedded speech engine is not installed: run ${install}`,

@@ -58,16 +58,14 @@ test("it outlives clients that leave while they wait, which kills a bare ggml-rp
     GGML_RPC_SERVER: await rpcServer(),
   });
   const [, pid] = await worker.output(/runs as process (\d+)/);
-  while ((await speak(target, 500)).kind !== "answered") await new Promise(setImmediate);
+  while ((await speak(target, 500).catch(() => null))?.kind !== "answered") await new Promise(setImmediate);
   // In front, and silent.
   const first = await dial(target, 500);
-  assert.ok("socket" in first);
   const greeting = Buffer.alloc(33);
   greeting[0] = 14;
   greeting.writeBigUInt64LE(24n, 1);
   for (let waiting = 0; waiting < 2; waiting++) {
     const second = await dial(target, 500);
-    assert.ok("socket" in second);
     await new Promise((resolve) => second.socket.write(greeting, resolve));
     second.socket.resetAndDestroy();
   }

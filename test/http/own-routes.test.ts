@@ -45,9 +45,9 @@ test("interface 7, Errors: bodies that cannot be are refused with every problem,
     ["/api/rpc/workers", { workers: [] }, "workers must not be empty"],
     ["/api/rpc/workers", { workers: ["a:1", 5] }, "workers[1] must be a string"],
     ["/api/rpc/workers", { worker: "nowhere" }, /^"nowhere" is not of the form HOST:PORT/],
-    ["/api/rpc/workers", { worker: "10.0.0.1:70000" }, '"10.0.0.1:70000": 70000 is no port'],
-    ["/api/rpc/workers", { worker: "::1:50052" }, /IPv4 only/],
-    ["/api/rpc/workers/remove", { worker: "10.0.0.1:0" }, '"10.0.0.1:0": 0 is no port'],
+    ["/api/rpc/workers", { worker: "10.0.0.1:70000" }, /^"10.0.0.1:70000" is not of the form HOST:PORT/],
+    ["/api/rpc/workers", { worker: "::1:50052" }, /^"::1:50052" is not of the form HOST:PORT, with an IPv4 address/],
+    ["/api/rpc/workers/remove", { worker: "10.0.0.1:0" }, /^"10.0.0.1:0" is not of the form HOST:PORT/],
   ] as const) {
     const answer = await gateway.json(path, postWith(body));
     assert.deepEqual([answer.status, codeOf(answer)], [400, "invalid_request"], `${path} ${JSON.stringify(body)}`);

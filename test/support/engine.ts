@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type EngineBinary, type EngineName, engineFacts } from "../../src/engines/install/catalog.ts";
 import { installEngine } from "../../src/engines/install/install.ts";
-import { type LocatedEngine, locateEngine } from "../../src/engines/install/locate.ts";
+import { locateEngine } from "../../src/engines/install/locate.ts";
 import { packageRoot } from "../../src/settings/settings.ts";
 import { cleanUp } from "./clean-up.ts";
 
@@ -26,11 +26,11 @@ export function whisperServer(): Promise<string> {
 
 async function engine(name: EngineName, binary: EngineBinary): Promise<string> {
   const found = await located(binary);
-  if (found) return found.path;
+  if (found !== null) return found;
   throw new Error(`no ${binary} in PATH or ${enginesDir}: run \`model-gateway engine install ${name}\` first`);
 }
 
-function located(binary: EngineBinary): Promise<LocatedEngine | null> {
+function located(binary: EngineBinary): Promise<string | null> {
   return locateEngine(binary, { explicit: undefined, pathVariable: process.env["PATH"] ?? "", enginesDir });
 }
 

@@ -47,7 +47,7 @@ function sampleRateOf(model: string): number {
 }
 
 if (flag === "-c") {
-  process.stdout.write(`piper:${["no-flask", "nothing"].includes(kind) ? kind : "all"}\n`);
+  process.exit(["no-flask", "nothing"].includes(kind) ? 1 : 0);
 } else if (flag === "-m" && code === "piper.http_server") {
   const flags = flagsOf(rest);
   const model = flags.get("--model") ?? fail("the following arguments are required: -m/--model", 2);

@@ -79,8 +79,8 @@ export async function makeSecondHost(t: TestContext): Promise<SecondHost> {
         await exited;
       });
       for (;;) {
-        const spoken = await speak({ host: other, port }, 500);
-        if (spoken.kind === "answered") return `${other}:${port}`;
+        const spoken = await speak({ host: other, port }, 500).catch(() => null);
+        if (spoken?.kind === "answered") return `${other}:${port}`;
         await delay(20);
       }
     },

@@ -1,10 +1,9 @@
-// Owns a private apt: its own source line, lists and archives in one folder, the system's mirror, proxy and keyring.
-// Needs no root and never changes anything of the system's apt.
+// A private apt: its own source line, lists and archives in one folder, the system's mirror, proxy and keyring. No root.
 
 import { existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
 /** The Debian release that carries the engines; Debian 12 and 13 do not. */
@@ -17,63 +16,32 @@ const archiveKeyrings = [
   "/usr/share/keyrings/debian-archive-keyring.gpg",
 ];
 
-export interface DebFile {
-  readonly file: string;
-  readonly package: string;
-  /** With its epoch: `1:0.7.0+dfsg-2`. */
-  readonly version: string;
-  /** Bytes. */
-  readonly size: number;
-}
-
-export interface PrivateApt {
-  /** The packages with all that they depend on, as apt resolves it. */
-  resolve(packages: readonly string[]): Promise<DebFile[]>;
-  /** Fetches them, checked against the signed lists; gives the paths of the files. */
-  download(packages: readonly string[], onPercent: (percent: number) => void): Promise<string[]>;
-}
-
 /** Sets up an apt in `dir` and fetches the package list. Throws `engine_missing` when the system names no mirror of Debian. */
-export async function createPrivateApt(dir: string, run: RunOptions): Promise<PrivateApt> {
-  const mirrors = mirrorsIn(await runTool("apt-get", ["update", "--print-uris"], run));
-  if (mirrors.length === 0) {
+export async function createPrivateApt(dir: string, run: RunOptions) {
+  const [mirror] = mirrorsIn(await runTool("apt-get", ["update", "--print-uris"], run));
+  if (mirror === undefined)
     throw new GatewayError("engine_missing", "the system's apt sources name no mirror of Debian's main archive");
-  }
   const architecture = (await runTool("dpkg", ["--print-architecture"], run)).trim();
   const archives = path.join(dir, "cache", "archives");
   await mkdir(path.join(archives, "partial"), { recursive: true });
   await mkdir(path.join(dir, "lists", "partial"), { recursive: true });
   await writeFile(path.join(dir, "status"), "");
   await writeFile(path.join(dir, "apt.conf"), aptConfiguration(architecture));
-  const base = ["-c", path.join(dir, "apt.conf"), ...pathOptions(dir)];
-
-  for (const mirror of mirrors) {
-    try {
-      await writeFile(path.join(dir, "sources.list"), sourceLine(mirror, architecture));
-      await runTool("apt-get", [...base, "-q", "update"], run);
-      break;
-    } catch (error) {
-      if (mirror === mirrors.at(-1) || toGatewayError(error).code === "cancelled") throw error;
-    }
-  }
+  await writeFile(path.join(dir, "sources.list"), sourceLine(mirror, architecture));
+  const apt = (args: readonly string[], onOutput: RunOptions["onOutput"] = () => undefined): Promise<string> =>
+    runTool("apt-get", ["-c", path.join(dir, "apt.conf"), ...pathOptions(dir), "-q", ...args], { ...run, onOutput });
+  await apt(["update"]);
 
   return {
-    async resolve(packages) {
-      const listing = await runTool("apt-get", [...base, "-qq", "-y", "--print-uris", "install", ...packages], run);
-      return parseUris(listing);
-    },
-    async download(packages, onPercent) {
-      await runTool(
-        "apt-get",
-        [...base, "-q", "-y", "-o", "APT::Status-Fd=1", "--download-only", "install", ...packages],
-        {
-          ...run,
-          onOutput: (text) => {
-            const percent = /^dlstatus:[^:]*:([\d.]+):/m.exec(text)?.[1];
-            if (percent !== undefined) onPercent(Number(percent));
-          },
-        },
-      );
+    /** The packages with all that they depend on, as apt resolves it; `size` in bytes, `version` with its epoch. */
+    resolve: async (packages: readonly string[]) =>
+      parseUris(await apt(["-q", "-y", "--print-uris", "install", ...packages])),
+    /** Fetches them, checked against the signed lists; gives the paths of the files. */
+    async download(packages: readonly string[], onPercent: (percent: number) => void): Promise<string[]> {
+      await apt(["-y", "-o", "APT::Status-Fd=1", "--download-only", "install", ...packages], (text) => {
+        const percent = /^dlstatus:[^:]*:([\d.]+):/m.exec(text)?.[1];
+        if (percent !== undefined) onPercent(Number(percent));
+      });
       // The last status may come before the last file.
       onPercent(100);
       const files = await readdir(archives);
@@ -83,38 +51,35 @@ export async function createPrivateApt(dir: string, run: RunOptions): Promise<Pr
 }
 
 /** `'URI' name_version_arch.deb size hash`, one line for each file; `%3a` in the name is the epoch's colon. */
-function parseUris(listing: string): DebFile[] {
+function parseUris(listing: string) {
   return [...listing.matchAll(/^'[^']*' (\S+) (\d+) /gm)].map(([, file = "", size]) => {
     const [name = "", version = ""] = file.split("_");
     return { file, package: name, version: decodeURIComponent(version), size: Number(size) };
   });
 }
 
-/**
- * The system's configuration stays in force under this one, for its proxy and the like. Its hooks do not: images for
- * containers have hooks that delete the system's package cache after each update, and they fail without root.
- */
+/** The system's stays in force below it, for its proxy; not its hooks, which fail without root: a container's clean the package cache. */
 export function aptConfiguration(architecture: string): string {
-  const hooks = ["APT::Update::Pre-Invoke", "APT::Update::Post-Invoke", "APT::Update::Post-Invoke-Success"];
-  const dpkgHooks = ["DPkg::Pre-Invoke", "DPkg::Post-Invoke", "DPkg::Pre-Install-Pkgs"];
-  return [
-    ...[...hooks, ...dpkgHooks, "APT::Architectures", "APT::NeverAutoRemove"].map((key) => `#clear ${key};`),
-    `APT::Architecture "${architecture}";`,
-    `APT::Architectures { "${architecture}"; };`,
-    'APT::Install-Recommends "false";',
-    'APT::Install-Suggests "false";',
-    // The system may accept unsigned lists and packages; the engine runs with the gateway's rights.
-    'APT::Get::AllowUnauthenticated "false";',
-    'Acquire::AllowInsecureRepositories "false";',
-    'Acquire::AllowWeakRepositories "false";',
-    'Acquire::AllowDowngradeToInsecureRepositories "false";',
-    // As root, apt would fetch as the user _apt, who cannot enter a private state folder.
-    'APT::Sandbox::User "root";',
-    'Acquire::Retries "2";',
-    'Acquire::http::Timeout "20";',
-    'Acquire::https::Timeout "20";',
-    "",
-  ].join("\n");
+  return `
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear APT::Architectures;
+APT::Architecture "${architecture}";
+APT::Architectures { "${architecture}"; };
+APT::Install-Recommends "false";
+APT::Install-Suggests "false";
+// The system may accept unsigned lists and packages; the engine runs with the gateway's rights.
+APT::Get::AllowUnauthenticated "false";
+Acquire::AllowInsecureRepositories "false";
+Acquire::AllowWeakRepositories "false";
+Acquire::AllowDowngradeToInsecureRepositories "false";
+// As root, apt would fetch as the user _apt, who cannot enter a private state folder.
+APT::Sandbox::User "root";
+Acquire::Retries "2";
+Acquire::http::Timeout "20";
+Acquire::https::Timeout "20";
+`;
 }
 
 /** As arguments, since apt's configuration format has no way to write a quote inside a path. */
@@ -125,7 +90,6 @@ function pathOptions(dir: string): string[] {
     "Dir::State::lists": path.join(dir, "lists"),
     "Dir::Cache": path.join(dir, "cache"),
     "Dir::Cache::archives": path.join(dir, "cache", "archives"),
-    "Dir::Log": dir,
     "Dir::Etc::sourcelist": path.join(dir, "sources.list"),
     "Dir::Etc::sourceparts": "/dev/null",
     "Dir::Etc::preferences": "/dev/null",
@@ -148,10 +112,7 @@ function sourceLine(mirror: string, architecture: string): string {
   return `deb [${options.join(" ")}] ${mirror} ${debianSuite} main\n`;
 }
 
-/**
- * The mirrors of Debian's main archive that the system's apt uses, each once. The security archive (`bookworm-security`) is another
- * tree, without the packages of {@link debianSuite}. `'http://…/debian/dists/bookworm/main/binary-amd64/Packages.xz' …`
- */
+/** `'http://…/debian/dists/bookworm/main/binary-amd64/Packages.xz' …`; the security archive (`bookworm-security`) is another tree. */
 export function mirrorsIn(uris: string): string[] {
   const list = new RegExp(
     String.raw`^'((?!cdrom:)[^']+)/dists/(?:${debianSuites.join("|")})(?:-updates|-backports)?/main/binary-`,

@@ -1,5 +1,4 @@
-// Owns what each engine is made of: executables, Debian packages, release repository, the command that installs it by hand.
-// Pure data; nothing here touches the machine.
+// What each engine is made of: executables, Debian packages, release repository, the commands that install it by hand. Pure data.
 
 export type EngineBinary = "llama-server" | "ggml-rpc-server" | "whisper-server";
 export type EngineName = "llama" | "whisper";
@@ -10,10 +9,11 @@ interface EngineFacts {
   /** The executable that proves an installation, and the arguments with which it prints something and ends with 0. */
   readonly main: EngineBinary;
   readonly proof: readonly string[];
-  readonly debianPackages: readonly string[];
-  /** The package whose version is the engine's version. */
-  readonly debianMain: string;
+  /** The version of the first one is the engine's version. */
+  readonly debianPackages: readonly [string, ...string[]];
   readonly releases: string;
+  /** The command that installs it without us. */
+  readonly byHand: Readonly<Record<"darwin" | "win32" | "other", string>>;
 }
 
 export const engineFacts: Readonly<Record<EngineName, EngineFacts>> = {
@@ -23,33 +23,23 @@ export const engineFacts: Readonly<Record<EngineName, EngineFacts>> = {
     proof: ["--version"],
     // Without the RPC backend ggml-rpc-server ends with "Failed to find RPC backend".
     debianPackages: ["llama.cpp-tools", "llama.cpp-tools-extra", "libggml0-backend-rpc"],
-    debianMain: "llama.cpp-tools",
     releases: "https://api.github.com/repos/ggml-org/llama.cpp/releases?per_page=10",
+    byHand: {
+      darwin: "brew install llama.cpp",
+      win32: "winget install llama.cpp",
+      other: "nix profile install nixpkgs#llama-cpp",
+    },
   },
   whisper: {
     binaries: { "whisper-server": ["whisper-server"] },
     main: "whisper-server",
     proof: ["--help"],
     debianPackages: ["whisper.cpp-tools"],
-    debianMain: "whisper.cpp-tools",
     releases: "https://api.github.com/repos/ggml-org/whisper.cpp/releases?per_page=10",
+    byHand: {
+      darwin: "brew install whisper-cpp",
+      win32: "scoop install whisper-cpp",
+      other: "nix profile install nixpkgs#whisper-cpp",
+    },
   },
 };
-
-const byHand: Readonly<Record<EngineName, Readonly<Record<"darwin" | "win32" | "other", string>>>> = {
-  llama: {
-    darwin: "brew install llama.cpp",
-    win32: "winget install llama.cpp",
-    other: "nix profile install nixpkgs#llama-cpp",
-  },
-  whisper: {
-    darwin: "brew install whisper-cpp",
-    win32: "scoop install whisper-cpp",
-    other: "nix profile install nixpkgs#whisper-cpp",
-  },
-};
-
-/** The one command that installs the engine without us on this platform. */
-export function commandByHand(name: EngineName, platform: NodeJS.Platform): string {
-  return byHand[name][platform === "darwin" || platform === "win32" ? platform : "other"];
-}

@@ -2,7 +2,8 @@
 import { mkdir, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
-import { isFull, writeAtomic } from "../../state/atomic-file.ts";
+import { isJsonObject } from "../../core/json.ts";
+import { isFull, parseJson } from "../../state/atomic-file.ts";
 import { withLock } from "../../state/lock.ts";
 import type { EngineBinary, EngineName } from "./catalog.ts";
 import type { RunOptions } from "./run.ts";
@@ -19,9 +20,8 @@ export interface EngineManifest {
   readonly installedAt: string;
 }
 
-export interface InstalledEngine {
+export interface InstalledEngine extends EngineManifest {
   readonly dir: string;
-  readonly manifest: EngineManifest;
 }
 
 export interface InstallProgress {
@@ -52,53 +52,25 @@ export interface Build {
   fill(home: string): Promise<{ readonly folder: string; readonly binaries: Binaries }>;
 }
 
-const manifestName = "engine.json";
+export const manifestName = "engine.json";
 
-/** The complete installation in this folder, or null. */
+/** The complete installation in this folder, or null; one that was moved or copied here is none if it does not run here. */
 export async function readInstallation(dir: string): Promise<InstalledEngine | null> {
-  const manifest = await readManifest(dir);
-  return manifest !== null && (await isAtHome({ dir, manifest })) ? { dir, manifest } : null;
+  const manifest = parseJson(await readFile(path.join(dir, manifestName), "utf8").catch(() => ""));
+  if (!isJsonObject(manifest) || !isJsonObject(manifest["binaries"])) return null;
+  const engine = { ...(manifest as unknown as EngineManifest), dir };
+  // A link to where it belongs is as good as the folder.
+  return engine.how !== "debian" || engine.home === (await realpath(dir).catch(() => null)) ? engine : null;
 }
 
-/**
- * All complete installations, the newest first, and strays, which were moved or copied here, so that they do not run here. An
- * unreadable folder has none.
- */
-export async function readInstalled(enginesDir: string) {
-  const installed: InstalledEngine[] = [];
-  const strays: InstalledEngine[] = [];
-  for (const name of await readdir(enginesDir).catch(() => [])) {
-    const dir = path.resolve(enginesDir, name);
-    const manifest = name.startsWith(".") ? null : await readManifest(dir);
-    if (manifest) ((await isAtHome({ dir, manifest })) ? installed : strays).push({ dir, manifest });
-  }
-  installed.sort((a, b) => b.manifest.installedAt.localeCompare(a.manifest.installedAt));
-  return { installed, strays };
+/** All complete installations, the newest first. An unreadable folder has none. */
+export async function readInstalled(enginesDir: string): Promise<InstalledEngine[]> {
+  const names = (await readdir(enginesDir).catch(() => [])).filter((name) => !name.startsWith("."));
+  const found = await Promise.all(names.map((name) => readInstallation(path.resolve(enginesDir, name))));
+  return found.filter((engine) => engine !== null).toSorted((a, b) => (a.installedAt < b.installedAt ? 1 : -1));
 }
 
-/** A link to where it belongs is as good as the folder. */
-async function isAtHome({ dir, manifest }: InstalledEngine): Promise<boolean> {
-  return manifest.how !== "debian" || manifest.home === (await realpath(dir).catch(() => null));
-}
-
-async function readManifest(dir: string): Promise<EngineManifest | null> {
-  try {
-    const manifest = JSON.parse(await readFile(path.join(dir, manifestName), "utf8")) as EngineManifest;
-    return typeof manifest.installedAt === "string" && typeof manifest.binaries === "object" ? manifest : null;
-  } catch {
-    return null;
-  }
-}
-
-/** Whole or not at all: an engine without a manifest is none. */
-export async function writeManifest(dir: string, manifest: EngineManifest): Promise<void> {
-  await writeAtomic(path.join(dir, manifestName), `${JSON.stringify(manifest, null, 2)}\n`);
-}
-
-/**
- * Runs `work` with an empty folder beside the final one, so that its last step is a rename. One process at a time: another one
- * waits some seconds, and what it finds here is left by a killed one. `root`: the real path of the engines folder.
- */
+/** Runs `work` with an empty folder beside the final ones, one process at a time. `root`: the real path of the engines folder. */
 export function withStaging<T>(
   enginesDir: string,
   name: EngineName | "sherpa",
@@ -127,15 +99,8 @@ export async function putInPlace(filled: string, home: string): Promise<void> {
   await rename(filled, home);
 }
 
-/** The final folder of a version. `detail` distinguishes builds of the same version. */
-export function homeOf(root: string, name: EngineName, version: string, detail: string): string {
-  const safe = [name, version, detail].map((part) => part.replaceAll(/[^A-Za-z0-9.+~_-]/g, "_")).join("-");
-  return path.join(root, safe);
-}
-
 /** Deletes all versions of an engine but the newest two: a running engine may have been started from the second. */
 export async function removeOldVersions(root: string, name: EngineName): Promise<void> {
-  const { installed } = await readInstalled(root);
-  const versions = installed.filter((engine) => engine.manifest.name === name);
-  for (const engine of versions.slice(2)) await rm(engine.dir, { recursive: true, force: true });
+  const versions = (await readInstalled(root)).filter((engine) => engine.name === name);
+  for (const { dir } of versions.slice(2)) await rm(dir, { recursive: true, force: true });
 }

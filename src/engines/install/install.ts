@@ -1,19 +1,18 @@
 // Installs an engine into the state folder: which way, in which order, visible whole or not at all.
-// The ways themselves are release.ts and debian.ts; finding an engine is locate.ts.
-import { rm } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { commandByHand, type EngineName, engineFacts } from "./catalog.ts";
+import { type EngineName, engineFacts } from "./catalog.ts";
 import { resolveDebian } from "./debian.ts";
 import {
   type BuildContext,
-  homeOf,
+  type EngineManifest,
   type InstallProgress,
+  manifestName,
   putInPlace,
   readInstallation,
   removeOldVersions,
   withStaging,
-  writeManifest,
 } from "./folder.ts";
 import { findOnPath, installedBinary } from "./locate.ts";
 import { resolveRelease } from "./release.ts";
@@ -39,12 +38,7 @@ export interface Installation {
   readonly dir: string;
 }
 
-type Way = Installation["how"];
-
-/**
- * Installs the engine, or finds that this version is installed already. Throws `engine_missing` where no way leads to one here,
- * `engine_failed` where a way broke off, `checksum_mismatch`, `disk_full`, `cancelled`.
- */
+/** Throws `engine_missing` where no way leads to one, `engine_failed`, `checksum_mismatch`, `disk_full`, `cancelled`. */
 export async function installEngine(name: EngineName, options: InstallOptions): Promise<Installation> {
   const reasons: GatewayError[] = [];
   for (const way of await chooseWays(options.environment)) {
@@ -58,14 +52,16 @@ export async function installEngine(name: EngineName, options: InstallOptions): 
       options.onProgress({ phase: "resolve", done: 0, total: 0, detail: failure.message });
     }
   }
-  const worst = reasons.find((reason) => reason.code === "engine_failed") ?? reasons.at(-1);
   const why = reasons.map((reason) => reason.message).join("; ");
-  const message = `${name} could not be installed: ${why}. By hand: ${commandByHand(name, process.platform)}`;
-  throw new GatewayError(worst?.code ?? "engine_missing", message, { cause: worst });
+  const { byHand } = engineFacts[name];
+  const command = process.platform in byHand ? byHand[process.platform as "darwin" | "win32"] : byHand.other;
+  const cause = reasons.find((reason) => reason.code === "engine_failed") ?? reasons.at(-1);
+  const message = `${name} could not be installed: ${why}. By hand: ${command}`;
+  throw new GatewayError(cause?.code ?? "engine_missing", message, { cause });
 }
 
 /** The official release first; Debian's packages where the release cannot be had and the system can unpack them. */
-async function chooseWays(environment: InstallOptions["environment"]): Promise<readonly Way[]> {
+async function chooseWays(environment: InstallOptions["environment"]): Promise<readonly Installation["how"][]> {
   const forced = environment["GATEWAY_ENGINE_SOURCE"] || "any";
   if (!["any", "release", "debian"].includes(forced))
     throw new GatewayError("invalid_request", `GATEWAY_ENGINE_SOURCE is "${forced}"; it can be debian or release`);
@@ -77,7 +73,7 @@ async function chooseWays(environment: InstallOptions["environment"]): Promise<r
   return forced === "any" && hasTools ? ["release", "debian"] : ["release"];
 }
 
-function installOneWay(name: EngineName, how: Way, options: InstallOptions): Promise<Installation> {
+function installOneWay(name: EngineName, how: Installation["how"], options: InstallOptions): Promise<Installation> {
   const { environment, signal } = options;
   const run: RunOptions = { environment, signal };
   const { main, proof } = engineFacts[name];
@@ -88,14 +84,15 @@ function installOneWay(name: EngineName, how: Way, options: InstallOptions): Pro
       ? resolveDebian(name, context)
       : resolveRelease(name, context, options.releaseUrl));
     const { version } = build;
-    const home = homeOf(root, name, version, build.detail);
+    const home = path.join(root, `${name}-${version}-${build.detail}`.replaceAll(/[^A-Za-z0-9.+~_-]/g, "_"));
     const installed = await readInstallation(home);
     if (installed && (await installedBinary(installed, main)) !== null) {
       done(`${name} ${version} is installed already`);
       return { version, how, dir: home };
     }
     const { folder, binaries } = await build.fill(home);
-    await writeManifest(folder, { name, version, how, home, binaries, installedAt: new Date().toISOString() });
+    const manifest: EngineManifest = { name, version, how, home, binaries, installedAt: new Date().toISOString() };
+    await writeFile(path.join(folder, manifestName), JSON.stringify(manifest, null, 2));
     await putInPlace(folder, home);
     await prove(path.join(home, binaries[main] ?? ""), proof, run).catch(async (error: unknown) => {
       await rm(home, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-// Owns choosing an archive from a listing of releases: by pattern, as the names changed over time.
+// Chooses an archive from a listing of releases, by the words of its name, as the names changed over time.
 // Pure: the listing's JSON in, a choice or the reason for none out.
 import { isJsonObject } from "../../core/json.ts";
 
@@ -22,7 +22,7 @@ const architectures: Readonly<Record<string, readonly string[]>> = {
   arm64: ["arm64", "aarch64"],
 };
 /** Words that say nothing about what the archive needs; any other word is a backend or a variant. */
-const plainWords = new Set(["llama", "whisper", "cpp", "bin", "cpu", "release", "avx2"]);
+const plainWord = /^(?:llama|whisper|cpp|bin|cpu|release|avx2|[bv]?\d+)$/;
 const archiveEnding = /\.(zip|tar\.gz|tgz|tar\.xz)$/;
 
 /**
@@ -30,49 +30,43 @@ const archiveEnding = /\.(zip|tar\.gz|tgz|tar\.xz)$/;
  * plain one), or why there is none. A release without it is passed over: archives appear some time after their release.
  */
 export function chooseAsset(listing: unknown, platform: string, arch: string): ReleaseAsset | string {
-  const releases = (Array.isArray(listing) ? listing : [listing]).filter(isJsonObject);
-  let withoutDigest: string | undefined;
-  for (const release of releases) {
-    const tag = release["tag_name"];
-    const assets = release["assets"];
-    if (typeof tag !== "string" || !Array.isArray(assets) || release["draft"] === true) continue;
-    for (const asset of assets
-      .filter(isJsonObject)
-      .filter((entry) => fits(entry["name"], platform, arch))
-      .sort(simplerFirst)) {
-      const { name, browser_download_url: url, size, digest } = asset;
-      if (typeof name !== "string") continue;
-      const sha256 = typeof digest === "string" ? /^sha256:([0-9a-f]{64})$/i.exec(digest)?.[1] : undefined;
-      if (sha256 === undefined) withoutDigest ??= name;
-      else if (typeof url === "string") {
-        return { tag, name, url, size: typeof size === "number" ? size : 0, sha256: sha256.toLowerCase() };
-      }
-    }
-  }
-  if (withoutDigest !== undefined) return `the listing has no SHA-256 digest for ${withoutDigest}`;
+  const fitting = assetsIn(listing).filter(({ name }) => fits(name, platform, arch));
+  const chosen = fitting.find(({ sha256 }) => sha256 !== "");
+  if (chosen) return chosen;
+  const [first] = fitting;
+  if (first) return `the listing has no SHA-256 digest for ${first.name}`;
   return `no release has an archive for ${platform} ${arch}`;
 }
 
-function fits(name: unknown, platform: string, arch: string): boolean {
-  if (typeof name !== "string" || !archiveEnding.test(name)) return false;
-  const words = wordsOf(name);
-  const system = Object.keys(systems).find((key) => words.some((word) => systems[key]?.includes(word)));
-  // whisper.cpp's archives for Windows name no system: whisper-bin-x64.zip.
-  if ((system ?? (name.endsWith(".zip") ? "win32" : undefined)) !== platform) return false;
-  if (!words.some((word) => architectures[arch]?.includes(word))) return false;
-  return words.every((word) => isPlain(word, platform, arch));
+/** Of the newest release first; of one release those with the fewest words first. `sha256` may be empty. */
+function assetsIn(listing: unknown): ReleaseAsset[] {
+  const releases = (Array.isArray(listing) ? listing : [listing]).filter(isJsonObject);
+  return releases.flatMap(({ tag_name: tag, assets, draft }) => {
+    if (typeof tag !== "string" || !Array.isArray(assets) || draft === true) return [];
+    const read = assets.filter(isJsonObject).flatMap(({ name, browser_download_url: url, size, digest }) => {
+      if (typeof name !== "string" || typeof url !== "string") return [];
+      const [, sha256 = ""] = /^sha256:([0-9a-f]{64})$/i.exec(typeof digest === "string" ? digest : "") ?? [];
+      return [{ tag, name, url, size: typeof size === "number" ? size : 0, sha256: sha256.toLowerCase() }];
+    });
+    return read.toSorted((a, b) => wordsOf(a.name).length - wordsOf(b.name).length);
+  });
 }
 
-function isPlain(word: string, platform: string, arch: string): boolean {
-  if (plainWords.has(word) || /^[bv]?\d+$/.test(word)) return true;
-  return systems[platform]?.includes(word) === true || architectures[arch]?.includes(word) === true;
+function fits(name: string, platform: string, arch: string): boolean {
+  const words = wordsOf(name);
+  const ofSystem = systems[platform] ?? [];
+  const ofArchitecture = architectures[arch] ?? [];
+  // whisper.cpp's archives for Windows name no system: whisper-bin-x64.zip.
+  const isForSystem = words.some((word) => ofSystem.includes(word)) || (platform === "win32" && name.endsWith(".zip"));
+  return (
+    archiveEnding.test(name) &&
+    isForSystem &&
+    words.some((word) => ofArchitecture.includes(word)) &&
+    words.every((word) => plainWord.test(word) || ofSystem.includes(word) || ofArchitecture.includes(word))
+  );
 }
 
 function wordsOf(name: string): string[] {
   const stem = name.toLowerCase().replace(archiveEnding, "").replaceAll("x86_64", "x64");
   return stem.split(/[-_.]/).filter((word) => word !== "");
-}
-
-function simplerFirst(a: Record<string, unknown>, b: Record<string, unknown>): number {
-  return wordsOf(String(a["name"])).length - wordsOf(String(b["name"])).length;
 }

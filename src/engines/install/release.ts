@@ -5,18 +5,18 @@ import { createWriteStream } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
-import { type Dispatcher, EnvHttpProxyAgent, fetch } from "undici";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { type Dispatcher, fetch } from "undici";
+import { GatewayError, reasonOf } from "../../core/errors.ts";
+import { createConnections } from "../../hub/http.ts";
 import { isFull } from "../../state/atomic-file.ts";
 import { entriesBelow } from "../../state/folder.ts";
 import { type EngineBinary, type EngineName, engineFacts } from "./catalog.ts";
-import type { Build, BuildContext } from "./folder.ts";
+import type { Binaries, Build, BuildContext } from "./folder.ts";
 import { chooseAsset, type ReleaseAsset } from "./release-asset.ts";
 import { type RunOptions, runTool, throwIfCancelled } from "./run.ts";
 
-/** A machine without internet access should fail fast and try the other way. */
-const connectMs = 4000;
-const listingMs = 10_000;
+/** A machine without internet access should try the other way soon. */
+const listingMs = 8_000;
 
 /** Asks the listing. Throws `engine_missing` when it cannot be reached or has nothing for this platform. */
 export async function resolveRelease(
@@ -24,42 +24,33 @@ export async function resolveRelease(
   { staging, run, onProgress }: BuildContext,
   url: string = engineFacts[name].releases,
 ): Promise<Build> {
-  const facts = engineFacts[name];
   onProgress({ phase: "resolve", done: 0, total: 0, detail: `asking ${new URL(url).host} for releases` });
-  const dispatcher = createDispatcher(run.environment);
+  const dispatcher = createConnections(run.environment);
   const asset = chooseAsset(await fetchListing(url, dispatcher, run.signal), process.platform, process.arch);
-  if (typeof asset === "string") {
+  if (typeof asset === "string")
     throw new GatewayError("engine_missing", `the ${name} release way is not available for this platform: ${asset}`);
-  }
-  const chosen = `official release ${asset.tag}: ${asset.name}`;
-  onProgress({ phase: "resolve", done: 1, total: 1, detail: chosen });
+  const detail = `official release ${asset.tag}: ${asset.name}`;
+  onProgress({ phase: "resolve", done: 1, total: 1, detail });
 
   return {
     version: asset.tag,
     detail: "release",
     async fill() {
       const file = path.join(staging, path.basename(asset.name));
-      await fetchAsset(asset, file, {
-        dispatcher,
-        signal: run.signal,
-        onBytes: (done) => onProgress({ phase: "download", done, total: asset.size, detail: chosen }),
-      });
+      const onBytes = (done: number): void => onProgress({ phase: "download", done, total: asset.size, detail });
+      await fetchAsset(asset, file, { dispatcher, signal: run.signal, onBytes });
       onProgress({ phase: "unpack", done: 0, total: 1, detail: asset.name });
       const folder = path.join(staging, "prefix");
       await unpackArchive(file, folder, run);
-      const binaries: Partial<Record<EngineBinary, string>> = {};
-      for (const [binary, names] of Object.entries(facts.binaries)) {
-        const program = await findProgram(folder, names);
-        if (program !== null) binaries[binary as EngineBinary] = program;
-      }
-      if (binaries[facts.main] === undefined)
-        throw new GatewayError("engine_failed", `${asset.name} holds no ${facts.main}`);
+      const binaries = await findPrograms(name, folder);
+      const { main } = engineFacts[name];
+      if (binaries[main] === undefined) throw new GatewayError("engine_failed", `${asset.name} holds no ${main}`);
       return { folder, binaries };
     },
   };
 }
 
-async function fetchListing(url: string, dispatcher: EnvHttpProxyAgent, signal: AbortSignal): Promise<unknown> {
+async function fetchListing(url: string, dispatcher: Dispatcher, signal: AbortSignal): Promise<unknown> {
   try {
     const response = await fetch(url, {
       dispatcher,
@@ -70,19 +61,9 @@ async function fetchListing(url: string, dispatcher: EnvHttpProxyAgent, signal: 
     return await response.json();
   } catch (error) {
     throwIfCancelled(signal);
-    const message = `the releases on ${new URL(url).host} cannot be listed: ${reasonOf(error)}`;
+    const message = `the releases on ${new URL(url).host} cannot be listed: ${whyOf(error)}`;
     throw new GatewayError("engine_missing", message, { cause: error });
   }
-}
-
-function createDispatcher(environment: Readonly<Record<string, string | undefined>>): EnvHttpProxyAgent {
-  // Empty strings, as undici would look into the process environment for what is left out.
-  return new EnvHttpProxyAgent({
-    httpProxy: environment["http_proxy"] ?? environment["HTTP_PROXY"] ?? "",
-    httpsProxy: environment["https_proxy"] ?? environment["HTTPS_PROXY"] ?? "",
-    noProxy: environment["no_proxy"] ?? environment["NO_PROXY"] ?? "",
-    connect: { timeout: connectMs },
-  });
 }
 
 /** Fetches the asset into `file`. Throws `engine_failed` when it cannot be had, `checksum_mismatch` when it is another. */
@@ -109,7 +90,7 @@ async function fetchAsset(
     throwIfCancelled(options.signal);
     if (isFull(error))
       throw new GatewayError("disk_full", `no disk space for ${asset.name} (${asset.size} bytes)`, { cause: error });
-    throw new GatewayError("engine_failed", `${asset.name} could not be fetched: ${reasonOf(error)}`, { cause: error });
+    throw new GatewayError("engine_failed", `${asset.name} could not be fetched: ${whyOf(error)}`, { cause: error });
   }
   const digest = hash.digest("hex");
   if (digest !== asset.sha256) {
@@ -126,24 +107,22 @@ async function unpackArchive(file: string, folder: string, run: RunOptions): Pro
   else await runTool("tar", ["-xf", file, "-C", folder], run);
 }
 
-/** The first file of one of these names (`.exe` on Windows), relative to the folder and made executable; or null. */
-async function findProgram(folder: string, names: readonly string[]): Promise<string | null> {
-  const entries = await entriesBelow(folder);
-  for (const name of names) {
-    const wanted = process.platform === "win32" ? `${name}.exe` : name;
-    const entry = entries.find((candidate) => candidate.name === wanted && candidate.isFile());
-    if (entry === undefined) continue;
-    const file = path.join(entry.parentPath, entry.name);
+/** The first file of each name (`.exe` on Windows), relative to the folder and made executable. */
+async function findPrograms(name: EngineName, folder: string): Promise<Binaries> {
+  const files = (await entriesBelow(folder)).filter((entry) => entry.isFile());
+  const ending = process.platform === "win32" ? ".exe" : "";
+  const binaries: Partial<Record<EngineBinary, string>> = {};
+  for (const [binary, names] of Object.entries(engineFacts[name].binaries)) {
+    const found = files.find((file) => names.some((wanted) => file.name === wanted + ending));
+    if (!found) continue;
+    const file = path.join(found.parentPath, found.name);
     await chmod(file, 0o755);
-    return path.relative(folder, file);
+    binaries[binary as EngineBinary] = path.relative(folder, file);
   }
-  return null;
+  return binaries;
 }
 
 /** fetch hides what happened in the cause ("fetch failed"): DNS and connection errors name themselves there. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const cause = error.cause;
-  if (cause instanceof Error) return systemCode(cause) ?? cause.message;
-  return error.name === "TimeoutError" ? "no response in time" : error.message;
+function whyOf(error: unknown): string {
+  return reasonOf(error instanceof Error && error.cause instanceof Error ? error.cause : error);
 }

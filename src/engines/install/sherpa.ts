@@ -1,8 +1,11 @@
-// Owns installing sherpa-onnx on demand: its npm package by the user's own npm, the language data of espeak-ng from the system
-// or from Debian's package. Visible whole or not at all. No part of our own package: the data and what reads it are GPL.
-import { cp, mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+// Installs sherpa-onnx on demand: its npm package by the user's own npm, the language data of espeak-ng from the system or from
+// Debian's package. No part of our own package: the data and what reads it are GPL.
+import { existsSync } from "node:fs";
+import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/json.ts";
+import { parseJson } from "../../state/atomic-file.ts";
 import { createPrivateApt } from "./apt.ts";
 import { type InstallProgress, putInPlace, withStaging } from "./folder.ts";
 import { findOnPath } from "./locate.ts";
@@ -29,24 +32,22 @@ const loading = `try { require("${packageName}") } catch (error) { console.error
 /** The installation in the engines folder, or null. Never throws. */
 export async function locateSherpa(enginesDir: string): Promise<SherpaInstallation | null> {
   const names = (await readdir(enginesDir).catch(() => [])).filter((name) => /^sherpa-\d/.test(name)).toSorted();
-  for (const name of names.toReversed()) {
-    const found = await installationIn(path.resolve(enginesDir, name));
-    if (found !== null) return found;
-  }
-  return null;
+  const found = await Promise.all(names.map((name) => installationIn(path.resolve(enginesDir, name))));
+  return found.findLast((installation) => installation !== null) ?? null;
 }
 
 /** It has no paths in it: wherever the folder was moved, copied or linked to, it works. */
 async function installationIn(packageDir: string): Promise<SherpaInstallation | null> {
-  const version = await versionOf(packageDir);
+  const manifest = path.join(packageDir, "node_modules", packageName, "package.json");
+  const parsed = parseJson(await readFile(manifest, "utf8").catch(() => ""));
+  const version = isJsonObject(parsed) ? parsed["version"] : null;
   const dataDir = path.join(packageDir, dataName);
-  return version !== null && (await holdsData(dataDir)) ? { version, packageDir, dataDir } : null;
+  return typeof version === "string" && existsSync(path.join(dataDir, dataProof))
+    ? { version, packageDir, dataDir }
+    : null;
 }
 
-/**
- * Installs it, or finds that this version is installed already. Throws `engine_missing` if npm or the language data is not
- * available, `engine_failed` with a tool's last output, `cancelled`.
- */
+/** Throws `engine_missing` without npm or the language data, `engine_failed` with a tool's last output, `cancelled`. */
 export async function installSherpa(options: {
   readonly enginesDir: string;
   /** PATH, HOME and proxies for the tools; npm reads its configuration from HOME. */
@@ -74,9 +75,14 @@ export async function installSherpa(options: {
     // It has no install scripts and shall get none.
     const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"];
     await runTool(npm, ["install", ...flags, `${packageName}@${wantedVersion}`], run);
-    if ((await versionOf(filled)) !== wantedVersion)
+    const data = await systemData(options.prefixes ?? systemPrefixes);
+    if (data === null) say("download", `Debian's ${dataName}`);
+    await cp(data ?? (await debianData(staging, run)), path.join(filled, dataName), {
+      recursive: true,
+      dereference: true,
+    });
+    if ((await installationIn(filled))?.version !== wantedVersion)
       throw new GatewayError("engine_failed", `npm has not installed ${packageName} ${wantedVersion}`);
-    await provideData(path.join(filled, dataName), staging, options.prefixes ?? systemPrefixes, run, say);
     say("check", "loading it");
     // The platform's own part is an optional dependency: npm succeeds without it.
     await runTool(process.execPath, ["-e", loading], { ...run, timeoutMs: 30_000 });
@@ -85,59 +91,31 @@ export async function installSherpa(options: {
   });
 }
 
-async function provideData(
-  target: string,
-  staging: string,
-  prefixes: readonly string[],
-  run: RunOptions,
-  say: (phase: InstallProgress["phase"], detail: string) => void,
-): Promise<void> {
+/** The language data below one of the prefixes: in `share`, or in `lib/TRIPLET` as Debian has it. */
+async function systemData(prefixes: readonly string[]): Promise<string | null> {
   for (const prefix of prefixes) {
-    const found = await dataBelow(prefix);
-    if (found === null) continue;
-    say("unpack", `the language data in ${found}`);
-    await cp(found, target, { recursive: true, dereference: true });
-    return;
+    const libraries = await readdir(path.join(prefix, "lib")).catch(() => []);
+    const folders = ["share", ...libraries.map((name) => path.join("lib", name))];
+    const found = folders.find((folder) => existsSync(path.join(prefix, folder, dataName, dataProof)));
+    if (found !== undefined) return path.join(prefix, found, dataName);
   }
-  say("download", `Debian's ${dataName}`);
-  const aptDir = path.join(staging, "apt");
-  const unpacked = path.join(staging, "unpacked");
+  return null;
+}
+
+async function debianData(staging: string, run: RunOptions): Promise<string> {
   try {
-    const apt = await createPrivateApt(aptDir, { ...run, cwd: staging });
-    for (const deb of await apt.download([dataName], () => undefined)) {
-      if (path.basename(deb).startsWith(`${dataName}_`)) await runTool("dpkg-deb", ["-x", deb, unpacked], run);
-    }
-    const data = await dataBelow(path.join(unpacked, "usr"));
-    if (data === null) throw new GatewayError("engine_failed", `Debian's ${dataName} has no such folder in it`);
-    await rename(data, target);
+    const apt = await createPrivateApt(path.join(staging, "apt"), run);
+    const debs = await apt.download([dataName], () => undefined);
+    const deb = debs.find((file) => path.basename(file).startsWith(`${dataName}_`)) ?? "";
+    const unpacked = path.join(staging, "unpacked");
+    await runTool("dpkg-deb", ["-x", deb, unpacked], run);
+    const data = await systemData([path.join(unpacked, "usr")]);
+    if (data !== null) return data;
+    throw new GatewayError("engine_failed", `Debian's ${dataName} has no such folder in it`);
   } catch (error) {
     const failure = toGatewayError(error);
     if (failure.code === "cancelled") throw failure;
     const message = `the language data of espeak-ng is not on this system, and could not be fetched: ${failure.message}. Install espeak-ng with the system's package tool, then repeat`;
     throw new GatewayError("engine_missing", message, { cause: error });
-  }
-}
-
-/** In `share`, or in `lib/TRIPLET` as Debian has it. */
-async function dataBelow(prefix: string): Promise<string | null> {
-  const libraries = await readdir(path.join(prefix, "lib")).catch(() => []);
-  for (const folder of ["share", ...libraries.map((name) => path.join("lib", name))]) {
-    const data = path.join(prefix, folder, dataName);
-    if (await holdsData(data)) return data;
-  }
-  return null;
-}
-
-async function holdsData(folder: string): Promise<boolean> {
-  return (await stat(path.join(folder, dataProof)).catch(() => null))?.isFile() === true;
-}
-
-async function versionOf(folder: string): Promise<string | null> {
-  try {
-    const manifest = path.join(folder, "node_modules", packageName, "package.json");
-    const { version } = JSON.parse(await readFile(manifest, "utf8")) as { version?: unknown };
-    return typeof version === "string" ? version : null;
-  } catch {
-    return null;
   }
 }

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { BinaryState } from "../../plan/observed.ts";
 import { type InstallProgress, installEngine } from "../install/install.ts";
-import { locateEngine, whyNone } from "../install/locate.ts";
+import { locateEngine } from "../install/locate.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
 
 export interface EngineSource {
@@ -43,22 +43,18 @@ export function createEngineSource(options: EngineSourceOptions): EngineSource {
   let binary: BinaryState = "missing";
   let knownOptions: ReadonlySet<string> | null = null;
   let failure: GatewayError | null = null;
-  let none = "";
   let stamp: string | null = null;
   let prepared = false;
   let preparation: Promise<void> = Promise.resolve();
 
   async function find(signal?: AbortSignal): Promise<boolean> {
     const located = await locateEngine("llama-server", where);
-    if (!located) {
-      none = await whyNone("llama-server", options.enginesDir);
-      return false;
-    }
-    stamp = await stampOf(located.path);
-    if (await isForAnotherMachine(located.path))
-      throw new GatewayError("engine_missing", `${located.path} is a program for another kind of machine`);
-    knownOptions = await readKnownOptions(located.path, engineEnvironment(options.environment, {}), signal);
-    path = located.path;
+    if (located === null) return false;
+    stamp = await stampOf(located);
+    if (await isForAnotherMachine(located))
+      throw new GatewayError("engine_missing", `${located} is a program for another kind of machine`);
+    knownOptions = await readKnownOptions(located, engineEnvironment(options.environment, {}), signal);
+    path = located;
     binary = "present";
     return true;
   }
@@ -66,7 +62,7 @@ export function createEngineSource(options: EngineSourceOptions): EngineSource {
   /** An upgrade may leave the old file in place and point the name on PATH to another one. */
   async function isStillChosen(): Promise<boolean> {
     const located = await locateEngine("llama-server", where).catch(() => null);
-    return located?.path === path;
+    return located === path;
   }
 
   async function prepare(signal: AbortSignal): Promise<void> {
@@ -93,7 +89,7 @@ export function createEngineSource(options: EngineSourceOptions): EngineSource {
     path: () => path,
     problem: () => {
       if (!prepared || binary !== "missing") return null;
-      const error = failure ?? new GatewayError("engine_missing", none);
+      const error = failure ?? new GatewayError("engine_missing", "no llama-server was found");
       const hint = error.code === "engine_missing" ? byCommand : error.hint;
       return { reason: error.reason, message: `${error.message}. ${hint}` };
     },

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { systemCode } from "../../core/errors.ts";
+import { statOf } from "../../state/lock.ts";
 
 export const markerName = "MODEL_GATEWAY_ENGINE_OF";
 
@@ -66,22 +67,20 @@ export interface Orphans {
 /** Interval of the scans. */
 const lookMs = 1_500;
 
-export function createOrphans(options: {
+interface OrphanOptions {
   readonly stateDir: string;
   /** Processes with responses in flight. */
   readonly inUse: () => ReadonlySet<number>;
   readonly warn: (message: string, fields: object) => void;
-}): Orphans {
-  const { stateDir, inUse, warn } = options;
+}
+
+export function createOrphans(options: OrphanOptions): Orphans {
   const works = new Set<Promise<unknown>>();
   const closing = new AbortController();
   return {
     lookAfter: (group) => {
-      const work = endOrphans(stateDir, group, inUse, closing.signal)
-        .then((pids) => {
-          if (pids.length > 0) warn("processes of a dead router ended", { pids });
-        })
-        .catch((error: unknown) => warn("processes of a dead router may be left", { error: String(error) }))
+      const work = endOrphans(options, group, closing.signal)
+        .catch((error: unknown) => options.warn("processes of a dead router may be left", { error: String(error) }))
         .finally(() => works.delete(work));
       works.add(work);
     },
@@ -96,35 +95,24 @@ export function createOrphans(options: {
  * Watches the processes of a dead router until none is left: unused ones are ended at the second scan. Most end by themselves when
  * their input closes; one that hangs, or still loads, does not. Aborting the signal ends the rest. Linux only.
  */
-async function endOrphans(
-  stateDir: string,
-  group: number,
-  inUse: () => ReadonlySet<number>,
-  signal: AbortSignal,
-): Promise<readonly number[]> {
+async function endOrphans({ stateDir, inUse, warn }: OrphanOptions, group: number, signal: AbortSignal): Promise<void> {
   const ended: number[] = [];
   let idle: readonly number[] = [];
-  for (;;) {
+  for (let isOver = false; !isOver; ) {
     await delay(lookMs, undefined, { signal, ref: false }).catch(() => undefined);
     const members = await membersOf(group, await findLeftovers(stateDir));
-    if (members.length === 0) return ended;
     const used = signal.aborted ? new Set<number>() : inUse();
     const unused = members.filter((pid) => !used.has(pid));
     const late = signal.aborted ? unused : unused.filter((pid) => idle.includes(pid));
     for (const pid of late) killProcess(pid);
     ended.push(...late);
-    if (signal.aborted) return ended;
     idle = unused;
+    isOver = signal.aborted || members.length === 0;
   }
+  if (ended.length > 0) warn("processes of a dead router ended", { pids: ended });
 }
 
 async function membersOf(group: number, pids: readonly number[]): Promise<number[]> {
-  const groups = await Promise.all(
-    pids.map(async (pid) => {
-      // The third field after the command's name, which may hold blanks and brackets.
-      const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-      return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[2]);
-    }),
-  );
-  return pids.filter((_pid, index) => groups[index] === group);
+  const stats = await Promise.all(pids.map(statOf));
+  return pids.filter((_pid, index) => stats[index]?.group === String(group));
 }

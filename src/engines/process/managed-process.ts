@@ -1,6 +1,7 @@
 // One child process in a process group of its own: started, the tail of its output kept, ended for certain.
 import { type ChildProcess, spawn } from "node:child_process";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { once } from "node:events";
+import { GatewayError, reasonOf, systemCode } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
 
 export interface ProcessExit {
@@ -46,7 +47,9 @@ export async function startProcess(options: {
     stdio: ["ignore", "pipe", "pipe"],
   });
   const exited = exitOf(child);
-  await started(child, options.path);
+  await once(child, "spawn").catch((error: unknown) => {
+    throw startError(error, options.path);
+  });
   const pid = child.pid as number;
   let tail = "";
   let endedAt: number | null = null;
@@ -116,22 +119,12 @@ function exitOf(child: ChildProcess): Promise<ProcessExit> {
   });
 }
 
-function started(child: ChildProcess, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    child.once("spawn", resolve);
-    child.once("error", (error) => {
-      const code = systemCode(error);
-      // These are faults of the machine, not of the file: they pass.
-      const passing = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY"].includes(code ?? "");
-      reject(
-        new GatewayError(
-          passing ? "engine_failed" : "engine_missing",
-          `${path} cannot be started (${code ?? error.message})`,
-          { cause: error },
-        ),
-      );
-    });
-  });
+function startError(error: unknown, path: string): GatewayError {
+  const why = reasonOf(error);
+  // These are faults of the machine, not of the file: they pass.
+  const isPassing = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY"].includes(why);
+  const code = isPassing ? "engine_failed" : "engine_missing";
+  return new GatewayError(code, `${path} cannot be started (${why})`, { cause: error });
 }
 
 function signalTo(pid: number, name: NodeJS.Signals): void {

@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { totalmem } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
 /** A process fills about 2 GB in a second. */
@@ -20,32 +21,20 @@ export async function memoryOf(pid: number): Promise<number | null> {
   return kilobytes.length === 0 ? null : 1024 * kilobytes.reduce((sum, next) => sum + next, 0);
 }
 
-/**
- * Calls `onOver`, once, when the process has more than `limit` bytes together with `elsewhere`; call the result to stop.
- */
-export function watchMemory(
+/** Calls `onOver` when the process has more than `limit` bytes together with `elsewhere`; until it ends or the signal aborts. */
+export async function watchMemory(
   pid: number,
   limit: number,
+  elsewhere: () => Promise<number>,
   onOver: () => void,
-  elsewhere: () => Promise<number> = async () => 0,
-): () => void {
-  let isOver = false;
-  async function look(): Promise<void> {
-    while (!isOver) {
-      const bytes = await memoryOf(pid);
-      // It has ended.
-      if (bytes === null || isOver) return;
-      if (bytes > limit || bytes + (await elsewhere()) > limit) {
-        onOver();
-        return;
-      }
-      await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
-    }
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const bytes = await memoryOf(pid);
+    if (bytes === null || signal.aborted) return;
+    if (bytes + (await elsewhere()) > limit) return onOver();
+    await delay(lookAgainMs, undefined, { signal }).catch(() => undefined);
   }
-  void look();
-  return () => {
-    isOver = true;
-  };
 }
 
 /** Bytes that there are for this process and its children: a container may have fewer than the machine. */

@@ -7,6 +7,7 @@ import { engineEnvironment } from "./engine-environment.ts";
 import { freePort } from "./free-port.ts";
 import { markerName, markerValue } from "./leftovers.ts";
 import { exitText, type ManagedProcess, startProcess } from "./managed-process.ts";
+import { within } from "./within.ts";
 
 /** What is started, and how. */
 export interface ServerCommand {
@@ -55,10 +56,7 @@ const shortestPingMs = 100;
 /** A connection breaks a moment before the end of the process is detected. */
 const settleMs = 500;
 
-/**
- * Resolves when it is ready. `what`, in messages: `the speech engine`. Throws `engine_missing`, `engine_failed` with the line
- * that says why, `shutting_down`.
- */
+/** Resolves when it is ready. Throws `engine_missing`, `engine_failed` with the line that says why, `shutting_down`. */
 export async function startServer(
   what: string,
   command: ServerCommand,
@@ -129,7 +127,7 @@ export async function startServer(
     },
     kill,
     settle: async () => {
-      await Promise.race([ended, delay(settleMs, undefined, { ref: false })]);
+      await within(ended, settleMs);
     },
   };
 }
@@ -140,10 +138,7 @@ export function hasEnded(error: unknown): boolean {
   return code === "engine_failed" || (code === "upstream_failed" && cause !== undefined);
 }
 
-/**
- * Resolves when `isReady` does with true; its errors mean: not yet. Throws `engine_failed` with `tail` of its last output,
- * `shutting_down`.
- */
+/** Errors of `isReady` mean: not yet. Throws `engine_failed` with `tail` of the last output, `shutting_down`. */
 export async function untilReady(
   what: string,
   process: ManagedProcess,

@@ -3,7 +3,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/json.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
 import { normalizedSamples, type Pcm, wavFile } from "../../speech/wav.ts";
 import { basePathVariable, type SherpaServerSettings } from "./sherpa.ts";
@@ -34,16 +33,17 @@ const speech = load(settings);
 
 createServer((request, response) => void answer(request, response)).listen(settings.port, "127.0.0.1");
 
-function load({ packageDir, model, tokens, dataDir, noiseScale, noiseW, lengthScale, threads }: SherpaServerSettings) {
+function load({ packageDir, model, tokens, dataDir, config, threads }: SherpaServerSettings) {
   const { OfflineTts } = createRequire(`${packageDir}/`)("sherpa-onnx-node") as SherpaPackage;
-  const vits = { model, tokens, dataDir, noiseScale, noiseScaleW: noiseW, lengthScale };
+  const { noiseScale, noiseW: noiseScaleW, lengthScale } = config;
+  const vits = { model, tokens, dataDir, noiseScale, noiseScaleW, lengthScale };
   return new OfflineTts({ model: { vits, numThreads: threads, provider: "cpu", debug: false }, maxNumSentences: 1 });
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const route = `${request.method} ${request.url}`;
   if (route === `GET ${basePath}/info`) {
-    const voice = { name: settings.voice, language: settings.language, num_speakers: speech.numSpeakers };
+    const voice = { name: settings.voice, language: settings.config.espeakVoice, num_speakers: speech.numSpeakers };
     return send(response, 200, "application/json", JSON.stringify({ voice }));
   }
   if (route !== `POST ${basePath}/synthesize`) return send(response, 404, "text/plain", "no such route");
@@ -56,10 +56,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 }
 
 async function synthesize(body: Buffer): Promise<Uint8Array> {
-  const wanted: unknown = JSON.parse(body.toString("utf8"));
-  const { text, speaker_id: speaker = 0, length_scale: lengthScale = 1 } = isJsonObject(wanted) ? wanted : {};
-  if (typeof text !== "string" || typeof speaker !== "number" || typeof lengthScale !== "number" || lengthScale <= 0)
-    throw new GatewayError("invalid_request", "text, speaker_id and length_scale are text, number and number");
+  const wanted = JSON.parse(body.toString("utf8")) as { text: string; speaker_id?: number; length_scale?: number };
+  const { text, speaker_id: speaker = 0, length_scale: lengthScale = 1 } = wanted;
   const parts: Pcm[] = [];
   await speech.generateAsync({
     text,

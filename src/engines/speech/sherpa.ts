@@ -1,34 +1,19 @@
-// Piper voices without Python: the command that serves one with sherpa-onnx, and the voice in sherpa-onnx's layout on disk.
-// Starts nothing: that is voice-process.ts; what runs is sherpa-server.ts, in a process of its own.
+// Piper voices without Python: the command that serves one with sherpa-onnx (sherpa-server.ts, in a process of its own), and the
+// voice in sherpa-onnx's layout on disk.
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { appendFile, chmod, copyFile, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, chmod, copyFile, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { GatewayError, systemCode } from "../../core/errors.ts";
-import { sherpaParts } from "../../speech/sherpa-voice.ts";
+import { GatewayError, isAbsent } from "../../core/errors.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
 import { isVoiceId } from "../../speech/voices.ts";
+import { parseJson, stateError } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import type { SherpaInstallation } from "../install/sherpa.ts";
 import type { VoiceCommand } from "./voice-process.ts";
 
-/** Handed to the process as JSON. */
-export interface SherpaServerSettings {
-  readonly port: number;
-  readonly packageDir: string;
-  readonly dataDir: string;
-  readonly model: string;
-  readonly tokens: string;
-  readonly voice: string;
-  readonly language: string;
-  readonly noiseScale: number;
-  readonly noiseW: number;
-  readonly lengthScale: number;
-  readonly threads: number;
-}
-
-export interface PreparedVoice {
+interface PreparedVoice {
   readonly voice: string;
   readonly config: VoiceConfig;
   /** Absolute paths. */
@@ -36,44 +21,37 @@ export interface PreparedVoice {
   readonly tokens: string;
 }
 
+/** Handed to the process as JSON. */
+export interface SherpaServerSettings extends SherpaInstallation, PreparedVoice {
+  readonly port: number;
+  readonly threads: number;
+}
+
 /** Its server answers below what this holds, and nowhere else: not for other users of the machine, nor for web pages. */
 export const basePathVariable = "MODEL_GATEWAY_SPEECH_PATH";
 
-export function sherpaCommand(
-  { packageDir, dataDir }: SherpaInstallation,
-  { voice, config, model, tokens }: PreparedVoice,
-  threads: number,
-): VoiceCommand {
-  const { espeakVoice: language, noiseScale, noiseW, lengthScale } = config;
+export function sherpaCommand(installed: SherpaInstallation, voice: PreparedVoice, threads: number): VoiceCommand {
   const basePath = `/${randomBytes(16).toString("hex")}`;
-  const settings = { packageDir, dataDir, model, tokens, voice, language, noiseScale, noiseW, lengthScale, threads };
+  const settings = (port: number): SherpaServerSettings => ({ port, threads, ...installed, ...voice });
   return {
     path: process.execPath,
-    workingDir: packageDir,
+    workingDir: installed.packageDir,
     basePath,
     // Not an argument: other users can read those.
     environment: { [basePathVariable]: basePath },
-    args: (port) => [
-      fileURLToPath(new URL("./sherpa-server.js", import.meta.url)),
-      JSON.stringify({ port, ...settings } satisfies SherpaServerSettings),
-    ],
+    args: (port) => [fileURLToPath(new URL("./sherpa-server.js", import.meta.url)), JSON.stringify(settings(port))],
   };
 }
 
-/**
- * The voice in `model` (absolute path of the `.onnx` file, its description beside it), copied below `preparedDir` in the form
- * that sherpa-onnx takes. Of other voices no copy is kept, as one engine speaks with one voice; a process that still speaks has
- * read its own. Throws `invalid_request`, `engine_failed`, `not_supported`, `source_missing`, `disk_full`, `state_unwritable`.
- */
+/** A voice in the form that sherpa-onnx takes, alone in `preparedDir`. `model`: the `.onnx` file, its description beside it. */
 export async function prepareVoice(voice: string, model: string, preparedDir: string): Promise<PreparedVoice> {
   if (!isVoiceId(voice)) throw new GatewayError("invalid_request", `${JSON.stringify(voice)} is no voice`);
-  const config = parseVoiceConfig(await readJson(`${model}.json`), voice);
-  const { metadata, tokens } = sherpaParts(config, voice);
-  const home = join(preparedDir, `${voice}-${randomBytes(6).toString("hex")}`);
-  const prepared = { voice, config, model: join(home, "voice.onnx"), tokens: join(home, "tokens.txt") };
+  const home = join(preparedDir, voice);
   try {
-    for (const name of await readdir(preparedDir).catch(() => []))
-      await rm(join(preparedDir, name), { recursive: true, force: true });
+    const config = parseVoiceConfig(parseJson(await readFile(`${model}.json`, "utf8")), voice);
+    const { metadata, tokens } = sherpaParts(config, voice);
+    const prepared = { voice, config, model: join(home, "voice.onnx"), tokens: join(home, "tokens.txt") };
+    await rm(preparedDir, { recursive: true, force: true });
     await makeFolder(home);
     // Where the file system can, the copy shares the original's blocks.
     await copyFile(model, prepared.model, constants.COPYFILE_FICLONE);
@@ -83,25 +61,43 @@ export async function prepareVoice(voice: string, model: string, preparedDir: st
     await writeFile(prepared.tokens, tokens);
     return prepared;
   } catch (error) {
-    throw fileError(error, model);
+    if (error instanceof GatewayError) throw error;
+    if (isAbsent(error)) throw new GatewayError("source_missing", `${voice} is not on the disk`, { cause: error });
+    throw stateError(basename(model), error);
   }
 }
 
-async function readJson(path: string): Promise<unknown> {
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
-    throw fileError(error, path);
-  });
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
+/** Facts to append to the model (a protobuf message is the sum of its parts) and its sounds: without them the process just ends. */
+function sherpaParts(config: VoiceConfig, voice: string): { readonly metadata: Uint8Array; readonly tokens: string } {
+  if (config.phonemeType !== "espeak") {
+    throw new GatewayError(
+      "not_supported",
+      `${voice} takes its sounds from "${config.phonemeType}", which only Piper itself can do; choose another voice`,
+    );
   }
+  const facts: Readonly<Record<string, string>> = {
+    model_type: "vits",
+    comment: "piper",
+    language: config.espeakVoice,
+    voice: config.espeakVoice,
+    has_espeak: "1",
+    n_speakers: String(config.numSpeakers),
+    sample_rate: String(config.sampleRate),
+  };
+  return {
+    metadata: Buffer.concat(Object.entries(facts).map(([key, value]) => metadataProperty(key, value))),
+    // A symbol of several characters ends sherpa-onnx; espeak-ng gives none, they come from other makers' voices.
+    tokens: [...config.phonemeIds].map(([symbol, id]) => (/^.$/u.test(symbol) ? `${symbol} ${id}\n` : "")).join(""),
+  };
 }
 
-function fileError(error: unknown, path: string): GatewayError {
-  if (error instanceof GatewayError) return error;
-  const code = systemCode(error) ?? String(error);
-  if (code === "ENOENT") return new GatewayError("source_missing", `${basename(path)} is not there`, { cause: error });
-  const kind = code === "ENOSPC" || code === "EDQUOT" ? "disk_full" : "state_unwritable";
-  return new GatewayError(kind, `${basename(path)} cannot be prepared for speech (${code})`, { cause: error });
+/** `ModelProto.metadata_props`, field 14: an entry of key (field 1) and value (field 2). */
+function metadataProperty(key: string, value: string): Uint8Array {
+  return bytesField(14, Buffer.concat([bytesField(1, Buffer.from(key)), bytesField(2, Buffer.from(value))]));
+}
+
+function bytesField(id: number, bytes: Uint8Array): Uint8Array {
+  // Ids below 16 and lengths below 128 are one byte each; both hold for these facts, or it is a mistake here.
+  if (id > 15 || bytes.length > 127) throw new RangeError(`field ${id} of ${bytes.length} bytes`);
+  return Buffer.concat([Uint8Array.of(id * 8 + 2, bytes.length), bytes]);
 }

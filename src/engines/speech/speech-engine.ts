@@ -1,12 +1,12 @@
 // An engine of speech for the loop and for requests: a queue of one, one process with its choice (a voice, a model), its
 // replacement after the response in flight, and whether it is idle. Decides nothing; independent of the engine.
-import { setTimeout as delay } from "node:timers/promises";
 import { clientLeftError, GatewayError, toGatewayError } from "../../core/errors.ts";
 import { createLine } from "../../core/line.ts";
 import { longestTimerMs } from "../../core/steady.ts";
 import { unlessLeft } from "../../core/unless-left.ts";
 import { restingSpeech, type SpeechState } from "../../plan/observed.ts";
 import type { ServerProcess } from "../process/server-process.ts";
+import { within } from "../process/within.ts";
 
 /** One process of an engine. */
 export interface EngineRun {
@@ -77,7 +77,6 @@ export function createSpeechEngine<R extends EngineRun>(
     gone: () => clientLeftError(),
   });
   const { current, last, ...slot } = createSlot({ ...parts, ...options, onUse: noteUse });
-  let users = 0;
   let usedAt = now();
   let problem: string | null = null;
   let idleTimer: NodeJS.Timeout | undefined;
@@ -90,22 +89,12 @@ export function createSpeechEngine<R extends EngineRun>(
   }
 
   async function take(signal: AbortSignal): Promise<() => void> {
-    users++;
-    try {
-      const over = await queue.take(signal);
-      const leave = (): void => {
-        over();
-        users--;
-      };
-      return () => {
-        const free = current()?.free?.();
-        if (free) void free.finally(leave);
-        else leave();
-      };
-    } catch (error) {
-      users--;
-      throw error;
-    }
+    const over = await queue.take(signal);
+    return () => {
+      const free = current()?.free?.();
+      if (free) void free.finally(over);
+      else over();
+    };
   }
 
   async function search(): Promise<void> {
@@ -132,8 +121,8 @@ export function createSpeechEngine<R extends EngineRun>(
       problem,
       cached: isThere && wanted !== null ? [wanted] : [],
       fallback: await fallbackFor(wanted, isThere),
-      wanted: users > 0,
-      idle: users === 0 && now() - usedAt >= idleMs,
+      wanted: queue.users() > 0,
+      idle: queue.users() === 0 && now() - usedAt >= idleMs,
       worn: current()?.isWorn?.() ?? false,
     };
   }
@@ -142,7 +131,7 @@ export function createSpeechEngine<R extends EngineRun>(
     ...slot,
     observe,
     take,
-    snapshot: () => ({ ...slot.snapshot(), users }),
+    snapshot: () => ({ ...slot.snapshot(), users: queue.users() }),
     othersWait: () => queue.waiting() > 0,
     close: async () => {
       clearTimeout(idleTimer);
@@ -151,21 +140,58 @@ export function createSpeechEngine<R extends EngineRun>(
   };
 }
 
-/** `onUse`: it was started, or used. */
-type SlotOptions<R extends EngineRun> = EngineParts<R> & SpeechEngineOptions & { readonly onUse: () => void };
-
-/** The process, its choice, how it ended, and its replacement. */
-function createSlot<R extends EngineRun>({ overlaps, drainMs, now, onChange, onUse, ...parts }: SlotOptions<R>) {
+/** The process, its choice, how it ended, and its replacement. `onUse`: it was started, or used. */
+function createSlot<R extends EngineRun>({
+  launch,
+  overlaps,
+  drainMs,
+  now,
+  onChange,
+  onUse,
+}: EngineParts<R> & SpeechEngineOptions & { readonly onUse: () => void }) {
   let current: { readonly choice: string; readonly run: R } | null = null;
   /** The choice of the last start that succeeded. */
   let last: string | null = null;
-  let launching = 0;
-  let isEnding = false;
-  const flight = createFlight();
+  /** What is under way: a start may be beside the current process. */
+  let phase: "starting" | "stopping" | null = null;
+  /** Settles with the one response in flight. */
+  let answer: Promise<void> | null = null;
   let crashes: readonly number[] = [];
   let exitReason = "";
 
-  const runs = (choice: string): boolean => current?.choice === choice && !isEnding;
+  const runs = (choice: string): boolean => current?.choice === choice && phase !== "stopping";
+
+  function phaseNow(): SpeechState["phase"] {
+    if (current && phase !== "stopping") return "ready";
+    return phase ?? "stopped";
+  }
+
+  async function during<T>(what: "starting" | "stopping", work: Promise<T>): Promise<T> {
+    phase = what;
+    onChange();
+    try {
+      return await work;
+    } finally {
+      phase = null;
+      onChange();
+    }
+  }
+
+  async function start(choice: string, signal: AbortSignal): Promise<void> {
+    const fresh = current && overlaps ? await during("starting", launch(choice, signal)) : null;
+    try {
+      await stop(signal);
+    } catch (error) {
+      await fresh?.process.stop();
+      throw error;
+    }
+    const run = fresh ?? (await during("starting", launch(choice, signal)));
+    current = { choice, run };
+    last = choice;
+    onUse();
+    void run.process.ended.then((reason) => noteEnd(run, reason));
+    onChange();
+  }
 
   function noteEnd(run: R, reason: string | null): void {
     if (current?.run !== run) return;
@@ -177,56 +203,26 @@ function createSlot<R extends EngineRun>({ overlaps, drainMs, now, onChange, onU
     onChange();
   }
 
-  async function launch(choice: string, signal: AbortSignal): Promise<R> {
-    launching++;
-    onChange();
-    try {
-      return await parts.launch(choice, signal);
-    } finally {
-      launching--;
-      onChange();
-    }
-  }
-
-  async function start(choice: string, signal: AbortSignal): Promise<void> {
-    const fresh = current && overlaps ? await launch(choice, signal) : null;
-    try {
-      await stop(signal);
-    } catch (error) {
-      await fresh?.process.stop();
-      throw error;
-    }
-    const run = fresh ?? (await launch(choice, signal));
-    current = { choice, run };
-    last = choice;
-    onUse();
-    void run.process.ended.then((reason) => noteEnd(run, reason));
-    onChange();
-  }
-
   async function stop(signal: AbortSignal): Promise<void> {
-    if (!current) return;
-    isEnding = true;
-    onChange();
-    const drained = new AbortController();
-    try {
-      const limit = delay(drainMs, undefined, { signal: drained.signal });
-      await unlessLeft(Promise.race([flight.ended(), limit]), signal);
-      await current?.run.process.stop();
-      current = null;
-      exitReason = "";
-    } finally {
-      drained.abort();
-      isEnding = false;
-      onChange();
-    }
+    if (current) await during("stopping", end(signal));
+  }
+
+  async function end(signal: AbortSignal): Promise<void> {
+    if (answer) await unlessLeft(within(answer, drainMs), signal);
+    await current?.run.process.stop();
+    current = null;
+    exitReason = "";
   }
 
   function use(choice: string): ReturnType<SpeechEngine<R>["use"]> {
     if (!current || !runs(choice)) return null;
     const { run } = current;
-    const land = flight.begin();
+    let land = (): void => undefined;
+    answer = new Promise((resolve) => {
+      land = resolve;
+    });
     const release = (): void => {
+      answer = null;
       land();
       onUse();
       if (run.isWorn?.() === true) onChange();
@@ -238,7 +234,7 @@ function createSlot<R extends EngineRun>({ overlaps, drainMs, now, onChange, onU
     current: () => current?.run ?? null,
     last: () => last,
     snapshot: () => ({
-      phase: phaseOf(isEnding, current !== null, launching > 0),
+      phase: phaseNow(),
       pid: current?.run.process.pid ?? null,
       choice: current?.choice ?? null,
       crashes,
@@ -250,33 +246,8 @@ function createSlot<R extends EngineRun>({ overlaps, drainMs, now, onChange, onU
     start,
     stop,
     close: async () => {
-      isEnding = true;
+      phase = "stopping";
       await current?.run.process.stop();
     },
   };
-}
-
-/** The one response in flight. */
-function createFlight() {
-  let current: Promise<void> | null = null;
-  return {
-    /** Settles when it has ended; null: there is none. */
-    ended: () => current,
-    begin: (): (() => void) => {
-      let resolve = (): void => undefined;
-      current = new Promise((settle) => {
-        resolve = settle;
-      });
-      return () => {
-        current = null;
-        resolve();
-      };
-    },
-  };
-}
-
-function phaseOf(isEnding: boolean, runs: boolean, isStarting: boolean): SpeechState["phase"] {
-  if (isEnding) return "stopping";
-  if (runs) return "ready";
-  return isStarting ? "starting" : "stopped";
 }

@@ -3,9 +3,9 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { cachedVoices } from "../../cache/download/speech-files.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { locateSherpa, type SherpaInstallation } from "../install/sherpa.ts";
+import { locateSherpa } from "../install/sherpa.ts";
 import { startOrMend } from "../process/repair-start.ts";
-import { createPiperSearch, type PiperInstallation, piperCommand } from "./piper.ts";
+import { createPiperSearch, piperCommand } from "./piper.ts";
 import { prepareVoice, sherpaCommand } from "./sherpa.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
 import { startVoice, type VoiceCommand, type VoiceOptions, type VoiceRun } from "./voice-process.ts";
@@ -14,10 +14,6 @@ import { startVoice, type VoiceCommand, type VoiceOptions, type VoiceRun } from 
 export type SpeechEngineChoice = "auto" | "piper" | "embedded";
 
 const queueDepth = 31;
-
-type Speaker =
-  | { readonly kind: "piper"; readonly piper: PiperInstallation }
-  | { readonly kind: "embedded"; readonly sherpa: SherpaInstallation };
 
 export function createSynthesisEngine(
   options: VoiceOptions &
@@ -38,34 +34,30 @@ export function createSynthesisEngine(
   const findPiper = createPiperSearch(options);
   const mayEmbed = choice === "embedded" || (choice === "auto" && explicit === undefined);
 
-  async function find(): Promise<Speaker> {
-    const sherpa = await locateSherpa(enginesDir);
-    if (choice === "embedded") {
-      if (sherpa) return { kind: "embedded", sherpa };
-      throw new GatewayError("engine_missing", `the embedded speech engine is not installed: ${byCommand}`);
-    }
+  /** What makes the command for a voice. */
+  async function find(): Promise<(voice: string, model: string) => Promise<VoiceCommand>> {
+    const sherpa = mayEmbed ? await locateSherpa(enginesDir) : null;
     try {
-      return { kind: "piper", piper: await findPiper() };
+      if (choice !== "embedded") {
+        const python = await findPiper();
+        return async (_voice, model) => piperCommand(python, { model, voicesDir });
+      }
     } catch (error) {
-      if (sherpa && mayEmbed) return { kind: "embedded", sherpa };
       if (choice === "piper") throw error;
-      const instead = explicit === undefined ? byCommand : `leave out --piper${sherpa ? "" : ` and ${byCommand}`}`;
-      throw new GatewayError("engine_missing", `${toGatewayError(error).message}, or ${instead}`);
+      const instead = explicit === undefined ? byCommand : "leave out --piper";
+      if (!sherpa) throw new GatewayError("engine_missing", `${toGatewayError(error).message}, or ${instead}`);
     }
-  }
-
-  async function commandFor(voice: string, model: string): Promise<VoiceCommand> {
-    const found = await find();
-    if (found.kind === "piper") return piperCommand(found.piper, { model, voicesDir });
+    if (!sherpa) throw new GatewayError("engine_missing", `the embedded speech engine is not installed: ${byCommand}`);
     const threads = Math.max(1, Math.min(4, availableParallelism() - 1));
-    return sherpaCommand(found.sherpa, await prepareVoice(voice, model, copiesDir), threads);
+    return async (voice, model) => sherpaCommand(sherpa, await prepareVoice(voice, model, copiesDir), threads);
   }
 
   async function launch(voice: string, signal: AbortSignal): Promise<VoiceRun> {
     const model = join(voicesDir, `${voice}.onnx`);
-    return startOrMend({ what: voice, links: [model, `${model}.json`], signal, warn: options.warn }, async () =>
-      startVoice(await commandFor(voice, model), options, signal),
-    );
+    return startOrMend({ what: voice, links: [model, `${model}.json`], signal, warn: options.warn }, async () => {
+      const commandFor = await find();
+      return startVoice(await commandFor(voice, model), options, signal);
+    });
   }
 
   return createSpeechEngine(

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { cachedTranscriptionModel } from "../../cache/download/speech-files.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { transcriptionRepo } from "../../speech/transcription-models.ts";
-import { locateEngine, whyNone } from "../install/locate.ts";
+import { locateEngine } from "../install/locate.ts";
 import { machineMemory } from "../process/memory.ts";
 import { startOrMend } from "../process/repair-start.ts";
 import type { ServerOptions } from "../process/server-process.ts";
@@ -39,10 +39,10 @@ export function createTranscriptionEngine(
       enginesDir,
       pathVariable: environment["PATH"] ?? "",
     });
-    if (found) return found.path;
+    if (found !== null) return found;
     throw new GatewayError(
       "engine_missing",
-      `${await whyNone("whisper-server", enginesDir)}: run \`${options.installCommand}\`, or name one with --whisper-server`,
+      `no whisper-server was found: run \`${options.installCommand}\`, or name one with --whisper-server`,
     );
   }
 

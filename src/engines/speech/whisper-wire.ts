@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { Readable } from "node:stream";
 import { request } from "undici";
-import { clientLeftError, GatewayError, systemCode } from "../../core/errors.ts";
+import { clientLeftError, GatewayError, reasonOf, systemCode } from "../../core/errors.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
 import { isEnglishOnly } from "../../speech/transcription-models.ts";
 
@@ -30,32 +30,12 @@ export interface EngineAnswer {
  * `prefix`: the only path that it serves. It has no keys, allows every origin, and loads another model for any client that
  * knows the path. `convertIn`: a folder; null where there is no ffmpeg.
  */
-export function whisperArguments({
-  port,
-  model,
-  convertIn,
-  prefix,
-}: {
-  readonly port: number;
-  readonly model: string;
-  readonly convertIn: string | null;
-  readonly prefix: string;
-}): string[] {
-  return [
-    "--model",
-    model,
-    "--host",
-    "127.0.0.1",
-    "--port",
-    String(port),
-    "--request-path",
-    prefix,
-    "--inference-path",
-    transcriptionPath,
-    // Its default is English; a request may still name its language.
-    ...(isEnglishOnly(basename(model)) ? [] : ["--language", "auto"]),
-    ...(convertIn === null ? [] : ["--convert", "--tmp-dir", convertIn]),
-  ];
+export function whisperArguments(port: number, model: string, prefix: string, convertIn: string | null): string[] {
+  const where = ["--host", "127.0.0.1", "--port", String(port), "--request-path", prefix];
+  // Its default is English; a request may still name its language.
+  const language = isEnglishOnly(basename(model)) ? [] : ["--language", "auto"];
+  const convert = convertIn === null ? [] : ["--convert", "--tmp-dir", convertIn];
+  return ["--model", model, ...where, "--inference-path", transcriptionPath, ...language, ...convert];
 }
 
 /** The port opens when the model is loaded; a version without /health answers 404 then. It answers while it works, too. */
@@ -68,13 +48,12 @@ export async function isReady(base: string, signal: AbortSignal): Promise<boolea
 
 /** Throws `cancelled`, `upstream_failed` where the engine does not answer. */
 export async function requireAnswer(base: string, signal: AbortSignal): Promise<void> {
-  const cause = await isReady(base, signal).then(
-    (answers) => (answers ? null : new Error("another status")),
-    (error: unknown) => error,
-  );
-  if (cause === null) return;
-  if (signal.aborted) throw clientLeftError({ cause });
-  throw new GatewayError("upstream_failed", "the transcription engine does not respond", { cause });
+  try {
+    await isReady(base, signal);
+  } catch (cause) {
+    if (signal.aborted) throw clientLeftError({ cause });
+    throw new GatewayError("upstream_failed", "the transcription engine does not respond", { cause });
+  }
 }
 
 /** Throws `cancelled`, `upstream_failed` where the engine broke off, and what the upload's own bytes throw. */
@@ -114,8 +93,9 @@ export async function sendUpload(
     if (fault instanceof GatewayError) throw fault;
     if (signal.aborted || isCutUpload(fault ?? error)) throw clientLeftError({ cause: error });
     if (error instanceof GatewayError) throw error;
-    const reason = systemCode(error) ?? (error instanceof Error ? error.message : String(error));
-    throw new GatewayError("upstream_failed", `the transcription engine broke off (${reason})`, { cause: error });
+    throw new GatewayError("upstream_failed", `the transcription engine broke off (${reasonOf(error)})`, {
+      cause: error,
+    });
   }
 }
 

@@ -66,7 +66,7 @@ export async function startWhisper(
     {
       path: binary,
       workingDir: scratchDir,
-      args: (port) => whisperArguments({ port, model, convertIn: converts ? scratchDir : null, prefix }),
+      args: (port) => whisperArguments(port, model, prefix, converts ? scratchDir : null),
       isReady: (origin, limit) => isReady(origin + prefix, limit),
     },
     options,
@@ -85,9 +85,9 @@ export async function startWhisper(
       isTooMuch = true;
       void process.stop(0);
     };
+    const over = new AbortController();
     // What ffmpeg has made of it so far will be in memory next: an hour of quiet is a few kB before.
-    const converted = (): Promise<number> => (converts ? convertedBytes(scratchDir) : Promise.resolve(0));
-    const unwatch = watchMemory(process.pid, before + memoryLimit, end, converted);
+    void watchMemory(process.pid, before + memoryLimit, () => convertedBytes(scratchDir), end, over.signal);
     try {
       const answer = await work();
       // It may still tell that ffmpeg, which is ended with it, has failed.
@@ -95,7 +95,7 @@ export async function startWhisper(
     } catch (error) {
       if (!isTooMuch) throw error;
     } finally {
-      unwatch();
+      over.abort();
     }
     await process.stop(0);
     await clear(scratchDir);
@@ -131,7 +131,11 @@ export async function startWhisper(
 
 /** A process that answers is well: it is the upload that it refuses, with 400, or with 500 for a field or a file that is damaged. */
 function refusalOf({ status, body }: EngineAnswer, converts: boolean): GatewayError {
-  const line = errorLine(errorText(body.toString("utf8")));
+  const text = body.toString("utf8");
+  const parsed = parseJson(text);
+  const error = isJsonObject(parsed) ? parsed["error"] : null;
+  // Its HTTP library writes the status first.
+  const line = errorLine(typeof error === "string" ? error : text.replace(/^\d{3} .*\n/, ""));
   const others = converts
     ? " or in any form that ffmpeg reads"
     : "; other forms need ffmpeg, which was not in PATH when the engine was started";
@@ -139,13 +143,6 @@ function refusalOf({ status, body }: EngineAnswer, converts: boolean): GatewayEr
     "invalid_request",
     `the transcription engine refused the upload (${status}: ${line}): it takes a form with a field \`file\` that holds sound as WAV, FLAC or MP3${others}`,
   );
-}
-
-function errorText(body: string): string {
-  const parsed = parseJson(body);
-  const error = isJsonObject(parsed) ? parsed["error"] : null;
-  // Its HTTP library writes the status first.
-  return typeof error === "string" ? error : body.replace(/^\d{3} .*\n/, "");
 }
 
 /** It leaves an upload behind that could not be converted, and when it is killed. */

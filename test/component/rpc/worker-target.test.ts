@@ -1,14 +1,15 @@
 // What a worker's name means: public addresses are refused, slow names hold up nobody, and several addresses are one worker.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createResolver, type Resolver, Unusable } from "../../../src/rpc/worker-target.ts";
+import { createResolver, type Resolver } from "../../../src/rpc/worker-target.ts";
+import { WorkerFault } from "../../../src/rpc/worker-wire.ts";
 
 const fresh = { held: null, allowPublic: false } as const;
 
 function reasonOf(resolve: Resolver, address: string, allowPublic = false): Promise<string> {
   return resolve(address, { held: null, allowPublic }).then(
     ({ host, port }) => `${host}:${port}`,
-    (error: unknown) => (error instanceof Unusable ? `${error.reason}: ${error.message}` : String(error)),
+    (error: unknown) => (error instanceof WorkerFault ? `${error.reason}: ${error.message}` : String(error)),
   );
 }
 

@@ -8,7 +8,7 @@ import {
   searchModels,
 } from "../../../src/speech/transcription-models.ts";
 import { parseVoiceConfig, speakerNumber, splitVoiceName } from "../../../src/speech/voice-config.ts";
-import { findVoice, isVoiceId, nearestVoices, parseManifest, searchVoices } from "../../../src/speech/voices.ts";
+import { isVoiceId, parseManifest, requireVoice, searchVoices } from "../../../src/speech/voices.ts";
 import { manifestEntry, voiceManifest } from "../../support/voices.ts";
 
 const voices = parseManifest(voiceManifest) ?? [];
@@ -19,13 +19,13 @@ function withoutDigests(files: object): object {
 
 describe("the voice manifest", () => {
   it("gives each voice with its files and sizes", () => {
-    const lessac = findVoice(voices, "en_US-lessac-medium");
-    assert.deepEqual(lessac?.files[0], {
+    const lessac = requireVoice(voices, "en_US-lessac-medium");
+    assert.deepEqual(lessac.files[0], {
       path: "en/en_US/lessac/medium/en_US-lessac-medium.onnx",
       sizeBytes: 63_201_294,
     });
-    assert.equal(lessac?.sizeBytes, 63_201_294 + 7_010 + 351);
-    assert.equal(findVoice(voices, "en_GB-vctk-medium")?.speakers.get("p236"), 1);
+    assert.equal(lessac.sizeBytes, 63_201_294 + 7_010 + 351);
+    assert.equal(requireVoice(voices, "en_GB-vctk-medium").speakers.get("p236"), 1);
   });
 
   it("is searched by id, speaker and language in both tongues, ignoring case", () => {
@@ -59,13 +59,10 @@ describe("the voice manifest", () => {
     assert.equal(searchVoices(parseManifest(many) ?? [], "xx").length, 50);
   });
 
-  it("finds a voice by its id, in any case, and by an older name", () => {
-    assert.equal(findVoice(voices, "EN_us-Lessac-medium")?.key, "en_US-lessac-medium");
-    assert.equal(findVoice(voices, "en-us-lessac-medium")?.key, "en_US-lessac-medium");
-    assert.equal(findVoice(voices, "pt_PT-tuga\u0303o-medium")?.key, "pt_PT-tugão-medium");
-    assert.equal(findVoice(voices, "lessac"), null);
-    assert.deepEqual(nearestVoices(voices, "en_US-lessac-high"), ["en_US-lessac-medium"]);
-    assert.deepEqual(nearestVoices(voices, "de_DE-nobody-low"), ["de_DE-thorsten-medium"]);
+  it("finds a voice by its id, in any case", () => {
+    assert.equal(requireVoice(voices, "EN_us-Lessac-medium").key, "en_US-lessac-medium");
+    assert.equal(requireVoice(voices, "pt_PT-tuga\u0303o-medium").key, "pt_PT-tugão-medium");
+    assert.throws(() => requireVoice(voices, "lessac"), /there is no voice "lessac"/);
   });
 
   it("that is damaged in places gives the rest, and names what it left out", () => {

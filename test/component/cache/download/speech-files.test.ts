@@ -16,7 +16,7 @@ import {
 import { createSpeechLists } from "../../../../src/cache/download/speech-lists.ts";
 import { createHubClient } from "../../../../src/hub/client.ts";
 import { searchModels } from "../../../../src/speech/transcription-models.ts";
-import { findVoice, searchVoices } from "../../../../src/speech/voices.ts";
+import { requireVoice, searchVoices } from "../../../../src/speech/voices.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
 import { type Pulling, startPulling } from "../../../support/pulling.ts";
 import { refusal, scratchFolder } from "../../../support/scratch.ts";
@@ -80,7 +80,7 @@ async function world(t: TestContext): Promise<World> {
 describe("a voice", { concurrency: true }, () => {
   it("comes whole and verified, is linked flat, and is there for the next one who asks", async (t) => {
     const { lists, options, voicesDir, hub, progress } = await world(t);
-    const found = findVoice(await lists().voices(never), voice);
+    const found = requireVoice(await lists().voices(never), voice);
     assert.ok(found);
     assert.deepEqual(await cachedVoices(voicesDir), []);
     const pulled = await pullVoice(found, options);
@@ -100,7 +100,7 @@ describe("a voice", { concurrency: true }, () => {
 
   it("that comes with other bytes is not there, nor is any part of it", async (t) => {
     const { lists, options, voicesDir, hub, world: files } = await world(t);
-    const found = findVoice(await lists().voices(never), voice);
+    const found = requireVoice(await lists().voices(never), voice);
     assert.ok(found);
     for (const { path } of found.files) {
       hub.corrupt(path, 2);

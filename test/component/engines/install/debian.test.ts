@@ -44,17 +44,15 @@ test("without a release, llama is installed from Debian's packages and runs; aga
   assert.deepEqual(await readdir(enginesDir), [path.basename(installed.dir)]);
 
   const server = await locateEngine("llama-server", { explicit: undefined, pathVariable: "", enginesDir });
-  assert.ok(server?.path.startsWith(installed.dir) === true);
-  const { stdout, stderr } = await run(server?.path ?? "", ["--version"], { cwd: "/" });
+  assert.ok(server?.startsWith(installed.dir) === true);
+  const { stdout, stderr } = await run(server ?? "", ["--version"], { cwd: "/" });
   assert.ok(`${stdout}${stderr}`.includes(installed.version.split("+")[0] ?? ""), `${stdout}${stderr}`);
 
   const worker = await locateEngine("ggml-rpc-server", { explicit: undefined, pathVariable: "", enginesDir });
-  const help = await run(worker?.path ?? "", ["--help"], { cwd: "/" });
+  const help = await run(worker ?? "", ["--help"], { cwd: "/" });
   // Libraries that are found and backends that are not is what a wrong relocation looks like: it ends only later, at a load.
   for (const backend of ["CPU", "RPC"]) {
-    assert.ok(
-      `${help.stdout}${help.stderr}`.includes(`loaded ${backend} backend from ${path.dirname(worker?.path ?? "")}`),
-    );
+    assert.ok(`${help.stdout}${help.stderr}`.includes(`loaded ${backend} backend from ${path.dirname(worker ?? "")}`));
   }
 
   assert.ok(progress.some((p) => p.detail.includes("cannot be listed: it responded 503")));

@@ -107,9 +107,8 @@ test("a release is fetched through its redirect, checked, unpacked and found; ag
   assert.equal(installed.how, "release");
 
   const found = await locate(world);
-  assert.equal(found?.origin, "state");
-  assert.equal((await run(found?.path ?? "", ["--version"])).stdout, "version one\n");
-  assert.equal(path.basename((await locate(world, "ggml-rpc-server"))?.path ?? ""), "rpc-server");
+  assert.equal((await run(found ?? "", ["--version"])).stdout, "version one\n");
+  assert.equal(path.basename((await locate(world, "ggml-rpc-server")) ?? ""), "rpc-server");
   assert.deepEqual(await readdir(world.enginesDir), [path.basename(installed.dir)]);
   assert.ok(progress.some((p) => p.phase === "resolve" && p.detail.includes(assetName("b1"))));
   const download = progress.filter((p) => p.phase === "download").at(-1);
@@ -127,7 +126,7 @@ test("an update is found at once, and the version before stays for who runs it",
   for (const tag of ["b1", "b2", "b3"]) {
     await world.offer(tag, script(tag));
     const { dir } = await install(world);
-    assert.ok((await locate(world))?.path.startsWith(dir));
+    assert.ok((await locate(world))?.startsWith(dir));
   }
   assert.deepEqual((await readdir(world.enginesDir)).sort(), ["llama-b2-release", "llama-b3-release"]);
 });
@@ -205,17 +204,17 @@ test("two installations at once leave one whole engine", posix, async (t) => {
   const outcomes = await Promise.all([install(world), install(world)]);
   assert.deepEqual(outcomes[0], outcomes[1]);
   assert.deepEqual(await readdir(world.enginesDir), [path.basename(outcomes[0].dir)]);
-  assert.equal((await run((await locate(world))?.path ?? "", [])).stdout, "one\n");
+  assert.equal((await run((await locate(world)) ?? "", [])).stdout, "one\n");
 });
 
 test("an installation that lost its executable is repaired by the next one", posix, async (t) => {
   const world = await createWorld(t);
   await world.offer("b1", script("one"));
   await install(world);
-  await rm((await locate(world))?.path ?? "");
+  await rm((await locate(world)) ?? "");
   assert.equal(await locate(world), null);
   const { dir } = await install(world);
-  assert.ok((await locate(world))?.path.startsWith(dir));
+  assert.ok((await locate(world))?.startsWith(dir));
   assert.deepEqual(await readdir(world.enginesDir), [path.basename(dir)]);
 });
 
@@ -227,7 +226,7 @@ test("what lies damaged under its name makes way, be it a link or a file", posix
     await rm(dir, { recursive: true });
     await make();
     assert.equal((await install(world)).dir, dir);
-    assert.equal((await run((await locate(world))?.path ?? "", [])).stdout, "one\n");
+    assert.equal((await run((await locate(world)) ?? "", [])).stdout, "one\n");
     assert.deepEqual(await readdir(world.enginesDir), [path.basename(dir)]);
   }
 });

@@ -1,4 +1,4 @@
-// A start that fails: whether the files were to blame, and whether it is to be tried with others.
+// A start that fails: whether the files were to blame.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -13,7 +13,7 @@ const good = "a voice as it was downloaded";
 const digest = createHash("sha256").update(good).digest("hex");
 
 /** What the start ended with, and whether the file's name is still there. */
-async function outcome(t: TestContext, content: string, meanwhile: (blob: string) => Promise<void>): Promise<object> {
+async function outcome(t: TestContext, content: string): Promise<object> {
   const folder = await scratchFolder(t);
   await mkdir(join(folder, "blobs"));
   const blob = join(folder, "blobs", digest);
@@ -22,21 +22,15 @@ async function outcome(t: TestContext, content: string, meanwhile: (blob: string
   await symlink(blob, link);
   const { signal } = new AbortController();
   const error = await startOrMend({ what: "it", links: [link], signal, warn: () => undefined }, async () => {
-    await meanwhile(blob);
     throw new GatewayError("engine_failed", "the engine ended while starting");
   }).catch(toGatewayError);
   return { code: error?.code, isThere: existsSync(link) };
 }
 
 test("a file that is damaged goes, and the start is to be tried again", async (t) => {
-  assert.deepEqual(await outcome(t, "something else", async () => undefined), { code: "cancelled", isThere: false });
+  assert.deepEqual(await outcome(t, "something else"), { code: "cancelled", isThere: false });
 });
 
 test("a file that is as it should be stays, and the engine's failure is said", async (t) => {
-  assert.deepEqual(await outcome(t, good, async () => undefined), { code: "engine_failed", isThere: true });
-});
-
-test("a file that somebody mended while the engine read it: the start is to be tried again with it", async (t) => {
-  const mended = await outcome(t, "something else", (blob) => writeFile(blob, good));
-  assert.deepEqual(mended, { code: "cancelled", isThere: true });
+  assert.deepEqual(await outcome(t, good), { code: "engine_failed", isThere: true });
 });

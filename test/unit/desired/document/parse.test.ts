@@ -150,12 +150,15 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
   [
     "a worker without a port",
     "version: 1\nrpc: { workers: [localhost] }\n",
-    [at(2, 18, "rpc.workers[0]", '"localhost" is not of the form HOST:PORT')],
+    [at(2, 18, "rpc.workers[0]", `"localhost" is not of the form HOST:PORT, with an IPv4 address or a host's name`)],
   ],
   [
     "a worker's port out of range",
     'version: 1\nrpc: { workers: ["h:1", "h:70000", "h:0"] }\n',
-    [at(2, 25, "rpc.workers[1]", '"h:70000": 70000 is no port'), at(2, 36, "rpc.workers[2]", '"h:0": 0 is no port')],
+    [
+      at(2, 25, "rpc.workers[1]", `"h:70000" is not of the form HOST:PORT, with an IPv4 address or a host's name`),
+      at(2, 36, "rpc.workers[2]", `"h:0" is not of the form HOST:PORT, with an IPv4 address or a host's name`),
+    ],
   ],
   [
     "a worker twice",
@@ -210,7 +213,7 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
       at(9, 15, "models[3].preset.port", "preset key port cannot be set here: the router owns it"),
       at(9, 24, "models[3].preset.xy", notOnTheList("xy")),
       at(9, 28, "models[3].preset.xy", "must be string or number or boolean"),
-      at(11, 13, "rpc.workers[0]", '"h:0": 0 is no port'),
+      at(11, 13, "rpc.workers[0]", `"h:0" is not of the form HOST:PORT, with an IPv4 address or a host's name`),
       at(11, 20, "rpc.workers[1]", "must be string"),
     ],
   ],

@@ -10,7 +10,7 @@ function problemsOf(workers: readonly string[]): string[] {
 
 test("what the engine could not reach, or would be one worker under several names, is told with its reason", () =>
   assert.deepEqual(problemsOf(["gpu:1", "[fd00::1]:1", "127.1:1", "8.8.8.8:1"]), [
-    'rpc.workers.1: "[fd00::1]:1": the engine reaches workers by IPv4 only, so name an IPv4 address or a host that has one',
+    `rpc.workers.1: "[fd00::1]:1" is not of the form HOST:PORT, with an IPv4 address or a host's name`,
     'rpc.workers.2: "127.1:1": 127.1 is no IPv4 address',
     "rpc.workers.3: 8.8.8.8:1 is a public address, and the protocol has neither password nor encryption; allowPublicWorkers: true permits it",
   ]));
