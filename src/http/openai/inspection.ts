@@ -88,7 +88,7 @@ async function ask(
   const instance = scheduler.peek(catalog.resolve(name).upstreamId);
   // As the engine's router answers with autoload off.
   if (!instance) throw new GatewayError("invalid_request", "model is not loaded", { param: "model" });
-  const { status, text } = await askInstance(upstream, instance, request, [clientLeft(reply)]);
+  const { status, text } = await askInstance(upstream, instance, request, clientLeft(reply));
   if (status === 200) return reply.type("application/json; charset=utf-8").send(text);
   const error = renderEngineError("compat", status, text);
   return reply.code(error.status).send(error.body);
