@@ -13,7 +13,6 @@ import { type AppDeps, buildApp } from "../http/app.ts";
 import { isLoopback } from "../http/auth/guards.ts";
 import { createPromptQueue } from "../http/proxy/prompt-queue.ts";
 import { createUpstream } from "../http/proxy/upstream.ts";
-import { createFirstLook } from "../http/server/first-look.ts";
 import type { OpenAnswers } from "../http/server/open-answers.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
 import { plan } from "../plan/plan.ts";
@@ -54,7 +53,7 @@ export function createServer({ core, keys, ...options }: ServerOptions): Fastify
     answers: options.answers,
     loopback: isLoopback(settings.host),
     keys,
-    firstLook: createFirstLook(loop, { timeoutMs: settings.startTimeoutMs, stopping }),
+    firstLook: { loop, timeoutMs: settings.startTimeoutMs, stopping },
     own: { ...deps, planFor: planFor(core) },
     speech: {
       ...deps,

@@ -5,7 +5,7 @@ import { nativePullRecordSchema, nativePullSchema } from "../../../schemas/ollam
 import { json, lines, ok } from "../../../schemas/route.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { callOf } from "../server/call.ts";
-import { errorFrame } from "../server/errors.ts";
+import { frameOf, renderError } from "../server/errors.ts";
 import { RawReply } from "../server/raw-reply.ts";
 import { type Route, route } from "../server/route.ts";
 import { pullErrors } from "../server/route-errors.ts";
@@ -87,7 +87,7 @@ async function streamed(reply: FastifyReply, repeatMs: number, pull: (tell: Tell
   } catch (error) {
     // Before the first record it is an answer of its own.
     if (!raw) throw error;
-    last = errorFrame("native", error);
+    last = frameOf("native", renderError("native", error));
   } finally {
     clearTimeout(patience);
     clearInterval(repeat);

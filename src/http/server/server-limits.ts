@@ -113,7 +113,7 @@ function followResponses(server: Server): void {
     socket[idleSince] = ++turn;
     // Node before 26 closes only the response that it is writing. One behind it kept its model busy after its client had left.
     socket.once("close", () => {
-      for (const response of [...responses])
+      for (const response of responses.slice())
         if (!response.socket && !response.destroyed) response.destroy().emit("close");
     });
   });
