@@ -69,20 +69,16 @@ export function wholeAnswer(shape: AnswerShape): Translator {
 function recordsFor({ model, topLogprobs, read }: AnswerShape) {
   const records = createChatRecords({ model, topLogprobs, createdAt: rfc3339, now: () => performance.now() });
   let made: ChatRecord[] = [];
-  const parser = createSseParser((data) => {
+  const takeApart = createSseParser((data) => {
     if (data !== "[DONE]") made.push(...records.push(read(parsed(data))));
   });
   return {
     parse: (chunk: Buffer): readonly ChatRecord[] => {
       made = [];
-      parser.push(chunk);
+      takeApart(chunk);
       return made;
     },
-    end: (): readonly ChatRecord[] => {
-      made = [];
-      parser.end();
-      return [...made, ...records.end()];
-    },
+    end: records.end,
   };
 }
 

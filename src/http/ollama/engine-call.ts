@@ -1,7 +1,7 @@
 // Several small requests to one loaded model under one lease, each answered whole. For what is computed and not written:
 // generations have ../exchange.ts.
 
-import { GatewayError, stoppingError } from "../../core/errors.ts";
+import { GatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import type { Lease } from "../../scheduler/requests.ts";
 import type { ModelWishes } from "../auth/within-scope.ts";
@@ -52,19 +52,16 @@ export async function withModel<T>(
 }
 
 async function call(
-  { upstream, cutOff }: ExchangeDeps,
+  { upstream }: ExchangeDeps,
   lease: Lease,
   signal: AbortSignal,
   permit: PromptPermit | null,
   request: Pick<UpstreamRequest, "path" | "body">,
 ): Promise<EngineAnswer> {
   try {
-    return await askInstance(upstream, lease.instance, permit ? { ...request, onRead: permit.send(signal) } : request, [
-      signal,
-      cutOff,
-    ]);
+    const asked = permit ? { ...request, onRead: permit.send(signal) } : request;
+    return await askInstance(upstream, lease.instance, asked, signal);
   } catch (error) {
-    if (cutOff.aborted) throw stoppingError();
     throw error instanceof GatewayError ? withCause(error, lease) : error;
   }
 }

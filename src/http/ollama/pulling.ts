@@ -5,7 +5,7 @@ import { nativePullRecordSchema, nativePullSchema } from "../../../schemas/ollam
 import { json, lines, ok } from "../../../schemas/route.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { callOf } from "../server/call.ts";
-import { errorFrame } from "../server/errors.ts";
+import { frameOf, renderError } from "../server/errors.ts";
 import { RawReply } from "../server/raw-reply.ts";
 import { type Route, route } from "../server/route.ts";
 import { pullErrors } from "../server/route-errors.ts";
@@ -58,25 +58,21 @@ async function streamed(reply: FastifyReply, repeatMs: number, pull: (tell: Tell
   let latest: PullRecord | undefined;
   const held: PullRecord[] = [];
   let raw: RawReply | null = null;
-  /** The client does not read: how far it is can be left out then. */
-  let blocked = false;
   const write = (all: readonly PullRecord[]): void => {
-    const list = blocked ? all.filter(({ completed, total }) => completed === total) : all;
+    // How far it is can be left out where the client does not read.
+    const list = raw?.isBlocked() ? all.filter(({ completed, total }) => completed === total) : all;
     if (list.length === 0) return;
     if (!raw) {
       reply.hijack();
       raw = new RawReply(reply.raw);
       raw.head(200, streamHeaders);
-      raw.onDrain(() => {
-        blocked = false;
-      });
     }
     latest = list.at(-1);
     repeat.refresh();
-    blocked = !raw.write(list.map((record) => `${JSON.stringify(record)}\n`).join(""));
+    raw.write(list.map((record) => `${JSON.stringify(record)}\n`).join(""));
   };
   const repeat = setInterval(() => {
-    if (latest && !blocked) write([latest]);
+    if (latest && !raw?.isBlocked()) write([latest]);
   }, repeatMs);
   const tell = (list: readonly PullRecord[]): void => {
     held.push(...list);
@@ -91,7 +87,7 @@ async function streamed(reply: FastifyReply, repeatMs: number, pull: (tell: Tell
   } catch (error) {
     // Before the first record it is an answer of its own.
     if (!raw) throw error;
-    last = errorFrame("native", error);
+    last = frameOf("native", renderError("native", error));
   } finally {
     clearTimeout(patience);
     clearInterval(repeat);

@@ -2,26 +2,19 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
+import { formatPath, pathOf } from "../../desired/document/validate.ts";
 
 const exact = new Ajv({ allErrors: true, verbose: true });
 /** A query is text: numbers are read from it. */
 const fromText = new Ajv({ allErrors: true, verbose: true, coerceTypes: true, useDefaults: true });
 
-interface Check {
-  (value: unknown): boolean;
-  errors?: ErrorObject[] | null;
-}
-
 /** Compiled at the first request: compiled at the start, all of them together are a tenth of the program's memory. */
 export const compileCheck: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   let fits: ValidateFunction | undefined;
-  const check: Check = (value) => {
+  return (value: unknown) => {
     fits ??= (httpPart === "querystring" ? fromText : exact).compile(schema);
-    const isFit = fits(value);
-    check.errors = fits.errors ?? null;
-    return isFit;
+    return fits(value) || { error: (fits.errors ?? []) as FastifySchemaValidationError[] };
   };
-  return check;
 };
 
 /** An address without a key may hold 4000 unknown parameters, which made a response of 200 KB. */
@@ -82,10 +75,5 @@ function article(type: unknown): string {
 
 /** `workers[1]` of `/workers/1`. */
 function nameOf(pointer: string): string {
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
-    .map((part, index) => (/^\d+$/.test(part) ? `[${part}]` : index > 0 ? `.${part}` : part))
-    .join("");
+  return formatPath(pathOf(pointer));
 }
