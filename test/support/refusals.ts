@@ -1,5 +1,14 @@
 // What a pure reader of requests refuses, and why.
+import type { Schema, TypesOf } from "../../schemas/route.ts";
 import { GatewayError } from "../../src/core/errors.ts";
+import { compileFirst, refusalOf as refusalFor } from "../../src/http/server/validate.ts";
+
+/** A body as Fastify hands it to the handler of a route with this schema. Throws `invalid_request`. */
+export function checked<const S extends Schema>(schema: S, body: unknown): TypesOf<{ readonly body: S }>["Body"] {
+  const check = compileFirst({ schema, method: "POST", url: "/", httpPart: "body" });
+  if (check(body ?? null) !== true) throw refusalFor(check.errors ?? [], "body");
+  return body as TypesOf<{ readonly body: S }>["Body"];
+}
 
 /** The message of the `invalid_request` that the call throws; undefined: it throws none. Throws any other error. */
 export function refusalOf(call: () => unknown): string | undefined {

@@ -86,7 +86,7 @@ const speakRoute: Route<SpeechRoutesDeps> = route({
     response: ok("The audio.", { content: { "audio/wav": { schema: { type: "string", format: "binary" } } } }),
   },
   refuse: ({ turns }: SpeechRoutesDeps) => turns.requireOn("synthesis"),
-  parse: (body) => withoutNulls(parseJsonBody(body)),
+  parse: (body: Buffer | undefined) => withoutNulls(parseJsonBody(body)),
   handler: async (deps: SpeechRoutesDeps, request, reply) => {
     await speak(deps, request.body, request, reply);
     return reply;
