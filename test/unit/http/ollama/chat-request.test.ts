@@ -173,7 +173,8 @@ test("a refusal names the field", () => {
     [{ model: "m", logprobs: 1 }, "logprobs must be a boolean"],
     [{ model: "m", truncate: "yes" }, "truncate must be a boolean"],
     [{ model: "m", shift: 1 }, "shift must be a boolean"],
-    [{ model: "m", keep_alive: [] }, 'keep_alive must be seconds, or a duration such as "5m"'],
+    [{ model: "m", keep_alive: [] }, "keep_alive must be a number or a string"],
+    [{ model: "m", keep_alive: "soon" }, 'keep_alive must be seconds, or a duration such as "5m"'],
   ];
   for (const [body, message] of table) assert.equal(refusal(body), message);
 });
