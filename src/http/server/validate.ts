@@ -64,8 +64,10 @@ function describe(error: ErrorObject, what: string): string {
       return error.data === null
         ? `the body is empty; a JSON ${String(parameters["type"])} is expected`
         : `the body must be a JSON ${String(parameters["type"])}`;
-    case "enum":
-      return `${name} must be one of ${(parameters["allowedValues"] as readonly unknown[]).filter((each) => each !== null).join(", ")}`;
+    case "enum": {
+      const allowed = parameters["allowedValues"] as readonly (string | number | boolean | null)[];
+      return `${name} must be one of ${allowed.filter((each) => each !== null).join(", ")}`;
+    }
     case "minLength":
     case "minItems":
       return `${name} must not be empty`;

@@ -127,6 +127,6 @@ function modelInfo({ model, details, contextLength }: ShownModel): JsonObject {
 }
 
 function valuesOf(details: GgufDetails): JsonObject {
-  const arrays = [...details.arrays.keys()].map((key) => [key, null]);
-  return { ...Object.fromEntries(details.values), ...Object.fromEntries(arrays) };
+  const arrays = [...details.arrays.keys()].map((key) => [key, null] as const);
+  return Object.fromEntries<unknown>([...details.values, ...arrays]);
 }
