@@ -25,7 +25,6 @@ import { installRoutes, routesOf } from "../server/route.ts";
 import { hubErrors } from "../server/route-errors.ts";
 import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";
-import { installPatience } from "./upload.ts";
 
 export interface SpeechRoutesDeps
   extends Omit<TranscribeDeps, "engines" | "turns">,
@@ -155,6 +154,5 @@ export const speechRoutes = [
 
 export function installSpeech(app: FastifyInstance, deps: SpeechRoutesDeps): void {
   installFamily(app, "gateway");
-  installPatience(app);
   installRoutes(app, "own", speechRoutes, deps);
 }
