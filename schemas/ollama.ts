@@ -8,6 +8,7 @@ const object = { type: "object" } as const;
 const texts = { type: ["string", "array", "null"], items: text() } as const;
 const images = maybe(list(text("base64")));
 const streaming = maybe(flag("Default true."));
+const ignored = maybe(flag("Taken and left alone."));
 
 const keep_alive = {
   type: ["number", "string", "null"],
@@ -59,8 +60,8 @@ const generating = {
   think: { enum: [true, false, "low", "medium", "high", "max", null] },
   logprobs: maybe(flag()),
   top_logprobs: maybe({ ...integer("Alternatives to each token."), minimum: 0, maximum: 20 }),
-  truncate: maybe(flag("Taken and left alone.")),
-  shift: maybe(flag("Taken and left alone.")),
+  truncate: ignored,
+  shift: ignored,
 } as const;
 
 const called = open({ name: text() }, { arguments: maybe(object) });
@@ -156,7 +157,7 @@ export const nativeModelSchema = { title: "NativeModel", ...open({}, named), exa
 
 export const nativeShowSchema = {
   title: "NativeShow",
-  ...open({}, { ...named, verbose: maybe(flag("Taken and left alone.")) }),
+  ...open({}, { ...named, verbose: ignored }),
   examples: [alpha],
 } as const;
 
@@ -167,7 +168,7 @@ export const nativePullSchema = {
     {
       ...named,
       stream: streaming,
-      insecure: maybe(flag("Taken and left alone.")),
+      insecure: ignored,
       keep: maybe(
         flag(
           "Default false. True: the document goes on wanting the model when the client leaves, or the hub is away for long.",

@@ -148,7 +148,7 @@ function settled(
   const { timeout } = request.query;
   return waitFor(deps, {
     generation: state.generation,
-    ...(timeout !== undefined && { timeoutMs: timeout * 1000 }),
+    timeoutMs: timeout === undefined ? deps.waitTimeoutMs : timeout * 1000,
     call: callOf(request, reply),
     fresh: true,
     test: (pass) => {

@@ -23,6 +23,11 @@ export interface DiskRoutesDeps extends CollectDeps {
   readonly lastUsed: Pick<LastUsed, "entries">;
 }
 
+/** In lower case. */
+function modelOf(key: string): string {
+  return key.slice(key.indexOf("/") + 1).toLowerCase();
+}
+
 const { get, post } = routesOf<DiskRoutesDeps>();
 
 export const diskRoutes = [
@@ -61,8 +66,7 @@ async function report(deps: DiskRoutesDeps): Promise<object> {
     desired: deps.store.current().document,
     loaded: listed.filter(({ value }) => value !== "unloaded").map(({ id }) => id),
     lastUsed: deps.lastUsed.entries(),
-    // By model, in lower case.
-    totals: new Map([...deps.loop.totals()].map(([key, total]) => [key.replace(/^.*?\//, "").toLowerCase(), total])),
+    totals: new Map([...deps.loop.totals()].map(([key, total]) => [modelOf(key), total])),
     freeBytes,
   });
   return { ...rest, speech, totals: { ...totals, speechBytes } };
