@@ -64,9 +64,8 @@ export function routesOf<Deps>() {
   const maker =
     (method: Route<Deps>["method"]) =>
     <const B = undefined, const Q = undefined>(url: string, spec: RouteSpec<Deps, B, Q>): Route<Deps> => {
-      const { config, exposeHeadRoute, refuse, parse, handler, ...schema } = spec;
-      const options = { ...(exposeHeadRoute === false && { exposeHeadRoute }), ...(refuse && { refuse }) };
-      return { method, url, schema, config: config ?? {}, ...options, ...(parse && { parse }), handler } as Route<Deps>;
+      const { config = {}, exposeHeadRoute, refuse, parse, handler, ...schema } = spec;
+      return { method, url, config, schema, exposeHeadRoute, refuse, parse, handler } as Route<Deps>;
     };
   return {
     get: maker("GET"),
