@@ -13,7 +13,6 @@ import { type AppDeps, buildApp } from "../http/app.ts";
 import { isLoopback } from "../http/auth/guards.ts";
 import { createPromptQueue } from "../http/proxy/prompt-queue.ts";
 import { createUpstream } from "../http/proxy/upstream.ts";
-import { createFirstLook } from "../http/server/first-look.ts";
 import type { OpenAnswers } from "../http/server/open-answers.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
 import { plan } from "../plan/plan.ts";
@@ -54,7 +53,7 @@ export function createServer({ core, keys, ...options }: ServerOptions): Fastify
     answers: options.answers,
     loopback: isLoopback(settings.host),
     keys,
-    firstLook: createFirstLook(loop, { timeoutMs: settings.startTimeoutMs, stopping }),
+    firstLook: { loop, timeoutMs: settings.startTimeoutMs, stopping },
     own: { ...deps, planFor: planFor(core) },
     speech: {
       ...deps,
@@ -69,7 +68,7 @@ export function createServer({ core, keys, ...options }: ServerOptions): Fastify
     },
     families: {
       ...deps,
-      ...upstreamParts(core, stopping),
+      ...upstreamParts(core, options),
       chatContext: createChatContext({ ...deps, mode: settings.chatContext }),
       routerReady: core.router.isReady,
       onFailure: (error, model) => {
@@ -96,13 +95,14 @@ function planFor({ loop, store, settings }: Core): AppDeps["own"]["planFor"] {
 /** What lies between a request and the process that answers it. */
 function upstreamParts(
   { scheduler, settings, warn, events }: Core,
-  stopping: AbortSignal,
+  { stopping, cutOff }: Pick<ServerOptions, "stopping" | "cutOff">,
 ): Pick<AppDeps["families"], "upstream" | "prompts"> {
   const warnOf = (id: string, ended: Promise<void>): void =>
     void ended.catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
   const upstream = createUpstream({
     probeAfterMs: Math.min(5_000, settings.silenceLimitMs),
     stallMs: settings.workerStallMs,
+    cutOff,
     onStall: ({ id, workers }) => {
       warn("a model hangs on one of its RPC workers", { model: id, workers });
       warnOf(id, scheduler.abandon(id));

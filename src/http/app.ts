@@ -8,7 +8,7 @@ import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes
 import { installAccess, rewriteKeyedUrl } from "./auth/access.ts";
 import { installNative, type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
 import { type CompatRoutesDeps, compatRoutes, installCompat, llamaRoutes } from "./openai/routes.ts";
-import { bodyLimitOf } from "./server/body-limits.ts";
+import { bodyLimitOf } from "./server/collect-body.ts";
 import type { Family } from "./server/errors.ts";
 import { sendError } from "./server/family.ts";
 import { type FirstLook, waitForFirstLook } from "./server/first-look.ts";
@@ -60,20 +60,10 @@ export interface AppDeps {
   readonly firstLook: FirstLook;
 }
 
-export function buildApp({
-  logger,
-  settings,
-  own,
-  families,
-  speech,
-  keys,
-  loopback,
-  stopping,
-  answers,
-  firstLook,
-}: AppDeps): FastifyInstance {
+export function buildApp(deps: AppDeps): FastifyInstance {
+  const { settings, families, stopping, answers } = deps;
   const app = Fastify({
-    loggerInstance: logger,
+    loggerInstance: deps.logger,
     // A line per request costs a third of its CPU time; failures are logged where they happen.
     logController: new LogController({ disableRequestLogging: true }),
     // Nor is there a logger for each.
@@ -87,7 +77,7 @@ export function buildApp({
   });
   app.setValidatorCompiler(compileCheck);
   limitSilence(app.server, settings.writeStallMs);
-  refuseUnsent(app.server, Math.max(settings.bodyLimit, speech.uploadLimit));
+  refuseUnsent(app.server, Math.max(settings.bodyLimit, deps.speech.uploadLimit));
   const routes: ServedRoute[] = [];
   app.addHook("onRoute", (route) => {
     const { method, url } = route;
@@ -95,10 +85,9 @@ export function buildApp({
     for (const each of [method].flat()) routes.push({ method: each, pattern: patternOf(url) });
   });
   app.addHook("onClose", () => families.upstream.close());
-  limitConnections(app, settings.maxConnections, (fields, message) => logger.warn(fields, message));
+  limitConnections(app, settings.maxConnections, (fields, message) => deps.logger.warn(fields, message));
   const prefixes = servedPrefixes(settings);
-  const { allowedHosts, corsOrigins } = settings;
-  installAccess(app, { keys, loopback, allowedHosts, corsOrigins });
+  installAccess(app, { ...settings, ...deps });
   app.addHook("onRequest", (request, reply, done) => {
     if (request.routeOptions.config.endless !== true) answers.note(reply.raw);
     if (!stopping.aborted) return done();
@@ -107,37 +96,27 @@ export function buildApp({
     done(request.method === "GET" ? undefined : stoppingError());
   });
 
-  installOpenApi(app, () => own.status().gateway.version);
+  installOpenApi(app, () => deps.own.status().gateway.version);
   const scope = (prefix: string, routes: (scope: FastifyInstance) => void): void => {
-    void app.register(
-      (inner, _options, done) => {
-        // What is thrown here itself would end the process.
-        try {
-          routes(inner);
-          done();
-        } catch (error) {
-          done(error as Error);
-        }
-      },
-      { prefix },
-    );
+    // Async: what a plain function threw would end the process.
+    void app.register(async (inner) => routes(inner), { prefix });
   };
   /** Routes that answer from what the first look shows. */
   const looking = (prefix: string, routes: (scope: FastifyInstance) => void): void =>
     scope(prefix, (inner) => {
-      waitForFirstLook(inner, firstLook);
+      waitForFirstLook(inner, deps.firstLook);
       routes(inner);
     });
   for (const prefix of prefixes.compat) {
     looking(prefix, (inner) => installCompat(inner, "compat", families));
-    looking(prefix, (inner) => installAudio(inner, speech));
+    looking(prefix, (inner) => installAudio(inner, deps.speech));
   }
   for (const prefix of prefixes.llama) looking(prefix, (inner) => installCompat(inner, "llama", families));
   // At /api clients are Ollama's, and expect its rule: generate, then unload.
   for (const prefix of prefixes.native)
     looking(prefix, (inner) => installNative(inner, { ...families, zeroEjects: prefix !== "/api" }));
-  scope("", (inner) => gatewayRoutes(inner, own));
-  looking("", (inner) => installSpeech(inner, speech));
+  scope("", (inner) => gatewayRoutes(inner, deps.own));
+  looking("", (inner) => installSpeech(inner, deps.speech));
   for (const prefix of prefixes.front) scope(prefix, (inner) => installRoutes(inner, "front", [frontRoute], {}));
 
   const familyOf = (path: string): Family => {
@@ -165,12 +144,12 @@ interface ServedRoute {
 
 /** What a route's address matches, with or without a trailing slash. */
 function patternOf(url: string): RegExp {
-  const parts = url.replace(/\/+$/, "").split("/");
-  const source = parts.map((part) => {
-    if (part === "*") return ".+";
-    return part.startsWith(":") ? "[^/]+" : part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  });
-  return new RegExp(`^${source.join("/")}/*$`);
+  const source = url
+    .replace(/\/+$/, "")
+    .replaceAll(".", "\\.")
+    .replace("*", ".+")
+    .replace(/:[^/]+/g, "[^/]+");
+  return new RegExp(`^${source}/*$`);
 }
 
 function pathOf({ url }: FastifyRequest): string {

@@ -122,7 +122,7 @@ function toProblem(error: ErrorObject): Problem {
 }
 
 /** From a JSON pointer; what is a number in it is an index, as no key of a document is one. */
-function pathOf(pointer: string): (string | number)[] {
+export function pathOf(pointer: string): (string | number)[] {
   return pointer
     .split("/")
     .slice(1)

@@ -1,7 +1,7 @@
 // Who may come in: Host and Origin, license keys and their scope, and what a client without a key may read. In this order,
 // before a body is read, a route's handler runs or a model is looked up.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import type { KeyScope } from "../../keys/key-list.ts";
 import type { LicenseKeys } from "../../keys/license-keys.ts";
@@ -58,14 +58,12 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
     const refusal = refusalOf(request);
     if (refusal) return done(refusal);
     if (corsOrigins.length > 0) {
-      // On the raw response: streams are written past Fastify, and take these with them.
-      setHeaders(reply, corsHeaders(request.headers.origin, corsOrigins));
       const preflight = preflightHeaders(request.method, request.headers, corsOrigins);
-      if (preflight) {
-        setHeaders(reply, preflight);
-        // A preflight never carries a key.
-        return void reply.code(204).send();
-      }
+      // On the raw response: streams are written past Fastify, and take these with them.
+      for (const [name, value] of Object.entries({ ...corsHeaders(request.headers.origin, corsOrigins), ...preflight }))
+        reply.raw.setHeader(name, value);
+      // A preflight never carries a key.
+      if (preflight) return void reply.code(204).send();
     }
     const scope = scopeNow(request.raw);
     request.keyScope = scope;
@@ -78,16 +76,13 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
       return done(new GatewayError("scope_missing", message));
     }
     void reply.header("www-authenticate", "Bearer");
-    done(
-      new GatewayError(
-        "unauthorized",
-        presentedKeys(request.raw).length === 0
-          ? "a license key is needed: send it as Authorization: Bearer KEY, X-License-Key or x-api-key, or put /k/KEY before the path"
-          : "the license key is not valid here: it is unknown, revoked or expired",
-      ),
-    );
+    done(new GatewayError("unauthorized", presentedKeys(request.raw).length === 0 ? keyNeeded : keyInvalid));
   });
 }
+
+const keyNeeded =
+  "a license key is needed: send it as Authorization: Bearer KEY, X-License-Key or x-api-key, or put /k/KEY before the path";
+const keyInvalid = "the license key is not valid here: it is unknown, revoked or expired";
 
 function covers(scope: KeyScope | null, request: FastifyRequest): boolean {
   // Clients take 403 for a bad key where they only try whether a path exists.
@@ -146,8 +141,4 @@ function limitBodyTime(raw: FastifyRequest["raw"]): void {
 
 function hasBody({ "content-length": length, "transfer-encoding": encoding }: IncomingHttpHeaders): boolean {
   return encoding !== undefined || (length !== undefined && length !== "0");
-}
-
-function setHeaders(reply: FastifyReply, headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value);
 }

@@ -1,4 +1,5 @@
-// Which hosts and origins may talk to a gateway: a page of another site must not, neither directly nor by DNS rebinding. Pure.
+// Which hosts and origins may talk to a gateway: a page of another site must not, neither directly nor by DNS rebinding.
+import { BlockList, isIP } from "node:net";
 
 /** The Host header names this machine. A page that had its own name point here would send its name. */
 export function isAllowedHost(host: string | undefined, further: readonly string[]): boolean {
@@ -38,22 +39,14 @@ function isSameHost(page: URL, host: string | undefined): boolean {
   return new URL(`${page.protocol}//${host}`).host === page.host;
 }
 
-/** Addresses on which only this machine can connect. */
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
+
+/** Addresses on which only this machine can connect. IPv6 spells one in many ways, and has IPv4's too (`::ffff:127.0.0.1`). */
 export function isLoopback(address: string): boolean {
   const bare = address.toLowerCase().replace(/^\[(.*)\]$/, "$1");
-  return bare === "localhost" || isLoopbackV4(bare) || isLoopbackV6(bare);
-}
-
-function isLoopbackV4(text: string): boolean {
-  const parts = text.split(".");
-  return (
-    parts.length === 4 && parts[0] === "127" && parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) < 256)
-  );
-}
-
-/** One address has many spellings (`0:0:0:0:0:0:0:1`), and IPv4's addresses have more (`::ffff:127.0.0.1`). */
-function isLoopbackV6(text: string): boolean {
-  if (!/^[0-9a-f:.]{2,45}$/.test(text) || !text.includes(":") || !URL.canParse(`http://[${text}]`)) return false;
-  const { hostname } = new URL(`http://[${text}]`);
-  return hostname === "[::1]" || /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/.test(hostname);
+  if (bare === "localhost") return true;
+  const version = isIP(bare);
+  return version !== 0 && !bare.includes("%") && loopback.check(bare, version === 4 ? "ipv4" : "ipv6");
 }

@@ -1,11 +1,8 @@
 // Finds the top-level members of a JSON object in its raw bytes, without parsing the rest: a 20 MB body (an image in a
-// message) would block the event loop for some 30 ms and double in memory if parsed. Changing them is body-edit.ts's.
-// Pure; what the members mean does not matter here.
-import { type JsonKind, type JsonSpan, parseText } from "./body-values.ts";
+// message) would block the event loop for some 30 ms and double in memory if parsed. Pure.
 
-/** The bytes [start, end) of a member, from its key's opening quote to the end of its value. */
-export interface MemberSpan {
-  readonly key: string;
+/** The bytes [start, end) of a value, quotes and brackets included. */
+export interface JsonSpan {
   readonly start: number;
   readonly end: number;
 }
@@ -16,12 +13,6 @@ export interface BodyScan {
   readonly members: ReadonlyMap<string, JsonSpan>;
   /** Values, at any depth, that are strings of more than `longText` bytes, in order. */
   readonly longTexts: readonly JsonSpan[];
-  /** Every occurrence of a wanted key, in order. */
-  readonly occurrences: readonly MemberSpan[];
-  /** Offset of the object's opening brace. */
-  readonly open: number;
-  /** Offset of the object's closing brace. */
-  readonly close: number;
 }
 
 export interface ScanLimits {
@@ -52,18 +43,12 @@ const maxDepth = 1000;
 /** Bytes of a string compared one by one before the native search; a call of it costs about as much. */
 const shortString = 64;
 
-/** The kind of a value by its first byte; every other one begins a number. */
-const kinds = new Map<number, JsonKind>([
-  [quote, "string"],
-  [openBrace, "object"],
-  [openBracket, "array"],
-  [0x74, "boolean"],
-  [0x66, "boolean"],
-  [0x6e, "null"],
-]);
-
 const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const literals = ["true", "false", "null"].map((text) => encoder.encode(text));
+
+/** Bytes; no key, name or number is longer. */
+const longestRead = 1 << 16;
 
 /** Bytes, and values, that are scanned without a pause: 2 ms. */
 const pauseBytes = 1 << 20;
@@ -87,7 +72,18 @@ function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-export function skipSpace(body: Uint8Array, from: number, until = body.length): number {
+/** The value of a span; undefined where there is none, or no valid JSON in valid UTF-8. */
+export function readValue(body: Uint8Array, span: JsonSpan | undefined): unknown {
+  if (!span || span.end - span.start > longestRead) return undefined;
+  try {
+    return JSON.parse(decoder.decode(body.subarray(span.start, span.end)));
+  } catch {
+    return undefined;
+  }
+}
+
+function skipSpace(body: Uint8Array, from: number): number {
+  const until = from + pauseBytes;
   let i = from;
   while (i < until && isSpace(body[i])) i++;
   return i;
@@ -163,7 +159,7 @@ function matchKey(
   if (!body.subarray(start, end).includes(backslash)) {
     return wanted.find(([, bytes]) => bytes.length === end - start - 2 && startsWith(body, bytes, start + 1))?.[0];
   }
-  const key = parseText(body, start, end);
+  const key = readValue(body, { start, end });
   return typeof key === "string" ? wanted.find(([name]) => name === key)?.[0] : null;
 }
 
@@ -187,29 +183,26 @@ export function* scanSteps(
 ): Generator<void, ScanResult, void> {
   const wanted = keys.map((key) => [key, encoder.encode(key)] as const);
   const members = new Map<string, JsonSpan>();
-  const occurrences: MemberSpan[] = [];
   const longTexts: JsonSpan[] = [];
   const bad = (end: number): ScanFailure => ({ ok: false, position: Math.min(-1 - end, body.length) });
   const closers: number[] = [];
   let expect = "value" as "value" | "first" | "key" | "colon" | "next";
   let cost = 0;
   let pauseAt = pauseValues;
-  let member: { readonly key: string; readonly at: number; start: number } | undefined;
+  let member: { readonly key: string; start: number } | undefined;
   /** Where a string that was begun goes on; 0: none was. */
   let inString = 0;
-  let open = 0;
   let i = 0;
 
   function valueEnded(end: number): void {
     expect = "next";
     if (member === undefined || closers.length > 1) return;
-    members.set(member.key, { start: member.start, end, kind: kinds.get(body[member.start] ?? 0) ?? "number" });
-    occurrences.push({ key: member.key, start: member.at, end });
+    members.set(member.key, { start: member.start, end });
     member = undefined;
   }
 
   for (;;) {
-    i = skipSpace(body, i, i + pauseBytes);
+    i = skipSpace(body, i);
     const byte = body[i];
     const closer = closers.at(-1);
     if (isSpace(byte)) {
@@ -240,12 +233,12 @@ export function* scanSteps(
       if (expect === "key") {
         const key = closers.length === 1 ? matchKey(body, i, end, wanted) : undefined;
         if (key === null) return bad(failedAt(i));
-        if (closers.length === 1) member = key === undefined ? undefined : { key, at: i, start: 0 };
+        if (closers.length === 1) member = key === undefined ? undefined : { key, start: 0 };
         cost += structureCost;
         expect = "colon";
       } else {
         cost++;
-        if (end - i > longText) longTexts.push({ start: i, end, kind: "string" });
+        if (end - i > longText) longTexts.push({ start: i, end });
         if (member && closers.length === 1) member.start = i;
         valueEnded(end);
       }
@@ -257,7 +250,6 @@ export function* scanSteps(
       if (byte === openBrace || byte === openBracket) {
         cost += structureCost;
         if (closers.length >= maxDepth) return { ...bad(failedAt(i)), isTooMuch: true };
-        if (closers.length === 0) open = i;
         closers.push(byte === openBrace ? closeBrace : closeBracket);
         expect = "first";
         i++;
@@ -274,10 +266,9 @@ export function* scanSteps(
       yield;
     }
   }
-  const close = i - 1;
   while (isSpace(body[i])) {
-    i = skipSpace(body, i, i + pauseBytes);
+    i = skipSpace(body, i);
     yield;
   }
-  return i === body.length ? { ok: true, members, occurrences, longTexts, open, close } : bad(failedAt(i));
+  return i === body.length ? { ok: true, members, longTexts } : bad(failedAt(i));
 }

@@ -27,7 +27,7 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
   const createdAt = (): string => new Date().toISOString();
   const records = createChatRecords({ model, topLogprobs, createdAt, now: () => performance.now() });
   let made: ChatRecord[] = [];
-  const parser = createSseParser((data) => {
+  const takeApart = createSseParser((data) => {
     if (data !== "[DONE]") made.push(...records.push(read(parsed(data))));
   });
   const written = (): string | null => {
@@ -41,11 +41,10 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
     // White space before a record is part of no record; an empty line would be one that cannot be read.
     ...(stream && { waiting: { headers: streamHeaders, tick: " " } }),
     chunk: (chunk) => {
-      parser.push(chunk);
+      takeApart(chunk);
       return stream ? written() : null;
     },
     end: () => {
-      parser.end();
       const last = records.end();
       // The exchange renders it, with the reason why the answer was cut.
       if (last instanceof GatewayError) return last;

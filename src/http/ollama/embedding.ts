@@ -9,7 +9,7 @@ import {
   nativeEmbedSchema,
 } from "../../../schemas/ollama.ts";
 import { ok } from "../../../schemas/route.ts";
-import { GatewayError, stoppingError } from "../../core/errors.ts";
+import { GatewayError } from "../../core/errors.ts";
 import type { Lease } from "../../scheduler/requests.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import { askInstance, type EngineAnswer } from "../proxy/ask-instance.ts";
@@ -100,7 +100,7 @@ async function withModel<T>(
   { keepAlive, contextSize }: ReturnType<typeof withinScope>,
   use: (call: CallEngine) => Promise<T>,
 ): Promise<T> {
-  const { catalog, chatContext, scheduler, prompts, upstream, cutOff } = deps;
+  const { catalog, chatContext, scheduler, prompts, upstream } = deps;
   const source = reply.request.body;
   const left = clientLeft(reply);
   const model = catalog.resolve(name);
@@ -109,7 +109,7 @@ async function withModel<T>(
     ({ instance }: Lease): CallEngine =>
     (path, body) => {
       const request = { path, body: encodeJson(body, source), ...(permit && { onRead: permit.send(left) }) };
-      return askInstance(upstream, instance, request, [left, cutOff]);
+      return askInstance(upstream, instance, request, left);
     };
   try {
     for (let attempt = 1; ; attempt++) {
@@ -118,7 +118,6 @@ async function withModel<T>(
       try {
         return await use(callOf(lease));
       } catch (error) {
-        if (cutOff.aborted) throw stoppingError();
         if (!(error instanceof GatewayError)) throw error;
         // Its process ended between our looking and our asking: the next instance is asked.
         if (attempt === attempts || !isRefusal(error)) throw withCause(error, lease);

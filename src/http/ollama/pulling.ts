@@ -6,7 +6,7 @@ import { json, lines, ok } from "../../../schemas/route.ts";
 import type { PullNews } from "../../commands/pull.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { callOf } from "../server/call.ts";
-import { errorFrame } from "../server/errors.ts";
+import { frameOf, renderError } from "../server/errors.ts";
 import { pullErrors } from "../server/route-errors.ts";
 import { streamHeaders } from "./answers.ts";
 import { post } from "./deps.ts";
@@ -71,7 +71,7 @@ async function streamed(
     begin();
   } catch (error) {
     if (!isBegun) throw error;
-    out.write(errorFrame("native", error));
+    out.write(frameOf("native", renderError("native", error)));
   } finally {
     clearTimeout(patience);
     clearInterval(repeat);

@@ -13,7 +13,7 @@ import {
   responsesSchema,
   tokensCountedSchema,
 } from "../../../schemas/openai.ts";
-import { events, json, ok, type RouteSchema, textSchema } from "../../../schemas/route.ts";
+import { events, json, ok, type RouteSchema, type Schema, textSchema } from "../../../schemas/route.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Edits } from "../../commands/edits.ts";
 import { withinScope } from "../auth/within-scope.ts";
@@ -32,23 +32,31 @@ export interface CompatRoutesDeps extends ExchangeDeps {
   readonly routerReady: () => boolean;
 }
 
-interface Generation {
-  readonly url: string;
-  /** The engine has the route below `/v1`, too. */
-  readonly isVersioned?: true;
+interface Generation extends Pick<RouteSchema, "operationId" | "summary" | "description"> {
+  /** The engine's; the family's prefix has the version. */
+  readonly path: string;
   /** How its stream ends; absent: it answers in one piece, whatever the body has of `stream`. */
   readonly stream?: StreamKind;
   readonly dialect?: "messages";
   /** Every model can do it. */
   readonly isBasic?: true;
-  readonly schema: RouteSchema;
+  readonly request: Schema;
+  readonly answer: Schema;
 }
 
 /** The body is passed on byte by byte: only a few members of it are read. */
-function generation({ url, isVersioned, stream: kind, dialect, isBasic, schema }: Generation): Route<CompatRoutesDeps> {
+function generation({
+  path,
+  stream: kind,
+  dialect,
+  isBasic,
+  request,
+  answer,
+  ...text
+}: Generation): Route<CompatRoutesDeps> {
   return route({
     method: "POST",
-    url,
+    url: path.replace(/^\/v1/, ""),
     config: {
       // Images and whole documents come in it.
       body: "chat",
@@ -56,7 +64,11 @@ function generation({ url, isVersioned, stream: kind, dialect, isBasic, schema }
       errors: isBasic ? generationErrors : [...generationErrors, "not_supported"],
       ...(dialect && { dialect }),
     },
-    schema,
+    schema: {
+      ...text,
+      body: json(request),
+      response: kind ? ok(streamed(kind), json(answer), events(textSchema)) : ok("The answer.", json(answer)),
+    },
     handler: (deps: CompatRoutesDeps, request, reply) => {
       const run = ({ model, body, stream, ...wishes }: CompatRequest): void => {
         const translator = passThrough(kind ?? dialect ?? "done");
@@ -64,7 +76,7 @@ function generation({ url, isVersioned, stream: kind, dialect, isBasic, schema }
           model,
           body,
           stream: stream && kind !== undefined,
-          path: isVersioned ? `/v1${url}` : url,
+          path,
           translator: kind === "responses" ? completeResponses(translator, model.id) : translator,
           ...withinScope(request, wishes),
         });
@@ -75,109 +87,84 @@ function generation({ url, isVersioned, stream: kind, dialect, isBasic, schema }
   });
 }
 
-const streamed = "Whole, or with `stream: true` as server-sent events";
-const stream = events(textSchema);
-const engineStream = ok(`${streamed}.`, json(engineAnswerSchema), stream);
-
-function ranking(name: string): Route<CompatRoutesDeps> {
-  return generation({
-    url: `/${name}`,
-    isVersioned: true,
-    schema: {
-      operationId: name,
-      summary: "Rank documents by how well they fit a query",
-      description: "The model's preset needs `reranking: true`.",
-      body: json(rerankSchema),
-      response: ok("The ranking.", json(engineAnswerSchema)),
-    },
-  });
+function streamed(kind: StreamKind): string {
+  const end = kind === "done" ? " that end in `data: [DONE]`" : "";
+  return `Whole, or with \`stream: true\` as server-sent events${end}.`;
 }
+
+const ranking = {
+  summary: "Rank documents by how well they fit a query",
+  description: "The model's preset needs `reranking: true`.",
+  request: rerankSchema,
+  answer: engineAnswerSchema,
+};
 
 /** Of the same shape with a version in the path and without. */
 const shared = [
   generation({
-    url: "/chat/completions",
-    isVersioned: true,
+    path: "/v1/chat/completions",
+    operationId: "chatCompletions",
+    summary: "Create a chat completion",
+    request: chatCompletionSchema,
+    answer: chatCompletedSchema,
     stream: "done",
     isBasic: true,
-    schema: {
-      operationId: "chatCompletions",
-      summary: "Create a chat completion",
-      body: json(chatCompletionSchema),
-      response: ok(`${streamed} that end in \`data: [DONE]\`.`, json(chatCompletedSchema), stream),
-    },
   }),
   generation({
-    url: "/responses",
-    isVersioned: true,
+    path: "/v1/responses",
+    operationId: "responses",
+    summary: "Create a response, as OpenAI's API does",
+    request: responsesSchema,
+    answer: engineAnswerSchema,
     stream: "responses",
-    schema: {
-      operationId: "responses",
-      summary: "Create a response, as OpenAI's API does",
-      body: json(responsesSchema),
-      response: engineStream,
-    },
   }),
-  ranking("rerank"),
-  ranking("reranking"),
+  generation({ path: "/v1/rerank", operationId: "rerank", ...ranking }),
+  generation({ path: "/v1/reranking", operationId: "reranking", ...ranking }),
 ];
 
 /** OpenAI's, Anthropic's, and the ranking that other servers have beside them. */
 export const compatGenerations: readonly Route<CompatRoutesDeps>[] = [
   ...shared,
   generation({
-    url: "/completions",
-    isVersioned: true,
+    path: "/v1/completions",
+    operationId: "completions",
+    summary: "Complete a prompt",
+    request: completionSchema,
+    answer: completedSchema,
     stream: "done",
     isBasic: true,
-    schema: {
-      operationId: "completions",
-      summary: "Complete a prompt",
-      body: json(completionSchema),
-      response: ok(`${streamed} that end in \`data: [DONE]\`.`, json(completedSchema), stream),
-    },
   }),
   generation({
-    url: "/embeddings",
-    isVersioned: true,
-    schema: {
-      operationId: "embeddings",
-      summary: "Embed texts",
-      description: "The model's preset needs `embeddings: true` and a `pooling`.",
-      body: json(embeddingsSchema),
-      response: ok("A vector per text.", json(embeddedSchema)),
-    },
+    path: "/v1/embeddings",
+    operationId: "embeddings",
+    summary: "Embed texts",
+    description: "The model's preset needs `embeddings: true` and a `pooling`.",
+    request: embeddingsSchema,
+    answer: embeddedSchema,
   }),
   generation({
-    url: "/messages",
-    isVersioned: true,
+    path: "/v1/messages",
+    operationId: "messages",
+    summary: "Create a message, as Anthropic's API does",
+    request: messagesSchema,
+    answer: engineAnswerSchema,
     stream: "messages",
     dialect: "messages",
-    schema: {
-      operationId: "messages",
-      summary: "Create a message, as Anthropic's API does",
-      body: json(messagesSchema),
-      response: engineStream,
-    },
   }),
   generation({
-    url: "/messages/count_tokens",
-    isVersioned: true,
+    path: "/v1/messages/count_tokens",
+    operationId: "countTokens",
+    summary: "Count the tokens of a message",
+    request: messagesSchema,
+    answer: tokensCountedSchema,
     dialect: "messages",
-    schema: {
-      operationId: "countTokens",
-      summary: "Count the tokens of a message",
-      body: json(messagesSchema),
-      response: ok("The number of tokens.", json(tokensCountedSchema)),
-    },
   }),
 ];
 
 /** A route of llama.cpp's own. */
-function engine(url: string, operationId: string, summary: string, kind?: StreamKind): Route<CompatRoutesDeps> {
-  const response = kind ? engineStream : ok("The engine's answer.", json(engineAnswerSchema));
-  const schema = { operationId, summary, body: json(engineRequestSchema), response };
-  return generation({ url, schema, ...(kind && { stream: kind }) });
+function engine(path: string, operationId: string, summary: string, stream?: StreamKind): Route<CompatRoutesDeps> {
+  const schemas = { request: engineRequestSchema, answer: engineAnswerSchema };
+  return generation({ path, operationId, summary, ...schemas, ...(stream && { stream }) });
 }
 
 /** What llama.cpp serves without a version: its own, and those of the above that have the same shape there. */

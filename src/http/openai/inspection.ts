@@ -16,6 +16,16 @@ const modelQuery = { type: "object", required: ["model"], properties: { model } 
 const answer = ok("The engine's answer.", json(engineAnswerSchema));
 const errors = ["invalid_request", "model_not_found", "upstream_failed"] as const;
 
+function look(url: string, operationId: string, summary: string): Route<CompatRoutesDeps> {
+  return route({
+    method: "GET",
+    url,
+    config: { errors: [...errors, "not_supported"] },
+    schema: { operationId, summary, querystring: modelQuery, response: answer },
+    handler: (deps: CompatRoutesDeps, { query }, reply) => ask(deps, reply, query.model, { path: url, body: null }),
+  });
+}
+
 export const inspectionRoutes: readonly Route<CompatRoutesDeps>[] = [
   route({
     method: "GET",
@@ -33,32 +43,8 @@ export const inspectionRoutes: readonly Route<CompatRoutesDeps>[] = [
     handler: (deps: CompatRoutesDeps, { query: { model = "" } }, reply) =>
       model === "" ? routerProps : ask(deps, reply, model, { path: "/props", body: null }),
   }),
-  route({
-    method: "GET",
-    url: "/slots",
-    config: { errors: [...errors, "not_supported"] },
-    schema: {
-      operationId: "slots",
-      summary: "Get the parallel slots of a loaded model",
-      querystring: modelQuery,
-      response: answer,
-    },
-    handler: (deps: CompatRoutesDeps, { query }, reply) =>
-      ask(deps, reply, query.model, { path: "/slots", body: null }),
-  }),
-  route({
-    method: "GET",
-    url: "/lora-adapters",
-    config: { errors },
-    schema: {
-      operationId: "loraAdapters",
-      summary: "List the adapters of a loaded model",
-      querystring: modelQuery,
-      response: answer,
-    },
-    handler: (deps: CompatRoutesDeps, { query }, reply) =>
-      ask(deps, reply, query.model, { path: "/lora-adapters", body: null }),
-  }),
+  look("/slots", "slots", "Get the parallel slots of a loaded model"),
+  look("/lora-adapters", "loraAdapters", "List the adapters of a loaded model"),
   route({
     method: "POST",
     url: "/lora-adapters",
@@ -88,7 +74,7 @@ async function ask(
   const instance = scheduler.peek(catalog.resolve(name).upstreamId);
   // As the engine's router answers with autoload off.
   if (!instance) throw new GatewayError("invalid_request", "model is not loaded", { param: "model" });
-  const { status, text } = await askInstance(upstream, instance, request, [clientLeft(reply)]);
+  const { status, text } = await askInstance(upstream, instance, request, clientLeft(reply));
   if (status === 200) return reply.type("application/json; charset=utf-8").send(text);
   const error = renderEngineError("compat", status, text);
   return reply.code(error.status).send(error.body);

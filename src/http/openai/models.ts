@@ -10,9 +10,9 @@ import { json, ok } from "../../../schemas/route.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
+import { parseJsonBody } from "../server/json-body.ts";
 import { type Route, route } from "../server/route.ts";
 import type { CompatRoutesDeps } from "./generations.ts";
-import { readModelName } from "./request.ts";
 
 const chatScope = { scope: "chat" } as const;
 
@@ -35,11 +35,12 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
       operationId: "loadModel",
       summary: "Load a model, as llama.cpp does",
       description: "Answers once the request is accepted, as llama.cpp does; the list shows when the model is loaded.",
-      body: json(modelNameSchema),
+      body: modelNameSchema,
       response: ok("The request is accepted.", json(successSchema)),
     },
+    parse: parseJsonBody,
     handler: (deps: CompatRoutesDeps, { body }) => {
-      void load(deps, deps.catalog.resolve(readModelName(body as Buffer | undefined)));
+      void load(deps, deps.catalog.resolve(body.model));
       return { success: true };
     },
   }),
@@ -52,11 +53,12 @@ export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
     schema: {
       operationId: "unloadModel",
       summary: "Unload a model, as llama.cpp does",
-      body: json(modelNameSchema),
+      body: modelNameSchema,
       response: ok("The model is not loaded.", json(successSchema)),
     },
+    parse: parseJsonBody,
     handler: async ({ edits }: CompatRoutesDeps, { body }) => {
-      await edits.eject(readModelName(body as Buffer | undefined));
+      await edits.eject(body.model);
       return { success: true };
     },
   }),

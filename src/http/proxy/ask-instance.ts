@@ -7,15 +7,14 @@ export interface EngineAnswer {
   readonly text: string;
 }
 
-/** `body: null` asks with GET. Each of the signals ends it. Errors: those of the upstream. */
+/** `body: null` asks with GET. Errors: those of the upstream. */
 export function askInstance(
   upstream: Upstream,
   instance: Instance,
   request: Omit<UpstreamRequest, "stream">,
-  signals: readonly AbortSignal[],
+  signal: AbortSignal,
 ): Promise<EngineAnswer> {
-  const over = new AbortController();
-  const answer = new Promise<EngineAnswer>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let status = 0;
     const exchange = upstream.send(
@@ -25,18 +24,12 @@ export function askInstance(
         start: (code) => {
           status = code;
         },
-        data: (chunk) => {
-          chunks.push(chunk);
-          return true;
-        },
+        data: (chunk) => chunks.push(chunk) > 0,
         end: () => resolve({ status, text: Buffer.concat(chunks).toString("utf8") }),
         fail: reject,
       },
     );
-    for (const signal of signals) {
-      if (signal.aborted) exchange.abort();
-      else signal.addEventListener("abort", () => exchange.abort(), { once: true, signal: over.signal });
-    }
+    if (signal.aborted) exchange.abort();
+    else signal.addEventListener("abort", () => exchange.abort(), { once: true });
   });
-  return answer.finally(() => over.abort());
 }

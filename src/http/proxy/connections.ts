@@ -1,4 +1,4 @@
-// Connections to the models' processes: pools, and one of its own for a large prompt.
+// Connections to the models' processes: pools, one of its own for a large prompt, and the question whether a silent process lives.
 import type { Socket } from "node:net";
 import { buildConnector, Client, Pool } from "undici";
 import type { Instance } from "../../engines/llama/instances.ts";
@@ -52,4 +52,34 @@ export function openOwn(origin: string): OwnConnection {
       }),
   });
   return { client, leave: () => void (socket ? socket.end() : client.destroy()) };
+}
+
+/** Asks a process for its health once for all requests that wait for it: a thousand requests would else be a thousand questions. */
+export function sharedHealth(pools: Pools, withinMs: number): (instance: Instance) => Promise<boolean> {
+  const asked = new Map<string, Promise<boolean>>();
+  return (instance) => {
+    const { origin } = instance;
+    const known = asked.get(origin);
+    if (known) return known;
+    const answer = isHealthyNow(pools.of(instance), instance, withinMs);
+    asked.set(origin, answer);
+    void answer.then(() => setTimeout(() => asked.delete(origin), withinMs / 2).unref());
+    return answer;
+  };
+}
+
+async function isHealthyNow(pool: Pool, { key }: Instance, withinMs: number): Promise<boolean> {
+  try {
+    const answer = await pool.request({
+      path: "/health",
+      method: "GET",
+      headers: { authorization: `Bearer ${key}` },
+      reset: true,
+      signal: AbortSignal.timeout(withinMs),
+    });
+    await answer.body.dump();
+    return answer.statusCode === 200;
+  } catch {
+    return false;
+  }
 }

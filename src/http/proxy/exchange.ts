@@ -3,13 +3,12 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { contextOf } from "../../commands/chat-context.ts";
-import { GatewayError, stoppingError, toGatewayError } from "../../core/errors.ts";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { Lease } from "../../scheduler/requests.ts";
 import { errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "../server/errors.ts";
-import { RawReply } from "../server/raw-reply.ts";
+import { RawReply, type ReplyListener } from "../server/raw-reply.ts";
 import type { ExchangeDeps, Generation } from "./generation.ts";
 import { needsPermit, type PromptPermit } from "./prompt-queue.ts";
-import { createRounds, type Rounds } from "./rounds.ts";
 import { type AnswerSink, type Exchange, isRefusal, lengthOf } from "./upstream.ts";
 
 const attempts = 3;
@@ -23,24 +22,6 @@ const defaultTickMs = 12_000;
 /** Short: it begins when the kernel's buffers are full, which takes a client that has not read for long. */
 const defaultUnreadMs = 3_000;
 
-/** ms between two checks whether clients read their answers. */
-const checkReadersMs = 500;
-
-/** The answers that a cut-off ends: a listener for each would cost more than the list. */
-const openUnder = new WeakMap<AbortSignal, Rounds<Answering>>();
-
-function answersUnder(cutOff: AbortSignal): Rounds<Answering> {
-  const known = openUnder.get(cutOff);
-  if (known) return known;
-  const open = createRounds<Answering>(checkReadersMs, (answering) => answering.dropUnread());
-  openUnder.set(cutOff, open);
-  const end = (): void => {
-    for (const answering of open.members()) answering.cutOff();
-  };
-  cutOff.addEventListener("abort", end, { once: true });
-  return open;
-}
-
 /** Takes the reply over from Fastify and answers it, whichever way it ends. */
 export function runGeneration(deps: ExchangeDeps, reply: FastifyReply, generation: Generation): void {
   reply.hijack();
@@ -51,12 +32,10 @@ export function runGeneration(deps: ExchangeDeps, reply: FastifyReply, generatio
  * One generation under way. A chat to a loaded model takes no promise, timer or signal: it is admitted, sent and answered by
  * callbacks. Only a wait has them.
  */
-class Answering implements AnswerSink {
-  place = -1;
+class Answering implements AnswerSink, ReplyListener {
   readonly #deps: ExchangeDeps;
   readonly #generation: Generation;
   readonly #raw: RawReply;
-  readonly #open: Rounds<Answering>;
   #lease: Lease | null = null;
   #permit: PromptPermit | null = null;
   #exchange: Exchange | null = null;
@@ -73,16 +52,11 @@ class Answering implements AnswerSink {
   constructor(deps: ExchangeDeps, response: ServerResponse, generation: Generation) {
     this.#deps = deps;
     this.#generation = generation;
-    this.#raw = new RawReply(response);
-    this.#open = answersUnder(deps.cutOff);
+    this.#raw = new RawReply(response, this);
   }
 
   begin(): void {
     const { model, contextSize, body, stream, translator } = this.#generation;
-    this.#raw.onLeave(() => {
-      this.#left?.abort();
-      this.#exchange?.abort();
-    });
     if (stream && translator.waiting) this.#tickAfter(Math.min(firstTickMs, this.#tickMs()));
     try {
       const lease = needsPermit(lengthOf(body)) ? null : this.#deps.chatContext.tryAcquire(model, contextSize);
@@ -91,6 +65,15 @@ class Answering implements AnswerSink {
     } catch (error) {
       this.#giveUp(error);
     }
+  }
+
+  left(): void {
+    this.#left?.abort();
+    this.#exchange?.abort();
+  }
+
+  drained(): void {
+    this.#exchange?.resume();
   }
 
   async #wait(): Promise<void> {
@@ -113,17 +96,15 @@ class Answering implements AnswerSink {
   }
 
   #send(lease: Lease): void {
-    const { scheduler, upstream, cutOff } = this.#deps;
+    const { scheduler, upstream } = this.#deps;
     const { model, keepAlive } = this.#generation;
     this.#lease = lease;
-    this.#open.add(this);
     if (keepAlive) scheduler.keep(model.upstreamId, keepAlive);
     const contextSize = contextOf(model, lease.instance);
     if (contextSize !== null) this.#headers = { "x-context-size": String(contextSize) };
     const onRead = this.#permit?.send(this.#leftSignal());
     this.#exchange = upstream.send(lease.instance, onRead ? { ...this.#generation, onRead } : this.#generation, this);
     if (this.#raw.hasLeft()) this.#exchange.abort();
-    else if (cutOff.aborted) this.cutOff();
   }
 
   start(status: number, answered: Readonly<Record<string, string | string[] | undefined>>): void {
@@ -131,9 +112,7 @@ class Answering implements AnswerSink {
     clearTimeout(this.#tick);
     if (status !== 200) return;
     const headers = this.#generation.translator.begin(String(answered["content-type"] ?? ""));
-    if (!headers) return;
-    this.#raw.onDrain(() => this.#exchange?.resume());
-    if (!this.#raw.headersSent()) this.#raw.head(200, { ...headers, ...this.#headers });
+    if (headers && !this.#raw.headersSent()) this.#raw.head(200, { ...headers, ...this.#headers });
   }
 
   data(chunk: Buffer): boolean {
@@ -172,19 +151,12 @@ class Answering implements AnswerSink {
     if (!this.#isAnswering && isRefusal(error)) return this.#askNext();
     if (error.code !== "cancelled") {
       this.passOn();
-      this.#failWith(this.#withCause(error));
+      this.#failWith(error);
     }
     this.#over();
   }
 
-  /** The gateway stops. */
-  cutOff(): void {
-    this.passOn();
-    this.#failWith(stoppingError());
-    this.#exchange?.abort();
-  }
-
-  dropUnread(): void {
+  look(): void {
     const { unreadMs = defaultUnreadMs, scheduler, onFailure } = this.#deps;
     const instance = this.#lease?.instance;
     if (!instance || this.#raw.unreadMs() < unreadMs || !scheduler.keepsWaiting(instance)) return;
@@ -221,7 +193,6 @@ class Answering implements AnswerSink {
   }
 
   #release(): void {
-    this.#open.delete(this);
     this.#lease?.release();
     this.#lease = null;
     this.#exchange = null;
@@ -240,18 +211,15 @@ class Answering implements AnswerSink {
     }, ms);
   }
 
-  #withCause(error: GatewayError): GatewayError {
-    return this.#lease ? withCause(error, this.#lease) : error;
-  }
-
   #finish(last: Uint8Array | string | GatewayError | null): void {
-    if (last instanceof GatewayError) return this.#failWith(this.#withCause(last));
+    if (last instanceof GatewayError) return this.#failWith(last);
     if (!this.#raw.headersSent()) return this.#answer(200, last ?? "", this.#headers);
     if (last !== null) this.#raw.write(last);
     this.#raw.end();
   }
 
-  #failWith(error: GatewayError): void {
+  #failWith(failure: GatewayError): void {
+    const error = this.#lease ? withCause(failure, this.#lease) : failure;
     this.#refuse(renderError(this.#generation.translator.family, error), errorHeaders(error));
   }
 

@@ -1,74 +1,18 @@
-// Takes server-sent event streams apart at any chunk boundary. Pure; what the events mean does not matter here.
+// Takes the engine's event streams apart at any chunk boundary. Pure.
 
-export interface SseParser {
-  push(chunk: Uint8Array): void;
-  /** The stream is over: what is still held back is delivered, or reported as garbage where it was cut off. */
-  end(): void;
-}
-
-const fields = new Set(["data", "event", "id", "retry"]);
 const lineFeed = 0x0a;
 
-/**
- * `onData` gets the data of each event (lines joined by a line feed). `onGarbage` gets each line that is no part of an
- * event stream, and a line that the end of the stream cut off: llama.cpp's router ends a cut stream with the bare
- * text `proxy error: …` after, or inside, the last line.
- */
-export function createSseParser(
-  onData: (data: string) => void,
-  onGarbage: (text: string) => void = () => {},
-): SseParser {
-  const decoder = new TextDecoder();
-  let held: Uint8Array[] = [];
-  let data: string[] = [];
-
-  function dispatch(): void {
-    if (data.length === 0) return;
-    const text = data.join("\n");
-    data = [];
-    onData(text);
-  }
-
-  function takeLine(line: string): void {
-    if (line === "") return dispatch();
-    const colon = line.indexOf(":");
-    if (colon === 0) return;
-    const field = colon < 0 ? line : line.slice(0, colon);
-    if (!fields.has(field)) return onGarbage(line);
-    if (field !== "data") return;
-    const value = colon < 0 ? "" : line.slice(colon + 1);
-    data.push(value.startsWith(" ") ? value.slice(1) : value);
-  }
-
-  /** All bytes held back, as text. Only whole lines are decoded, as a chunk may end inside a character. */
-  function release(last: Uint8Array): string {
-    if (held.length === 0) return decoder.decode(last);
-    held.push(last);
-    const whole = Buffer.concat(held);
-    held = [];
-    return decoder.decode(whole);
-  }
-
-  return {
-    push(chunk) {
-      const lines = chunk.lastIndexOf(lineFeed) + 1;
-      if (lines > 0) {
-        const text = release(chunk.subarray(0, lines));
-        const parts = text.includes("\r") ? text.split(/\r\n|\r|\n/) : text.split("\n");
-        parts.pop();
-        for (const line of parts) takeLine(line);
-      }
-      // A copy, as the caller may use the chunk's memory again.
-      if (lines < chunk.length) held.push(chunk.slice(lines));
-    },
-    end() {
-      const parts = release(new Uint8Array(0)).split("\r");
-      const cut = parts.pop() ?? "";
-      for (const line of parts) takeLine(line);
-      // Half an event is not delivered as one; an end mark has no other half.
-      if (/^data: ?\[DONE\]\s*$/.test(cut)) takeLine(cut.trimEnd());
-      else if (cut !== "" && !cut.startsWith(":")) onGarbage(cut);
-      dispatch();
-    },
+/** Hands on the data of events: llama-server writes that of each in one line. A line that was cut off is none. */
+export function createSseParser(onData: (data: string) => void): (chunk: Buffer) => void {
+  let held: Buffer[] = [];
+  return (chunk) => {
+    // Only whole lines are decoded, as a chunk may end inside a character.
+    const whole = chunk.lastIndexOf(lineFeed) + 1;
+    const rest = chunk.subarray(whole);
+    if (whole === 0) return void held.push(rest);
+    const first = chunk.subarray(0, whole);
+    const text = (held.length === 0 ? first : Buffer.concat([...held, first])).toString();
+    held = rest.length > 0 ? [rest] : [];
+    for (const line of text.split("\n")) if (line.startsWith("data:")) onData(line.slice("data:".length).trim());
   };
 }

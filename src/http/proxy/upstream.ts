@@ -1,12 +1,11 @@
 // Sends a request to a loaded model and hands back what comes, with backpressure and cancellation both ways.
 // Knows HTTP, but no family's wire format.
 import type { Dispatcher } from "undici";
-import { clientLeftError, GatewayError, systemCode } from "../../core/errors.ts";
+import { clientLeftError, GatewayError, stoppingError, systemCode } from "../../core/errors.ts";
 import { readProgress } from "../../engines/llama/computing.ts";
 import type { Instance } from "../../engines/llama/instances.ts";
 import { createStallWatch, type StallWatch } from "../../engines/process/stall-watch.ts";
-import { createPools, type OwnConnection, openOwn, type Pools } from "./connections.ts";
-import { sharedHealth } from "./health.ts";
+import { createPools, type OwnConnection, openOwn, type Pools, sharedHealth } from "./connections.ts";
 import { createRounds, type Rounds } from "./rounds.ts";
 
 /** Receives an answer. Exactly one of `end` and `fail` comes last. */
@@ -17,13 +16,15 @@ export interface AnswerSink {
   data(chunk: Buffer): boolean;
   end(): void;
   fail(error: GatewayError): void;
+  /** Called twice a second at most, until the answer is over. */
+  look?(): void;
 }
 
 export interface Exchange {
   /** The sink can take more. */
   resume(): void;
-  /** The client left: the engine stops generating. */
-  abort(): void;
+  /** The engine stops generating. Absent: the client left. */
+  abort(error?: GatewayError): void;
 }
 
 export interface UpstreamRequest {
@@ -47,20 +48,23 @@ export interface UpstreamOptions {
   /** ms without a sign of life after which a model on RPC workers hangs on one of them: its process still answers for its health. */
   readonly stallMs: number;
   readonly onStall: (instance: Instance) => void;
+  /** The gateway stops: what is under way ends in `shutting_down`. */
+  readonly cutOff: AbortSignal;
 }
 
-/** In so many parts a silent process's time is counted, by one timer for all requests. */
-const quietParts = 2;
+/** ms between two looks at what is under way, by one timer for all requests. */
+const mostLookMs = 500;
 
 /**
  * `probeAfterMs`: a process that is silent for so long is asked for its health, which a living one answers while it
  * computes. Seen: an instance that is ending accepts connections for a moment and never responds.
  */
-export function createUpstream({ probeAfterMs, stallMs, onStall }: UpstreamOptions): Upstream {
+export function createUpstream({ probeAfterMs, stallMs, onStall, cutOff }: UpstreamOptions): Upstream {
   // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.
   const connections = createPools({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
-  const isHealthy = sharedHealth(connections.of, probeAfterMs);
-  const open = createRounds<Sending>(probeAfterMs / quietParts, (sending) => sending.look(isHealthy));
+  const isHealthy = sharedHealth(connections, probeAfterMs);
+  const lookMs = Math.min(mostLookMs, probeAfterMs / 2);
+  const open = createRounds<Sending>(lookMs, (sending) => sending.look());
   const stalls = createStallWatch<Instance>({
     stallMs,
     isWatched: ({ workers }) => workers.length > 0,
@@ -68,17 +72,20 @@ export function createUpstream({ probeAfterMs, stallMs, onStall }: UpstreamOptio
     onStall: (instance) => {
       // First: a request that is repeated at once must not get the same process.
       onStall(instance);
-      cutWhere((other) => other.origin === instance.origin, "the model hangs on one of its RPC workers");
+      const message = "the model hangs on one of its RPC workers";
+      cutWhere(({ origin }) => origin === instance.origin, lostError(message));
     },
   });
+  const shared = { connections, open, stalls, isHealthy, mostQuiet: probeAfterMs / lookMs, cutOff };
 
-  function cutWhere(isMeant: (instance: Instance) => boolean, message: string): void {
-    for (const sending of open.members()) if (isMeant(sending.instance)) sending.cut(message);
+  function cutWhere(isMeant: (instance: Instance) => boolean, error: GatewayError): void {
+    for (const sending of open.members()) if (isMeant(sending.instance)) sending.abort(error);
   }
 
+  cutOff.addEventListener("abort", () => cutWhere(() => true, stoppingError()), { once: true });
   return {
-    send: (instance, request, sink) => new Sending({ connections, open, stalls }, instance, request, sink),
-    cut: (ids, message) => cutWhere((instance) => ids.includes(instance.id), message),
+    send: (instance, request, sink) => new Sending(shared, instance, request, sink),
+    cut: (ids, message) => cutWhere(({ id }) => ids.includes(id), lostError(message)),
     close: connections.destroy,
   };
 }
@@ -87,6 +94,10 @@ interface Shared {
   readonly connections: Pools;
   readonly open: Rounds<Sending>;
   readonly stalls: StallWatch<Instance>;
+  readonly isHealthy: (instance: Instance) => Promise<boolean>;
+  /** Looks without a byte after which the process is asked for its health. */
+  readonly mostQuiet: number;
+  readonly cutOff: AbortSignal;
 }
 
 /** One request and its answer: the handler that undici calls back, and nothing allocated per chunk. */
@@ -100,7 +111,7 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
   readonly #noLongerAwaited: () => void;
   #controller: Dispatcher.DispatchController | null = null;
   #attempt = 0;
-  #isAborted = false;
+  #abortedBy: GatewayError | null = null;
   #isStarted = false;
   #isOver = false;
   /** Looks since the last byte. */
@@ -114,6 +125,7 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
     this.#own = request.onRead && openOwn(instance.origin);
     this.#noLongerAwaited = shared.stalls.begin(instance);
     shared.open.add(this);
+    if (shared.cutOff.aborted) this.abort(stoppingError());
     this.#dispatch();
   }
 
@@ -121,30 +133,27 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
     this.#controller?.resume();
   }
 
-  abort(): void {
-    if (this.#isOver || this.#isAborted) return;
-    this.#isAborted = true;
-    if (!this.#own || this.#isStarted) return this.#controller?.abort(clientLeftError());
-    this.#fail(clientLeftError());
+  abort(error = clientLeftError()): void {
+    if (this.#isOver || this.#abortedBy) return;
+    this.#abortedBy = error;
+    if (!this.#own || this.#isStarted) return this.#controller?.abort(error);
+    this.#fail(error);
     this.#own.leave();
   }
 
-  cut(message: string): void {
-    this.#controller?.abort(new GatewayError("upstream_failed", message, { cause: lostCause }));
-  }
-
-  look(isHealthy: (instance: Instance) => Promise<boolean>): void {
-    if (++this.#quiet <= quietParts) return;
+  look(): void {
+    this.#sink.look?.();
+    const { mostQuiet, isHealthy } = this.#shared;
+    if (++this.#quiet <= mostQuiet) return;
     void isHealthy(this.instance).then((isWell) => {
       if (isWell) this.#quiet = 0;
-      else if (!this.#isOver && this.#quiet > quietParts)
-        this.#controller?.abort(new GatewayError("upstream_failed", silentMessage));
+      else if (this.#quiet > mostQuiet) this.abort(new GatewayError("upstream_failed", silentMessage));
     });
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#isAborted) controller.abort(clientLeftError());
+    if (this.#abortedBy) controller.abort(this.#abortedBy);
   }
 
   onResponseStart(
@@ -177,9 +186,9 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
     this.#read();
     if (this.#isOver) return;
     // A kept connection that the engine had closed meanwhile: nothing was answered, so once more.
-    if (!this.#isStarted && !this.#isAborted && this.#attempt++ === 0 && isStaleConnection(error))
+    if (!this.#isStarted && !this.#abortedBy && this.#attempt++ === 0 && isStaleConnection(error))
       return this.#dispatch();
-    this.#fail(this.#isAborted ? clientLeftError() : brokenOff(error, this.#isStarted));
+    this.#fail(this.#abortedBy ?? brokenOff(error, this.#isStarted));
   }
 
   #dispatch(): void {
@@ -239,6 +248,11 @@ function isStaleConnection(error: Error): boolean {
 
 /** Marks what ended for a lost worker. */
 const lostCause = "worker lost";
+
+function lostError(message: string): GatewayError {
+  return new GatewayError("upstream_failed", message, { cause: lostCause });
+}
+
 const silentMessage = "the engine does not answer any more";
 
 /** Nothing was answered, and the process takes no requests: another instance may. */
@@ -251,7 +265,6 @@ export function isRefusal(error: GatewayError): boolean {
 
 /** `started`: a part of the answer has come. */
 function brokenOff(error: Error, started: boolean): GatewayError {
-  if (error instanceof GatewayError) return error;
   // The connection ended before the response did: the texts of parser, socket and system add nothing to that.
   const ended = isStaleConnection(error) || error.message.includes("Invalid EOF");
   const how = ended ? (started ? "in the middle of the answer" : "before it answered") : null;

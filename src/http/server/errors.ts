@@ -85,12 +85,10 @@ export function errorHeaders(thrown: unknown): Record<string, string> {
   return headers;
 }
 
-/** An error in the middle of a stream, when the status has been sent: a frame that the family's clients take for one. */
-export function errorFrame(dialect: Dialect, thrown: unknown): string {
-  return frameOf(dialect, renderError(dialect, thrown));
-}
-
-/** The same of a rendered error; `sequence` is its number, where the family's events have one. */
+/**
+ * An error in the middle of a stream, when the status has been sent: a frame that the family's clients take for one. `sequence` is
+ * its number, where the family's events have one.
+ */
 export function frameOf(dialect: Dialect, { body }: RenderedError, sequence = 0): string {
   switch (dialect) {
     case "compat":

@@ -1,6 +1,6 @@
 // What every route family has in common: bodies as bytes where they are passed on, and errors in the family's shape.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { GatewayError } from "../../core/errors.ts";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { collectBody } from "./collect-body.ts";
 import { type Dialect, errorHeaders, type Family, renderError } from "./errors.ts";
 import { parseAnyBody } from "./long-texts.ts";
@@ -15,7 +15,11 @@ export function installFamily(app: FastifyInstance, family: Family): void {
   else
     app.addContentTypeParser(
       family === "gateway" ? ["application/json", "application/merge-patch+json"] : "application/json",
-      async (request: FastifyRequest) => parseAnyBody(await bodyOf(request)),
+      (request: FastifyRequest, _payload: unknown, done: (error: Error | null, body?: unknown) => void) =>
+        collectBody(request, (error, body = Buffer.alloc(0)) => {
+          if (error) done(error);
+          else parseAnyBody(body).then((value) => done(null, value), done);
+        }),
     );
   app.addHook("onRequest", ({ headers, raw }, _reply, done) => {
     // The type keeps out a web page's plain form post, and what a page sends has an Origin: without one `curl -d` is fine.
@@ -28,12 +32,6 @@ export function installFamily(app: FastifyInstance, family: Family): void {
   app.setErrorHandler((error, request, reply) =>
     sendError(request.routeOptions.config.dialect ?? family, error, request, reply),
   );
-}
-
-function bodyOf(request: FastifyRequest): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    collectBody(request, (error, body) => (error ? reject(error) : resolve(body ?? Buffer.alloc(0))));
-  });
 }
 
 export function sendError(
@@ -50,30 +48,14 @@ export function sendError(
 
 /** Fastify's own refusals in our catalog. */
 function fromFramework(thrown: unknown, request: FastifyRequest): GatewayError {
-  if (thrown instanceof GatewayError) return thrown;
-  if (thrown instanceof RangeError && !("code" in thrown))
+  if (thrown instanceof GatewayError || !(thrown instanceof Error)) return toGatewayError(thrown);
+  const { code, statusCode = 500, message } = thrown as FastifyError;
+  if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE")
+    return new GatewayError("unsupported_media_type", mediaTypeMessage(request));
+  if (thrown instanceof RangeError && code === undefined)
     return new GatewayError("invalid_request", "the body is nested too deeply", { cause: thrown });
-  const { code, statusCode } = (thrown ?? {}) as Partial<FastifyError>;
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  switch (code) {
-    case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new GatewayError("body_too_large", tooLargeMessage(request));
-    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return new GatewayError("unsupported_media_type", mediaTypeMessage(request));
-    case "ECONNRESET":
-      // Of reading the body; one of our own calls has no status.
-      if (statusCode === 400) return new GatewayError("invalid_request", "the connection ended before the body did");
-      return new GatewayError("internal", message, { cause: thrown });
-    default:
-      return code?.startsWith("FST_") && (statusCode ?? 500) < 500
-        ? new GatewayError("invalid_request", message)
-        : new GatewayError("internal", message, { cause: thrown });
-  }
-}
-
-function tooLargeMessage({ routeOptions: { bodyLimit, config } }: FastifyRequest): string {
-  const settable = config.body === "chat" ? ": --body-limit sets it" : "";
-  return `the body is larger than the ${bodyLimit} bytes that are taken here${settable}`;
+  const isRefusal = code?.startsWith("FST_") && statusCode < 500;
+  return isRefusal ? new GatewayError("invalid_request", message) : toGatewayError(thrown);
 }
 
 const mediaTypes = ["application/json", "application/merge-patch+json", "multipart/form-data"] as const;

@@ -5,25 +5,17 @@ import { whileOpen } from "../../scheduler/while-open.ts";
 import { clientLeft } from "./client-left.ts";
 
 export interface FirstLook {
-  isOver(): boolean;
-  /** Throws `shutting_down`, `cancelled`, and what the loop's waiting does where it takes too long. */
-  over(left: AbortSignal): Promise<void>;
+  readonly loop: Loop;
+  readonly timeoutMs: number;
+  readonly stopping: AbortSignal;
 }
 
-export function createFirstLook(loop: Loop, options: { timeoutMs: number; stopping: AbortSignal }): FirstLook {
-  return {
-    isOver: () => loop.last() !== null,
-    over: (left) =>
-      whileOpen(options.stopping, left, async (signal) => {
-        await loop.waitFor({ generation: 0, timeoutMs: options.timeoutMs, signal, test: () => true });
-      }),
-  };
-}
-
-/** For the requests of this scope. */
-export function waitForFirstLook(app: FastifyInstance, look: FirstLook): void {
+/** For the requests of this scope. Errors: `shutting_down`, `cancelled`, and those of the loop's waiting. */
+export function waitForFirstLook(app: FastifyInstance, { loop, timeoutMs, stopping }: FirstLook): void {
   app.addHook("onRequest", (_request, reply, done) => {
-    if (look.isOver()) return done();
-    look.over(clientLeft(reply)).then(() => done(), done);
+    if (loop.last() !== null) return done();
+    whileOpen(stopping, clientLeft(reply), (signal) =>
+      loop.waitFor({ generation: 0, timeoutMs, signal, test: () => true }),
+    ).then(() => done(), done);
   });
 }

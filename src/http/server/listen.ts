@@ -31,26 +31,13 @@ export async function requireFreePort(place: Place): Promise<void> {
 
 /** Answers with the address, `http://HOST:PORT`. Errors: `invalid_request` for a port that is taken or an address that is none. */
 export async function listen(app: FastifyInstance, place: Place): Promise<string> {
-  const bare = bareHost(place);
-  try {
-    await app.ready();
-  } catch (error) {
-    // Settings are checked before; should that have missed something, it is theirs all the same.
-    if (systemCode(error) !== "FST_ERR_DUPLICATED_ROUTE") throw error;
-    const why = error instanceof Error ? error.message : String(error);
-    throw new GatewayError("invalid_request", `--native-prefix and --compat-prefix do not go together: ${why}`, {
-      cause: error,
-    });
-  }
+  const host = bareHost(place);
+  await app.ready();
   // Makes the OpenAPI document, in 60 ms and more: at its first request that held up every stream.
   app.swagger();
-  try {
-    await app.listen({ host: bare, port: place.port });
-  } catch (error) {
-    throw cannotListen(place, error);
-  }
-  const address = app.server.address() as AddressInfo;
-  return `http://${bare.includes(":") ? `[${bare}]` : bare}:${address.port}`;
+  await app.listen({ host, port: place.port }).catch((error: unknown) => Promise.reject(cannotListen(place, error)));
+  const { port } = app.server.address() as AddressInfo;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 function bareHost({ host }: Place): string {

@@ -21,26 +21,20 @@ export function createComponents(): {
   complete(document: OpenApiParts): object;
 } {
   const ids = new Set<string>();
-  const schemas = new Map<string, Schema>();
-  const origins = new Map<string, string>();
+  const schemas = new Map<string, { readonly origin: Schema; readonly placed: Schema }>();
   const answers = new Map<string, object>();
 
   function place(schema: Schema): Schema {
     const { title } = schema;
     if (typeof title !== "string") return inner(schema);
-    const origin = JSON.stringify(schema);
-    const known = origins.get(title);
-    if (known === undefined) {
-      origins.set(title, origin);
-      schemas.set(title, inner(schema));
-    } else if (known !== origin) {
-      throw new Error(`two schemas have the title ${title}`);
-    }
+    const { origin, placed } = schemas.get(title) ?? { origin: schema, placed: inner(schema) };
+    if (origin !== schema) throw new Error(`two schemas have the title ${title}`);
+    schemas.set(title, { origin, placed });
     return { $ref: `#/components/schemas/${title}` };
   }
 
   function inner(schema: Schema): Schema {
-    return Object.fromEntries(Object.entries(schema).map(([keyword, value]) => [keyword, part(keyword, value)]));
+    return mapValues(schema, (value, keyword) => part(keyword, value));
   }
 
   function part(keyword: string, value: unknown): unknown {
@@ -69,13 +63,19 @@ export function createComponents(): {
       ),
       components: {
         ...document.components,
-        schemas: Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+        schemas: mapValues(
+          Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+          (each) => each.placed,
+        ),
         responses: Object.fromEntries(answers),
       },
     }),
   };
 }
 
-function mapValues<V, W>(record: Readonly<Record<string, V>>, change: (value: V) => W): Record<string, W> {
-  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
+export function mapValues<V, W>(
+  record: Readonly<Record<string, V>>,
+  change: (value: V, key: string) => W,
+): Record<string, W> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value, key)]));
 }

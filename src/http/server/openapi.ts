@@ -11,7 +11,7 @@ import { type Contents, json, type RouteAnswer, type RouteSchema, type Schema } 
 import { type ErrorCode, errorCatalog } from "../../core/error-catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type Family, renderError } from "./errors.ts";
-import { createComponents } from "./openapi-components.ts";
+import { createComponents, mapValues } from "./openapi-components.ts";
 import type { RouteFamily } from "./route.ts";
 import { errorCodesOf } from "./route-errors.ts";
 
@@ -90,12 +90,7 @@ function describe(document: RouteSchema, route: RouteOptions & { prefix?: string
     ...(params && { params: { type: "object", properties: params } }),
     ...(querystring && { querystring: placeProperties(querystring, components) }),
     ...(headers && {
-      headers: {
-        type: "object",
-        properties: Object.fromEntries(
-          Object.entries(headers).map(([name, text]) => [name, { type: "string", description: text }]),
-        ),
-      },
+      headers: { type: "object", properties: mapValues(headers, (text) => ({ type: "string", description: text })) },
     }),
     ...(body && { body: placeContents("content" in body ? (body as Contents) : json(body), components) }),
     response: { ...errorAnswers(document, route, family, components), ...placeAnswers(response, components) },
@@ -103,22 +98,19 @@ function describe(document: RouteSchema, route: RouteOptions & { prefix?: string
 }
 
 function placeProperties(schema: Schema, { place }: Components): Schema {
-  const properties = Object.entries((schema["properties"] ?? {}) as Readonly<Record<string, Schema>>);
-  return { ...schema, properties: Object.fromEntries(properties.map(([name, each]) => [name, place(each)])) };
+  return { ...schema, properties: mapValues((schema["properties"] ?? {}) as Record<string, Schema>, place) };
 }
 
 function placeContents({ content }: Contents, { place }: Components): object {
-  const placed = Object.entries(content).map(([mediaType, { schema }]) => [mediaType, { schema: place(schema) }]);
-  return { content: Object.fromEntries(placed) as object };
+  return { content: mapValues(content, ({ schema }) => ({ schema: place(schema) })) };
 }
 
 function placeAnswers(response: Readonly<Record<number, RouteAnswer>>, components: Components): object {
-  const answers = Object.entries(response).map(([status, { description, content }]) => [
-    status,
+  return mapValues(response, ({ description, content }) => ({
+    description,
     // @fastify/swagger takes `null` for an answer without a body.
-    { description, ...(content ? placeContents({ content }, components) : { type: "null" }) },
-  ]);
-  return Object.fromEntries(answers) as object;
+    ...(content ? placeContents({ content }, components) : { type: "null" }),
+  }));
 }
 
 /** A role is the scope that the key needs. */
@@ -146,16 +138,16 @@ function errorAnswers(schema: RouteSchema, route: RouteOptions, of: RouteFamily,
 }
 
 function errorAnswer(family: Family | "messages", codes: readonly ErrorCode[], components: Components): object {
-  const examples = codes.map((code) => [
+  const example = (code: ErrorCode): [string, object] => [
     code,
     { value: renderError(family, new GatewayError(code, "what is the matter")).body },
-  ]);
+  ];
   return {
     description: codes.map((code) => `\`${code}\`: ${errorCatalog[code].hint}`).join("\n\n"),
     content: {
       "application/json": {
         schema: components.place(errorSchemas[family]),
-        examples: Object.fromEntries(examples) as object,
+        examples: Object.fromEntries(codes.map(example)),
       },
     },
   };

@@ -5,22 +5,25 @@ import { steadyNow } from "../../core/steady.ts";
 /** Bytes up to which an answer goes out with its headers as one text: two buffers cost a `writev`, a tenth of a short answer. */
 const shortAnswer = 16_384;
 
-const ignore = (): void => undefined;
+export interface ReplyListener {
+  /** The client can be sent more. */
+  drained(): void;
+  /** The client went away before the answer was whole. */
+  left(): void;
+}
 
 export class RawReply {
   readonly #response: ServerResponse;
   #blockedSince: number | null = null;
-  #drained = ignore;
-  #left = ignore;
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, listener?: ReplyListener) {
     this.#response = response;
     response.on("drain", () => {
       this.#blockedSince = null;
-      this.#drained();
+      listener?.drained();
     });
     response.on("close", () => {
-      if (!response.writableFinished) this.#left();
+      if (!response.writableFinished) listener?.left();
     });
   }
 
@@ -32,13 +35,11 @@ export class RawReply {
     this.#response.writeHead(status, headers);
   }
 
-  /** False: the client reads slower than we write; `onDrain` follows. */
-  write(chunk: Uint8Array | string): boolean {
-    if (this.#response.destroyed) return true;
-    if (!this.#response.write(chunk)) this.#blockedSince ??= steadyNow();
-    return this.#blockedSince === null;
+  write(chunk: Uint8Array | string): void {
+    if (!this.#response.destroyed && !this.#response.write(chunk)) this.#blockedSince ??= steadyNow();
   }
 
+  /** The client reads slower than we write. */
   isBlocked(): boolean {
     return this.#blockedSince !== null;
   }
@@ -70,16 +71,7 @@ export class RawReply {
     this.#response.destroy();
   }
 
-  onDrain(listener: () => void): void {
-    this.#drained = listener;
-  }
-
-  /** The client went away before the answer was whole. */
   hasLeft(): boolean {
     return this.#response.destroyed && !this.#response.writableFinished;
-  }
-
-  onLeave(listener: () => void): void {
-    this.#left = listener;
   }
 }

@@ -1,6 +1,6 @@
 // What one client may hold of the server: the time to send a request, the time to read an answer, and its place among the
 // connections. Knows no route.
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyServerOptions } from "fastify";
@@ -84,18 +84,15 @@ export function refuseUnsent(server: Server, mostBytes: number): void {
 /** What the HTTP parser would not take: an answer in the gateway's own shape, then the end of the connection. */
 function refuseUnread({ code }: NodeJS.ErrnoException, socket: Socket): void {
   // A client that went away is no error; and in the middle of an answer there is no place for another.
-  if (code === "ECONNRESET" || socket.destroyed || !socket.writable || socket.bytesWritten > 0)
-    return void socket.destroy();
-  const [status, message] = refusals.get(code ?? "") ?? ["400 Bad Request", "this is no HTTP request"];
-  const { body } = renderError("gateway", new GatewayError("invalid_request", message));
-  const text = JSON.stringify(body);
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
-    () => socket.destroy(),
-  );
+  if (code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0) return void socket.destroy();
+  const [status, message] = refusals.get(code) ?? ["400 Bad Request", "this is no HTTP request"];
+  const text = JSON.stringify(renderError("gateway", new GatewayError("invalid_request", message)).body);
+  const length = Buffer.byteLength(text);
+  const head = `content-type: application/json; charset=utf-8\r\ncontent-length: ${length}\r\nconnection: close`;
+  socket.end(`HTTP/1.1 ${status}\r\n${head}\r\n\r\n${text}`, () => socket.destroy());
 }
 
-const refusals: ReadonlyMap<string, readonly [status: string, message: string]> = new Map([
+const refusals: ReadonlyMap<string | undefined, readonly [status: string, message: string]> = new Map([
   [
     "HPE_HEADER_OVERFLOW",
     ["431 Request Header Fields Too Large", "the address and headers are larger than --header-limit allows"],
@@ -106,46 +103,38 @@ const refusals: ReadonlyMap<string, readonly [status: string, message: string]> 
   ],
 ]);
 
-const awaited = Symbol("awaited answers");
+const awaited = Symbol("responses that are not over");
 const idleSince = Symbol("idle since");
-const behind = Symbol("responses behind another");
 
 type Connection = Socket & {
-  /** Answers that it waits for, several where a client pipelines requests. */
-  [awaited]?: number;
+  /** In their order; several where a client pipelines requests. */
+  [awaited]?: ServerResponse[];
   /** In the order of all connections. */
   [idleSince]?: number;
-  /** Of pipelined requests. */
-  [behind]?: Set<ServerResponse>;
 };
 
 function isAwaited(socket: Connection): boolean {
-  return (socket[awaited] ?? 0) > 0;
+  return socket[awaited] !== undefined && socket[awaited].length > 0;
 }
 
-/**
- * Node before 26 closes only the response that it is writing. One behind it kept its model busy after its client had left, and
- * another model never got the slot.
- */
-function closeThoseBehind(socket: Connection): void {
-  for (const response of socket[behind] ?? [])
-    if (!response.socket && !response.destroyed) response.destroy().emit("close");
-}
-
-/** Counts the answers that each connection waits for. */
-function followAnswers(server: Server): void {
+function followResponses(server: Server): void {
   let turn = 0;
   server.on("connection", (socket: Connection) => {
+    const responses: ServerResponse[] = [];
+    socket[awaited] = responses;
     socket[idleSince] = ++turn;
-    socket.once("close", () => closeThoseBehind(socket));
+    // Node before 26 closes only the response that it is writing. One behind it kept its model busy after its client had left.
+    socket.once("close", () => {
+      for (const response of responses.slice())
+        if (!response.socket && !response.destroyed) response.destroy().emit("close");
+    });
   });
-  server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
-    const socket: Connection = request.socket;
-    socket[awaited] = (socket[awaited] ?? 0) + 1;
-    if (!response.socket) (socket[behind] ??= new Set()).add(response);
+  server.prependListener("request", ({ socket }: { readonly socket: Connection }, response: ServerResponse) => {
+    const responses = socket[awaited] ?? [];
+    responses.push(response);
     response.on("close", () => {
-      socket[behind]?.delete(response);
-      socket[awaited] = (socket[awaited] ?? 1) - 1;
+      const at = responses.indexOf(response);
+      if (at >= 0) responses.splice(at, 1);
       socket[idleSince] = ++turn;
     });
   });
@@ -154,14 +143,13 @@ function followAnswers(server: Server): void {
 function longestIdle(sockets: Iterable<Connection>): Connection | undefined {
   let found: Connection | undefined;
   for (const socket of sockets)
-    if (!isAwaited(socket) && (socket[idleSince] ?? 0) < (found?.[idleSince] ?? Number.POSITIVE_INFINITY))
-      found = socket;
+    if (!isAwaited(socket) && (!found || (socket[idleSince] ?? 0) < (found[idleSince] ?? 0))) found = socket;
   return found;
 }
 
 /** Ends connections on which nothing is asked, and those whose client does not read. */
 export function limitSilence(server: Server, writeStallMs: number): void {
-  followAnswers(server);
+  followResponses(server);
   server.setTimeout(writeStallMs);
   // No byte went either way for so long. That is a model that computes, unless there is something to be read.
   server.on("timeout", (socket: Socket) => {
@@ -187,52 +175,40 @@ export function limitConnections(
   most: number,
   warn: (fields: object, message: string) => void,
 ): void {
-  const { server } = app;
   const open = new Set<Socket>();
   /** Beyond the limit. */
   const surplus = new Set<Socket>();
-  let refused = 0;
-  let toldAt = Number.NEGATIVE_INFINITY;
-
-  function refuse(): void {
-    refused++;
-    const now = steadyNow();
-    if (now - toldAt < toldEveryMs) return;
-    warn({ refused, most }, "connections refused: --max-connections are in use");
-    toldAt = now;
-    refused = 0;
-  }
+  let tellAt = 0;
 
   function forget(socket: Socket): void {
-    for (const sockets of [open, surplus]) sockets.delete(socket);
+    open.delete(socket);
+    surplus.delete(socket);
   }
 
-  function end(socket: Socket | undefined): boolean {
-    if (!socket) return false;
+  function end(socket: Socket | undefined): void {
+    if (!socket) return;
     // Its close event comes later, and the next connection may come before it.
     forget(socket);
     socket.destroy();
-    return true;
   }
 
-  server.on("connection", (socket: Socket) => {
+  app.server.on("connection", (socket: Socket) => {
     socket.once("close", () => forget(socket));
-    if (open.size < most || end(longestIdle(open))) return void open.add(socket);
-    refuse();
+    if (open.size >= most) end(longestIdle(open));
+    if (open.size < most) return void open.add(socket);
+    if (steadyNow() >= tellAt) {
+      tellAt = steadyNow() + toldEveryMs;
+      warn({ most }, "connections refused: --max-connections are in use");
+    }
     if (surplus.size >= mostSurplus) end([...surplus][0]);
     surplus.add(socket);
-    const timer = setTimeout(() => socket.destroy(), surplusMs);
-    timer.unref();
-    socket.once("close", () => clearTimeout(timer));
+    setTimeout(() => socket.destroy(), surplusMs).unref();
   });
   app.addHook("onRequest", (request, reply, done) => {
     if (surplus.size === 0 || !surplus.has(request.raw.socket)) return done();
     void reply.header("connection", "close");
     if (request.routeOptions.config.probe === true) return done();
-    done(
-      new GatewayError("busy", `all ${most} connections are in use (--max-connections)`, {
-        retryAfterMs: 5_000,
-      }),
-    );
+    const message = `all ${most} connections are in use (--max-connections)`;
+    done(new GatewayError("busy", message, { retryAfterMs: 5_000 }));
   });
 }

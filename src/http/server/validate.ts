@@ -2,6 +2,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
+import { formatPath, pathOf } from "../../desired/document/validate.ts";
 
 const exact = new Ajv({ allErrors: true, verbose: true });
 /** A query is text: numbers are read from it. */
@@ -89,10 +90,5 @@ function article(type: unknown): string {
 
 /** `workers[1]` of `/workers/1`. */
 function nameOf(pointer: string): string {
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
-    .map((part, index) => (/^\d+$/.test(part) ? `[${part}]` : index > 0 ? `.${part}` : part))
-    .join("");
+  return formatPath(pathOf(pointer));
 }

@@ -62,7 +62,8 @@ async function world(t: TestContext, writeStallMs: number, othersWait: () => boo
     slots: 4,
     retain: () => () => undefined,
   };
-  const upstream = createUpstream({ probeAfterMs: 100, stallMs: 60_000, onStall: () => undefined });
+  const cutOff = new AbortController().signal;
+  const upstream = createUpstream({ probeAfterMs: 100, stallMs: 60_000, onStall: () => undefined, cutOff });
   cleanUp(t, () => upstream.close());
   const deps = {
     upstream,

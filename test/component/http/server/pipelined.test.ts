@@ -15,9 +15,7 @@ test("a client that leaves takes its pipelined requests along", async (t) => {
   const replies: RawReply[] = [];
   let left = 0;
   server.on("request", (_request, response: ServerResponse) => {
-    const reply = new RawReply(response);
-    reply.onLeave(() => left++);
-    replies.push(reply);
+    replies.push(new RawReply(response, { drained: () => undefined, left: () => left++ }));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   cleanUp(t, () => new Promise((resolve) => server.close(resolve)));

@@ -3,9 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { editBody } from "../../../../src/http/json/body-edit.ts";
-import { type BodyScan, scanBody } from "../../../../src/http/json/body-scan.ts";
-import { type JsonSpan, readValue } from "../../../../src/http/json/body-values.ts";
+import { type BodyScan, type JsonSpan, readValue, scanBody } from "../../../../src/http/json/body-scan.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -21,9 +19,13 @@ function valueAt(body: Uint8Array, span: JsonSpan): unknown {
   return JSON.parse(decoder.decode(body.subarray(span.start, span.end)));
 }
 
-function kindOf(value: unknown): string {
-  if (value === null) return "null";
-  return Array.isArray(value) ? "array" : typeof value;
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The body with another value at a span. */
+function spliced(body: Uint8Array, { start, end }: JsonSpan, text: string): Uint8Array {
+  return Buffer.concat([body.subarray(0, start), encoder.encode(text), body.subarray(end)]);
 }
 
 const space = fc.stringMatching(/^[ \n\r\t]{0,3}$/);
@@ -90,16 +92,9 @@ test("every wanted member of a random object is found with JSON.parse's value", 
         const span = result.members.get(name);
         assert.equal(span !== undefined, Object.hasOwn(parsed, name), name);
         if (!span) continue;
-        const value = parsed[name];
-        assert.deepEqual(valueAt(body, span), value);
-        assert.equal(span.kind, kindOf(value));
-        assert.equal(readValue(body, span), typeof value === "object" && value !== null ? undefined : value);
+        assert.deepEqual(valueAt(body, span), parsed[name]);
+        assert.deepEqual(readValue(body, span), parsed[name]);
       }
-      assert.deepEqual(
-        new Set(result.occurrences.map((member) => member.key)),
-        new Set(wanted.filter((name) => Object.hasOwn(parsed, name))),
-      );
-      assert.equal(body[result.close], 0x7d);
     }),
     { numRuns: 3000 },
   );
@@ -144,7 +139,7 @@ test("what JSON.parse takes, a damaged body included, the scanner takes with the
         }
         const body = encoder.encode(damaged);
         const result = scanBody(body, wanted);
-        assert.equal(result.ok, kindOf(parsed) === "object");
+        assert.equal(result.ok, isObject(parsed));
         if (!result.ok) return;
         for (const name of wanted) {
           const span = result.members.get(name);
@@ -161,31 +156,14 @@ test("a splice changes that member and nothing else", () => {
     fc.property(objectText, literal, (text, replacement) => {
       const body = encoder.encode(text);
       for (const [name, span] of scan(text).members) {
-        const after = decoder.decode(editBody(body, scan(text), { set: { [name]: replacement } }));
+        const after = decoder.decode(spliced(body, span, replacement));
         assert.deepEqual(JSON.parse(after), { ...JSON.parse(text), [name]: JSON.parse(replacement) });
+        const replaced = scan(after).members.get(name);
+        assert.ok(replaced);
         const back = decoder.decode(body.subarray(span.start, span.end));
-        assert.deepEqual(editBody(encoder.encode(after), scan(after), { set: { [name]: back } }), Buffer.from(body));
+        assert.deepEqual(spliced(encoder.encode(after), replaced, back), Buffer.from(body));
       }
     }),
     { numRuns: 1000 },
-  );
-});
-
-test("members are replaced, appended and taken out, and nothing else changes", () => {
-  fc.assert(
-    fc.property(objectText, fc.subarray(wanted), (text, remove) => {
-      const set = { stream: "true", fresh: '{"a":1}', model: '"m"' };
-      const after = editBody(encoder.encode(text), scan(text), { set, remove });
-      const rest = Object.entries(JSON.parse(text) as object).filter(([name]) => !remove.includes(name));
-      assert.deepEqual(JSON.parse(decoder.decode(after)), {
-        ...Object.fromEntries(rest),
-        stream: true,
-        fresh: { a: 1 },
-        model: "m",
-      });
-      const only = editBody(encoder.encode(text), scan(text), { remove });
-      assert.deepEqual(Object.entries(JSON.parse(decoder.decode(only)) as object), rest);
-    }),
-    { numRuns: 3000 },
   );
 });

@@ -23,7 +23,7 @@ const id = '"model":"acme/alpha:Q8_0"';
 test("a body with nothing of ours passes to the byte", async () => {
   for (const text of [`{${id}}`, ` {\n${id} , "n" : 2 ,"x":{"num_ctx":5}, "options":{"top_k":1}}\n`]) {
     const { left, contextSize, keepAlive, stream } = await read(text);
-    assert.deepEqual([left, contextSize, keepAlive, stream], [text, undefined, undefined, false]);
+    assert.deepEqual([left, contextSize, keepAlive, stream], [text, undefined, { kind: "default" }, false]);
   }
 });
 
@@ -35,27 +35,25 @@ test("interface 2, Model identifier: the name becomes the model's own", async ()
 
 test("of two members with one name the last counts, for the gateway as for the engine", async () => {
   const { left } = await read('{"model":"nothing","model":"alpha","num_ctx":-1,"num_ctx":512}');
-  assert.deepEqual(JSON.parse(left), { model: "acme/alpha:Q8_0" });
+  assert.deepEqual(JSON.parse(left), { model: "acme/alpha:Q8_0", num_ctx: 512 });
   assert.equal((await read('{"model":"a","num_ctx":-1,"num_ctx":512}')).contextSize, 512);
   await assert.rejects(read('{"model":"alpha","model":"nothing"}'), { code: "model_not_found" });
 });
 
-test("the members that are the gateway's own are taken out, wherever they stand", async () => {
-  const cases: readonly (readonly [text: string, left: object, size: number | undefined])[] = [
-    [`{"num_ctx":4096,${id}}`, {}, 4096],
-    [`{${id},"ctx_size":4096}`, {}, 4096],
-    [`{${id} , "n":1, "num_ctx" : 8 ,"keep_alive":"5m"}`, { n: 1 }, 8],
-    [`{"num_ctx":1,"keep_alive":0,${id},"ctx_size":2,"n":1}`, { n: 1 }, 2],
-    [`{${id},"options":{"num_ctx":7,"top_k":1}}`, { options: { top_k: 1 } }, 7],
-    [`{${id},"options":{"num_ctx":7},"num_ctx":9}`, { options: {} }, 9],
-    [`{${id},"num_ctx":null,"options":{"num_ctx":7}}`, { options: {} }, 7],
-    [`{${id},"num_ctx":null}`, {}, undefined],
-    [`{${id},"options":"none"}`, { options: "none" }, undefined],
+test("the context size that is asked for, wherever it stands; the body goes on with it", async () => {
+  const cases: readonly (readonly [text: string, size: number | undefined])[] = [
+    [`{"num_ctx":4096,${id}}`, 4096],
+    [`{${id},"ctx_size":4096}`, 4096],
+    [`{${id} , "n":1, "num_ctx" : 8 ,"keep_alive":"5m"}`, 8],
+    [`{"num_ctx":1,"keep_alive":0,${id},"ctx_size":2,"n":1}`, 2],
+    [`{${id},"num_ctx":null}`, undefined],
   ];
-  for (const [text, left, size] of cases) {
-    const request = await read(text);
-    assert.deepEqual(JSON.parse(request.left), { model: "acme/alpha:Q8_0", ...left }, text);
-    assert.equal(request.contextSize, size, text);
+  for (const [text, size] of cases) {
+    // A short body is parsed and a longer one is scanned.
+    for (const body of [text, `${text}${" ".repeat(16 * 1024)}`]) {
+      const { left, contextSize } = await read(body);
+      assert.deepEqual([left, contextSize], [body, size], text);
+    }
   }
 });
 
@@ -84,7 +82,6 @@ test("what is not as it must be is refused by its name", async () => {
       (value) => [`{"model":"a","num_ctx":${value}}`, "num_ctx", /whole number of tokens/] as const,
     ),
     ['{"model":"a","ctx_size":0}', "ctx_size", /whole number/],
-    ['{"model":"a","options":{"num_ctx":0}}', "options.num_ctx", /whole number/],
     ...['"soon"', "true", "[1]"].map((value) => [`{"model":"a","keep_alive":${value}}`, "keep_alive", /5m/] as const),
   ];
   for (const [text, param, message] of cases) {

@@ -3,7 +3,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ErrorCode, errorCatalog } from "../../../../src/core/error-catalog.ts";
 import { GatewayError } from "../../../../src/core/errors.ts";
-import { errorFrame, errorHeaders, renderEngineError, renderError } from "../../../../src/http/server/errors.ts";
+import {
+  type Dialect,
+  errorHeaders,
+  frameOf,
+  renderEngineError,
+  renderError,
+} from "../../../../src/http/server/errors.ts";
+
+function errorFrame(dialect: Dialect, error: unknown): string {
+  return frameOf(dialect, renderError(dialect, error));
+}
 
 for (const code of Object.keys(errorCatalog) as ErrorCode[]) {
   test(`every family's shape of ${code}`, () => {

@@ -1,7 +1,7 @@
 // Where a text stops being JSON: the place, and that the whole text is never told.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { jsonFault } from "../../../../src/http/json/json-fault.ts";
+import { jsonFault } from "../../../../src/http/server/json-body.ts";
 
 function told(text: string): string | null {
   return jsonFault(Buffer.from(text));
