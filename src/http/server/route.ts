@@ -36,16 +36,6 @@ export interface Route<Deps> {
   readonly handler: (deps: Deps, request: FastifyRequest, reply: FastifyReply) => unknown;
 }
 
-/** The handler's request has the types of the schema. */
-export function route<Deps, const S extends RouteSchema>(
-  spec: Omit<Route<Deps>, "schema" | "handler"> & {
-    readonly schema: S;
-    readonly handler: (deps: Deps, request: FastifyRequest<TypesOf<S>>, reply: FastifyReply) => unknown;
-  },
-): Route<Deps> {
-  return spec as unknown as Route<Deps>;
-}
-
 /** A route whose schema's parts stand beside its handler; the handler's request has their types. */
 export interface RouteSpec<Deps, B, Q>
   extends Omit<RouteSchema, "body" | "querystring">,
