@@ -78,11 +78,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.setValidatorCompiler(compileCheck);
   limitSilence(app.server, settings.writeStallMs);
   refuseUnsent(app.server, Math.max(settings.bodyLimit, deps.speech.uploadLimit));
-  const routes: ServedRoute[] = [];
+  const served: { readonly methods: readonly string[]; readonly pattern: RegExp }[] = [];
   app.addHook("onRoute", (route) => {
-    const { method, url } = route;
     route.bodyLimit ??= bodyLimitOf(route.config, settings.bodyLimit);
-    for (const each of [method].flat()) routes.push({ method: each, pattern: patternOf(url) });
+    served.push({ methods: [route.method].flat(), pattern: patternOf(route.url) });
   });
   app.addHook("onClose", () => families.upstream.close());
   limitConnections(app, settings.maxConnections, (fields, message) => deps.logger.warn(fields, message));
@@ -128,18 +127,13 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.setNotFoundHandler((request, reply) => {
     const path = pathOf(request);
     const family = familyOf(path);
-    const allowed = [...new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))];
+    const allowed = served.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods);
     if (allowed.length === 0) return sendError(family, absence(family, path), request, reply);
-    void reply.header("allow", allowed.join(", "));
+    void reply.header("allow", [...new Set(allowed)].join(", "));
     const error = new GatewayError("method_not_allowed", `${path} does not take ${request.method}`);
     sendError(family, error, request, reply);
   });
   return app;
-}
-
-interface ServedRoute {
-  readonly method: string;
-  readonly pattern: RegExp;
 }
 
 /** What a route's address matches, with or without a trailing slash. */

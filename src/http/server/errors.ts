@@ -29,7 +29,7 @@ export function renderError(family: Family | Dialect, thrown: unknown): Rendered
   const type = error.status < 500 ? "invalid_request_error" : "server_error";
   return {
     status: error.status,
-    body: shape(family, error.status, { message: told, type, param: paramOf(error), code: error.code }),
+    body: shapes[family]({ message: told, type, param: paramOf(error), code: error.code }, error.status),
   };
 }
 
@@ -40,19 +40,12 @@ function paramOf(error: GatewayError): string | null {
   return error.param ?? (error.code === "model_not_found" ? "model" : null);
 }
 
-function shape(dialect: Dialect, status: number, error: CompatError): object {
-  switch (dialect) {
-    case "compat":
-    case "responses":
-      return { error };
-    case "messages":
-      return { type: "error", error: { ...error, type: anthropicType(status) } };
-    case "native":
-      return { error: error.message };
-    default:
-      return dialect satisfies never;
-  }
-}
+const shapes: Readonly<Record<Dialect, (error: CompatError, status: number) => object>> = {
+  compat: (error) => ({ error }),
+  responses: (error) => ({ error }),
+  messages: (error, status) => ({ type: "error", error: { ...error, type: anthropicType(status) } }),
+  native: ({ message }) => ({ error: message }),
+};
 
 const anthropicTypes: ReadonlyMap<number, string> = new Map([
   [401, "authentication_error"],
@@ -90,23 +83,14 @@ export function errorHeaders(thrown: unknown): Record<string, string> {
  * its number, where the family's events have one.
  */
 export function frameOf(dialect: Dialect, { body }: RenderedError, sequence = 0): string {
-  switch (dialect) {
-    case "compat":
-      return `data: ${JSON.stringify(body)}\n\n`;
-    case "messages":
-      return `event: error\ndata: ${JSON.stringify(body)}\n\n`;
-    case "responses": {
-      // The documented event has its members at the top; OpenAI's own client takes only one with `error` for an error.
-      const { error } = body as { readonly error: CompatError };
-      const { message, code, param } = error;
-      const event = { type: "error", sequence_number: sequence, code, message, param, error };
-      return `event: error\ndata: ${JSON.stringify(event)}\n\n`;
-    }
-    case "native":
-      return `${JSON.stringify(body)}\n`;
-    default:
-      return dialect satisfies never;
-  }
+  if (dialect === "native") return `${JSON.stringify(body)}\n`;
+  if (dialect === "compat") return `data: ${JSON.stringify(body)}\n\n`;
+  if (dialect === "messages") return `event: error\ndata: ${JSON.stringify(body)}\n\n`;
+  // The documented event has its members at the top; OpenAI's own client takes only one with `error` for an error.
+  const { error } = body as { readonly error: CompatError };
+  const { message, code, param } = error;
+  const event = { type: "error", sequence_number: sequence, code, message, param, error };
+  return `event: error\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
 interface EngineError {
@@ -143,7 +127,7 @@ export function renderEngineError(dialect: Dialect, status: number, text: string
   const cannot = incapable.find(([pattern]) => pattern.test(told))?.[1];
   if (cannot !== undefined) {
     const kind = { message: cannot, type: "invalid_request_error", param: null, code: "not_capable" };
-    return { status: 400, body: shape(dialect, 400, kind) };
+    return { status: 400, body: shapes[dialect](kind, 400) };
   }
   const missing = /^'([\w.]+)' is required$/.exec(told)?.[1];
   const seen = missing === undefined ? seenStatus(status) : 400;
@@ -151,7 +135,7 @@ export function renderEngineError(dialect: Dialect, status: number, text: string
   const type = missing === undefined ? ownType : "invalid_request_error";
   const param = missing ?? /^Field '([\w.]+)':/.exec(told)?.[1] ?? null;
   const code = engineCodes.get(type) ?? (seen < 500 ? "invalid_request" : "upstream_failed");
-  return { status: seen, body: shape(dialect, seen, { ...error, message: told, type, param, code }) };
+  return { status: seen, body: shapes[dialect]({ ...error, message: told, type, param, code }, seen) };
 }
 
 function seenStatus(status: number): number {

@@ -63,7 +63,7 @@ async function world(t: TestContext, writeStallMs: number, othersWait: () => boo
     retain: () => () => undefined,
   };
   const cutOff = new AbortController().signal;
-  const upstream = createUpstream({ probeAfterMs: 100, stallMs: 60_000, onStall: () => undefined, cutOff });
+  const upstream = createUpstream({ probeAfterMs: 800, stallMs: 60_000, onStall: () => undefined, cutOff });
   cleanUp(t, () => upstream.close());
   const deps = {
     upstream,
