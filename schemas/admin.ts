@@ -31,7 +31,6 @@ export const setContextSizeSchema = {
 export const contextSizeSetSchema = {
   title: "ContextSizeSet",
   ...exact({ ok: success, model: modelId, ctx_size: integer("The size that is in force.") }),
-  examples: [{ ok: true, model: exampleModel, ctx_size: 8192 }],
 } as const;
 
 export type ContextSizeSet = FromSchema<typeof contextSizeSetSchema>;
@@ -43,18 +42,11 @@ export const modelRequestSchema = {
   examples: [{ model: exampleModel }],
 } as const;
 
-export const ejectedSchema = {
-  title: "Ejected",
-  ...exact({ ok: success, model: modelId }),
-  examples: [{ ok: true, model: exampleModel }],
-} as const;
+export const ejectedSchema = { title: "Ejected", ...exact({ ok: success, model: modelId }) } as const;
 
 export type Ejected = FromSchema<typeof ejectedSchema>;
 
-export const removeQuerySchema = exact(
-  {},
-  { dryRun: { ...text("`true`: find the model and delete nothing."), enum: ["true", "false"] } },
-);
+export const removeQuerySchema = exact({}, { dryRun: flag("Find the model and delete nothing.") });
 
 export const removedSchema = {
   title: "Removed",
@@ -65,9 +57,6 @@ export const removedSchema = {
     freed_bytes: amount(),
     removed_preset_section: flag("It had a context size of its own in router.preset.ini."),
   }),
-  examples: [
-    { ok: true, model: exampleModel, deleted_files: 2, freed_bytes: 291_545_088, removed_preset_section: true },
-  ],
 } as const;
 
 export type Removed = FromSchema<typeof removedSchema>;
@@ -96,8 +85,6 @@ export const rpcWorkersRequestSchema = {
   examples: [{ workers: ["192.168.1.20:50052"] }],
 } as const;
 
-export type RpcWorkersRequest = FromSchema<typeof rpcWorkersRequestSchema>;
-
 const unusedWorker = exact({
   address: worker,
   reason: { ...text("That of the worker's condition."), examples: ["Refused"] },
@@ -112,16 +99,6 @@ export const rpcRosterSchema = {
     workers: list(worker),
     notInUse: list(unusedWorker, "Workers that cannot be used at present, and why: the rest is in force without them."),
   }),
-  examples: [
-    {
-      ok: true,
-      mode: "rpc",
-      workers: ["192.168.1.20:50052", "192.168.1.21:50052"],
-      notInUse: [
-        { address: "192.168.1.21:50052", reason: "Refused", message: "nothing listens on 192.168.1.21:50052" },
-      ],
-    },
-  ],
 } as const;
 
 export type RpcRoster = FromSchema<typeof rpcRosterSchema>;
@@ -142,7 +119,6 @@ export const hubReposSchema = {
     title: "HubRepository",
     ...exact({ id: text("OWNER/NAME"), downloads: integer(), likes: integer() }),
   },
-  examples: [[{ id: "ggml-org/gemma-3-270m-it-GGUF", downloads: 12_345, likes: 67 }]],
 } as const;
 
 export type HubRepos = FromSchema<typeof hubReposSchema>;
@@ -156,7 +132,6 @@ export const hubFilesSchema = {
   description: "All .gguf files of the repository's main branch, shards and projectors too.",
   type: "array",
   items: { title: "HubFile", ...exact({ path: text(), size: integer("Bytes.") }) },
-  examples: [[{ path: "gemma-3-270m-it-Q8_0.gguf", size: 291_545_088 }]],
 } as const;
 
 export type HubFiles = FromSchema<typeof hubFilesSchema>;

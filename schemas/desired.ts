@@ -10,10 +10,8 @@ const { $schema: _dialect, ...documentShape } = documentSchema;
 /** The document as a part of other schemas. */
 export const documentBodySchema = { ...documentShape, title: "Document", examples: [{ version: 1 }] } as const;
 
-const yes = (description: string) => ({ ...text(description), examples: ["true"] }) as const;
-
 const waiting = {
-  wait: yes("`true`: answer once it is reconciled."),
+  wait: flag("Answer once it is reconciled."),
   timeout: {
     type: "number",
     exclusiveMinimum: 0,
@@ -23,10 +21,7 @@ const waiting = {
   },
 } as const;
 
-export const changeQuerySchema = exact(
-  {},
-  { dryRun: yes("`true`: answer with the plan and change nothing."), ...waiting },
-);
+export const changeQuerySchema = exact({}, { dryRun: flag("Answer with the plan and change nothing."), ...waiting });
 
 export type ChangeQuery = FromSchema<typeof changeQuerySchema>;
 
@@ -34,8 +29,8 @@ export const reconcileQuerySchema = exact(
   {},
   {
     ...waiting,
-    cacheGone: yes(
-      "`true`: the model cache is missing or empty on purpose; its models are fetched again. Else one that went is waited for.",
+    cacheGone: flag(
+      "The model cache is missing or empty on purpose; its models are fetched again. Else one that went is waited for.",
     ),
   },
 );
@@ -81,7 +76,6 @@ export const desiredSchema = {
     },
     outcome,
   ),
-  examples: [{ generation: 3, document: { version: 1 }, differsFromFile: [], removals: [] }],
 } as const;
 
 export type DesiredBody = FromSchema<typeof desiredSchema>;
@@ -89,16 +83,11 @@ export type DesiredBody = FromSchema<typeof desiredSchema>;
 export const reconciledSchema = {
   title: "Reconciled",
   ...exact({ ok: success, generation: integer() }, { ...outcome, source: sourceSchema }),
-  examples: [{ ok: true, generation: 3 }],
 } as const;
 
 export type ReconciledBody = FromSchema<typeof reconciledSchema>;
 
-export const livezSchema = {
-  title: "Live",
-  ...exact({ status: { const: "ok" } }),
-  examples: [{ status: "ok" }],
-} as const;
+export const livezSchema = { title: "Live", ...exact({ status: { const: "ok" } }) } as const;
 
 export const readyzSchema = {
   title: "Readiness",
@@ -107,7 +96,6 @@ export const readyzSchema = {
     reason: text("`Serving`, `Starting`, `ShuttingDown`, or that of `RouterReady` or `TooFewWorkers`."),
     message: text(),
   }),
-  examples: [{ status: "ok", reason: "Serving", message: "chats can be served" }],
 } as const;
 
 /** The data of one server-sent event of the journal; its `id:` and `event:` lines carry id and type. */
@@ -115,8 +103,4 @@ export const eventDataSchema = { title: "EventData", ...open({ at: text("ISO 860
 
 export type EventData = FromSchema<typeof eventDataSchema>;
 
-export const openApiSchema = {
-  title: "OpenApi",
-  ...open({ openapi: text(), paths: { type: "object" } }),
-  examples: [{ openapi: "3.1.0", paths: {} }],
-} as const;
+export const openApiSchema = { title: "OpenApi", ...open({ openapi: text(), paths: { type: "object" } }) } as const;

@@ -62,45 +62,11 @@ export const diskSchema = {
     totals,
     unreadable: list(text(), "Repositories whose folder cannot be read."),
   }),
-  examples: [
-    {
-      models: [
-        {
-          id: "ggml-org/gemma-3-270m-it-GGUF:Q8_0",
-          present: true,
-          desired: true,
-          documentName: "ggml-org/gemma-3-270m-it-GGUF:Q8_0",
-          ours: true,
-          loaded: false,
-          lastUsed: "2026-01-31T12:00:00.000Z",
-          files: 1,
-          bytes: 291_545_088,
-          staleBytes: 0,
-          partial: null,
-        },
-      ],
-      speech: [],
-      totals: {
-        bytes: 291_545_088,
-        modelBytes: 291_545_088,
-        speechBytes: 0,
-        staleBytes: 0,
-        orphanBytes: 0,
-        partialBytes: 0,
-        collectableBytes: 0,
-        freeBytes: 50_000_000_000,
-      },
-      unreadable: [],
-    },
-  ],
 } as const;
 
 export type DiskBody = FromSchema<typeof diskSchema>;
 
-export const collectQuerySchema = exact(
-  {},
-  { dryRun: { ...text("`false`: delete; by default it is only reported."), enum: ["true", "false"] } },
-);
+export const collectQuerySchema = exact({}, { dryRun: flag("`false`: delete; by default it is only reported.") });
 
 const why = { reason: text("CamelCase."), message: text() } as const;
 
@@ -125,25 +91,6 @@ export const collectedSchema = {
     deletedFiles: amount(),
     freedBytes: amount(),
   }),
-  examples: [
-    {
-      dryRun: true,
-      items: [
-        {
-          repo: "acme/alpha-GGUF",
-          kind: "partial",
-          path: `models--acme--alpha-GGUF/blobs/${"a".repeat(64)}.gw.incomplete`,
-          files: 2,
-          bytes: 4_000_000_000,
-          reason: "AbandonedPartial",
-          message: "an unfinished download of acme/alpha-GGUF:Q8_0, which no pull resumes",
-        },
-      ],
-      skipped: [],
-      deletedFiles: 0,
-      freedBytes: 0,
-    },
-  ],
 } as const;
 
 export type CollectedBody = FromSchema<typeof collectedSchema>;

@@ -1,58 +1,90 @@
 // Bodies of the family wire-compatible with Ollama's API. Open: what is not named here is taken and left alone.
 import type { FromSchema } from "json-schema-to-ts";
-import { flag, integer, list, number, open, text } from "./shapes.ts";
+import { flag, integer, list, maybe, number, open, text } from "./shapes.ts";
 
-const model = text("OWNER/NAME:TAG, or any name that finds one model.");
+const model = { ...text("OWNER/NAME:TAG, or any name that finds one model."), minLength: 1 } as const;
 const alpha = { model: "acme/alpha:Q8_0" } as const;
-const exampleTime = "2026-01-31T12:00:00.000Z";
 const object = { type: "object" } as const;
-const textOrTexts = { anyOf: [text(), list(text())] } as const;
-const images = list(text("base64"));
-const streaming = flag("Default true.");
+const texts = { type: ["string", "array", "null"], items: text() } as const;
+const images = maybe(list(text("base64")));
+const streaming = maybe(flag("Default true."));
+const ignored = maybe(flag("Taken and left alone."));
 
 const keep_alive = {
-  type: ["number", "string"],
+  type: ["number", "string", "null"],
   description: "Seconds, or a duration such as `5m`; negative: for ever; 0: unload after the answer.",
 } as const;
 
-const options = {
+/** Options that llama-server takes under the same name. Those of loading (`num_gpu`, `num_batch`, …) are not passed. */
+export const samplingOptions = [
+  "temperature",
+  "top_k",
+  "top_p",
+  "min_p",
+  "typical_p",
+  "seed",
+  "repeat_last_n",
+  "repeat_penalty",
+  "presence_penalty",
+  "frequency_penalty",
+  "mirostat",
+  "mirostat_tau",
+  "mirostat_eta",
+] as const;
+
+const maybeNumber = maybe(number());
+const sampling = Object.fromEntries(samplingOptions.map((name) => [name, maybeNumber]));
+
+const options = maybe({
   title: "NativeOptions",
   ...open(
     {},
     {
-      num_ctx: integer("Context size; one that differs from that in force is put in force first."),
-      num_predict: integer("Tokens at most; -1: as many as it takes."),
-      temperature: number(),
-      top_k: integer(),
-      top_p: number(),
-      min_p: number(),
-      seed: integer(),
-      stop: textOrTexts,
-      repeat_penalty: number(),
+      ...(sampling as Record<(typeof samplingOptions)[number], typeof maybeNumber>),
+      num_ctx: maybe({
+        ...integer("Context size; one that differs from that in force is put in force first."),
+        minimum: 1,
+        maximum: 16_777_216,
+      }),
+      num_predict: maybe(number("Tokens at most; -1: as many as it takes.")),
+      stop: texts,
     },
   ),
-} as const;
+});
 
 const generating = {
   stream: streaming,
-  format: { description: "`json`, or a JSON schema." },
+  format: { type: ["string", "object", "null"], description: "`json`, or a JSON schema." },
   keep_alive,
   options,
-  think: { type: ["boolean", "string"] },
+  think: { enum: [true, false, "low", "medium", "high", "max", null] },
+  logprobs: maybe(flag()),
+  top_logprobs: maybe({ ...integer("Alternatives to each token."), minimum: 0, maximum: 20 }),
+  truncate: ignored,
+  shift: ignored,
 } as const;
 
-const toolCallSchema = {
-  title: "NativeToolCall",
-  ...open({ function: open({ name: text(), arguments: object }) }),
-} as const;
+const called = open({ name: text() }, { arguments: maybe(object) });
+
+const toolCallSchema = { title: "NativeToolCall", ...open({ function: called }, { id: maybe(text()) }) } as const;
 
 const messageSchema = {
   title: "NativeMessage",
   ...open(
     { role: { enum: ["system", "user", "assistant", "tool"] } },
-    { content: text(), thinking: text(), images, tool_calls: list(toolCallSchema), tool_name: text() },
+    {
+      content: maybe(text()),
+      thinking: maybe(text()),
+      images,
+      tool_calls: maybe(list(toolCallSchema)),
+      tool_name: maybe(text("Of a result.")),
+      name: maybe(text("The older word for `tool_name`.")),
+      tool_call_id: maybe(text()),
+    },
   ),
 } as const;
+
+export type NativeMessage = FromSchema<typeof messageSchema>;
 
 export const nativeChatSchema = {
   title: "NativeChat",
@@ -60,16 +92,18 @@ export const nativeChatSchema = {
     { model },
     {
       ...generating,
-      messages: list(messageSchema, "Empty or absent: load, or with keep_alive 0 unload."),
-      tools: list(object),
+      messages: maybe(list(messageSchema, "Empty or absent: load, or with keep_alive 0 unload.")),
+      tools: maybe(list(object)),
     },
   ),
   examples: [{ ...alpha, messages: [{ role: "user", content: "hi" }], stream: false }],
 } as const;
 
+export type NativeChat = FromSchema<typeof nativeChatSchema>;
+
 /** The last record of an answer has these. */
 const ending = {
-  done_reason: { ...text(), examples: ["stop", "length", "load", "unload"] },
+  done_reason: text("`stop`, `length`, `load` or `unload`."),
   total_duration: integer("Nanoseconds, as all durations."),
   load_duration: integer(),
   prompt_eval_count: integer(),
@@ -85,15 +119,6 @@ export const nativeChatRecordSchema = {
   title: "NativeChatRecord",
   description: recordDescription,
   ...open({ ...record, message: messageSchema }, ending),
-  examples: [
-    {
-      ...alpha,
-      created_at: exampleTime,
-      message: { role: "assistant", content: "Hello" },
-      done: true,
-      done_reason: "stop",
-    },
-  ],
 } as const;
 
 export const nativeGenerateSchema = {
@@ -102,78 +127,96 @@ export const nativeGenerateSchema = {
     { model },
     {
       ...generating,
-      prompt: text("Empty or absent: load, or with keep_alive 0 unload."),
-      suffix: text(),
-      system: text(),
-      template: text(),
-      raw: flag(),
+      prompt: maybe(text("Empty or absent: load, or with keep_alive 0 unload.")),
+      suffix: maybe(text()),
+      system: maybe(text()),
+      template: maybe(text()),
+      raw: maybe(flag()),
+      context: maybe({ type: "array", description: "Taken and left alone." }),
       images,
     },
   ),
   examples: [{ ...alpha, prompt: "hi", stream: false }],
 } as const;
 
+export type NativeGenerate = FromSchema<typeof nativeGenerateSchema>;
+
 export const nativeGenerateRecordSchema = {
   title: "NativeGenerateRecord",
   description: recordDescription,
   ...open({ ...record, response: text() }, { thinking: text(), ...ending }),
-  examples: [{ ...alpha, created_at: exampleTime, response: "Hello", done: false }],
 } as const;
 
-const name = text("The older word for `model`.");
+/** Clients of different ages call it `model` or `name`; some send both, the same, or one of them empty. */
+const named = {
+  model: maybe(text("OWNER/NAME:TAG, or any name that finds one model.")),
+  name: maybe(text("The older word for `model`.")),
+} as const;
 
-/** A request for one model. */
-const named = { anyOf: [{ required: ["model"] }, { required: ["name"] }], examples: [alpha] } as const;
-
-export const nativeModelSchema = { title: "NativeModel", ...open({}, { model, name }), ...named } as const;
+export const nativeModelSchema = { title: "NativeModel", ...open({}, named), examples: [alpha] } as const;
 
 export const nativeShowSchema = {
   title: "NativeShow",
-  ...open({}, { model, name, verbose: flag() }),
-  ...named,
+  ...open({}, { ...named, verbose: ignored }),
+  examples: [alpha],
 } as const;
-
-const keep = flag(
-  "Default false. True: the document goes on wanting the model when the client leaves, or the hub is away for long.",
-);
 
 export const nativePullSchema = {
   title: "NativePull",
-  ...open({}, { model, name, stream: streaming, insecure: flag("Taken and left alone."), keep }),
-  ...named,
+  ...open(
+    {},
+    {
+      ...named,
+      stream: streaming,
+      insecure: ignored,
+      keep: maybe(
+        flag(
+          "Default false. True: the document goes on wanting the model when the client leaves, or the hub is away for long.",
+        ),
+      ),
+    },
+  ),
+  examples: [alpha],
 } as const;
 
 export const nativePullRecordSchema = {
   title: "NativePullRecord",
-  description: "One per line; `digest` is one file. The last says `success`.",
+  description: "One per line. The last says `success`.",
   ...open(
     { status: text() },
     {
-      digest: {
-        ...text(),
-        examples: ["sha256:2bada8a7450677000f678be90653b85d364de7db25eb5ea54136ada5f3933730"],
-      },
+      digest: text("`sha256:` and hex: one file."),
       total: integer("Bytes."),
       completed: integer("Bytes."),
       error: text("Instead of `status`, where it fails after the first line."),
     },
   ),
-  examples: [{ status: "pulling manifest" }, { status: "success" }],
 } as const;
 
 export type NativePullRecord = FromSchema<typeof nativePullRecordSchema>;
 
 export const nativeCopySchema = {
   title: "NativeCopy",
-  ...open({ source: model, destination: text("Another name for the same model.") }),
+  ...open({ source: model, destination: { ...text("Another name for the same model."), minLength: 1 } }),
   examples: [{ source: alpha.model, destination: "alpha" }],
 } as const;
 
 export const nativeEmbedSchema = {
   title: "NativeEmbed",
-  ...open({ model }, { input: textOrTexts, truncate: flag(), dimensions: integer(), keep_alive, options }),
+  ...open(
+    { model },
+    {
+      input: texts,
+      truncate: maybe(flag("Default true: a text that is too long is cut.")),
+      dimensions: maybe({ ...integer("The vectors are cut to so many."), minimum: 0 }),
+      keep_alive,
+      options,
+    },
+  ),
   examples: [{ ...alpha, input: ["hi"] }],
 } as const;
+
+export type NativeEmbed = FromSchema<typeof nativeEmbedSchema>;
 
 const vector = list(number());
 
@@ -183,30 +226,21 @@ export const nativeEmbeddedSchema = {
     { model: text(), embeddings: list(vector) },
     { total_duration: integer(), load_duration: integer(), prompt_eval_count: integer() },
   ),
-  examples: [{ ...alpha, embeddings: [[0.1, -0.2]] }],
 } as const;
 
 export const nativeEmbeddingsSchema = {
   title: "NativeEmbeddings",
-  ...open({ model }, { prompt: text(), keep_alive, options }),
+  ...open({ model }, { prompt: maybe(text()), keep_alive, options }),
   examples: [{ ...alpha, prompt: "hi" }],
 } as const;
 
-export const nativeEmbeddingSchema = {
-  title: "NativeEmbedding",
-  ...open({ embedding: vector }),
-  examples: [{ embedding: [0.1, -0.2] }],
-} as const;
+export const nativeEmbeddingSchema = { title: "NativeEmbedding", ...open({ embedding: vector }) } as const;
 
 const details = {
   title: "NativeDetails",
   ...open(
-    { format: { ...text(), examples: ["gguf"] }, family: text(), parameter_size: text(), quantization_level: text() },
-    {
-      parent_model: text(),
-      families: { type: ["array", "null"], items: text() },
-      context_length: integer(),
-    },
+    { format: text(), family: text(), parameter_size: text(), quantization_level: text() },
+    { parent_model: text(), families: maybe(list(text())), context_length: integer() },
   ),
 } as const;
 
@@ -220,23 +254,14 @@ const entry = {
 
 const tag = open({ ...entry, modified_at: text("RFC 3339.") }, { capabilities: list(text()) });
 
-export const nativeTagsSchema = {
-  title: "NativeTags",
-  ...open({ models: list(tag) }),
-  examples: [{ models: [] }],
-} as const;
+export const nativeTagsSchema = { title: "NativeTags", ...open({ models: list(tag) }) } as const;
 
 const loadedModel = open(
   { ...entry, expires_at: text("RFC 3339: when it is unloaded."), size_vram: integer() },
   { context_length: integer() },
 );
 
-export const nativePsSchema = {
-  title: "NativePs",
-  description: "The loaded models.",
-  ...open({ models: list(loadedModel) }),
-  examples: [{ models: [] }],
-} as const;
+export const nativePsSchema = { title: "NativePs", ...open({ models: list(loadedModel) }) } as const;
 
 export const nativeShownSchema = {
   title: "NativeShown",
@@ -244,7 +269,7 @@ export const nativeShownSchema = {
     {
       details,
       model_info: { ...object, description: "The file's metadata: `general.architecture`, `llama.context_length`, …" },
-      capabilities: { ...list(text()), examples: [["completion", "tools"]] },
+      capabilities: list(text(), "`completion`, `tools`, `insert`, `vision`, `embedding`, `thinking`."),
     },
     {
       license: text(),
@@ -256,17 +281,9 @@ export const nativeShownSchema = {
       projector_info: object,
     },
   ),
-  examples: [
-    {
-      details: { format: "gguf", family: "llama", parameter_size: "7.6B", quantization_level: "Q4_K_M" },
-      model_info: { "general.architecture": "llama", "llama.context_length": 8192 },
-      capabilities: ["completion", "tools"],
-    },
-  ],
 } as const;
 
 export const nativeVersionSchema = {
   title: "NativeVersion",
   ...open({ version: text("Of Ollama's API as it is spoken here.") }),
-  examples: [{ version: "0.20.0" }],
 } as const;

@@ -36,7 +36,6 @@ const choice = open({ message: object }, { index: integer(), finish_reason: { ty
 export const chatCompletedSchema = {
   title: "ChatCompletion",
   ...open({ choices: list(choice) }, { id: text(), object: text(), created: integer(), model: text(), usage: object }),
-  examples: [{ choices: [{ index: 0, message: { role: "assistant", content: "Hello" }, finish_reason: "stop" }] }],
 } as const;
 
 export const completionSchema = {
@@ -48,7 +47,6 @@ export const completionSchema = {
 export const completedSchema = {
   title: "Completion",
   ...open({}, { choices: list(open({}, { text: text() })), usage: object }),
-  examples: [{ choices: [{ text: "Hello" }] }],
 } as const;
 
 export const embeddingsSchema = {
@@ -60,7 +58,6 @@ export const embeddingsSchema = {
 export const embeddedSchema = {
   title: "Embeddings",
   ...open({ data: list(open({ embedding: {} }, { index: integer() })) }, { object: text(), usage: object }),
-  examples: [{ object: "list", data: [{ index: 0, embedding: [0.1, -0.2] }] }],
 } as const;
 
 export const responsesSchema = {
@@ -75,11 +72,7 @@ export const messagesSchema = {
   examples: [{ model: alpha, max_tokens: 32, messages: hello }],
 } as const;
 
-export const tokensCountedSchema = {
-  title: "TokenCount",
-  ...open({ input_tokens: integer() }),
-  examples: [{ input_tokens: 12 }],
-} as const;
+export const tokensCountedSchema = { title: "TokenCount", ...open({ input_tokens: integer() }) } as const;
 
 /** A request that only names a model. */
 export const modelNameSchema = { title: "ModelName", ...open({ model }), examples: [{ model: alpha }] } as const;
@@ -120,22 +113,13 @@ export const loraScalesSchema = {
   examples: [[{ id: 0, scale: 0.5 }]],
 } as const;
 
-export const successSchema = {
-  title: "Success",
-  ...open({ success: { const: true } }),
-  examples: [{ success: true }],
-} as const;
+export const successSchema = { title: "Success", ...open({ success: { const: true } }) } as const;
 
-export const healthSchema = {
-  title: "Health",
-  ...open({ status: { const: "ok" } }),
-  examples: [{ status: "ok" }],
-} as const;
+export const healthSchema = { title: "Health", ...open({ status: { const: "ok" } }) } as const;
 
 export const engineAnswerSchema = {
   title: "EngineAnswer",
   description: "The engine's own answer, unchanged.",
-  examples: [{}],
 } as const;
 
 export const modelEntrySchema = {
@@ -156,20 +140,6 @@ export const modelEntrySchema = {
       n_ctx_train: integer("The trained context, from the file; absent where it does not say."),
     },
   ),
-  examples: [
-    {
-      id: alpha,
-      object: "model",
-      created: 1_769_860_800,
-      owned_by: "acme",
-      context_length: 8192,
-      n_ctx_train: 8192,
-      loaded: false,
-      aliases: [],
-      status: { value: "unloaded" },
-      meta: { n_ctx: 8192, n_ctx_train: 8192 },
-    },
-  ],
 } as const;
 
 export type ModelEntry = FromSchema<typeof modelEntrySchema>;
@@ -177,7 +147,6 @@ export type ModelEntry = FromSchema<typeof modelEntrySchema>;
 export const modelListSchema = {
   title: "ModelList",
   ...exact({ object: { const: "list" }, data: list(modelEntrySchema) }),
-  examples: [{ object: "list", data: [] }],
 } as const;
 
 export type ModelList = FromSchema<typeof modelListSchema>;

@@ -104,9 +104,6 @@ export const planSchema = {
       source: sourceSchema,
     },
   ),
-  examples: [
-    { generation: 3, converged: true, actions: [], running: [], held: [], unmanaged: [], spared: [], findings: {} },
-  ],
 } as const;
 
 export type PlanBody = FromSchema<typeof planSchema>;

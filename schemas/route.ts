@@ -58,7 +58,8 @@ export function contents(...all: readonly Contents[]): Contents {
   return { content: Object.assign({}, ...all.map(({ content }) => content)) as Contents["content"] };
 }
 
-/** The answer with status 200. */
-export function ok(description: string, ...all: readonly Contents[]): RouteSchema["response"] {
-  return { 200: { description, ...(all.length === 0 ? {} : contents(...all)) } };
+/** The answer with status 200; a schema is one of JSON. */
+export function ok(description: string, ...all: readonly (Contents | Schema)[]): RouteSchema["response"] {
+  const kinds = all.map((each) => ("content" in each ? (each as Contents) : json(each)));
+  return { 200: { description, ...(all.length > 0 && contents(...kinds)) } };
 }

@@ -55,3 +55,12 @@ export const amount = (description?: string): Described<"integer"> & { readonly 
 });
 
 export const success = { const: true } as const;
+
+export type Maybe<S extends { readonly type: string }> = Omit<S, "type"> &
+  Readonly<{ type: readonly [S["type"], "null"] }>;
+
+/** Or null, which clients of typed languages send for what they leave out. */
+export const maybe = <const S extends { readonly type: string }>(schema: S): Maybe<S> => ({
+  ...schema,
+  type: [schema.type, "null"],
+});

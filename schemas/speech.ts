@@ -32,19 +32,11 @@ export const transcriptionFormSchema = {
   ...open({ file: { ...text("The audio."), format: "binary" } }, { model: text() }),
 } as const;
 
-export const transcriptionSchema = {
-  title: "Transcription",
-  ...open({ text: text() }),
-  examples: [{ text: "Hello" }],
-} as const;
+export const transcriptionSchema = { title: "Transcription", ...open({ text: text() }) } as const;
 
 export type Transcription = FromSchema<typeof transcriptionSchema>;
 
-export const cachedVoicesSchema = {
-  title: "CachedVoices",
-  ...open({ voices: list(text()) }),
-  examples: [{ voices: ["en_US-lessac-medium"] }],
-} as const;
+export const cachedVoicesSchema = { title: "CachedVoices", ...open({ voices: list(text()) }) } as const;
 
 export type CachedVoices = FromSchema<typeof cachedVoicesSchema>;
 
@@ -65,20 +57,6 @@ export const voicesSchema = {
       sizeBytes: integer(),
     }),
   },
-  examples: [
-    [
-      {
-        key: "en_US-lessac-medium",
-        name: "lessac",
-        languageCode: "en_US",
-        languageName: "English",
-        country: "United States",
-        quality: "medium",
-        numSpeakers: 1,
-        sizeBytes: 63_201_294,
-      },
-    ],
-  ],
 } as const;
 
 export type Voices = FromSchema<typeof voicesSchema>;
@@ -86,7 +64,6 @@ export type Voices = FromSchema<typeof voicesSchema>;
 export const cachedTranscriptionModelsSchema = {
   title: "CachedTranscriptionModels",
   ...open({ models: list(text("A file's name.")) }),
-  examples: [{ models: ["ggml-base.en.bin"] }],
 } as const;
 
 export type CachedTranscriptionModels = FromSchema<typeof cachedTranscriptionModelsSchema>;
@@ -95,7 +72,6 @@ export const transcriptionModelsSchema = {
   title: "TranscriptionModels",
   type: "array",
   items: { title: "TranscriptionModel", ...open({ path: text(), size: integer("Bytes.") }) },
-  examples: [[{ path: "ggml-base.en.bin", size: 147_964_211 }]],
 } as const;
 
 export type TranscriptionModels = FromSchema<typeof transcriptionModelsSchema>;

@@ -13,16 +13,6 @@ const conditionSchema = {
     observedGeneration: integer(),
     lastTransitionTime: text("ISO 8601; moves only when `status` changes."),
   }),
-  examples: [
-    {
-      type: "Ready",
-      status: "True",
-      reason: "Ready",
-      message: "everything is as the document says",
-      observedGeneration: 3,
-      lastTransitionTime: "2026-01-31T12:00:00.000Z",
-    },
-  ],
 } as const;
 
 const workerSchema = {
@@ -39,16 +29,6 @@ const workerSchema = {
     },
     conditions: list(conditionSchema, "`Reachable` and `InUse`."),
   }),
-  examples: [
-    {
-      address: "192.168.1.20:50052",
-      endpoint: "192.168.1.20:50052",
-      latencyMs: 0.4,
-      version: "8.0.0",
-      devices: [{ freeBytes: 16_000_000_000, totalBytes: 16_000_000_000 }],
-      conditions: [],
-    },
-  ],
 } as const;
 
 const version = text();
@@ -65,13 +45,6 @@ export const shortStatusSchema = {
     router: exact({ connected }),
     rpc: exact({ mode }),
   }),
-  examples: [
-    {
-      gateway: { version: "0.1.0", id: "7f3a1c5e9b2d4f60", ready: true },
-      router: { connected: true },
-      rpc: { mode: "single" },
-    },
-  ],
 } as const;
 
 export type ShortStatusBody = FromSchema<typeof shortStatusSchema>;
@@ -153,26 +126,6 @@ export const statusSchema = {
     waiting: list(waitingSchema, "Requests that wait for a model, those who wait longest first."),
     removals: list(removalSchema),
   }),
-  examples: [
-    {
-      gateway: { version: "0.1.0", id: "7f3a1c5e9b2d4f60", startedAt: "2026-01-31T12:00:00.000Z", ready: true },
-      router: { connected: true, phase: "ready", pid: 4711, binary: "llama-server", crashes: 0 },
-      rpc: { mode: "single", minWorkers: 0, warning: null, workers: [] },
-      speech: { transcription: null, synthesis: null },
-      sync: "Synced",
-      health: "Healthy",
-      generation: 3,
-      observedGeneration: 3,
-      source: { path: "state/gateway.yaml", valid: true, reason: "Applied", message: "applied", problems: [] },
-      conditions: [],
-      models: [],
-      running: [],
-      planned: [],
-      inFlight: { "ggml-org/gemma-3-270m-it-GGUF:Q8_0": 1 },
-      waiting: [{ model: "ggml-org/gemma-3-270m-it-GGUF:Q8_0", requests: 2, oldestMs: 1500, for: "drain" }],
-      removals: [],
-    },
-  ],
 } as const;
 
 export type StatusBody = FromSchema<typeof statusSchema>;

@@ -14,7 +14,7 @@ import { sendError } from "./server/family.ts";
 import { type FirstLook, waitForFirstLook } from "./server/first-look.ts";
 import type { OpenAnswers } from "./server/open-answers.ts";
 import { installOpenApi } from "./server/openapi.ts";
-import { installRoutes, type Route, type RouteFamily, route } from "./server/route.ts";
+import { installRoutes, type Route, type RouteFamily, routesOf } from "./server/route.ts";
 import {
   limitConnections,
   limitSilence,
@@ -166,15 +166,11 @@ function placeOf(path: string): string {
 }
 
 /** Ollama's clients look here whether there is a server. */
-const frontRoute: Route<unknown> = route({
-  method: "GET",
-  url: "/",
+const frontRoute = routesOf<unknown>().get("/", {
   config: { licenseKey: "none" },
-  schema: {
-    operationId: "front",
-    summary: "Check which server answers",
-    response: ok("A word of greeting.", { content: { "text/plain": { schema: textSchema } } }),
-  },
+  operationId: "front",
+  summary: "Check which server answers",
+  response: ok("A word of greeting.", { content: { "text/plain": { schema: textSchema } } }),
   handler: (_deps, _request, reply) =>
     reply.type("text/plain").send("Ollama is running: this is Model Gateway, which speaks its API too.\n"),
 });

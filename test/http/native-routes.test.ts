@@ -71,14 +71,14 @@ test("interface 4, Native routes: on the wire", async (t) => {
     });
     await t.test(`what is refused, ${prefix}`, async () => {
       for (const [method, path, body, status, error] of [
-        ["POST", "/chat", {}, 400, /^model is required$/],
+        ["POST", "/chat", {}, 400, /^model is missing$/],
         ["POST", "/generate", { model, prompt: 1 }, 400, /^prompt must be a string$/],
         ["POST", "/embed", { model, input: [1] }, 400, /^input\[0\] must be a string$/],
         ["POST", "/show", {}, 400, /^model is required$/],
         ["POST", "/show", { model: "nothing" }, 404, /^model 'nothing' not found/],
-        ["POST", "/copy", { source: model }, 400, /^destination is required$/],
+        ["POST", "/copy", { source: model }, 400, /^destination is missing$/],
         ["POST", "/pull", { model: "", stream: true }, 400, /^model is required$/],
-        ["POST", "/pull", { model, stream: "yes" }, 400, /^stream must be true or false$/],
+        ["POST", "/pull", { model, stream: "yes" }, 400, /^stream must be a boolean$/],
         ["POST", "/create", { model: "x" }, 501, /./],
         ["POST", "/push", { model }, 501, /./],
         ["POST", "/blobs/sha256:00", {}, 501, /./],

@@ -21,8 +21,8 @@ import { backoffKey, type Plan } from "../../plan/actions.ts";
 import { isConverged, isSettled, type Pass } from "../../reconcile/loop.ts";
 import { planBody, removalBody } from "../../status/report.ts";
 import { callOf } from "../server/call.ts";
-import { type Route, route } from "../server/route.ts";
-import { changeErrors, pullErrors } from "../server/route-errors.ts";
+import { routesOf } from "../server/route.ts";
+import { pullErrors } from "../server/route-errors.ts";
 
 export interface DesiredRoutesDeps extends WaitDeps {
   /** Tries again what was given up; with `cacheGone` a cache that is missing is believed to be gone for good. */
@@ -36,67 +36,49 @@ export interface DesiredRoutesDeps extends WaitDeps {
 }
 
 const changing = {
+  config: { errors: [...pullErrors, "file_only", "precondition_failed", "source_missing"] },
   querystring: changeQuerySchema,
   headers: { "If-Match": "The ETag of the document that the change is meant for; without it, any." },
-  response: ok("The document after the change; with `dryRun` its plan.", json({ anyOf: [desiredSchema, planSchema] })),
+  response: ok("The document after the change; with `dryRun` its plan.", { anyOf: [desiredSchema, planSchema] }),
 } as const;
-const changeConfig = { errors: [...pullErrors, "file_only", "precondition_failed", "source_missing"] } as const;
 
-export const desiredRoutes: readonly Route<DesiredRoutesDeps>[] = [
-  route({
-    method: "GET",
-    url: "/api/desired",
-    schema: {
-      operationId: "desired",
-      summary: "Get the document",
-      description: "The ETag goes into `If-Match` of a change.",
-      response: ok("The document.", json(desiredSchema)),
-    },
-    handler: ({ store }: DesiredRoutesDeps, _request, reply) => {
+const { get, patch, post, put } = routesOf<DesiredRoutesDeps>();
+
+export const desiredRoutes = [
+  get("/api/desired", {
+    operationId: "desired",
+    summary: "Get the document",
+    description: "The ETag goes into `If-Match` of a change.",
+    response: ok("The document.", desiredSchema),
+    handler: ({ store }, _request, reply) => {
       const state = store.current();
       void reply.header("etag", state.etag);
       return desiredBody(store, state);
     },
   }),
-  route({
-    method: "PUT",
-    url: "/api/desired",
-    config: changeConfig,
-    schema: {
-      operationId: "putDesired",
-      summary: "Replace the document",
-      ...changing,
-      // Checked by the store, which names what is wrong in the document's own terms.
-      body: json(documentBodySchema),
-    },
-    handler: (deps: DesiredRoutesDeps, request, reply) =>
-      change(deps, request, reply, { kind: "put", input: request.body }),
+  put("/api/desired", {
+    operationId: "putDesired",
+    summary: "Replace the document",
+    ...changing,
+    // Checked by the store, which names what is wrong in the document's own terms.
+    body: json(documentBodySchema),
+    handler: (deps, request, reply) => change(deps, request, reply, { kind: "put", input: request.body }),
   }),
-  route({
-    method: "PATCH",
-    url: "/api/desired",
-    config: changeConfig,
-    schema: {
-      operationId: "patchDesired",
-      summary: "Change a part of the document",
-      ...changing,
-      body: contents(json(mergePatchSchema), {
-        content: { "application/merge-patch+json": { schema: mergePatchSchema } },
-      }),
-    },
-    handler: (deps: DesiredRoutesDeps, request, reply) =>
-      change(deps, request, reply, { kind: "patch", patch: request.body }),
+  patch("/api/desired", {
+    operationId: "patchDesired",
+    summary: "Change a part of the document",
+    ...changing,
+    body: contents(json(mergePatchSchema), {
+      content: { "application/merge-patch+json": { schema: mergePatchSchema } },
+    }),
+    handler: (deps, request, reply) => change(deps, request, reply, { kind: "patch", patch: request.body }),
   }),
-  route({
-    method: "GET",
-    url: "/api/plan",
+  get("/api/plan", {
     config: { errors: ["router_unavailable"] },
-    schema: {
-      operationId: "plan",
-      summary: "Get the current plan",
-      response: ok("The plan.", json(planSchema)),
-    },
-    handler: async (deps: DesiredRoutesDeps, request, reply) => {
+    operationId: "plan",
+    summary: "Get the current plan",
+    response: ok("The plan.", planSchema),
+    handler: async (deps, request, reply) => {
       await deps.readFile();
       const { generation } = deps.store.current();
       const pass = await waitFor(deps, { generation, fresh: true, call: callOf(request, reply), test: () => true });
@@ -104,23 +86,19 @@ export const desiredRoutes: readonly Route<DesiredRoutesDeps>[] = [
       return { ...planBody(pass.plan, pass.desired.generation, pass.running), stateDir, source: deps.status().source };
     },
   }),
-  route({
-    method: "POST",
-    url: "/api/reconcile",
-    config: { errors: [...changeErrors, ...pullErrors, "source_missing"] },
-    schema: {
-      operationId: "reconcile",
-      summary: "Reconcile now and reset backoffs",
-      querystring: reconcileQuerySchema,
-      response: ok("Reconciling has begun, or with `wait` ended.", json(reconciledSchema)),
-    },
-    handler: async (deps: DesiredRoutesDeps, request, reply) => {
+  post("/api/reconcile", {
+    config: { errors: [...pullErrors, "source_missing"] },
+    operationId: "reconcile",
+    summary: "Reconcile now and reset backoffs",
+    querystring: reconcileQuerySchema,
+    response: ok("Reconciling has begun, or with `wait` ended.", reconciledSchema),
+    handler: async (deps, request, reply) => {
       const { cacheGone, wait } = request.query;
       // A save a moment ago may not have been noticed yet.
       await deps.readFile();
-      deps.retry(isYes(cacheGone));
+      deps.retry(cacheGone ?? false);
       const state = deps.store.current();
-      if (!isYes(wait)) return { ok: true, generation: state.generation };
+      if (!wait) return { ok: true, generation: state.generation };
       const pass = await settled(deps, request, reply, state);
       const { source } = deps.status();
       // A file that cannot be read is not in force, however well the document before it is.
@@ -150,12 +128,12 @@ async function change(
   const { store } = deps;
   if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
   const ifMatch = request.headers["if-match"];
-  if (isYes(request.query.dryRun)) {
+  if (request.query.dryRun) {
     return { dryRun: true, ...planBody(deps.planFor(wanted, ifMatch), store.current().generation, []) };
   }
   const state = await store.change(wanted, `http:${request.method} /api/desired`, ifMatch);
   void reply.header("etag", state.etag);
-  if (!isYes(request.query.wait)) return desiredBody(store, state);
+  if (!request.query.wait) return desiredBody(store, state);
   const pass = await settled(deps, request, reply, state);
   return { ...desiredBody(store, state), ...outcomeOf(pass) };
 }
@@ -187,8 +165,4 @@ function settled(
 /** `findings`: what the document asks for and cannot be had, by model. */
 function outcomeOf(pass: Pass): object {
   return { converged: isConverged(pass), findings: Object.fromEntries(pass.plan.findings) };
-}
-
-function isYes(value: string | undefined): boolean {
-  return value !== undefined && value !== "false" && value !== "0";
 }

@@ -1,6 +1,6 @@
 // Disk use of the models, and deletion of what is unused.
 import { collectedSchema, collectQuerySchema, diskSchema } from "../../../schemas/disk.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { ok } from "../../../schemas/route.ts";
 import { diskReport } from "../../cache/report/disk-report.ts";
 import { previewOf } from "../../cache/report/garbage.ts";
 import { type CollectDeps, collect } from "../../commands/collect.ts";
@@ -9,7 +9,7 @@ import type { Collector } from "../../execute/cache-gc.ts";
 import type { Loop } from "../../reconcile/loop.ts";
 import type { LastUsed } from "../../state/last-used.ts";
 import { clientLeft } from "../server/client-left.ts";
-import { type Route, route } from "../server/route.ts";
+import { routesOf } from "../server/route.ts";
 
 export interface DiskRoutesDeps extends CollectDeps {
   readonly loop: Pick<Loop, "last" | "totals">;
@@ -22,32 +22,26 @@ function modelOf(key: string): string {
   return key.slice(key.indexOf("/") + 1).toLowerCase();
 }
 
-export const diskRoutes: readonly Route<DiskRoutesDeps>[] = [
-  route({
-    method: "GET",
-    url: "/api/models/disk",
+const { get, post } = routesOf<DiskRoutesDeps>();
+
+export const diskRoutes = [
+  get("/api/models/disk", {
     config: { errors: ["cache_unwritable", "router_unavailable"] },
-    schema: {
-      operationId: "disk",
-      summary: "Get the disk usage of models",
-      response: ok("Each model, and the sums.", json(diskSchema)),
-    },
+    operationId: "disk",
+    summary: "Get the disk usage of models",
+    response: ok("Each model, and the sums.", diskSchema),
     handler: report,
   }),
-  route({
-    method: "POST",
-    url: "/api/models/gc",
+  post("/api/models/gc", {
     config: { errors: ["cache_unwritable", "suspended", "shutting_down", "wait_timeout", "state_unwritable"] },
-    schema: {
-      operationId: "collect",
-      summary: "Delete unused files of the cache",
-      description:
-        "Superseded revisions, blobs without a link and abandoned downloads, of this gateway's only. By default nothing is deleted: `dryRun=false` deletes.",
-      querystring: collectQuerySchema,
-      response: ok("Each item with its reason and size.", json(collectedSchema)),
-    },
-    handler: async (deps: DiskRoutesDeps, { query: { dryRun } }, reply) => {
-      if (dryRun !== "false") return { dryRun: true, ...previewOf((await deps.collector.look()).garbage) };
+    operationId: "collect",
+    summary: "Delete unused files of the cache",
+    description:
+      "Superseded revisions, blobs without a link and abandoned downloads, of this gateway's only. By default nothing is deleted: `dryRun=false` deletes.",
+    querystring: collectQuerySchema,
+    response: ok("Each item with its reason and size.", collectedSchema),
+    handler: async (deps, { query: { dryRun } }, reply) => {
+      if (dryRun ?? true) return { dryRun: true, ...previewOf((await deps.collector.look()).garbage) };
       return { dryRun: false, ...(await collect(deps, clientLeft(reply))) };
     },
   }),

@@ -1,7 +1,11 @@
 // The journal as server-sent events, for a bounded number of readers.
+import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { eventDataSchema, eventsQuerySchema } from "../../../schemas/desired.ts";
+import { events, ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Journal, JournalEvent } from "../../status/journal.ts";
+import { routesOf } from "../server/route.ts";
 
 /** Proxies and browsers drop a connection that is silent for a minute. */
 const keepAliveMs = 15_000;
@@ -9,6 +13,23 @@ const keepAliveMs = 15_000;
 const keyCheckMs = 500;
 /** Bytes. A reader this far behind gets no more events; it may reconnect with Last-Event-ID. */
 const mostBuffered = 1 << 18;
+
+export interface EventRouteDeps {
+  readonly streamEvents: (request: FastifyRequest, reply: FastifyReply) => void;
+}
+
+export const eventsRoute = routesOf<EventRouteDeps>().get("/api/events", {
+  operationId: "events",
+  summary: "Stream events",
+  description:
+    "With `Last-Event-ID` the events after it come first, as far as they are kept: of the progress of an action only the latest, of all others the last 1000. An event of type `reset` comes before them where some are missing, or the id is of another run of the gateway: read the status again then.",
+  querystring: eventsQuerySchema,
+  headers: { "Last-Event-ID": "The id of the last event that was seen, `EPOCH-N`." },
+  response: ok("One event after the other, until the client leaves.", events(eventDataSchema)),
+  exposeHeadRoute: false,
+  config: { endless: true },
+  handler: ({ streamEvents }, request, reply) => streamEvents(request, reply),
+});
 
 export interface EventStreamsOptions {
   readonly journal: Journal;
@@ -20,6 +41,13 @@ export interface EventStreamsOptions {
   readonly everyMs?: number;
 }
 
+interface Reader {
+  readonly request: FastifyRequest;
+  readonly response: ServerResponse;
+  /** Bytes. */
+  readonly mostBuffered: number;
+}
+
 /**
  * `Last-Event-ID` (or `?since=`) replays what is still kept; without it only new events are sent. A stream ends with a
  * comment that states why: its license key was revoked or has expired, the gateway stops, or the reader is too far behind.
@@ -29,41 +57,39 @@ export function createEventStreams({
   most,
   cutOff,
   everyMs = keepAliveMs,
-}: EventStreamsOptions): (request: FastifyRequest, reply: FastifyReply) => void {
+}: EventStreamsOptions): EventRouteDeps["streamEvents"] {
   const readers = new Set<Reader>();
-  // Shared: a thousand readers are a thousand connections, and need not be a thousand timers.
-  let timers: readonly NodeJS.Timeout[] = [];
-  let unfollow: (() => void) | null = null;
 
-  function enter(reader: Reader): void {
-    readers.add(reader);
-    if (unfollow) return;
-    timers = [setInterval(checkKeys, keyCheckMs), setInterval(() => tellAll(": keep-alive\n\n"), everyMs)];
-    unfollow = journal.follow((event) => {
-      checkKeys();
-      tellAll(frame(event));
-    });
-  }
-
-  function leave(reader: Reader): void {
-    if (!readers.delete(reader) || readers.size > 0) return;
-    for (const timer of timers) clearInterval(timer);
-    unfollow?.();
-    unfollow = null;
+  /** It leaves first: until the connection closes, events would be written after the end. */
+  function end(reader: Reader, why: string): void {
+    readers.delete(reader);
+    reader.response.end(`: ${why}\n\n`);
   }
 
   function checkKeys(): void {
-    for (const reader of readers) {
-      if (!reader.isAllowed()) reader.end(": the license key is no longer valid\n\n");
-    }
+    for (const reader of readers)
+      if (!reader.request.isStillAllowed()) end(reader, "the license key is no longer valid");
   }
 
   function tellAll(text: string): void {
-    for (const reader of readers) reader.tell(text);
+    for (const reader of readers) {
+      if (reader.response.writableLength <= reader.mostBuffered) reader.response.write(text);
+      else end(reader, "you are too far behind; come back with Last-Event-ID");
+    }
   }
 
+  // One of each for all: a thousand readers need not be a thousand timers.
+  const timers = [setInterval(checkKeys, keyCheckMs), setInterval(() => tellAll(": keep-alive\n\n"), everyMs)];
+  for (const timer of timers) timer.unref();
+  const unfollow = journal.follow((event) => {
+    if (readers.size === 0) return;
+    checkKeys();
+    tellAll(frame(event));
+  });
   cutOff.addEventListener("abort", () => {
-    for (const reader of readers) reader.end(": the gateway is stopping\n\n");
+    for (const timer of timers) clearInterval(timer);
+    unfollow();
+    for (const reader of readers) end(reader, "the gateway is stopping");
   });
 
   return (request, reply) => {
@@ -83,28 +109,10 @@ export function createEventStreams({
     response.write(`: from ${journal.lastId()}\n\n`);
     if (asked !== undefined) response.write(journal.since(String(asked)).map(frame).join(""));
     // What it came back for may be more than that already.
-    const allowed = mostBuffered + response.writableLength;
-    const reader: Reader = {
-      isAllowed: () => request.isStillAllowed(),
-      tell: (text) => {
-        if (response.writableLength <= allowed) response.write(text);
-        else reader.end(": you are too far behind; come back with Last-Event-ID\n\n");
-      },
-      // It leaves first: until the connection closes, events would be written after the end.
-      end: (text) => {
-        leave(reader);
-        response.end(text);
-      },
-    };
-    enter(reader);
-    response.on("close", () => leave(reader));
+    const reader = { request, response, mostBuffered: mostBuffered + response.writableLength };
+    readers.add(reader);
+    response.on("close", () => readers.delete(reader));
   };
-}
-
-interface Reader {
-  isAllowed(): boolean;
-  tell(text: string): void;
-  end(text: string): void;
 }
 
 function frame({ id, at, type, data }: JournalEvent): string {

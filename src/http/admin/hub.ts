@@ -1,11 +1,11 @@
 // The hub for companion apps, with the gateway's own access to it: search, and a repository's model files.
 import { hubFilesQuerySchema, hubFilesSchema, hubReposSchema, hubSearchQuerySchema } from "../../../schemas/admin.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { ok } from "../../../schemas/route.ts";
 import { clientLeftError, GatewayError } from "../../core/errors.ts";
 import { createLine, type Line } from "../../core/line.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { clientLeft } from "../server/client-left.ts";
-import { type Route, route } from "../server/route.ts";
+import { routesOf } from "../server/route.ts";
 import { hubErrors } from "../server/route-errors.ts";
 
 export interface HubRoutesDeps {
@@ -13,7 +13,7 @@ export interface HubRoutesDeps {
   readonly hubQueue: Line;
 }
 
-/** No license key is needed for these: without a limit a client without a key could use up what the hub allows our token. */
+/** No license key is needed: without a limit a client without a key could use up what the hub allows our token. */
 export function createHubQueue(): Line {
   return createLine({
     width: 8,
@@ -29,36 +29,30 @@ async function inTurn<T>({ hubQueue }: HubRoutesDeps, left: AbortSignal, ask: ()
   return ask().finally(over);
 }
 
+const { get } = routesOf<HubRoutesDeps>();
+
 const config = { licenseKey: "none", errors: hubErrors } as const;
 
-export const hubRoutes: readonly Route<HubRoutesDeps>[] = [
-  route({
-    method: "GET",
-    url: "/api/hf/search",
+export const hubRoutes = [
+  get("/api/hf/search", {
     config,
-    schema: {
-      operationId: "searchHub",
-      summary: "Search the hub for GGUF repositories",
-      querystring: hubSearchQuerySchema,
-      response: ok("The repositories found.", json(hubReposSchema)),
-    },
-    handler: async (deps: HubRoutesDeps, { query: { q, limit } }, reply) => {
+    operationId: "searchHub",
+    summary: "Search the hub for GGUF repositories",
+    querystring: hubSearchQuerySchema,
+    response: ok("The repositories found.", hubReposSchema),
+    handler: async (deps, { query: { q, limit } }, reply) => {
       const left = clientLeft(reply);
       const found = await inTurn(deps, left, () => deps.hub.searchModels(q.trim(), limit, left));
       return found.map(({ id, downloads, likes }) => ({ id, downloads, likes }));
     },
   }),
-  route({
-    method: "GET",
-    url: "/api/hf/repo-files",
+  get("/api/hf/repo-files", {
     config,
-    schema: {
-      operationId: "repoFiles",
-      summary: "List the GGUF files of a repository",
-      querystring: hubFilesQuerySchema,
-      response: ok("All of them, under the names they have there.", json(hubFilesSchema)),
-    },
-    handler: async (deps: HubRoutesDeps, { query: { repo } }, reply) => {
+    operationId: "repoFiles",
+    summary: "List the GGUF files of a repository",
+    querystring: hubFilesQuerySchema,
+    response: ok("All of them, under the names they have there.", hubFilesSchema),
+    handler: async (deps, { query: { repo } }, reply) => {
       const left = clientLeft(reply);
       const files = await inTurn(deps, left, () => deps.hub.listTree(repo, "main", left));
       return files.filter(({ path }) => /\.gguf$/i.test(path)).map(({ path, size }) => ({ path, size }));

@@ -1,31 +1,28 @@
 // Ollama's embed and its older embeddings, on top of the engine's embeddings. A text that is too long is cut by tokens.
-
 import { performance } from "node:perf_hooks";
 import type { FastifyReply } from "fastify";
 import {
+  type NativeEmbed,
   nativeEmbeddedSchema,
   nativeEmbeddingSchema,
   nativeEmbeddingsSchema,
   nativeEmbedSchema,
 } from "../../../schemas/ollama.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
+import type { Lease } from "../../scheduler/requests.ts";
 import { withinScope } from "../auth/within-scope.ts";
-import type { EngineAnswer } from "../proxy/ask-instance.ts";
+import { askInstance, type EngineAnswer } from "../proxy/ask-instance.ts";
+import { withCause } from "../proxy/exchange.ts";
+import { isRefusal } from "../proxy/upstream.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { renderEngineError } from "../server/errors.ts";
-import { type Route, route } from "../server/route.ts";
+import { encodeJson, largeBytes } from "../server/long-texts.ts";
 import { generationErrors } from "../server/route-errors.ts";
-import type { NativeRoutesDeps } from "./deps.ts";
-import { type CallEngine, withModel } from "./engine-call.ts";
+import { type NativeRoutesDeps, post } from "./deps.ts";
 import { nanoseconds } from "./wire/chat-records.ts";
-import {
-  cutTokens,
-  cutVector,
-  type NativeEmbed,
-  parseEmbeddingsRequest,
-  parseEmbedRequest,
-} from "./wire/embed-request.ts";
+import { cutTokens, cutVector, textsOf } from "./wire/embeds.ts";
+import { keepAliveOf } from "./wire/requests.ts";
 
 /** Whole documents come in it. */
 const config = {
@@ -35,79 +32,106 @@ const config = {
   errors: [...generationErrors, "not_supported"],
 } as const;
 
-export const embeddingRoutes: readonly Route<NativeRoutesDeps>[] = [
-  route({
-    method: "POST",
-    url: "/embed",
+export const embeddingRoutes = [
+  post("/embed", {
+    operationId: "nativeEmbed",
+    summary: "Embed texts, as Ollama does",
+    body: nativeEmbedSchema,
+    response: ok("A vector per text.", nativeEmbeddedSchema),
     config,
-    schema: {
-      operationId: "nativeEmbed",
-      summary: "Embed texts, as Ollama does",
-      body: json(nativeEmbedSchema),
-      response: ok("A vector per text.", json(nativeEmbeddedSchema)),
-    },
-    handler: async (deps: NativeRoutesDeps, { body }, reply) => {
-      const embed = parseEmbedRequest(body);
+    handler: (deps, { body }, reply) => {
       const startedAt = performance.now();
-      const found = await vectorsOf(deps, embed, reply);
-      if (!found.ok) return reply.code(found.status).send(found.body);
-      return {
-        model: embed.model,
-        embeddings: found.vectors,
+      return embed(deps, reply, body, ({ vectors, tokens, beganAt }) => ({
+        model: body.model,
+        embeddings: vectors,
         total_duration: nanoseconds(performance.now() - startedAt),
-        load_duration: nanoseconds(found.beganAt - startedAt),
-        prompt_eval_count: found.tokens,
-      };
+        load_duration: nanoseconds(beganAt - startedAt),
+        prompt_eval_count: tokens,
+      }));
     },
   }),
-  route({
-    method: "POST",
-    url: "/embeddings",
+  post("/embeddings", {
+    operationId: "nativeEmbeddings",
+    summary: "Embed one text, as Ollama does",
+    body: nativeEmbeddingsSchema,
+    response: ok("Its vector.", nativeEmbeddingSchema),
     config,
-    schema: {
-      operationId: "nativeEmbeddings",
-      summary: "Embed one text, as Ollama does",
-      body: json(nativeEmbeddingsSchema),
-      response: ok("Its vector.", json(nativeEmbeddingSchema)),
-    },
-    handler: async (deps: NativeRoutesDeps, { body }, reply) => {
-      const found = await vectorsOf(deps, parseEmbeddingsRequest(body), reply);
-      if (!found.ok) return reply.code(found.status).send(found.body);
-      return { embedding: found.vectors[0] ?? [] };
-    },
+    handler: (deps, { body }, reply) =>
+      embed(deps, reply, { ...body, input: body.prompt ?? "" }, ({ vectors: [embedding = []] }) => ({ embedding })),
   }),
 ];
 
-interface Vectors {
-  readonly ok: true;
+interface Embedded {
   readonly vectors: readonly (readonly number[])[];
   readonly tokens: number;
   /** When the model was there, by the monotonic clock. */
   readonly beganAt: number;
 }
 
-interface Refused {
-  readonly ok: false;
-  readonly status: number;
-  readonly body: object;
-}
-
-function vectorsOf(deps: NativeRoutesDeps, embed: NativeEmbed, reply: FastifyReply): Promise<Vectors | Refused> {
-  const model = deps.catalog.resolve(embed.model);
-  const { keepAlive, numCtx, dimensions } = embed;
-  const wishes = withinScope(reply.request, { keepAlive, contextSize: numCtx });
-  const calls = { ...wishes, source: reply.request.body, signal: clientLeft(reply) };
-  return withModel(deps, model, calls, async (call) => {
+function embed(
+  deps: NativeRoutesDeps,
+  reply: FastifyReply,
+  { model, input, truncate, dimensions, keep_alive, options }: NativeEmbed,
+  write: (embedded: Embedded) => object,
+): Promise<object> {
+  const texts = textsOf(input);
+  const wishes = { keepAlive: keepAliveOf(keep_alive), contextSize: options?.num_ctx ?? undefined };
+  return withModel(deps, reply, model, withinScope(reply.request, wishes), async (call) => {
     const beganAt = performance.now();
-    if (embed.texts.length === 0) return { ok: true, vectors: [], tokens: 0, beganAt };
-    const answer = await ask(call, embed);
-    if (answer.status !== 200) return refusal(answer);
-    const { vectors, tokens } = read(answer.text);
-    return { ok: true, vectors: vectors.map((vector) => cutVector(vector, dimensions)), tokens, beganAt };
+    if (texts.length === 0) return write({ vectors: [], tokens: 0, beganAt });
+    const answer = await ask(call, texts, truncate ?? true);
+    if (answer.status === 200) return write({ ...read(answer.text, dimensions ?? 0), beganAt });
+    const { status, body } = renderEngineError("native", answer.status, answer.text);
+    // That a text is too long is the client's doing; the engine's 500 would be asked for again.
+    return reply.code(limitIn(answer) === null ? status : 400).send(body);
   });
 }
 
-async function ask(call: CallEngine, { texts, truncate }: NativeEmbed): Promise<EngineAnswer> {
+/** A request to the model's process. */
+type CallEngine = (path: string, body: object) => Promise<EngineAnswer>;
+
+const attempts = 3;
+
+/** Several small requests to one loaded model under one lease. */
+async function withModel<T>(
+  deps: NativeRoutesDeps,
+  reply: FastifyReply,
+  name: string,
+  { keepAlive, contextSize }: ReturnType<typeof withinScope>,
+  use: (call: CallEngine) => Promise<T>,
+): Promise<T> {
+  const { catalog, chatContext, scheduler, prompts, upstream } = deps;
+  const source = reply.request.body;
+  const left = clientLeft(reply);
+  const model = catalog.resolve(name);
+  const permit = await prompts.enter(model.upstreamId, largeBytes(source), left);
+  const callOf =
+    ({ instance }: Lease): CallEngine =>
+    (path, body) => {
+      const request = { path, body: encodeJson(body, source), ...(permit && { onRead: permit.send(left) }) };
+      return askInstance(upstream, instance, request, left);
+    };
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const lease = chatContext.tryAcquire(model, contextSize) ?? (await chatContext.acquire(model, contextSize, left));
+      scheduler.keep(model.upstreamId, keepAlive);
+      try {
+        return await use(callOf(lease));
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error;
+        // Its process ended between our looking and our asking: the next instance is asked.
+        if (attempt === attempts || !isRefusal(error)) throw withCause(error, lease);
+      } finally {
+        lease.release();
+      }
+      await scheduler.replace(lease.instance);
+    }
+  } finally {
+    permit?.end();
+  }
+}
+
+async function ask(call: CallEngine, texts: readonly string[], truncate: boolean): Promise<EngineAnswer> {
   const first = await call("/v1/embeddings", { input: texts });
   const limit = truncate ? limitIn(first) : null;
   if (limit === null) return first;
@@ -119,45 +143,24 @@ async function ask(call: CallEngine, { texts, truncate }: NativeEmbed): Promise<
 
 async function tokensOf(call: CallEngine, content: string): Promise<readonly number[]> {
   const { status, text } = await call("/tokenize", { content, add_special: true });
-  const tokens = status === 200 ? (JSON.parse(text) as { tokens?: unknown }).tokens : undefined;
-  if (!Array.isArray(tokens)) throw new GatewayError("upstream_failed", `the engine does not tokenize (${status})`);
-  return tokens as readonly number[];
-}
-
-interface EngineRefusal {
-  readonly error?: { readonly message?: string; readonly n_ctx?: number };
+  if (status !== 200) throw new GatewayError("upstream_failed", `the engine does not tokenize (${status})`);
+  return (JSON.parse(text) as { readonly tokens: readonly number[] }).tokens;
 }
 
 /** How many tokens the model takes at once, by an answer that refuses a longer text; null for any other answer. */
 function limitIn({ status, text }: EngineAnswer): number | null {
   if (status === 200) return null;
-  const { error } = refusalIn(text);
-  if (error?.n_ctx !== undefined && error.n_ctx > 0) return error.n_ctx;
+  const context = /"n_ctx":\s*(\d+)/.exec(text)?.[1];
   // Texts are computed in one batch; only the message has its size.
-  const batch = /too large to process.*current batch size: (\d+)/.exec(error?.message ?? "")?.[1];
-  return batch === undefined ? null : Number(batch);
+  const batch = /too large to process.*current batch size: (\d+)/.exec(text)?.[1];
+  return Number(context ?? batch ?? 0) || null;
 }
 
-function refusalIn(text: string): EngineRefusal {
-  try {
-    return JSON.parse(text) as EngineRefusal;
-  } catch {
-    return {};
-  }
-}
-
-function refusal(answer: EngineAnswer): Refused {
-  const { status, body } = renderEngineError("native", answer.status, answer.text);
-  // That a text is too long is the client's doing; the engine's 500 would be asked for again.
-  return { ok: false, status: limitIn(answer) === null ? status : 400, body };
-}
-
-function read(text: string): { readonly vectors: readonly (readonly number[])[]; readonly tokens: number } {
-  const body = JSON.parse(text) as {
-    readonly data?: readonly { readonly index?: number; readonly embedding?: readonly number[] }[];
+function read(text: string, dimensions: number): Omit<Embedded, "beganAt"> {
+  const { data, usage } = JSON.parse(text) as {
+    readonly data: readonly { readonly index: number; readonly embedding: readonly number[] }[];
     readonly usage?: { readonly prompt_tokens?: number };
   };
-  const vectors: (readonly number[])[] = [];
-  for (const [at, { index, embedding }] of (body.data ?? []).entries()) vectors[index ?? at] = embedding ?? [];
-  return { vectors, tokens: body.usage?.prompt_tokens ?? 0 };
+  const vectors = data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => cutVector(embedding, dimensions));
+  return { vectors, tokens: usage?.prompt_tokens ?? 0 };
 }

@@ -1,5 +1,4 @@
 // Ollama's routes about the models that there are: lists, details, other names, removal.
-
 import {
   nativeCopySchema,
   nativeModelSchema,
@@ -7,122 +6,107 @@ import {
   nativeShownSchema,
   nativeShowSchema,
   nativeTagsSchema,
+  nativeVersionSchema,
 } from "../../../schemas/ollama.ts";
-import { json, ok } from "../../../schemas/route.ts";
-import { capabilitiesOf } from "../../cache/layout/capabilities.ts";
-import type { ModelView } from "../../catalog/catalog.ts";
+import { ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { callOf } from "../server/call.ts";
-import { type Route, route } from "../server/route.ts";
 import { changeErrors } from "../server/route-errors.ts";
-import type { NativeRoutesDeps } from "./deps.ts";
-import { detailsOf, detailsOfProjector, factsOf } from "./model-facts.ts";
-import { booleanOf, modelNameOf, objectOf, refuse, stringOf } from "./wire/fields.ts";
+import { get, post, remove } from "./deps.ts";
+import { detailsOfProjector, shownModel } from "./model-facts.ts";
 import { psEntry, showBody, tagEntry } from "./wire/model-records.ts";
+import { refusal } from "./wire/requests.ts";
+
+/** The version of Ollama's API that is spoken here; clients refuse to talk to one below 0.6.4. */
+const apiVersion = "0.20.0";
 
 const reading = { scope: "chat", anyMediaType: true } as const;
 
-const listRoutes: readonly Route<NativeRoutesDeps>[] = [
-  route({
-    method: "GET",
-    url: "/tags",
+export const libraryRoutes = [
+  get("/version", {
+    operationId: "nativeVersion",
+    summary: "Get the version of this API",
+    response: ok("The version.", nativeVersionSchema),
     config: reading,
-    schema: {
-      operationId: "nativeTags",
-      summary: "List the models, as Ollama does",
-      response: ok("All of them.", json(nativeTagsSchema)),
-    },
-    handler: async ({ catalog }: NativeRoutesDeps) => {
-      const facts = await Promise.all(
-        catalog.list().map(async (view) => {
-          const own = await factsOf(view);
-          // A name given by `copy` is an entry of its own, as with Ollama: pickers offer nothing else.
-          return [own, ...view.aliases.map((id) => ({ ...own, id }))];
-        }),
-      );
-      return { models: facts.flat().map(tagEntry) };
+    handler: () => ({ version: apiVersion }),
+  }),
+  get("/tags", {
+    operationId: "nativeTags",
+    summary: "List the models, as Ollama does",
+    response: ok("All of them.", nativeTagsSchema),
+    config: reading,
+    handler: async ({ catalog }) => {
+      const entries = catalog.list().map(async (view) => {
+        const shown = await shownModel(view);
+        // A name given by `copy` is an entry of its own, as with Ollama: pickers offer nothing else.
+        return [view.model.id, ...view.aliases].map((name) => tagEntry(shown, name));
+      });
+      return { models: (await Promise.all(entries)).flat() };
     },
   }),
-  route({
-    method: "GET",
-    url: "/ps",
+  get("/ps", {
+    operationId: "nativePs",
+    summary: "List the loaded models",
+    response: ok("Those that are loaded.", nativePsSchema),
     config: reading,
-    schema: {
-      operationId: "nativePs",
-      summary: "List the loaded models",
-      response: ok("Those that are loaded.", json(nativePsSchema)),
-    },
-    handler: async ({ catalog, scheduler }: NativeRoutesDeps) => {
+    handler: async ({ catalog, scheduler }) => {
       const loaded = catalog.list().filter((view) => view.loaded);
-      const expiresAt = ({ model }: ModelView): number | null => scheduler.expiresAt(model.upstreamId);
-      return { models: await Promise.all(loaded.map(async (view) => psEntry(await factsOf(view), expiresAt(view)))) };
+      const entries = loaded.map(async (view) =>
+        psEntry(await shownModel(view), scheduler.expiresAt(view.model.upstreamId)),
+      );
+      return { models: await Promise.all(entries) };
     },
   }),
-  route({
-    method: "POST",
-    url: "/show",
+  post("/show", {
+    operationId: "nativeShow",
+    summary: "Get the details of a model",
+    body: nativeShowSchema,
+    response: ok("Its details.", nativeShownSchema),
     config: { ...reading, errors: ["model_not_found"] },
-    schema: {
-      operationId: "nativeShow",
-      summary: "Get the details of a model",
-      body: json(nativeShowSchema),
-      response: ok("Its details.", json(nativeShownSchema)),
-    },
-    handler: async ({ catalog }: NativeRoutesDeps, request) => {
-      const body = objectOf(request.body);
-      booleanOf(body["verbose"] ?? false, "verbose");
+    handler: async ({ catalog }, { body }) => {
       const name = modelNameOf(body);
       const view = catalog.view(catalog.resolve(name).id);
       if (!view) throw new GatewayError("model_not_found", `model '${name}' not found`);
-      const { model } = view;
-      const details = await detailsOf(view);
-      return showBody({
-        model: await factsOf(view),
-        repo: model.repo,
-        details,
-        projector: await detailsOfProjector(view),
-        capabilities: details ? capabilitiesOf(details, view.projector !== null) : ["completion"],
-        nCtxTrain: model.nCtxTrain,
-      });
+      return showBody(await shownModel(view), await detailsOfProjector(view));
     },
   }),
-];
-
-export const libraryRoutes: readonly Route<NativeRoutesDeps>[] = [
-  ...listRoutes,
-  route({
-    method: "DELETE",
-    url: "/delete",
+  remove("/delete", {
+    operationId: "nativeDelete",
+    summary: "Delete a model or an alias",
+    body: nativeModelSchema,
+    response: ok("It is deleted."),
     config: { anyMediaType: true, errors: [...changeErrors, "cache_unwritable"] },
-    schema: {
-      operationId: "nativeDelete",
-      summary: "Delete a model or an alias",
-      body: json(nativeModelSchema),
-      response: ok("It is deleted."),
-    },
-    handler: async ({ edits }: NativeRoutesDeps, request, reply) => {
-      const name = modelNameOf(objectOf(request.body));
+    handler: async ({ edits }, request, reply) => {
+      const name = modelNameOf(request.body);
       const call = callOf(request, reply);
       // An alias goes alone: it is another name of files that stay.
       if (!(await edits.removeAlias(name, call))) await edits.remove(name, call);
       return reply.code(200).send();
     },
   }),
-  route({
-    method: "POST",
-    url: "/copy",
+  post("/copy", {
+    operationId: "nativeCopy",
+    summary: "Give a model an alias",
+    body: nativeCopySchema,
+    response: ok("The model answers to that name too."),
     config: { anyMediaType: true, errors: changeErrors },
-    schema: {
-      operationId: "nativeCopy",
-      summary: "Give a model an alias",
-      body: json(nativeCopySchema),
-      response: ok("The model answers to that name too."),
-    },
-    handler: async ({ edits }: NativeRoutesDeps, request, reply) => {
-      const body = objectOf(request.body);
-      const named = (field: string): string => stringOf(body[field] ?? "", field) || refuse(field, "is required");
-      await edits.addAlias(named("source"), named("destination"), callOf(request, reply));
+    handler: async ({ edits }, request, reply) => {
+      const { source, destination } = request.body;
+      await edits.addAlias(source, destination, callOf(request, reply));
       return reply.code(200).send();
     },
   }),
 ];
+
+/** Clients of different ages call it `model` or `name`; some send both. */
+export function modelNameOf({
+  model,
+  name,
+}: {
+  readonly model?: string | null;
+  readonly name?: string | null;
+}): string {
+  const given = model || name;
+  if (!given) throw refusal("model is required");
+  return given;
+}

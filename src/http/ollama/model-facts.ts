@@ -1,20 +1,23 @@
-// The facts of a model for Ollama's clients, from the catalog and the model's files.
-
+// What Ollama's clients are shown of a model, from the catalog and the model's files.
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createDetailsReader } from "../../cache/gguf/metadata.ts";
-import { type Capability, capabilitiesOf } from "../../cache/layout/capabilities.ts";
+import { capabilitiesOf } from "../../cache/layout/capabilities.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { type GgufDetails, parameterSize } from "../../core/gguf-facts.ts";
+import type { GgufDetails } from "../../core/gguf-facts.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import { type ModelFacts, quantizationOf } from "./wire/model-records.ts";
-import type { Need } from "./wire/options.ts";
+import type { ShownModel } from "./wire/model-records.ts";
+import type { Need } from "./wire/requests.ts";
 
 const reader = createDetailsReader();
 
+export async function shownModel(view: ModelView): Promise<ShownModel> {
+  return { ...view, details: await detailsOf(view), digest: view.model.digest ?? standInDigest(view.model) };
+}
+
 /** With the chat template in force; null: the file could not be read. */
-export async function detailsOf({ model, templateFile }: ModelView): Promise<GgufDetails | null> {
+async function detailsOf({ model, templateFile }: ModelView): Promise<GgufDetails | null> {
   const details = await reader.read(model.files);
   if (details === null || templateFile === null) return details;
   // A template that is gone shows in the model's conditions; the file's own is used.
@@ -28,39 +31,15 @@ export async function detailsOfProjector({ projector }: ModelView): Promise<Gguf
 }
 
 /** Refuses what the model cannot do, by its files. Errors: `not_capable`, in Ollama's words. */
-export async function requireCapabilities(
-  viewed: () => ModelView | undefined,
-  name: string,
-  needs: readonly Need[],
-): Promise<void> {
-  const view = needs.length === 0 ? undefined : viewed();
-  if (!view) return;
+export async function requireCapabilities(view: ModelView, name: string, needs: readonly Need[]): Promise<void> {
   const details = await detailsOf(view);
-  const can: readonly Capability[] | null = details && capabilitiesOf(details, view.projector !== null);
-  const missing = can === null ? undefined : needs.find((need) => !can.includes(need));
+  if (!details) return;
+  const can = new Set<string>(capabilitiesOf(details, view.projector !== null));
+  const missing = needs.find((need) => !can.has(need));
   if (missing !== undefined) throw new GatewayError("not_capable", `"${name}" does not support ${missing}`);
 }
 
-export async function factsOf(view: ModelView): Promise<ModelFacts> {
-  const { model, contextLength } = view;
-  const details = await detailsOf(view);
-  const capabilities = details && capabilitiesOf(details, view.projector !== null);
-  const parameters = details?.parameterCount ?? null;
-  return {
-    id: model.id,
-    size: model.bytes,
-    modifiedAt: model.modifiedAt,
-    digest: model.digest ?? standInDigest(model),
-    ...(model.architecture === null ? {} : { family: model.architecture }),
-    ...(parameters === null ? {} : { parameterSize: parameterSize(parameters) }),
-    quantization: quantizationOf(model.tag, model.fileType),
-    ...(contextLength === null ? {} : { contextLength }),
-    ...(capabilities === null ? {} : { capabilities }),
-  };
-}
-
 /** A plain file has no content hash at hand; what is needed is a stable name for this content. */
-function standInDigest(model: CachedModel): string {
-  const [file = ""] = model.files;
-  return createHash("sha256").update(`${file}:${model.bytes}:${model.modifiedAt}`).digest("hex");
+function standInDigest({ files: [file = ""], bytes, modifiedAt }: CachedModel): string {
+  return createHash("sha256").update(`${file}:${bytes}:${modifiedAt}`).digest("hex");
 }

@@ -19,7 +19,7 @@ import type { Edits } from "../../commands/edits.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import { runGeneration } from "../proxy/exchange.ts";
 import type { ExchangeDeps } from "../proxy/generation.ts";
-import { type Route, route } from "../server/route.ts";
+import { type Route, routesOf } from "../server/route.ts";
 import { generationErrors } from "../server/route-errors.ts";
 import { passThrough, type StreamKind } from "./pass-through.ts";
 import { type CompatRequest, readRequest } from "./request.ts";
@@ -31,6 +31,8 @@ export interface CompatRoutesDeps extends ExchangeDeps {
   /** For `/health`. */
   readonly routerReady: () => boolean;
 }
+
+export const { get, post } = routesOf<CompatRoutesDeps>();
 
 interface Generation extends Pick<RouteSchema, "operationId" | "summary" | "description"> {
   /** The engine's; the family's prefix has the version. */
@@ -54,9 +56,7 @@ function generation({
   answer,
   ...text
 }: Generation): Route<CompatRoutesDeps> {
-  return route({
-    method: "POST",
-    url: path.replace(/^\/v1/, ""),
+  return post(path.replace(/^\/v1/, ""), {
     config: {
       // Images and whole documents come in it.
       body: "chat",
@@ -64,12 +64,10 @@ function generation({
       errors: isBasic ? generationErrors : [...generationErrors, "not_supported"],
       ...(dialect && { dialect }),
     },
-    schema: {
-      ...text,
-      body: json(request),
-      response: kind ? ok(streamed(kind), json(answer), events(textSchema)) : ok("The answer.", json(answer)),
-    },
-    handler: (deps: CompatRoutesDeps, request, reply) => {
+    ...text,
+    body: json(request),
+    response: kind ? ok(streamed(kind), json(answer), events(textSchema)) : ok("The answer.", answer),
+    handler: (deps, request, reply) => {
       const run = ({ model, body, stream, ...wishes }: CompatRequest): void => {
         const translator = passThrough(kind ?? dialect ?? "done");
         runGeneration(deps, reply, {
@@ -123,7 +121,7 @@ const shared = [
 ];
 
 /** OpenAI's, Anthropic's, and the ranking that other servers have beside them. */
-export const compatGenerations: readonly Route<CompatRoutesDeps>[] = [
+export const compatGenerations = [
   ...shared,
   generation({
     path: "/v1/completions",
@@ -168,7 +166,7 @@ function engine(path: string, operationId: string, summary: string, stream?: Str
 }
 
 /** What llama.cpp serves without a version: its own, and those of the above that have the same shape there. */
-export const llamaGenerations: readonly Route<CompatRoutesDeps>[] = [
+export const llamaGenerations = [
   ...shared.map(unversioned),
   engine("/completion", "engineCompletion", "Complete a prompt, as llama.cpp does", "llama"),
   engine("/completions", "engineCompletions", "Complete a prompt, as llama.cpp does", "llama"),

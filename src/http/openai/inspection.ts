@@ -2,64 +2,55 @@
 // a use. Saving and restoring of slots is not offered, as it names files.
 import type { FastifyReply } from "fastify";
 import { engineAnswerSchema, loraScalesSchema, successSchema } from "../../../schemas/openai.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { askInstance } from "../proxy/ask-instance.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { renderEngineError } from "../server/errors.ts";
 import { parseJsonBody } from "../server/json-body.ts";
-import { type Route, route } from "../server/route.ts";
-import type { CompatRoutesDeps } from "./generations.ts";
+import { type CompatRoutesDeps, get, post } from "./generations.ts";
 
 const model = { type: "string", minLength: 1 } as const;
 const modelQuery = { type: "object", required: ["model"], properties: { model } } as const;
-const answer = ok("The engine's answer.", json(engineAnswerSchema));
+const answer = ok("The engine's answer.", engineAnswerSchema);
 const errors = ["invalid_request", "model_not_found", "upstream_failed"] as const;
 
-function look(url: string, operationId: string, summary: string): Route<CompatRoutesDeps> {
-  return route({
-    method: "GET",
-    url,
+const look = (url: string, operationId: string, summary: string) =>
+  get(url, {
+    operationId,
+    summary,
+    querystring: modelQuery,
+    response: answer,
     config: { errors: [...errors, "not_supported"] },
-    schema: { operationId, summary, querystring: modelQuery, response: answer },
-    handler: (deps: CompatRoutesDeps, { query }, reply) => ask(deps, reply, query.model, { path: url, body: null }),
+    handler: (deps, { query }, reply) => ask(deps, reply, query.model, { path: url, body: null }),
   });
-}
 
-export const inspectionRoutes: readonly Route<CompatRoutesDeps>[] = [
-  route({
-    method: "GET",
-    url: "/props",
+export const inspectionRoutes = [
+  get("/props", {
     config: { scope: "chat", errors },
-    schema: {
-      operationId: "props",
-      summary: "Get the properties of the router or of a loaded model",
-      querystring: {
-        type: "object",
-        properties: { model: { type: "string", description: "Without it: the router." } },
-      },
-      response: answer,
+    operationId: "props",
+    summary: "Get the properties of the router or of a loaded model",
+    querystring: {
+      type: "object",
+      properties: { model: { type: "string", description: "Without it: the router." } },
     },
-    handler: (deps: CompatRoutesDeps, { query: { model = "" } }, reply) =>
+    response: answer,
+    handler: (deps, { query: { model = "" } }, reply) =>
       model === "" ? routerProps : ask(deps, reply, model, { path: "/props", body: null }),
   }),
   look("/slots", "slots", "Get the parallel slots of a loaded model"),
   look("/lora-adapters", "loraAdapters", "List the adapters of a loaded model"),
-  route({
-    method: "POST",
-    url: "/lora-adapters",
+  post("/lora-adapters", {
     config: { errors },
-    schema: {
-      operationId: "setLoraScales",
-      summary: "Set the scales of a loaded model's adapters",
-      description: "For all requests to the model, until it is unloaded.",
-      querystring: modelQuery,
-      // The engine answers success to any list, and takes what it cannot read for 0.
-      body: loraScalesSchema,
-      response: ok("The scales are set.", json(successSchema)),
-    },
+    operationId: "setLoraScales",
+    summary: "Set the scales of a loaded model's adapters",
+    description: "For all requests to the model, until it is unloaded.",
+    querystring: modelQuery,
+    // The engine answers success to any list, and takes what it cannot read for 0.
+    body: loraScalesSchema,
+    response: ok("The scales are set.", successSchema),
     parse: parseJsonBody,
-    handler: (deps: CompatRoutesDeps, { query, body }, reply) =>
+    handler: (deps, { query, body }, reply) =>
       ask(deps, reply, query.model, { path: "/lora-adapters", body: [Buffer.from(JSON.stringify(body))] }),
   }),
 ];

@@ -6,58 +6,49 @@ import {
   modelNameSchema,
   successSchema,
 } from "../../../schemas/openai.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { ok } from "../../../schemas/route.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { parseJsonBody } from "../server/json-body.ts";
-import { type Route, route } from "../server/route.ts";
-import type { CompatRoutesDeps } from "./generations.ts";
+import { type CompatRoutesDeps, get, post } from "./generations.ts";
 
 const chatScope = { scope: "chat" } as const;
 
-export const modelRoutes: readonly Route<CompatRoutesDeps>[] = [
-  route({
-    method: "GET",
-    url: "/models",
+export const modelRoutes = [
+  get("/models", {
     config: chatScope,
-    schema: { operationId: "models", summary: "List the models", response: ok("All of them.", json(modelListSchema)) },
-    handler: ({ catalog }: CompatRoutesDeps) => ({
+    operationId: "models",
+    summary: "List the models",
+    response: ok("All of them.", modelListSchema),
+    handler: ({ catalog }) => ({
       object: "list",
       data: catalog.list().map((view) => modelEntry(view)),
     }),
   }),
-  route({
-    method: "POST",
-    url: "/models/load",
+  post("/models/load", {
     config: { errors: ["model_not_found"] },
-    schema: {
-      operationId: "loadModel",
-      summary: "Load a model, as llama.cpp does",
-      description: "Answers once the request is accepted, as llama.cpp does; the list shows when the model is loaded.",
-      body: modelNameSchema,
-      response: ok("The request is accepted.", json(successSchema)),
-    },
+    operationId: "loadModel",
+    summary: "Load a model, as llama.cpp does",
+    description: "Answers once the request is accepted, as llama.cpp does; the list shows when the model is loaded.",
+    body: modelNameSchema,
+    response: ok("The request is accepted.", successSchema),
     parse: parseJsonBody,
-    handler: (deps: CompatRoutesDeps, { body }) => {
+    handler: (deps, { body }) => {
       void load(deps, deps.catalog.resolve(body.model));
       return { success: true };
     },
   }),
-  route({
-    method: "POST",
-    url: "/models/unload",
+  post("/models/unload", {
     config: {
       errors: ["model_not_found", "router_unavailable", "engine_missing", "engine_failed", "wait_timeout"],
     },
-    schema: {
-      operationId: "unloadModel",
-      summary: "Unload a model, as llama.cpp does",
-      body: modelNameSchema,
-      response: ok("The model is not loaded.", json(successSchema)),
-    },
+    operationId: "unloadModel",
+    summary: "Unload a model, as llama.cpp does",
+    body: modelNameSchema,
+    response: ok("The model is not loaded.", successSchema),
     parse: parseJsonBody,
-    handler: async ({ edits }: CompatRoutesDeps, { body }) => {
+    handler: async ({ edits }, { body }) => {
       await edits.eject(body.model);
       return { success: true };
     },
@@ -75,17 +66,13 @@ async function load({ scheduler, cutOff, onFailure }: CompatRoutesDeps, model: C
 }
 
 /** By any name; ids have slashes, so it takes the rest of the path. */
-export const modelRoute: Route<CompatRoutesDeps> = route({
-  method: "GET",
-  url: "/models/*",
+export const modelRoute = get("/models/*", {
   config: { scope: "chat", errors: ["model_not_found"] },
-  schema: {
-    operationId: "model",
-    summary: "Get a model",
-    params: { model: { type: "string", description: "OWNER/NAME:TAG, its slash as it is or escaped." } },
-    response: ok("The model.", json(modelEntrySchema)),
-  },
-  handler: ({ catalog }: CompatRoutesDeps, { params }) => {
+  operationId: "model",
+  summary: "Get a model",
+  params: { model: { type: "string", description: "OWNER/NAME:TAG, its slash as it is or escaped." } },
+  response: ok("The model.", modelEntrySchema),
+  handler: ({ catalog }, { params }) => {
     const { id } = catalog.resolve(params["*"] ?? "");
     const view = catalog.view(id);
     if (!view) throw new GatewayError("model_not_found", `model '${id}' not found`);
@@ -94,16 +81,12 @@ export const modelRoute: Route<CompatRoutesDeps> = route({
 });
 
 /** llama.cpp's health check, which its clients look for with and without a version in the path. */
-export const healthRoute: Route<CompatRoutesDeps> = route({
-  method: "GET",
-  url: "/health",
+export const healthRoute = get("/health", {
   config: { scope: "chat", errors: ["router_unavailable"] },
-  schema: {
-    operationId: "health",
-    summary: "Check whether models can answer",
-    response: ok("They can.", json(healthSchema)),
-  },
-  handler: ({ routerReady }: CompatRoutesDeps) => {
+  operationId: "health",
+  summary: "Check whether models can answer",
+  response: ok("They can.", healthSchema),
+  handler: ({ routerReady }) => {
     if (!routerReady()) throw new GatewayError("router_unavailable", "the router is not running");
     return { status: "ok" };
   },

@@ -4,10 +4,12 @@ import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { collectBody } from "./collect-body.ts";
 import { type Dialect, errorHeaders, type Family, renderError } from "./errors.ts";
 import { parseAnyBody } from "./long-texts.ts";
+import { compileFirst } from "./validate.ts";
 
 /** Sets up an encapsulated scope for a family. Families that pass bodies on get them as bytes, unparsed. */
 export function installFamily(app: FastifyInstance, family: Family): void {
   app.removeAllContentTypeParsers();
+  if (family === "native") app.setValidatorCompiler(compileFirst);
   if (family === "compat")
     app.addContentTypeParser("application/json", (request, _payload, done) => collectBody(request, done));
   else

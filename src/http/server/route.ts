@@ -31,19 +31,39 @@ export interface Route<Deps> {
   readonly exposeHeadRoute?: false;
   /** Refuses a request before its body is read. */
   readonly refuse?: (deps: Deps, request: FastifyRequest) => void;
-  /** The body to check, from the bytes that the family collects. */
-  readonly parse?: (body: Buffer | undefined) => unknown;
+  /** The body to check, from what the family reads. */
+  parse?(body: unknown, deps: Deps): unknown;
   readonly handler: (deps: Deps, request: FastifyRequest, reply: FastifyReply) => unknown;
 }
 
-/** The handler's request has the types of the schema. */
-export function route<Deps, const S extends RouteSchema>(
-  spec: Omit<Route<Deps>, "schema" | "handler"> & {
-    readonly schema: S;
-    readonly handler: (deps: Deps, request: FastifyRequest<TypesOf<S>>, reply: FastifyReply) => unknown;
-  },
-): Route<Deps> {
-  return spec as unknown as Route<Deps>;
+/** A route whose schema's parts stand beside its handler; the handler's request has their types. */
+export interface RouteSpec<Deps, B, Q>
+  extends Omit<RouteSchema, "body" | "querystring">,
+    Omit<Route<Deps>, "method" | "url" | "schema" | "handler"> {
+  readonly body?: B;
+  readonly querystring?: Q;
+  readonly handler: (
+    deps: Deps,
+    request: FastifyRequest<TypesOf<{ readonly body: B; readonly querystring: Q }>>,
+    reply: FastifyReply,
+  ) => unknown;
+}
+
+/** Makes routes that work with the same dependencies. */
+export function routesOf<Deps>() {
+  const maker =
+    (method: Route<Deps>["method"]) =>
+    <const B = undefined, const Q = undefined>(url: string, spec: RouteSpec<Deps, B, Q>): Route<Deps> => {
+      const { config = {}, exposeHeadRoute, refuse, parse, handler, ...schema } = spec;
+      return { method, url, config, schema, exposeHeadRoute, refuse, parse, handler } as Route<Deps>;
+    };
+  return {
+    get: maker("GET"),
+    post: maker("POST"),
+    put: maker("PUT"),
+    patch: maker("PATCH"),
+    remove: maker("DELETE"),
+  };
 }
 
 export function installRoutes<Deps>(
@@ -60,7 +80,7 @@ export function installRoutes<Deps>(
       ...(refuse && { onRequest: async (request: FastifyRequest) => refuse(deps, request) }),
       ...(parse && {
         preValidation: async (request: FastifyRequest) => {
-          request.body = parse(request.body as Buffer | undefined);
+          request.body = parse(request.body, deps);
         },
       }),
       handler: (request, reply) => handler(deps, request, reply),

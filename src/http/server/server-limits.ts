@@ -2,6 +2,7 @@
 // connections. Knows no route.
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyServerOptions } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
@@ -38,6 +39,14 @@ type ServerOptions = Pick<
   "requestTimeout" | "keepAliveTimeout" | "forceCloseConnections" | "clientErrorHandler"
 > & { readonly http: object };
 
+const patient = new WeakSet<Duplex>();
+
+/** The request on this connection may come as slowly as its route allows, until the result is called. */
+export function grantTime(socket: Socket): () => void {
+  patient.add(socket);
+  return () => void patient.delete(socket);
+}
+
 export function serverOptions({
   headerLimit,
   headerTimeoutMs,
@@ -49,7 +58,10 @@ export function serverOptions({
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: idleTimeoutMs,
     forceCloseConnections: true,
-    clientErrorHandler: (error, socket) => refuseUnread(error, socket),
+    clientErrorHandler: (error: NodeJS.ErrnoException, socket) => {
+      // Node reports a request that takes too long once, and leaves it to this listener to end it.
+      if (error.code !== "ERR_HTTP_REQUEST_TIMEOUT" || !patient.has(socket)) refuseUnread(error, socket);
+    },
     http: {
       maxHeaderSize: headerLimit,
       // Node refuses a header timeout that is longer than the whole request's.

@@ -9,13 +9,20 @@ const exact = new Ajv({ allErrors: true, verbose: true });
 const fromText = new Ajv({ allErrors: true, verbose: true, coerceTypes: true, useDefaults: true });
 
 /** Compiled at the first request: compiled at the start, all of them together are a tenth of the program's memory. */
-export const compileCheck: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
-  let fits: ValidateFunction | undefined;
-  return (value: unknown) => {
-    fits ??= (httpPart === "querystring" ? fromText : exact).compile(schema);
-    return fits(value) || { error: (fits.errors ?? []) as FastifySchemaValidationError[] };
+const compileWith =
+  (bodies: Ajv): FastifySchemaCompiler<object> =>
+  ({ schema, httpPart }) => {
+    let fits: ValidateFunction | undefined;
+    return (value: unknown) => {
+      fits ??= (httpPart === "querystring" ? fromText : bodies).compile(schema);
+      return fits(value) || { error: (fits.errors ?? []) as FastifySchemaValidationError[] };
+    };
   };
-};
+
+export const compileCheck = compileWith(exact);
+
+/** Of bodies that may have 300,000 values: to name what is wrong with each took 170 ms, so only the first is named. */
+export const compileFirst = compileWith(new Ajv({ verbose: true, allowUnionTypes: true }));
 
 /** An address without a key may hold 4000 unknown parameters, which made a response of 200 KB. */
 const mostTold = 20;
@@ -41,7 +48,7 @@ function describe(error: ErrorObject, what: string): string {
       return `unknown ${what} ${unknown}: ${known === "" ? "none is known here" : `${known} are known here`}`;
     }
     case "required":
-      return `${String(parameters["missingProperty"])} is missing`;
+      return `${name === "" ? "" : `${name}.`}${String(parameters["missingProperty"])} is missing`;
     case "minProperties":
     case "maxProperties":
       return `one of ${Object.keys(schema?.properties ?? {}).join(" and ")} is needed`;
@@ -50,8 +57,10 @@ function describe(error: ErrorObject, what: string): string {
       return error.data === null
         ? `the body is empty; a JSON ${String(parameters["type"])} is expected`
         : `the body must be a JSON ${String(parameters["type"])}`;
-    case "enum":
-      return `${name} must be one of ${(parameters["allowedValues"] as readonly unknown[]).join(", ")}`;
+    case "enum": {
+      const allowed = parameters["allowedValues"] as readonly (string | number | boolean | null)[];
+      return `${name} must be one of ${allowed.filter((each) => each !== null).join(", ")}`;
+    }
     case "minLength":
     case "minItems":
       return `${name} must not be empty`;
@@ -68,7 +77,13 @@ function fieldOf({ instancePath, params }: ErrorObject): string {
   return nameOf(instancePath) || (missingProperty ?? additionalProperty ?? "");
 }
 
+/** `a string or an array`; that null is as good as absent goes without saying. */
 function article(type: unknown): string {
+  if (Array.isArray(type))
+    return type
+      .filter((each) => each !== "null")
+      .map(article)
+      .join(" or ");
   const text = String(type);
   return `${/^[aeio]/.test(text) ? "an" : "a"} ${text}`;
 }

@@ -2,7 +2,7 @@
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { noQuerySchema, speechSearchQuerySchema } from "../../../schemas/admin.ts";
-import { json, ok } from "../../../schemas/route.ts";
+import { ok } from "../../../schemas/route.ts";
 import {
   cachedTranscriptionModelsSchema,
   cachedVoicesSchema,
@@ -21,11 +21,10 @@ import { searchVoices } from "../../speech/voices.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { installFamily } from "../server/family.ts";
 import { parseJsonBody } from "../server/json-body.ts";
-import { installRoutes, type Route, route } from "../server/route.ts";
+import { installRoutes, routesOf } from "../server/route.ts";
 import { hubErrors } from "../server/route-errors.ts";
 import { type SpeakDeps, speak } from "./speak.ts";
 import { type TranscribeDeps, transcribe } from "./transcribe.ts";
-import { installPatience } from "./upload.ts";
 
 export interface SpeechRoutesDeps
   extends Omit<TranscribeDeps, "engines" | "turns">,
@@ -37,6 +36,8 @@ export interface SpeechRoutesDeps
   readonly cachedModels: () => Promise<readonly string[]>;
 }
 
+const { get, post } = routesOf<SpeechRoutesDeps>();
+
 const licenseKey = "none";
 const engineErrors = [
   "speech_off",
@@ -47,53 +48,45 @@ const engineErrors = [
   ...hubErrors,
 ] as const;
 
-const transcribeRoute: Route<SpeechRoutesDeps> = route({
-  method: "POST",
-  url: "/audio/transcriptions",
+const transcribeRoute = post("/audio/transcriptions", {
   config: {
     licenseKey,
     anyMediaType: true,
     errors: [...engineErrors, "body_too_large", "upload_stalled", "sound_too_long", "transcription_model_not_found"],
   },
-  schema: {
-    operationId: "transcribe",
-    summary: "Turn speech into text",
-    description:
-      "The form is passed on to the engine as it comes, with whatever further fields the engine takes (`language`, `response_format`).",
-    body: { content: { "multipart/form-data": { schema: transcriptionFormSchema } } },
-    response: ok("The text.", json(transcriptionSchema)),
-  },
-  refuse: ({ turns }: SpeechRoutesDeps, request) => {
+  operationId: "transcribe",
+  summary: "Turn speech into text",
+  description:
+    "The form is passed on to the engine as it comes, with whatever further fields the engine takes (`language`, `response_format`).",
+  body: { content: { "multipart/form-data": { schema: transcriptionFormSchema } } },
+  response: ok("The text.", transcriptionSchema),
+  refuse: ({ turns }, request) => {
     // First, whatever is wrong with the request.
     turns.requireOn("transcription");
     requireForm(request);
   },
-  handler: async (deps: SpeechRoutesDeps, request, reply) => {
+  handler: async (deps, request, reply) => {
     await transcribe(deps, request, reply);
     return reply;
   },
 });
 
-const speakRoute: Route<SpeechRoutesDeps> = route({
-  method: "POST",
-  url: "/audio/speech",
+const speakRoute = post("/audio/speech", {
   config: { licenseKey, errors: [...engineErrors, "voice_not_found", "suspended"] },
-  schema: {
-    operationId: "speak",
-    summary: "Turn text into speech",
-    description: "A voice that is not loaded is downloaded if needed, and the engine is restarted with it.",
-    body: speechRequestSchema,
-    response: ok("The audio.", { content: { "audio/wav": { schema: { type: "string", format: "binary" } } } }),
-  },
-  refuse: ({ turns }: SpeechRoutesDeps) => turns.requireOn("synthesis"),
-  parse: (body) => withoutNulls(parseJsonBody(body)),
-  handler: async (deps: SpeechRoutesDeps, request, reply) => {
+  operationId: "speak",
+  summary: "Turn text into speech",
+  description: "A voice that is not loaded is downloaded if needed, and the engine is restarted with it.",
+  body: speechRequestSchema,
+  response: ok("The audio.", { content: { "audio/wav": { schema: { type: "string", format: "binary" } } } }),
+  refuse: ({ turns }) => turns.requireOn("synthesis"),
+  parse: (body: Buffer | undefined) => withoutNulls(parseJsonBody(body)),
+  handler: async (deps, request, reply) => {
     await speak(deps, request.body, request, reply);
     return reply;
   },
 });
 
-export const audioRoutes: readonly Route<SpeechRoutesDeps>[] = [transcribeRoute, speakRoute];
+export const audioRoutes = [transcribeRoute, speakRoute];
 
 /** Below the compatible family's prefix. */
 export function installAudio(app: FastifyInstance, deps: SpeechRoutesDeps): void {
@@ -118,65 +111,48 @@ function requireForm({ headers }: FastifyRequest): void {
   if (!isForm) throw new GatewayError("unsupported_media_type", "a transcription takes multipart/form-data");
 }
 
-const cached = {
-  method: "GET",
-  config: { licenseKey, errors: ["invalid_request", "speech_off"] },
-  refuse: ({ turns }: SpeechRoutesDeps) => turns.requireOn(),
+const refuse = ({ turns }: SpeechRoutesDeps): void => turns.requireOn();
+const cached = { config: { licenseKey, errors: ["speech_off"] }, querystring: noQuerySchema, refuse } as const;
+const searched = {
+  config: { licenseKey, errors: ["speech_off", ...hubErrors] },
+  querystring: speechSearchQuerySchema,
+  refuse,
 } as const;
-const searched = { ...cached, config: { licenseKey, errors: ["speech_off", ...hubErrors] } } as const;
 
 /** Voices and transcription models. */
-export const speechRoutes: readonly Route<SpeechRoutesDeps>[] = [
-  route({
+export const speechRoutes = [
+  get("/api/tts/voices/cached", {
     ...cached,
-    url: "/api/tts/voices/cached",
-    schema: {
-      operationId: "cachedVoices",
-      summary: "List the downloaded voices",
-      querystring: noQuerySchema,
-      response: ok("Their ids.", json(cachedVoicesSchema)),
-    },
-    handler: async ({ voices }: SpeechRoutesDeps) => ({ voices: await voices.cachedVoices() }),
+    operationId: "cachedVoices",
+    summary: "List the downloaded voices",
+    response: ok("Their ids.", cachedVoicesSchema),
+    handler: async ({ voices }) => ({ voices: await voices.cachedVoices() }),
   }),
-  route({
+  get("/api/tts/voices/search", {
     ...searched,
-    url: "/api/tts/voices/search",
-    schema: {
-      operationId: "searchVoices",
-      summary: "Search the voices",
-      querystring: speechSearchQuerySchema,
-      response: ok("At most 50 that match by id, speaker or language.", json(voicesSchema)),
-    },
-    handler: async ({ lists }: SpeechRoutesDeps, { query: { q = "" } }, reply) =>
-      searchVoices(await lists.voices(clientLeft(reply)), q),
+    operationId: "searchVoices",
+    summary: "Search the voices",
+    response: ok("At most 50 that match by id, speaker or language.", voicesSchema),
+    handler: async ({ lists }, { query: { q = "" } }, reply) => searchVoices(await lists.voices(clientLeft(reply)), q),
   }),
-  route({
+  get("/api/stt/models/cached", {
     ...cached,
-    url: "/api/stt/models/cached",
-    schema: {
-      operationId: "cachedTranscriptionModels",
-      summary: "List the downloaded transcription models",
-      querystring: noQuerySchema,
-      response: ok("The names of their files.", json(cachedTranscriptionModelsSchema)),
-    },
-    handler: async ({ cachedModels }: SpeechRoutesDeps) => ({ models: await cachedModels() }),
+    operationId: "cachedTranscriptionModels",
+    summary: "List the downloaded transcription models",
+    response: ok("The names of their files.", cachedTranscriptionModelsSchema),
+    handler: async ({ cachedModels }) => ({ models: await cachedModels() }),
   }),
-  route({
+  get("/api/stt/models/search", {
     ...searched,
-    url: "/api/stt/models/search",
-    schema: {
-      operationId: "searchTranscriptionModels",
-      summary: "Search the transcription models",
-      querystring: speechSearchQuerySchema,
-      response: ok("Those whose file name matches.", json(transcriptionModelsSchema)),
-    },
-    handler: async ({ lists }: SpeechRoutesDeps, { query: { q = "" } }, reply) =>
+    operationId: "searchTranscriptionModels",
+    summary: "Search the transcription models",
+    response: ok("Those whose file name matches.", transcriptionModelsSchema),
+    handler: async ({ lists }, { query: { q = "" } }, reply) =>
       searchModels(await lists.modelFiles(clientLeft(reply)), q),
   }),
 ];
 
 export function installSpeech(app: FastifyInstance, deps: SpeechRoutesDeps): void {
   installFamily(app, "gateway");
-  installPatience(app);
   installRoutes(app, "own", speechRoutes, deps);
 }

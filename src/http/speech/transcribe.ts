@@ -8,7 +8,8 @@ import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
 import type { WhisperRun } from "../../engines/speech/whisper.ts";
 import { whileOpen } from "../../scheduler/while-open.ts";
 import { callOf } from "../server/call.ts";
-import { grantTime, tooLarge, uploadBytes } from "./upload.ts";
+import { grantTime } from "../server/server-limits.ts";
+import { tooLarge, uploadBytes } from "./upload.ts";
 
 export interface TranscribeDeps {
   readonly turns: Pick<SpeechTurns, "transcription">;
@@ -29,6 +30,7 @@ const restMs = 30_000;
 
 export async function transcribe(deps: TranscribeDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { raw } = request;
+  // An upload that is queued is not read meanwhile.
   const revoke = grantTime(raw.socket);
   const bytes = raw.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
   try {

@@ -1,8 +1,5 @@
-// The bytes of an upload as they come: no more of them than allowed, no longer without any than allowed. Its connection may be longer
-// than the server's time for receiving a request, as an upload that is queued is not read meanwhile.
-import type { Socket } from "node:net";
-import type { FastifyInstance } from "fastify";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+// The bytes of an upload as they come: no more of them than allowed, no longer without any than allowed.
+import { GatewayError } from "../../core/errors.ts";
 
 export interface UploadRules {
   /** Bytes. */
@@ -60,26 +57,4 @@ export function tooLarge(limit: number): GatewayError {
 
 function stalled(ms: number): GatewayError {
   return new GatewayError("upload_stalled", `less than ${progressBytes} bytes of the upload came in ${ms / 1000} s`);
-}
-
-const patient = new WeakSet<Socket>();
-
-/** Call the result when the request is over: the next one on this connection has no more time than any other. */
-export function grantTime(socket: Socket): () => void {
-  patient.add(socket);
-  return () => void patient.delete(socket);
-}
-
-/** Node reports a request that takes too long once, and leaves it to the listeners to end it. */
-export function installPatience(app: FastifyInstance): void {
-  app.addHook("onReady", (done) => {
-    const { server } = app;
-    const listeners = server.listeners("clientError") as ((error: Error, socket: Socket) => void)[];
-    server.removeAllListeners("clientError");
-    server.on("clientError", (error: Error, socket: Socket) => {
-      if (systemCode(error) === "ERR_HTTP_REQUEST_TIMEOUT" && patient.has(socket)) return;
-      for (const listener of listeners) listener.call(server, error, socket);
-    });
-    done();
-  });
 }

@@ -1,54 +1,31 @@
-// Translates the chunks of a chat completion stream into the records of Ollama's POST /api/chat.
-// Pure: the clocks come in, the records go out as objects. It keeps counts and unfinished tool calls, never the text.
+// Translates the chunks of a completion stream into the records of Ollama's POST /api/chat and /api/generate. Pure: the clocks
+// come in, the records go out as objects. It keeps counts and unfinished tool calls, never the text.
+import { GatewayError } from "../../../core/errors.ts";
 import { isJsonObject } from "../../../core/json.ts";
-import type { JsonObject } from "./fields.ts";
+import type { JsonObject } from "./requests.ts";
 
-export interface NativeToolCall {
+interface NativeToolCall {
   readonly id?: string;
   readonly function: { readonly index: number; readonly name: string; readonly arguments: JsonObject };
 }
 
-export interface NativeMessage {
-  readonly role: "assistant";
-  readonly content: string;
-  readonly thinking?: string;
-  readonly tool_calls?: readonly NativeToolCall[];
-}
-
-export interface ChatPiece {
+export interface ChatRecord extends Partial<ReturnType<typeof figuresOf>> {
   readonly model: string;
   /** RFC 3339. */
   readonly created_at: string;
-  readonly message: NativeMessage;
-  readonly done: false;
+  readonly message: {
+    readonly role: "assistant";
+    readonly content: string;
+    readonly thinking?: string;
+    readonly tool_calls?: readonly NativeToolCall[];
+  };
+  /** Of the last record only. */
+  readonly done_reason?: DoneReason;
+  readonly done: boolean;
   readonly logprobs?: readonly unknown[];
 }
 
-/** Figures of the last record. Durations are in nanoseconds. */
-export interface ChatFigures {
-  readonly total_duration: number;
-  /** Queueing and loading: the time before the first chunk that was not spent on the prompt. */
-  readonly load_duration: number;
-  readonly prompt_eval_count: number;
-  readonly prompt_eval_duration: number;
-  readonly eval_count: number;
-  readonly eval_duration: number;
-}
-
-export interface ChatEnd extends Omit<ChatPiece, "done">, Partial<ChatFigures> {
-  readonly done_reason: "stop" | "length" | "load" | "unload";
-  readonly done: true;
-}
-
-export interface ErrorRecord {
-  readonly error: string;
-}
-
-export type ChatRecord = ChatPiece | ChatEnd | ErrorRecord;
-
-export function isErrorRecord(record: ChatRecord): record is ErrorRecord {
-  return "error" in record;
-}
+type DoneReason = "stop" | "length" | "load" | "unload";
 
 export interface ChatRecordsDeps {
   /** The name that the client used. */
@@ -57,10 +34,8 @@ export interface ChatRecordsDeps {
   readonly createdAt: () => string;
   /** A monotonic clock in milliseconds. */
   readonly now: () => number;
-  /** When the request came in, by that clock; the default is now. */
-  readonly startedAt?: number;
-  /** Alternatives to each token that the client requests; default 0. */
-  readonly topLogprobs?: number;
+  /** Alternatives to each token that the client requests. */
+  readonly topLogprobs: number;
 }
 
 const brokeOff = "the engine broke off";
@@ -68,8 +43,7 @@ const brokeOff = "the engine broke off";
 const asObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
 const asText = (value: unknown): string => (typeof value === "string" ? value : "");
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const asNumber = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isFinite(value) ? value : undefined;
+const asNumber = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
 export function nanoseconds(milliseconds: number): number {
   return Math.max(0, Math.round(milliseconds * 1e6));
@@ -77,15 +51,16 @@ export function nanoseconds(milliseconds: number): number {
 
 export type ChatRecords = ReturnType<typeof createChatRecords>;
 
-export function createChatRecords({ model, createdAt, now, startedAt = now(), topLogprobs = 0 }: ChatRecordsDeps) {
+export function createChatRecords({ model, createdAt, now, topLogprobs }: ChatRecordsDeps) {
+  const startedAt = now();
   const calls = createToolCalls();
   let firstAt: number | undefined;
   let reason: "stop" | "length" | undefined;
-  let over = false;
+  let failure: string | undefined;
   let timings: JsonObject = {};
   let usage: JsonObject = {};
 
-  function piece(message: Partial<NativeMessage>, logprobs: readonly unknown[]): ChatPiece {
+  function piece(message: Partial<ChatRecord["message"]>, logprobs: readonly unknown[]): ChatRecord {
     return {
       model,
       created_at: createdAt(),
@@ -95,54 +70,47 @@ export function createChatRecords({ model, createdAt, now, startedAt = now(), to
     };
   }
 
-  function fail(text: string): readonly ChatRecord[] {
-    over = true;
-    return [{ error: text }];
-  }
-
   function finish(theirs: string): readonly ChatRecord[] {
     reason = theirs === "length" ? "length" : "stop";
-    const tool_calls = calls.finish(reason);
-    if (typeof tool_calls === "string") return fail(tool_calls);
-    return tool_calls.length === 0 ? [] : [piece({ tool_calls }, [])];
+    const finished = calls.finish(reason);
+    if (typeof finished === "string") failure = finished;
+    else if (finished.length > 0) return [piece({ tool_calls: finished }, [])];
+    return [];
   }
 
   return {
-    /** The records that one parsed chunk makes. Nothing comes after an error record. */
+    /** The records that one parsed chunk makes; none after one that is an error. */
     push(chunk: unknown): readonly ChatRecord[] {
-      if (over) return [];
+      if (failure !== undefined) return [];
       firstAt ??= now();
-      const body = asObject(chunk);
-      if (body["error"] !== undefined && body["error"] !== null) return fail(errorText(body["error"]));
+      const { error, choices, ...body } = asObject(chunk);
+      if (error !== undefined && error !== null) {
+        failure = asText(error) || asText(asObject(error)["message"]) || brokeOff;
+        return [];
+      }
       // Newer builds put both into the usage chunk, others the timings into the one with the finish reason.
       if (body["timings"]) timings = asObject(body["timings"]);
       if (body["usage"]) usage = asObject(body["usage"]);
-      const choice = asObject(asList(body["choices"]).find((one) => (asObject(one)["index"] ?? 0) === 0));
+      const choice = asObject(asList(choices).find((one) => (asObject(one)["index"] ?? 0) === 0));
       const delta = asObject(choice["delta"]);
       const content = asText(delta["content"]);
       const thinking = asText(delta["reasoning_content"]);
-      const tokens = asList(asObject(choice["logprobs"])["content"]);
-      const logprobs = tokens.map((token) => tokenOf(token, topLogprobs));
+      const logprobs = asList(asObject(choice["logprobs"])["content"]).map((token) => tokenOf(token, topLogprobs));
       const isEmpty = content === "" && thinking === "" && logprobs.length === 0;
       const records = isEmpty ? [] : [piece({ content, ...(thinking !== "" && { thinking }) }, logprobs)];
       for (const call of asList(delta["tool_calls"])) calls.add(call);
       const theirs = choice["finish_reason"];
       return typeof theirs === "string" ? [...records, ...finish(theirs)] : records;
     },
-    /** The stream is over, at its end mark or without: the last record, or an error record where the answer was cut. */
-    end(): readonly ChatRecord[] {
-      if (over) return [];
-      if (reason === undefined) return fail(brokeOff);
-      over = true;
+    /** The stream is over, at its end mark or without: the last record, or why the answer is not whole. */
+    end(): ChatRecord | GatewayError {
+      if (failure !== undefined || reason === undefined)
+        return new GatewayError("upstream_failed", failure ?? brokeOff);
       const endedAt = now();
       const figures = figuresOf(timings, usage, { startedAt, firstAt: firstAt ?? endedAt, endedAt });
-      return [chatEnd(model, createdAt(), reason, figures)];
+      return chatEnd(model, createdAt(), reason, figures);
     },
   };
-}
-
-function errorText(error: unknown): string {
-  return asText(error) || asText(asObject(error)["message"]) || brokeOff;
 }
 
 /** The engine numbers its tokens, and sends one alternative at least. */
@@ -175,7 +143,6 @@ function createToolCalls() {
         if (given === null) return `the model called the tool '${name}' with arguments that are no JSON object`;
         finished.push({ ...(id !== "" && { id }), function: { index: finished.length, name, arguments: given } });
       }
-      calls.clear();
       return finished;
     },
   };
@@ -190,16 +157,17 @@ function argumentsIn(text: string): JsonObject | null {
   }
 }
 
-/** From the engine's own figures, and where it gives none by the clock. */
+/** Figures of the last record, from the engine's own, and where it gives none by the clock. Durations are in nanoseconds. */
 function figuresOf(
   timings: JsonObject,
   usage: JsonObject,
   { startedAt, firstAt, endedAt }: Readonly<Record<"startedAt" | "firstAt" | "endedAt", number>>,
-): ChatFigures {
+) {
   const promptMs = asNumber(timings["prompt_ms"]);
   const prompted = (asNumber(timings["prompt_n"]) ?? 0) + (asNumber(timings["cache_n"]) ?? 0);
   return {
     total_duration: nanoseconds(endedAt - startedAt),
+    /** Queueing and loading: the time before the first chunk that was not spent on the prompt. */
     load_duration: promptMs === undefined ? 0 : nanoseconds(firstAt - startedAt - promptMs),
     prompt_eval_count: asNumber(usage["prompt_tokens"]) ?? prompted,
     prompt_eval_duration: nanoseconds(promptMs ?? firstAt - startedAt),
@@ -209,34 +177,51 @@ function figuresOf(
 }
 
 /** The last record of an answer, or, without figures, the only one of a request that loads or unloads a model. */
-export function chatEnd(
-  model: string,
-  createdAt: string,
-  reason: ChatEnd["done_reason"],
-  figures: Partial<ChatFigures> = {},
-): ChatEnd {
+export function chatEnd(model: string, createdAt: string, reason: DoneReason, figures: object = {}): ChatRecord {
   const message = { role: "assistant", content: "" } as const;
   return { model, created_at: createdAt, message, done_reason: reason, done: true, ...figures };
 }
 
-/** The single record of an answer that is not streamed, merged from all its records; an error record wins. */
-export function collect(records: readonly ChatRecord[]): ChatEnd | ErrorRecord {
-  const error = records.find(isErrorRecord);
-  if (error) return error;
-  const parts = records.filter((record): record is ChatPiece | ChatEnd => !isErrorRecord(record));
-  const last = parts.at(-1);
-  if (!last?.done) return { error: brokeOff };
-  const thinking = parts.map((part) => part.message.thinking ?? "").join("");
-  const calls = parts.flatMap((part) => part.message.tool_calls ?? []);
-  const logprobs = parts.flatMap((part) => part.logprobs ?? []);
+/** The single record of an answer that is not streamed: its last one, with the message of all. */
+export function merged(pieces: readonly ChatRecord[], last: ChatRecord): ChatRecord {
+  const thinking = pieces.map(({ message }) => message.thinking ?? "").join("");
+  const calls = pieces.flatMap(({ message }) => message.tool_calls ?? []);
+  const logprobs = pieces.flatMap((piece) => piece.logprobs ?? []);
   return {
     ...last,
     message: {
       role: "assistant",
-      content: parts.map((part) => part.message.content).join(""),
+      content: pieces.map(({ message }) => message.content).join(""),
       ...(thinking !== "" && { thinking }),
       ...(calls.length > 0 && { tool_calls: calls }),
     },
     ...(logprobs.length > 0 && { logprobs }),
+  };
+}
+
+/** The record of a generate. */
+export function generateRecord({ model, created_at, message, ...last }: ChatRecord): object {
+  const isAnswer = last.done_reason === "stop" || last.done_reason === "length";
+  return {
+    model,
+    created_at,
+    response: message.content,
+    ...(message.thinking !== undefined && { thinking: message.thinking }),
+    ...last,
+    // The conversation in tokens, for a next request. Empty: the engine has a cache of its own.
+    ...(isAnswer && { context: [] }),
+  };
+}
+
+/** A chunk of the engine's /completion or /infill as one of a chat completion; an error chunk as it is. */
+export function asChatChunk(chunk: unknown): unknown {
+  const { error, content, stop, stop_type, timings, ...rest } = asObject(chunk);
+  if (error !== undefined) return chunk;
+  const logprobs = { content: rest["completion_probabilities"] };
+  if (stop !== true) return { choices: [{ delta: { content }, logprobs }] };
+  return {
+    choices: [{ delta: { content }, logprobs, finish_reason: stop_type === "limit" ? "length" : "stop" }],
+    timings,
+    usage: { prompt_tokens: rest["tokens_evaluated"], completion_tokens: rest["tokens_predicted"] },
   };
 }

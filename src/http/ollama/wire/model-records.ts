@@ -1,42 +1,37 @@
-// The answers of Ollama's GET /api/tags, GET /api/ps and POST /api/show, from plain facts about models. Pure.
-import type { GgufDetails } from "../../../core/gguf-facts.ts";
-import type { JsonObject } from "./fields.ts";
+// The answers of Ollama's GET /api/tags, GET /api/ps and POST /api/show, from what is known of models. Pure.
+import { capabilitiesOf } from "../../../cache/layout/capabilities.ts";
+import { type GgufDetails, parameterSize } from "../../../core/gguf-facts.ts";
+import type { CachedModel } from "../../../plan/observed.ts";
+import type { JsonObject } from "./requests.ts";
 
-export interface ModelFacts {
-  readonly id: string;
-  /** Bytes of all its files. */
-  readonly size: number;
-  /** Milliseconds since the epoch. */
-  readonly modifiedAt: number;
+export interface ShownModel {
+  readonly model: CachedModel;
+  /** Path of its vision projector. */
+  readonly projector: string | null;
+  /** The context size in force. */
+  readonly contextLength: number | null;
+  /** null: its file could not be read. */
+  readonly details: GgufDetails | null;
   /** SHA-256 in hex. */
   readonly digest: string;
-  /** The architecture that the file names: `llama`, `gemma3`. */
-  readonly family?: string;
-  /** `7.6B` */
-  readonly parameterSize?: string;
-  /** `Q4_K_M` */
-  readonly quantization?: string;
-  /** The context size in force. */
-  readonly contextLength?: number;
-  /** What it can do, in Ollama's words; absent where its file could not be read. */
-  readonly capabilities?: readonly string[];
 }
 
 /** Clients take anything beyond a century for "for ever". The year 9999 overflows in those that turn it to local time. */
 const never = "2318-01-01T00:00:00Z";
 
-const contextOf = ({ contextLength: context_length }: ModelFacts): object =>
-  context_length === undefined ? {} : { context_length };
+const contextOf = ({ contextLength }: ShownModel): object =>
+  contextLength === null ? {} : { context_length: contextLength };
 
-function detailsOf(model: ModelFacts): JsonObject {
+function detailsOf(shown: ShownModel): JsonObject {
+  const { model, details } = shown;
   return {
     parent_model: "",
     format: "gguf",
-    family: model.family ?? "",
-    families: model.family === undefined ? null : [model.family],
-    parameter_size: model.parameterSize ?? "",
-    quantization_level: model.quantization ?? "",
-    ...contextOf(model),
+    family: model.architecture ?? "",
+    families: model.architecture && [model.architecture],
+    parameter_size: details?.parameterCount ? parameterSize(details.parameterCount) : "",
+    quantization_level: quantizationOf(model.tag, model.fileType),
+    ...contextOf(shown),
   };
 }
 
@@ -53,66 +48,48 @@ export function quantizationOf(tag: string, fileType: number | null): string {
   return named === "-" ? tag : named;
 }
 
-function entryOf(model: ModelFacts): JsonObject {
-  const { id, size, digest } = model;
-  return { name: id, model: id, size, digest, details: detailsOf(model) };
+function entryOf(shown: ShownModel, name: string): JsonObject {
+  return { name, model: name, size: shown.model.bytes, digest: shown.digest, details: detailsOf(shown) };
 }
 
 /** One element of `models` in the answer of /api/tags. */
-export function tagEntry(model: ModelFacts): JsonObject {
-  const { modifiedAt, capabilities } = model;
+export function tagEntry(shown: ShownModel, name: string): JsonObject {
+  const { model, details, projector } = shown;
   return {
-    ...entryOf(model),
-    modified_at: new Date(modifiedAt).toISOString(),
-    ...(capabilities && { capabilities }),
+    ...entryOf(shown, name),
+    modified_at: new Date(model.modifiedAt).toISOString(),
+    ...(details && { capabilities: capabilitiesOf(details, projector !== null) }),
   };
 }
 
-/** One element of `models` in the answer of /api/ps. `expiresAt`: when it is unloaded (ms since the epoch); null: never. */
-export function psEntry(model: ModelFacts, expiresAt: number | null): JsonObject {
+/** One element of `models` in the answer of /api/ps; `expiresAt` in ms since the epoch, null: never. */
+export function psEntry(shown: ShownModel, expiresAt: number | null): JsonObject {
   return {
-    ...entryOf(model),
+    ...entryOf(shown, shown.model.id),
     expires_at: expiresAt === null ? never : new Date(expiresAt).toISOString(),
     // The engine does not report it.
     size_vram: 0,
-    ...contextOf(model),
+    ...contextOf(shown),
   };
 }
 
-export interface ShowFacts {
-  readonly model: ModelFacts;
-  /** `owner/name` */
-  readonly repo: string;
-  /** null: the file could not be read. */
-  readonly details: GgufDetails | null;
-  /** Of the vision projector beside the model. */
-  readonly projector: GgufDetails | null;
-  readonly capabilities: readonly string[];
-  /** Trained context in tokens. */
-  readonly nCtxTrain: number | null;
-}
-
-export function showBody(facts: ShowFacts): JsonObject {
-  const { model, details, projector, capabilities } = facts;
+/** The answer of /api/show; `projected`: what the vision projector's file says. */
+export function showBody(shown: ShownModel, projected: GgufDetails | null): JsonObject {
+  const { model, details, projector, contextLength } = shown;
   const template = templateOf(details);
-  const parameters = model.contextLength === undefined ? "" : parameterLine("num_ctx", model.contextLength);
   return {
     ...(details?.license && { license: details.license }),
-    modelfile: modelfileOf(model, template),
-    parameters,
+    modelfile: modelfileOf(shown, template),
+    parameters: contextLength === null ? "" : `${"num_ctx".padEnd(30)} ${contextLength}`,
     template,
     system: "",
-    details: detailsOf(model),
-    model_info: modelInfo(facts),
-    ...(projector && { projector_info: valuesOf(projector) }),
-    capabilities,
+    details: detailsOf(shown),
+    model_info: modelInfo(shown),
+    ...(projected && { projector_info: valuesOf(projected) }),
+    capabilities: details ? capabilitiesOf(details, projector !== null) : ["completion"],
     modified_at: new Date(model.modifiedAt).toISOString(),
-    ...(facts.nCtxTrain !== null && { n_ctx_train: facts.nCtxTrain }),
+    ...(model.nCtxTrain !== null && { n_ctx_train: model.nCtxTrain }),
   };
-}
-
-function parameterLine(name: string, value: number): string {
-  return `${name.padEnd(30)} ${value}`;
 }
 
 /** Editors that complete code look for `.Suffix`, Ollama's word for it, to see whether a model fills gaps in. */
@@ -123,12 +100,12 @@ function templateOf(details: GgufDetails | null): string {
   return details?.hasFimTokens ? `${template}${template === "" ? "" : "\n"}${insertNote}` : template;
 }
 
-function modelfileOf(model: ModelFacts, template: string): string {
+function modelfileOf({ model, contextLength }: ShownModel, template: string): string {
   return [
     "# Made by Model Gateway from the model's files; no model can be built from it.",
     `FROM ${model.id}`,
     ...(template === "" ? [] : [`TEMPLATE """${template}"""`]),
-    ...(model.contextLength === undefined ? [] : [`PARAMETER num_ctx ${model.contextLength}`]),
+    ...(contextLength === null ? [] : [`PARAMETER num_ctx ${contextLength}`]),
     "",
   ].join("\n");
 }
@@ -137,16 +114,15 @@ function modelfileOf(model: ModelFacts, template: string): string {
  * The metadata as the file has it, but for the context: editors fill it, or ask for it with every chat, so it is the one in
  * force. Arrays, which are the vocabulary mostly, are null, as Ollama has them.
  */
-function modelInfo({ model, repo, details, nCtxTrain }: ShowFacts): JsonObject {
-  const context = model.contextLength ?? nCtxTrain;
-  const architecture = details?.architecture ?? model.family;
-  const parameters = details?.parameterCount ?? null;
+function modelInfo({ model, details, contextLength }: ShownModel): JsonObject {
+  const context = contextLength ?? model.nCtxTrain;
+  const architecture = details?.architecture ?? model.architecture;
   return {
     ...(details && valuesOf(details)),
-    ...(architecture !== undefined && { "general.architecture": architecture }),
-    "general.basename": details?.basename ?? repo.slice(repo.indexOf("/") + 1).replace(/-GGUF$/i, ""),
-    ...(parameters !== null && { "general.parameter_count": parameters }),
-    ...(architecture !== undefined && context !== null && { [`${architecture}.context_length`]: context }),
+    ...(architecture && { "general.architecture": architecture }),
+    "general.basename": details?.basename ?? model.repo.slice(model.repo.indexOf("/") + 1).replace(/-GGUF$/i, ""),
+    ...(details?.parameterCount && { "general.parameter_count": details.parameterCount }),
+    ...(architecture && context !== null && { [`${architecture}.context_length`]: context }),
   };
 }
 

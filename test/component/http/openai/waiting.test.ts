@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import Fastify from "fastify";
 import { GatewayError } from "../../../../src/core/errors.ts";
-import { streamedAnswer } from "../../../../src/http/ollama/answers.ts";
+import { answerTranslator } from "../../../../src/http/ollama/answers.ts";
 import { installCompat } from "../../../../src/http/openai/routes.ts";
 import { runGeneration } from "../../../../src/http/proxy/exchange.ts";
 import type { CachedModel } from "../../../../src/plan/observed.ts";
@@ -27,7 +27,7 @@ async function start(t: TestContext, tickMs?: number | null): Promise<Setting> {
       path: "/v1/chat/completions",
       body: [Buffer.from("{}")],
       stream: true,
-      translator: streamedAnswer({ model: "a", topLogprobs: 0, ...asIs }),
+      translator: answerTranslator({ model: "a", topLogprobs: 0, stream: true, ...asIs }),
     });
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });

@@ -6,18 +6,18 @@ import type { AddressInfo } from "node:net";
 import type { Readable } from "node:stream";
 import { test } from "node:test";
 import Fastify from "fastify";
-import { grantTime, installPatience } from "../../../../src/http/speech/upload.ts";
+import { grantTime, serverOptions } from "../../../../src/http/server/server-limits.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
 
 test("an upload that is not read for longer than a request may take is read in the end; another is ended", async (t) => {
-  const app = Fastify({ requestTimeout: 200, http: { headersTimeout: 200, connectionsCheckingInterval: 50 } });
+  const times = { headerTimeoutMs: 200, requestTimeoutMs: 200, idleTimeoutMs: 60_000, writeStallMs: 60_000 };
+  const app = Fastify(serverOptions({ ...times, headerLimit: 16_384, maxConnections: 10 }));
   let refuse = (): void => undefined;
   const refused = new Promise<void>((resolve) => {
     refuse = resolve;
   });
   app.server.on("clientError", () => refuse());
   app.addContentTypeParser("*", (_request, _payload, done) => done(null));
-  installPatience(app);
   app.post("/patient", async ({ raw }) => {
     const over = grantTime(raw.socket);
     // Until the other connection's time is up, which began later.

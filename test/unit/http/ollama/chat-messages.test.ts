@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { NativeMessage } from "../../../../schemas/ollama.ts";
 import { messagesOf } from "../../../../src/http/ollama/wire/chat-messages.ts";
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";
@@ -83,8 +84,8 @@ test("tool calls get ids by their place, and results find them", () => {
 });
 
 test("a longer conversation keeps the ids of its beginning", () => {
-  const turn = fc.record({
-    role: fc.constant("assistant"),
+  const turn: fc.Arbitrary<NativeMessage> = fc.record({
+    role: fc.constant("assistant" as const),
     tool_calls: fc.array(fc.record({ function: fc.record({ name: fc.constantFrom("a", "b") }) }), { maxLength: 3 }),
   });
   fc.assert(

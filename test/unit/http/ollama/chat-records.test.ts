@@ -2,25 +2,31 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { GatewayError } from "../../../../src/core/errors.ts";
 import {
   type ChatRecord,
   type ChatRecords,
   chatEnd,
-  collect,
   createChatRecords,
+  merged,
 } from "../../../../src/http/ollama/wire/chat-records.ts";
 
 const time = "2026-02-03T04:05:06Z";
 
 /** A clock that is 100 ms after the request at the first chunk and 350 ms after it at the end. */
 function records(): ChatRecords {
-  const times = [1100, 1350];
-  return createChatRecords({ model: "m", createdAt: () => time, now: () => times.shift() ?? 1350, startedAt: 1000 });
+  const times = [1000, 1100, 1350];
+  return createChatRecords({ model: "m", createdAt: () => time, now: () => times.shift() ?? 1350, topLogprobs: 0 });
 }
 
-function run(chunks: readonly unknown[]): readonly ChatRecord[] {
+/** A failure stands for the last record. */
+function run(chunks: readonly unknown[]): readonly (ChatRecord | GatewayError)[] {
   const stream = records();
-  return [...chunks.flatMap((chunk) => stream.push(chunk)), ...stream.end()];
+  return [...chunks.flatMap((chunk) => stream.push(chunk)), stream.end()];
+}
+
+function failed(message: string): GatewayError {
+  return new GatewayError("upstream_failed", message);
 }
 
 function delta(part: object, more: object = {}): object {
@@ -110,11 +116,11 @@ test("tool calls are put together and come whole, as objects, before the last re
   assert.deepEqual(run(chunks), [piece({ tool_calls: calls }), last("stop")]);
 });
 
-test("arguments that are no JSON object end in an error record, and nothing follows", () => {
+test("arguments that are no JSON object end in a failure, and nothing follows", () => {
   for (const text of ['{"city":', "[1]", "null", "x"]) {
     const chunks = [opening, call(0, { name: "weather", arguments: text }, "a"), finish("tool_calls"), usageChunk];
     const error = "the model called the tool 'weather' with arguments that are no JSON object";
-    assert.deepEqual(run(chunks), [{ error }]);
+    assert.deepEqual(run(chunks), [failed(error)]);
   }
 });
 
@@ -145,19 +151,13 @@ test("an error chunk ends the answer with its text", () => {
     [{}, "the engine broke off"],
   ] as const) {
     const chunks = [opening, delta({ content: "a" }), { error }, delta({ content: "b" }), finish("stop"), usageChunk];
-    assert.deepEqual(run(chunks), [piece({ content: "a" }), { error: text }]);
+    assert.deepEqual(run(chunks), [piece({ content: "a" }), failed(text)]);
   }
 });
 
 test("a stream that ends without a finish reason was cut", () => {
-  assert.deepEqual(run([]), [{ error: "the engine broke off" }]);
-  assert.deepEqual(run([opening, delta({ content: "a" })]), [
-    piece({ content: "a" }),
-    { error: "the engine broke off" },
-  ]);
-  const stream = records();
-  stream.end();
-  assert.deepEqual(stream.end(), []);
+  assert.deepEqual(run([]), [failed("the engine broke off")]);
+  assert.deepEqual(run([opening, delta({ content: "a" })]), [piece({ content: "a" }), failed("the engine broke off")]);
 });
 
 test("what is no chunk makes no record", () => {
@@ -197,17 +197,15 @@ test("an answer that is not streamed is one record of the same pieces", () => {
     usageChunk,
   ];
   const calls = [{ id: "i", function: { index: 0, name: "t", arguments: {} } }];
-  assert.deepEqual(collect(run(chunks)), {
+  const stream = records();
+  const pieces = chunks.flatMap((chunk) => stream.push(chunk));
+  const end = stream.end();
+  assert.ok(!(end instanceof GatewayError));
+  assert.deepEqual(merged(pieces, end), {
     ...last("stop"),
     message: { role: "assistant", content: "ab", thinking: "hm", tool_calls: calls },
     logprobs: [...logprobs, ...logprobs],
   });
-});
-
-test("an answer that is not streamed and was cut is an error", () => {
-  assert.deepEqual(collect(run([opening, delta({ content: "a" })])), { error: "the engine broke off" });
-  assert.deepEqual(collect([]), { error: "the engine broke off" });
-  assert.deepEqual(collect(records().push(delta({ content: "a" }))), { error: "the engine broke off" });
 });
 
 test("load and unload are answered by a last record alone", () => {

@@ -3,14 +3,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { nativeChatSchema } from "../../../../schemas/ollama.ts";
 import { type ParsedRequest, parseChatRequest } from "../../../../src/http/ollama/wire/requests.ts";
-import { refusalOf } from "../../../support/refusals.ts";
+import { checked, refusalOf } from "../../../support/refusals.ts";
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";
 const hello = [{ role: "user", content: "hello" }];
 
+function parse(body: unknown): ParsedRequest {
+  return parseChatRequest(checked(nativeChatSchema, body));
+}
+
 function parsed(body: object): ParsedRequest {
-  return parseChatRequest({ model: "m", messages: hello, ...body });
+  return parse({ model: "m", messages: hello, ...body });
 }
 
 /** What a request adds to the body that every chat has. */
@@ -25,16 +30,16 @@ function added(body: object): object {
 }
 
 function refusal(body: unknown): string | undefined {
-  return refusalOf(() => parseChatRequest(body));
+  return refusalOf(() => parse(body));
 }
 
 test("the least request", () => {
-  assert.deepEqual(parseChatRequest({ model: "m", messages: hello }), {
+  assert.deepEqual(parse({ model: "m", messages: hello }), {
     model: "m",
     purpose: "chat",
     stream: true,
     keepAlive: { kind: "default" },
-    think: undefined,
+    numCtx: undefined,
     topLogprobs: 0,
     needs: [],
     path: "/v1/chat/completions",
@@ -95,7 +100,6 @@ test("tools, format, thinking and logprobs", () => {
     [{ top_logprobs: 3 }, {}],
   ];
   for (const [body, expected] of table) assert.deepEqual(added(body), expected, JSON.stringify(body));
-  assert.equal(parsed({ think: "high" }).think, "high");
 });
 
 test("what the model has to be able to do", () => {
@@ -126,7 +130,7 @@ test("sampling options are mapped, those of loading are not, the context size co
   const options = { ...same, ...loading, num_predict: 7, num_ctx: 4096 };
   assert.deepEqual(added({ options }), { ...same, max_tokens: 7 });
   assert.equal(parsed({ options }).numCtx, 4096);
-  assert.equal("numCtx" in parsed({}), false);
+  assert.equal(parsed({}).numCtx, undefined);
   for (const num_predict of [-1, -2, 0]) assert.deepEqual(added({ options: { num_predict } }), {});
   assert.deepEqual(added({ options: { stop: "x", top_k: 3.9 } }), { stop: ["x"], top_k: 3 });
 });
@@ -135,21 +139,21 @@ test("a refusal names the field", () => {
   const user = (more: object) => ({ model: "m", messages: [...hello, { role: "user", ...more }] });
   const call = (value: unknown) => ({ model: "m", messages: [{ role: "assistant", tool_calls: [value] }] });
   const table: readonly (readonly [unknown, string])[] = [
-    [null, "the body must be a JSON object"],
+    [null, "the body is empty; a JSON object is expected"],
     [[], "the body must be a JSON object"],
-    [{}, "model is required"],
-    [{ model: "" }, "model is required"],
+    [{}, "model is missing"],
+    [{ model: "" }, "model must not be empty"],
     [{ model: 1 }, "model must be a string"],
-    [{ model: "m", stream: "yes" }, "stream must be true or false"],
+    [{ model: "m", stream: "yes" }, "stream must be a boolean"],
     [{ model: "m", messages: {} }, "messages must be an array"],
     [{ model: "m", messages: ["x"] }, "messages[0] must be an object"],
-    [{ model: "m", messages: [{ content: "x" }] }, "messages[0].role must be system, user, assistant or tool"],
+    [{ model: "m", messages: [{ content: "x" }] }, "messages[0].role is missing"],
     [user({ content: [] }), "messages[1].content must be a string"],
     [user({ images: "x" }), "messages[1].images must be an array"],
     [user({ images: [png, 1] }), "messages[1].images[1] must be a string"],
     [user({ images: ["aGVsbG8="] }), "messages[1].images[0] must be a PNG, JPEG, GIF or WebP image in base64"],
-    [call(1), "messages[0].tool_calls[0].function must be an object"],
-    [call({ function: {} }), "messages[0].tool_calls[0].function.name must be a string"],
+    [call(1), "messages[0].tool_calls[0] must be an object"],
+    [call({ function: {} }), "messages[0].tool_calls[0].function.name is missing"],
     [
       call({ function: { name: "a", arguments: "{}" } }),
       "messages[0].tool_calls[0].function.arguments must be an object",
@@ -159,17 +163,18 @@ test("a refusal names the field", () => {
     [{ model: "m", options: [] }, "options must be an object"],
     [{ model: "m", options: { temperature: "hot" } }, "options.temperature must be a number"],
     [{ model: "m", options: { num_predict: "x" } }, "options.num_predict must be a number"],
-    [{ model: "m", options: { stop: 1 } }, "options.stop must be an array"],
+    [{ model: "m", options: { stop: 1 } }, "options.stop must be a string or an array"],
     [{ model: "m", options: { stop: [1] } }, "options.stop[0] must be a string"],
-    [{ model: "m", options: { num_ctx: 0 } }, "options.num_ctx must be a positive integer"],
-    [{ model: "m", options: { num_ctx: 1.5 } }, "options.num_ctx must be a positive integer"],
+    [{ model: "m", options: { num_ctx: 0 } }, "options.num_ctx must be >= 1"],
+    [{ model: "m", options: { num_ctx: 1.5 } }, "options.num_ctx must be an integer"],
     [{ model: "m", format: "xml" }, 'format must be "json" or a JSON schema'],
-    [{ model: "m", think: "hard" }, 'think must be true, false, "low", "medium", "high" or "max"'],
-    [{ model: "m", top_logprobs: 21 }, "top_logprobs must be an integer from 0 to 20"],
-    [{ model: "m", logprobs: 1 }, "logprobs must be true or false"],
-    [{ model: "m", truncate: "yes" }, "truncate must be true or false"],
-    [{ model: "m", shift: 1 }, "shift must be true or false"],
-    [{ model: "m", keep_alive: [] }, 'keep_alive must be seconds, or a duration such as "5m"'],
+    [{ model: "m", think: "hard" }, "think must be one of true, false, low, medium, high, max"],
+    [{ model: "m", top_logprobs: 21 }, "top_logprobs must be <= 20"],
+    [{ model: "m", logprobs: 1 }, "logprobs must be a boolean"],
+    [{ model: "m", truncate: "yes" }, "truncate must be a boolean"],
+    [{ model: "m", shift: 1 }, "shift must be a boolean"],
+    [{ model: "m", keep_alive: [] }, "keep_alive must be a number or a string"],
+    [{ model: "m", keep_alive: "soon" }, 'keep_alive must be seconds, or a duration such as "5m"'],
   ];
   for (const [body, message] of table) assert.equal(refusal(body), message);
 });
@@ -184,7 +189,7 @@ test("any JSON value is answered or refused, never thrown at", () => {
     fc.property(body, fc.array(value), (fields, messages) => {
       for (const request of [fields, { model: "m", ...fields }, { model: "m", ...fields, messages }]) {
         assert.notEqual(
-          refusalOf(() => parseChatRequest(request)),
+          refusalOf(() => parse(request)),
           "",
         );
       }

@@ -3,13 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  cutTokens,
-  cutVector,
-  parseEmbeddingsRequest,
-  parseEmbedRequest,
-} from "../../../../src/http/ollama/wire/embed-request.ts";
-import { refusalOf } from "../../../support/refusals.ts";
+import { nativeEmbedSchema } from "../../../../schemas/ollama.ts";
+import { cutTokens, cutVector, textsOf } from "../../../../src/http/ollama/wire/embeds.ts";
+import { checked, refusalOf } from "../../../support/refusals.ts";
 
 test("texts in all their forms", () => {
   for (const [input, texts] of [
@@ -23,40 +19,32 @@ test("texts in all their forms", () => {
     [null, []],
     [undefined, []],
   ] as const) {
-    const request = parseEmbedRequest({ model: "m", input });
-    assert.deepEqual(request.texts, texts);
+    const body = { model: "m", ...(input !== undefined && { input }) };
+    assert.deepEqual(textsOf(checked(nativeEmbedSchema, body).input), texts);
   }
-  const old = parseEmbeddingsRequest({ model: "m", prompt: "a", keep_alive: 5, options: { num_ctx: 512 } });
-  assert.deepEqual(old, {
-    model: "m",
-    texts: ["a"],
-    truncate: true,
-    dimensions: null,
-    keepAlive: { kind: "seconds", seconds: 5 },
-    numCtx: 512,
-  });
 });
 
 test("a refusal names the field", () => {
   const table: readonly (readonly [object, string])[] = [
-    [{ input: "a" }, "model is required"],
-    [{ model: "m", input: 1 }, "input must be an array"],
+    [{ input: "a" }, "model is missing"],
+    [{ model: "m", input: 1 }, "input must be a string or an array"],
     [{ model: "m", input: ["a", 1] }, "input[1] must be a string"],
-    [{ model: "m", dimensions: -1 }, "dimensions must be a positive integer"],
-    [{ model: "m", dimensions: 1.5 }, "dimensions must be a positive integer"],
-    [{ model: "m", truncate: "no" }, "truncate must be true or false"],
-    [{ model: "m", keep_alive: "soon" }, 'keep_alive must be seconds, or a duration such as "5m"'],
+    [{ model: "m", dimensions: -1 }, "dimensions must be >= 0"],
+    [{ model: "m", dimensions: 1.5 }, "dimensions must be an integer"],
+    [{ model: "m", truncate: "no" }, "truncate must be a boolean"],
+    [{ model: "m", keep_alive: [] }, "keep_alive must be a number or a string"],
+    [{ model: "m", options: { num_ctx: 0 } }, "options.num_ctx must be >= 1"],
   ];
   for (const [body, message] of table)
     assert.equal(
-      refusalOf(() => parseEmbedRequest(body)),
+      refusalOf(() => checked(nativeEmbedSchema, body)),
       message,
     );
 });
 
 test("a vector that is cut has length 1 again", () => {
   const vector = [0.6, 0, 0.8];
-  assert.equal(cutVector(vector, null), vector);
+  assert.equal(cutVector(vector, 0), vector);
   assert.equal(cutVector(vector, 3), vector);
   assert.deepEqual(cutVector(vector, 2), [1, 0]);
   assert.deepEqual(cutVector([0, 1], 1), [0]);

@@ -3,17 +3,27 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { chatEnd, createChatRecords } from "../../../../src/http/ollama/wire/chat-records.ts";
-import { asChatChunk, generateRecord } from "../../../../src/http/ollama/wire/generate-records.ts";
+import { nativeGenerateSchema } from "../../../../schemas/ollama.ts";
+import { GatewayError } from "../../../../src/core/errors.ts";
+import {
+  asChatChunk,
+  chatEnd,
+  createChatRecords,
+  generateRecord,
+} from "../../../../src/http/ollama/wire/chat-records.ts";
 import { type ParsedRequest, parseGenerateRequest } from "../../../../src/http/ollama/wire/requests.ts";
-import { refusalOf } from "../../../support/refusals.ts";
+import { checked, refusalOf } from "../../../support/refusals.ts";
+
+function parse(body: object): ParsedRequest {
+  return parseGenerateRequest(checked(nativeGenerateSchema, { model: "m", ...body }));
+}
 
 function parsed(body: object): ParsedRequest {
-  return parseGenerateRequest({ model: "m", prompt: "p", ...body });
+  return parse({ prompt: "p", ...body });
 }
 
 function refusal(body: object): string | undefined {
-  return refusalOf(() => parseGenerateRequest({ model: "m", prompt: "p", ...body }));
+  return refusalOf(() => parsed(body));
 }
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";
@@ -63,10 +73,10 @@ test("what is accepted and has no effect", () => {
 
 test("a refusal names the field", () => {
   const table: readonly (readonly [object, string])[] = [
-    [{ model: "" }, "model is required"],
+    [{ model: "" }, "model must not be empty"],
     [{ prompt: 1 }, "prompt must be a string"],
     [{ suffix: {} }, "suffix must be a string"],
-    [{ raw: "yes" }, "raw must be true or false"],
+    [{ raw: "yes" }, "raw must be a boolean"],
     [{ context: "x" }, "context must be an array"],
     [{ images: ["aGVsbG8="] }, "images[0] must be a PNG, JPEG, GIF or WebP image in base64"],
     [{ raw: true, system: "s" }, "raw mode does not support template, system, or context"],
@@ -82,7 +92,7 @@ test("any JSON value is answered or refused, never thrown at", () => {
   const value = fc.jsonValue({ maxDepth: 2 });
   const names = ["prompt", "suffix", "system", "template", "raw", "context", "images", "options", "format"];
   const body = fc.record(Object.fromEntries(names.map((name) => [name, value])), { requiredKeys: [] });
-  fc.assert(fc.property(body, (fields) => refusalOf(() => parseGenerateRequest({ model: "m", ...fields })) !== ""));
+  fc.assert(fc.property(body, (fields) => refusalOf(() => parse(fields)) !== ""));
 });
 
 test("the engine's own chunks become records of the answer", () => {
@@ -108,7 +118,10 @@ test("the engine's own chunks become records of the answer", () => {
       timings: { prompt_n: 3, prompt_ms: 0, predicted_n: 1, predicted_ms: 0 },
     },
   ];
-  const made = [...chunks.flatMap((chunk) => records.push(asChatChunk(chunk))), ...records.end()].map(generateRecord);
+  const pieces = chunks.flatMap((chunk) => records.push(asChatChunk(chunk)));
+  const last = records.end();
+  assert.ok(!(last instanceof GatewayError));
+  const made = [...pieces, last].map(generateRecord);
   const token = { token: "a", bytes: [97], logprob: -0.1 };
   assert.deepEqual(made, [
     {
@@ -136,11 +149,13 @@ test("the engine's own chunks become records of the answer", () => {
 });
 
 test("a cut stream, an error and a load", () => {
-  const cut = createChatRecords({ model: "m", createdAt: () => "then", now: () => 0 });
+  const deps = { model: "m", createdAt: () => "then", now: () => 0, topLogprobs: 0 };
+  const cut = createChatRecords(deps);
   cut.push(asChatChunk({ content: "a", stop: false }));
-  assert.deepEqual(cut.end().map(generateRecord), [{ error: "the engine broke off" }]);
-  const failed = createChatRecords({ model: "m", createdAt: () => "then", now: () => 0 });
-  assert.deepEqual(failed.push(asChatChunk({ error: { message: "no" } })).map(generateRecord), [{ error: "no" }]);
+  assert.deepEqual(cut.end(), new GatewayError("upstream_failed", "the engine broke off"));
+  const failed = createChatRecords(deps);
+  assert.deepEqual(failed.push(asChatChunk({ error: { message: "no" } })), []);
+  assert.deepEqual(failed.end(), new GatewayError("upstream_failed", "no"));
   assert.deepEqual(generateRecord(chatEnd("m", "then", "load")), {
     model: "m",
     created_at: "then",

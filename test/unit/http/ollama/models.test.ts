@@ -2,20 +2,25 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ModelFacts, psEntry, tagEntry } from "../../../../src/http/ollama/wire/model-records.ts";
+import { psEntry, type ShownModel, tagEntry } from "../../../../src/http/ollama/wire/model-records.ts";
+import { fileDetails, shown } from "../../../support/shown-model.ts";
 
-const full: ModelFacts = {
-  id: "acme/alpha-GGUF:Q4_K_M",
-  size: 4683073184,
-  modifiedAt: Date.UTC(2026, 1, 3, 4, 5, 6, 7),
-  digest: "2bada8a7450677000f678be90653b85d364de7db25eb5ea54136ada5f3933730",
-  family: "llama",
-  parameterSize: "7.6B",
-  quantization: "Q4_K_M",
-  contextLength: 8192,
-};
+const id = "acme/alpha-GGUF:Q4_K_M";
 
-const bare: ModelFacts = { id: "acme/b:x", size: 1, modifiedAt: 0, digest: "00" };
+const full: ShownModel = shown(
+  {
+    bytes: 4683073184,
+    modifiedAt: Date.UTC(2026, 1, 3, 4, 5, 6, 7),
+    architecture: "llama",
+  },
+  {
+    digest: "2bada8a7450677000f678be90653b85d364de7db25eb5ea54136ada5f3933730",
+    details: fileDetails,
+    contextLength: 8192,
+  },
+);
+
+const bare: ShownModel = shown({ id: "acme/b:x", tag: "" });
 
 const details = {
   parent_model: "",
@@ -37,15 +42,16 @@ const bareDetails = {
 };
 
 test("an element of /api/tags has every key, known or not", () => {
-  assert.deepEqual(tagEntry(full), {
+  assert.deepEqual(tagEntry(full, id), {
     name: "acme/alpha-GGUF:Q4_K_M",
     model: "acme/alpha-GGUF:Q4_K_M",
     modified_at: "2026-02-03T04:05:06.007Z",
     size: 4683073184,
     digest: "2bada8a7450677000f678be90653b85d364de7db25eb5ea54136ada5f3933730",
     details,
+    capabilities: ["completion", "insert"],
   });
-  assert.deepEqual(tagEntry(bare), {
+  assert.deepEqual(tagEntry(bare, "acme/b:x"), {
     name: "acme/b:x",
     model: "acme/b:x",
     modified_at: "1970-01-01T00:00:00.000Z",

@@ -2,47 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { GgufDetails } from "../../../../src/core/gguf-facts.ts";
-import { type ModelFacts, quantizationOf, showBody } from "../../../../src/http/ollama/wire/model-records.ts";
+import { quantizationOf, showBody } from "../../../../src/http/ollama/wire/model-records.ts";
+import { fileDetails, shown } from "../../../support/shown-model.ts";
 
-const model: ModelFacts = {
-  id: "acme/alpha-GGUF:Q4_K_M",
-  size: 1,
-  modifiedAt: 0,
-  digest: "00",
-  family: "llama",
-  parameterSize: "7.6B",
-  quantization: "Q4_K_M",
-  contextLength: 4096,
-};
-
-const details: GgufDetails = {
-  architecture: "llama",
-  values: new Map<string, string | number | boolean | null>([
-    ["general.architecture", "llama"],
-    ["llama.context_length", 8192],
-    ["llama.embedding_length", 64],
-    ["tokenizer.ggml.model", "gpt2"],
-    ["tokenizer.ggml.tokens", null],
-  ]),
-  template: "{{ messages }}",
-  templates: new Map(),
-  parameterCount: 7_600_000_000,
-  hasFimTokens: true,
-  pooling: null,
-  contextLength: 8192,
-  fileType: null,
-  embeddingLength: 64,
-  name: "Alpha",
-  basename: "Alpha",
-  sizeLabel: "7B",
-  license: "apache-2.0",
-};
-
-const facts = { model, repo: "acme/alpha-GGUF", details, projector: null, nCtxTrain: 8192 };
+const facts = { architecture: "llama", nCtxTrain: 8192 };
 
 test("all that a model's file says", () => {
-  const body = showBody({ ...facts, capabilities: ["completion", "insert"] });
+  const body = showBody(shown(facts, { details: fileDetails, contextLength: 4096 }), null);
   assert.deepEqual(body["model_info"], {
     "general.architecture": "llama",
     "general.basename": "Alpha",
@@ -72,20 +38,15 @@ test("all that a model's file says", () => {
 });
 
 test("a file that cannot be read, and one without tokens for gaps", () => {
-  const unread = { ...model, contextLength: 512 };
-  const body = showBody({ ...facts, model: unread, details: null, nCtxTrain: null, capabilities: [] });
+  const body = showBody(shown({ ...facts, nCtxTrain: null }, { contextLength: 512 }), null);
+  assert.deepEqual(body["capabilities"], ["completion"]);
   assert.deepEqual(body["model_info"], {
     "general.architecture": "llama",
     "general.basename": "alpha",
     "llama.context_length": 512,
   });
   assert.equal(body["template"], "");
-  const plain = showBody({
-    ...facts,
-    details: { ...details, hasFimTokens: false },
-    projector: details,
-    capabilities: [],
-  });
+  const plain = showBody(shown(facts, { details: { ...fileDetails, hasFimTokens: false } }), fileDetails);
   assert.equal(plain["template"], "{{ messages }}");
   assert.ok(plain["projector_info"]);
 });
