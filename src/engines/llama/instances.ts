@@ -29,16 +29,6 @@ export interface Instance {
   retain(): () => void;
 }
 
-interface Entry {
-  readonly instance: Instance;
-  readonly routerPid: number;
-  users: number;
-  /** No longer on the router's list: takes no new requests. */
-  detached: boolean;
-  /** The held end of its standard input. */
-  pipe: number | null;
-}
-
 export interface Instances {
   /** Brings the table up to date with the router's list. */
   update(routerPid: number, key: string, models: readonly RouterModel[]): Promise<void>;
@@ -55,6 +45,57 @@ export interface Instances {
 const openFile = promisify(open);
 const closeFile = promisify(close);
 
+class Entry implements Instance {
+  readonly id: string;
+  readonly origin: string;
+  readonly key: string;
+  readonly ctxSize: number | null;
+  readonly nCtx: number | null;
+  readonly pid: number | null;
+  readonly workers: readonly string[];
+  readonly slots: number;
+  readonly routerPid: number;
+  users = 0;
+  /** No longer on the router's list: takes no new requests. */
+  isDetached = false;
+  /** The held end of its standard input. */
+  private pipe: number | null;
+  /** The last response in flight on a detached instance has ended. */
+  private readonly onFree: (entry: Entry) => void;
+
+  constructor(model: RouterModel, router: RouterOf, input: Input | null, onFree: (entry: Entry) => void) {
+    this.id = model.id;
+    this.origin = originOf(model) ?? "";
+    this.key = router.key;
+    this.ctxSize = registeredCtxSize(model);
+    this.nCtx = model.nCtx;
+    this.pid = input?.pid ?? null;
+    this.workers = endpointsOf(model);
+    this.slots = slotsOf(model);
+    this.routerPid = router.pid;
+    this.pipe = input?.pipe ?? null;
+    this.onFree = onFree;
+  }
+
+  retain(): () => void {
+    this.users++;
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.users--;
+      if (this.isDetached && this.users === 0) this.onFree(this);
+    };
+  }
+
+  /** Lets the process end. */
+  async release(): Promise<void> {
+    const { pipe } = this;
+    this.pipe = null;
+    if (pipe !== null) await closeFile(pipe);
+  }
+}
+
 /** `onGone`: an instance takes no more requests. */
 export function createInstances(
   warn: (message: string, fields: object) => void,
@@ -65,120 +106,63 @@ export function createInstances(
   /** Counts dead routers. */
   let epoch = 0;
 
-  function letGo(entry: Entry): void {
+  function free(entry: Entry): void {
     detached.delete(entry);
-    if (entry.pipe === null) return;
-    closeInput(entry.pipe);
-    entry.pipe = null;
+    entry.release().catch((error: unknown) => warn("a model's input could not be closed", { error: String(error) }));
   }
 
-  function closeInput(pipe: number): void {
-    closeFile(pipe).catch((error: unknown) => warn("a model's input could not be closed", { error: String(error) }));
-  }
-
-  function detach(id: string): void {
-    const entry = current.get(id);
-    if (!entry) return;
-    current.delete(id);
-    entry.detached = true;
-    if (entry.users === 0) letGo(entry);
+  function detach(entry: Entry): void {
+    current.delete(entry.id);
+    entry.isDetached = true;
+    if (entry.users === 0) free(entry);
     else detached.add(entry);
   }
 
-  async function update(routerPid: number, key: string, models: readonly RouterModel[]): Promise<void> {
-    const loaded = new Map(models.flatMap((model) => portOf(model) ?? []).map((entry) => [entry.model.id, entry]));
-    for (const [id, { routerPid: pid, instance }] of current) {
-      const port = loaded.get(id)?.port;
-      if (pid === routerPid && port !== undefined && instance.origin === originOf(port)) continue;
-      detach(id);
-      onGone();
-    }
-    const added = [...loaded.values()].filter(({ model }) => !current.has(model.id));
-    if (added.length === 0) return;
-    const asked = epoch;
-    const ports = added.map(({ port }) => port);
-    const inputs = await openInputs(routerPid, ports);
-    for (const { model, port } of added) {
-      const input = inputs.get(port) ?? null;
-      // The router died meanwhile: an entry made now would never be removed. And concurrent updates enter a process once:
-      // callers compare instances by identity.
-      if (epoch !== asked || current.get(model.id)?.instance.origin === originOf(port)) {
-        if (input) closeInput(input.pipe);
-        continue;
-      }
-      detach(model.id);
-      current.set(model.id, createEntry({ model, port, key, routerPid, input }, letGo));
-    }
-  }
-
   return {
-    update,
+    update: async (pid, key, models) => {
+      const loaded = new Map(models.flatMap((model) => (originOf(model) === null ? [] : [[model.id, model]])));
+      for (const entry of current.values()) {
+        const model = loaded.get(entry.id);
+        if (entry.routerPid === pid && model && originOf(model) === entry.origin) continue;
+        detach(entry);
+        onGone();
+      }
+      const added = [...loaded.values()].filter(({ id }) => !current.has(id));
+      const asked = epoch;
+      const inputs = added.length === 0 ? noInputs : await openInputs(pid, added.map(portOf));
+      for (const model of added) {
+        const entry = new Entry(model, { pid, key }, inputs.get(portOf(model)) ?? null, free);
+        const known = current.get(entry.id);
+        // The router died meanwhile, or an update at the same time has entered it: callers compare instances by identity.
+        if (epoch !== asked || known?.origin === entry.origin) {
+          free(entry);
+          continue;
+        }
+        if (known) detach(known);
+        current.set(entry.id, entry);
+      }
+    },
     detachAll: () => {
       epoch++;
-      for (const id of current.keys()) detach(id);
+      for (const entry of current.values()) detach(entry);
     },
-    get: (id) => current.get(id)?.instance ?? null,
-    list: () => [...current.values()].map(({ instance }) => instance),
+    get: (id) => current.get(id) ?? null,
+    list: () => [...current.values()],
     usedPids: () =>
-      new Set(
-        [...current.values(), ...detached].flatMap(({ users, instance: { pid } }) =>
-          users > 0 && pid !== null ? [pid] : [],
-        ),
-      ),
-    detachedUsers: () => [...detached].reduce((sum, entry) => sum + entry.users, 0),
+      new Set([...current.values(), ...detached].flatMap(({ users, pid }) => (users > 0 && pid !== null ? [pid] : []))),
+    detachedUsers: () => [...detached].reduce((sum, { users }) => sum + users, 0),
   };
 }
 
-function originOf(port: string): string {
-  return `http://127.0.0.1:${port}`;
+/** The port in its arguments; 0 for none. */
+function portOf({ args }: RouterModel): string {
+  return args.includes("--port") ? (args[args.indexOf("--port") + 1] ?? "0") : "0";
 }
 
-/** A loaded model with the port in its arguments. */
-function portOf(model: RouterModel): { readonly model: RouterModel; readonly port: string } | null {
-  const at = model.args.indexOf("--port");
-  const port = at < 0 ? "0" : (model.args[at + 1] ?? "0");
-  return port !== "0" && isReadyValue(model.value) ? { model, port } : null;
-}
-
-/** `onFree`: the last response in flight on a detached instance has ended. */
-function createEntry(
-  {
-    model,
-    port,
-    key,
-    routerPid,
-    input,
-  }: {
-    readonly model: RouterModel;
-    readonly port: string;
-    readonly key: string;
-    readonly routerPid: number;
-    readonly input: Input | null;
-  },
-  onFree: (entry: Entry) => void,
-): Entry {
-  const instance: Instance = {
-    id: model.id,
-    origin: originOf(port),
-    key,
-    ctxSize: registeredCtxSize(model),
-    nCtx: model.nCtx,
-    pid: input?.pid ?? null,
-    workers: endpointsOf(model),
-    slots: slotsOf(model),
-    retain: () => {
-      entry.users++;
-      let open = true;
-      return () => {
-        if (!open) return;
-        open = false;
-        entry.users--;
-        if (entry.detached && entry.users === 0) onFree(entry);
-      };
-    },
-  };
-  const entry: Entry = { instance, routerPid, users: 0, detached: false, pipe: input?.pipe ?? null };
-  return entry;
+/** Null where the model does not answer. */
+function originOf(model: RouterModel): string | null {
+  const port = portOf(model);
+  return port !== "0" && isReadyValue(model.value) ? `http://127.0.0.1:${port}` : null;
 }
 
 /** Parallel slots of the engine by default. */
@@ -194,8 +178,15 @@ interface Input {
   readonly pipe: number;
 }
 
+interface RouterOf {
+  readonly pid: number;
+  readonly key: string;
+}
+
+const noInputs: ReadonlyMap<string, Input> = new Map();
+
 /** Write ends of the standard inputs of the router's children, by the port in their arguments. */
-async function openInputs(routerPid: number, ports: readonly string[]): Promise<Map<string, Input>> {
+async function openInputs(routerPid: number, ports: readonly string[]): Promise<ReadonlyMap<string, Input>> {
   const inputs = new Map<string, Input>();
   if (process.platform !== "linux") return inputs;
   for (const pid of await childrenOf(routerPid)) {
