@@ -10,7 +10,7 @@ import type { HubClient } from "../hub/client.ts";
 import { backoffKey, type Progress, withRetry } from "../plan/actions.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import { type Call, failureOf, suspended, throwIfStuck, type WaitDeps, waitFor } from "./in-force.ts";
+import { type Call, failureOf, suspended, untilInForce, type WaitDeps } from "./in-force.ts";
 import { namesInDocument } from "./naming.ts";
 import { type Claim, createClaims } from "./pull-claims.ts";
 import { modelToPull } from "./pull-name.ts";
@@ -54,25 +54,18 @@ export function pullEdit(deps: PullDeps) {
   return async (name: string, { keep, ...call }: PullCall, tell: Tell): Promise<{ readonly id: string }> => {
     const id = await modelToPull(deps, name, call.signal);
     const claim = await claims.claim(id, (document) => nameInDocument(document, id, deps.loop.last()), call.by);
-    const pass = await untilFetched(deps, claim, { ...call, keep }, tell).catch(async (error: unknown) => {
+    await untilFetched(deps, claim, { ...call, keep }, tell).catch(async (error: unknown) => {
       if (noted.has(toGatewayError(error).code) || (keep && call.signal.aborted)) claim.keep();
       else await claim.giveUp();
       throw error;
     });
     claim.keep();
-    if (!isListed(pass, claim.key)) {
-      tell({ kind: "fetched" });
-      await waitFor(deps, {
-        generation: claim.generation,
-        call,
-        timeoutMs: listedWithinMs,
-        test: (next) => {
-          throwIfStuck(deps, next);
-          return isListed(next, claim.key);
-        },
-      });
-    }
-    return { id: cachedIn(deps.loop.last() ?? pass, claim.key)?.id ?? claim.key };
+    tell({ kind: "fetched" });
+    // With the preset that it is to have: a model of its own context size is not listed without it.
+    const { generation, key } = claim;
+    const test = (pass: Pass): boolean => isListed(pass, key);
+    const listed = await untilInForce(deps, { generation, call, timeoutMs: listedWithinMs, test });
+    return { id: cachedIn(listed, key)?.id ?? key };
   };
 }
 
@@ -83,8 +76,8 @@ function nameInDocument({ models }: Desired, id: string, pass: Pass | null): str
   return cached ? namesInDocument(models, cached, pass)[0] : undefined;
 }
 
-/** Resolves with a pass that finds all files of the model in the cache, and nothing at work on them. */
-async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: PullCall, tell: Tell): Promise<Pass> {
+/** Resolves once all files of the model are in the cache, and nothing is at work on them. */
+async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: PullCall, tell: Tell): Promise<void> {
   const { loop, executor } = deps;
   const actionKey = `model/${key}`;
   const patience = createPullPatience(steadyNow, deps.pullPatienceMs);
@@ -120,9 +113,9 @@ async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: Pu
     if (underWay?.progress) tellOnce({ kind: "progress", progress: underWay.progress });
     // An earlier failure is retried: this call requests it.
     if (isHeldBack(deps, actionKey)) loop.retry();
-    return await waitFor(deps, {
+    await loop.waitFor({
       generation,
-      call,
+      signal: call.signal,
       timeoutMs: Number.MAX_SAFE_INTEGER,
       test: (pass) => {
         if (final) throw final;
@@ -189,18 +182,8 @@ function isBeingRemoved(pass: Pass, key: string): boolean {
   );
 }
 
-/** With the preset that it is to have: a model of its own context size is not listed without it. */
 function isListed(pass: Pass, key: string): boolean {
-  const { preset, router } = pass.observed;
+  const { models } = pass.observed.router;
   const cached = cachedIn(pass, key);
-  const open = [...pass.plan.actions, ...pass.plan.held.map((held) => held.action)];
-  return (
-    cached !== undefined &&
-    preset.state === "known" &&
-    router.phase === "ready" &&
-    router.loadedPreset === preset.value.text &&
-    !open.some((action) => action.kind === "preset.write") &&
-    router.models.state === "known" &&
-    router.models.value.some(({ id }) => id === cached.upstreamId)
-  );
+  return models.state === "known" && models.value.some(({ id }) => id === cached?.upstreamId);
 }

@@ -1,7 +1,8 @@
 // The loop: observe, plan, hand the plan to the executor, report. Level-triggered: a wake carries no content, many wakes make one
 // pass, and a pass observes everything.
 import { jittered } from "../core/backoff.ts";
-import type { DesiredState } from "../desired/document/document.ts";
+import { equalJson } from "../core/json.ts";
+import type { Desired, DesiredState } from "../desired/document/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
 import {
@@ -13,11 +14,10 @@ import {
   type Progress,
   type RunningAction,
 } from "../plan/actions.ts";
-import type { Observed } from "../plan/observed.ts";
+import { type Observed, speechKinds } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
-import { createBackoffBook } from "./backoff-book.ts";
-import { createPacing, createSettling } from "./pacing.ts";
-import { unwantedKeys } from "./unwanted.ts";
+import { choiceKey } from "../plan/speech.ts";
+import { createBackoffBook, createPacing, createSettling } from "./pacing.ts";
 import { createWaiters, type PassWait } from "./waiters.ts";
 
 /** What a pass found. */
@@ -80,7 +80,7 @@ export function createLoop(options: LoopOptions): Loop {
   const backoff = createBackoffBook(options.now);
   const totals = new Map<string, number>();
   const settling = createSettling(options.now);
-  const waiters = createWaiters<Pass>();
+  const waiters = createWaiters<Pass>(() => (last ? openMatters(last, backoff.entries()) : "nothing was observed yet"));
   let last: Pass | null = null;
   let seenGeneration = -1;
   let count = 0;
@@ -177,6 +177,41 @@ export function createLoop(options: LoopOptions): Loop {
   };
 }
 
+/**
+ * Keys of the actions to cancel. A transfer is cancelled when the document no longer names its model, or names it otherwise.
+ * That the plan has no such action is no reason: the cache may be unreadable, or the model all but there.
+ */
+function unwantedKeys(document: Desired, plan: Plan, running: readonly RunningAction[]): string[] {
+  const named = new Set(document.models.map(({ id }) => id));
+  const speech = speechKinds.map((kind) => choiceKey(kind, document.speech?.[kind] ?? ""));
+  const planned = new Map(
+    [...plan.held.map((held) => held.action), ...plan.actions].map((action) => [action.key, action]),
+  );
+
+  function isUnwanted({ action, lane }: RunningAction): boolean {
+    const instead = planned.get(action.key);
+    // While it drains nothing has happened yet: what is wanted by now would otherwise come after it, up to a minute later.
+    if (action.kind === "router.reload") return !isSameReload(instead, action);
+    // Its drain takes up to 30 s: time enough to put the model back.
+    if (action.kind === "model.remove") return !action.requested && !plan.actions.some(({ key }) => key === action.key);
+    if (lane === "speech-transfer")
+      return !speech.includes(action.key) && !(action.kind === "voice.pull" && action.requested === true);
+    if (lane !== "transfer" || !("model" in action)) return false;
+    return instead ? !isSameTransfer(instead, action) : !named.has(action.model);
+  }
+
+  return running.filter(isUnwanted).map(({ action }) => action.key);
+}
+
+function isSameReload(instead: Action | undefined, action: Action & { readonly kind: "router.reload" }): boolean {
+  return instead?.kind === "router.reload" && equalJson([...instead.changes], [...action.changes]);
+}
+
+function isSameTransfer(a: Action, b: Action): boolean {
+  if (a.kind === "model.pull") return b.kind === "model.pull" && a.revision === b.revision;
+  return a.kind === "model.import" && b.kind === "model.import" && a.source === b.source;
+}
+
 /** When the pass has to be followed by another one at the latest, whatever happens. */
 function dueTimes({ plan: found, observed }: Pass, now: number, silenceLimitMs: number): number[] {
   // What came due between the plan and here is late, and not over.
@@ -201,14 +236,15 @@ export function isConverged(pass: Pass): boolean {
 }
 
 /** What is still open and why, in one sentence for a person. */
-export function openMatters({ plan: found, running }: Pass, backoff: ReadonlyMap<string, BackoffEntry>): string {
-  const actions = [...running.map((entry) => entry.action), ...found.actions, ...found.held.map((held) => held.action)];
+function openMatters({ plan: found, running, observed }: Pass, backoff: ReadonlyMap<string, BackoffEntry>): string {
+  const unseen = [observed.cache, observed.preset].flatMap((part) => (part.state === "unknown" ? part.why : []));
+  if (unseen.length > 0) return unseen.join("; ");
+  const actions = [...running, ...found.actions.map((action) => ({ action })), ...found.held];
   const matters = new Map(
-    actions.map((action) => [action.key, `${action.message}${because(backoff.get(backoffKey(action)))}`]),
+    actions.map(({ action }) => {
+      const failure = backoff.get(backoffKey(action));
+      return [action.key, failure ? `${action.message} (failed: ${failure.message})` : action.message];
+    }),
   );
   return [...matters.values(), ...found.findings.values()].join("; ") || "the router is not running";
-}
-
-function because(entry: BackoffEntry | undefined): string {
-  return entry ? ` (failed: ${entry.message})` : "";
 }

@@ -215,7 +215,8 @@ describe("waiting", () => {
     assert.ok(cached.has(a));
     assert.equal(isConverged(pass), false);
     const error = await refusal(loop.waitFor({ generation: generation + 1, timeoutMs: 30, test: () => true }));
-    assert.deepEqual([error.code, error.message], ["wait_timeout", "not reached within 30 ms"]);
+    assert.equal(error.code, "wait_timeout");
+    assert.match(error.message, /^not reached within 30 ms: /);
   });
 
   it("can be for a pass that begins after the call: the one under way has looked already", async (t) => {
