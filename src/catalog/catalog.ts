@@ -6,7 +6,7 @@ import type { Desired } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
 import { type CachedModel, findCached, isReadyValue } from "../plan/observed.ts";
 import { ctxSizeIn, effectiveValues } from "../plan/preset-file.ts";
-import { isMarked, removalsSince } from "../plan/removals.ts";
+import { leavingSince } from "../plan/removals.ts";
 import { sectionProblem } from "../plan/wanted-preset.ts";
 import type { Pass } from "../reconcile/loop.ts";
 
@@ -27,13 +27,7 @@ export interface ModelView {
   readonly loaded: boolean;
 }
 
-export interface Catalog {
-  /** Errors: `model_not_found` with the nearest ids. */
-  resolve(name: string): CachedModel;
-  list(): ModelView[];
-  /** One model by its id; undefined where it has gone. */
-  view(id: string): ModelView | undefined;
-}
+export type Catalog = ReturnType<typeof createCatalog>;
 
 /** What names mean, by one snapshot of the cache and one document. */
 interface Index {
@@ -64,7 +58,7 @@ export function createCatalog(
   router: Router,
   absentReason: (name: string) => string | null,
   document: () => Desired,
-): Catalog {
+) {
   let index = emptyIndex;
 
   function current(): Index {
@@ -96,7 +90,8 @@ export function createCatalog(
   }
 
   return {
-    resolve: (name) => {
+    /** Errors: `model_not_found` with the nearest ids. */
+    resolve: (name: string): CachedModel => {
       const { models, byId, byAlias } = current();
       const direct = byId.get(name);
       if (direct) return direct;
@@ -113,7 +108,8 @@ export function createCatalog(
       throw new GatewayError("model_not_found", `model '${name}' not found${nearest}`);
     },
     list: () => current().models.map(viewOf),
-    view: (id) => {
+    /** One model by its id; undefined where it has gone. */
+    view: (id: string): ModelView | undefined => {
       const model = current().byId.get(id);
       return model && viewOf(model);
     },
@@ -122,11 +118,11 @@ export function createCatalog(
 
 function indexOf(pass: Pass, document: Desired): Index {
   const { cache } = pass.observed;
-  const removals = removalsSince(document, pass.desired.document);
+  const isLeaving = leavingSince(document, pass.desired.document);
   // Models that the preset file cannot name are not offered, nor those that are being deleted.
   const models = (cache.state === "known" ? cache.value.models : [])
     .filter((model) => model.complete && (model.routerId !== null || sectionProblem(model) === null))
-    .filter((model) => !removals.some((removal) => isMarked(removal, model)))
+    .filter((model) => !isLeaving(model))
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const byAlias = new Map<string, { desired: string; model: CachedModel | undefined }>();
   const aliases = new Map<string, readonly string[]>();

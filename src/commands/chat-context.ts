@@ -12,16 +12,7 @@ import type { Edits } from "./edits.ts";
 /** `apply`: the size is put in force; `grow`: only a larger one; `ignore`: none. */
 export type ChatContextMode = "apply" | "grow" | "ignore";
 
-export interface ChatContext {
-  /** The fast path: a lease at once; null: the request has to wait, with {@link ChatContext.acquire}. */
-  tryAcquire(model: CachedModel, asked: number | undefined): Lease | null;
-  /**
-   * A lease under the asked-for size where the mode allows it: never above the trained context, nor below what the engine can
-   * run. Without a size it is under the one in force. Errors: those of {@link Scheduler.acquire} and of
-   * {@link Edits.setContextSize}.
-   */
-  acquire(model: CachedModel, asked: number | undefined, signal: AbortSignal): Promise<Lease>;
-}
+export type ChatContext = ReturnType<typeof createChatContext>;
 
 /** Tokens of context that the model has in this process; null: unknown. */
 export function contextOf(
@@ -41,7 +32,7 @@ interface ChatContextOptions {
   readonly scheduler: Pick<Scheduler, "tryAcquire" | "acquire" | "enter">;
 }
 
-export function createChatContext(options: ChatContextOptions): ChatContext {
+export function createChatContext(options: ChatContextOptions) {
   const { catalog, edits, scheduler } = options;
   const { sizeFor, isSet, suits, checked } = createSizeRules(options);
 
@@ -78,12 +69,17 @@ export function createChatContext(options: ChatContextOptions): ChatContext {
   }
 
   return {
-    tryAcquire: (model, asked) => {
+    /** The fast path: a lease at once; null: the request has to wait, with `acquire`. */
+    tryAcquire: (model: CachedModel, asked: number | undefined): Lease | null => {
       const size = sizeFor(model, asked);
       if (size === null) return scheduler.tryAcquire(model.upstreamId);
       return isInForce(model, size) ? checked(scheduler.tryAcquire(model.upstreamId), model, size) : null;
     },
-    acquire: async (model, asked, signal) => {
+    /**
+     * A lease under the asked-for size where the mode allows it: never above the trained context, nor below what the engine can
+     * run. Without a size it is under the one in force. Errors: those of the scheduler's `acquire` and of `setContextSize`.
+     */
+    acquire: async (model: CachedModel, asked: number | undefined, signal: AbortSignal): Promise<Lease> => {
       const size = sizeFor(model, asked);
       if (size === null) return scheduler.acquire(model.upstreamId, signal);
       const lease = isInForce(model, size) ? await scheduler.acquire(model.upstreamId, signal) : null;

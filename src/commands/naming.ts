@@ -2,7 +2,7 @@
 import { GatewayError } from "../core/errors.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
-import { isMarked, pathInRepo, removalsSince } from "../plan/removals.ts";
+import { isMarked, leavingSince, pathInRepo } from "../plan/removals.ts";
 import type { Pass } from "../reconcile/loop.ts";
 
 /** By the last snapshot of the cache. */
@@ -27,8 +27,7 @@ export function keysToSet(document: Desired, model: CachedModel, pass: Pass | nu
 
 /** Whether it is to be deleted, or has gone. */
 export function isLeaving(document: Desired, model: CachedModel, pass: Pass | null): boolean {
-  const removals = removalsSince(document, pass?.desired.document ?? null);
-  if (removals.some((removal) => isMarked(removal, model))) return true;
+  if (leavingSince(document, pass?.desired.document ?? null)(model)) return true;
   const cache = pass?.observed.cache;
   return cache?.state === "known" && !cache.value.models.some((other) => isSameFile(other, model));
 }

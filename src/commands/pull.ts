@@ -93,7 +93,7 @@ async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: Pu
       timer = setTimeout(() => {
         if (isUnderWay()) return;
         giveUpInTime(error);
-        loop.wake("pull");
+        loop.wake();
       }, left);
   };
   const tellOnce = withoutRepeats(tell);

@@ -9,7 +9,7 @@ import type { Executor, RemovedFiles } from "../execute/executor.ts";
 import type { SpeechStore } from "../execute/speech-files.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { hasOwnCtxSize } from "../plan/preset-file.ts";
-import { isMarked, pathInRepo, removalsSince } from "../plan/removals.ts";
+import { isMarked, leavingSince, pathInRepo } from "../plan/removals.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import { type Call, suspended, untilInForce, type WaitDeps } from "./in-force.ts";
 import { leavingError, namesInDocument } from "./naming.ts";
@@ -90,8 +90,7 @@ function marking(
   call: Call,
 ): Edit | null {
   const pass = loop.last();
-  const removals = removalsSince(document, pass?.desired.document ?? null);
-  if (removals.some((removal) => isMarked(removal, model))) return null;
+  if (leavingSince(document, pass?.desired.document ?? null)(model)) return null;
   const preset = pass?.observed.preset;
   const named = namesInDocument(document.models, model, pass);
   const removal: Removal = {
@@ -146,8 +145,8 @@ function modelToRemove(deps: RemoveDeps, name: string): CachedModel {
 function removable({ catalog, loop, store }: RemoveDeps): readonly CachedModel[] {
   const pass = loop.last();
   if (pass?.observed.cache.state !== "known") return catalog.list().map((view) => view.model);
-  const removals = removalsSince(store.current().document, pass.desired.document);
-  return pass.observed.cache.value.models.filter((model) => !removals.some((removal) => isMarked(removal, model)));
+  const isLeaving = leavingSince(store.current().document, pass.desired.document);
+  return pass.observed.cache.value.models.filter((model) => !isLeaving(model));
 }
 
 function isSame(own: string, name: string): boolean {

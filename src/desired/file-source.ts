@@ -12,14 +12,7 @@ import type { Parsed, SourceStatus } from "./document/parse.ts";
 import { parseApart } from "./parse-apart.ts";
 import type { DesiredStore } from "./store.ts";
 
-export interface FileSource {
-  status(): SourceStatus;
-  /** Reads the file now; resolves when it is applied or found wrong. */
-  check(): Promise<void>;
-  /** As {@link FileSource.check}, of a text that has stopped changing. */
-  refresh(): Promise<void>;
-  close(): Promise<void>;
-}
+export type FileSource = ReturnType<typeof watchFileSource>;
 
 interface Content {
   readonly bytes: Buffer;
@@ -51,7 +44,7 @@ export interface FileSourceOptions {
   readonly pollMs: number;
 }
 
-export async function watchFileSource(options: FileSourceOptions): Promise<FileSource> {
+export function watchFileSource(options: FileSourceOptions) {
   const path = resolve(options.path);
   const closing = new AbortController();
   let status = unreadSource(path);
@@ -89,7 +82,7 @@ export async function watchFileSource(options: FileSourceOptions): Promise<FileS
   function settle(): Promise<void> {
     next ??= work = work.then(() => {
       next = null;
-      return closing.signal.aborted ? undefined : examine(readSettled);
+      return examine(readSettled);
     });
     return next;
   }
@@ -114,9 +107,11 @@ export async function watchFileSource(options: FileSourceOptions): Promise<FileS
 
   return {
     status: () => status,
+    /** Reads the file now; resolves when it is applied or found wrong. */
     check: () => (work = work.then(() => examine(() => readSource(path)))),
+    /** As `check`, of a text that has stopped changing. */
     refresh: settle,
-    close: async () => {
+    close: async (): Promise<void> => {
       closing.abort();
       clearInterval(poll);
       await watcher.close();

@@ -23,40 +23,13 @@ import {
   type Beside,
   describe,
   differencesBetween,
-  type FieldDifference,
   readSaved,
   readTree,
   type Saved,
   startingFrom,
 } from "./saved.ts";
 
-export interface DesiredStore {
-  current(): DesiredState;
-  /** Validates without changing: the document that {@link DesiredStore.change} would make. Errors: the same. */
-  preview(change: DocumentChange, ifMatch?: string): Desired;
-  /** Errors: `invalid_document` with every problem, `file_only`, `precondition_failed` where `ifMatch` names another document. */
-  change(change: DocumentChange, by: string, ifMatch?: string): Promise<DesiredState>;
-  /**
-   * A merge patch made from the document as it is when its turn comes: what is read for it cannot change in between. Null
-   * changes nothing. Errors: as {@link DesiredStore.change}, and what `make` throws.
-   */
-  edit(make: (state: DesiredState) => Edit | null, by: string): Promise<DesiredState>;
-  /** Notes which blobs a removal frees, and in which revisions. No effect if the removal is cancelled. */
-  noteRemoval(id: string, found: Required<Pick<Removal, "blobs" | "commits">>): Promise<void>;
-  /** The files of a removal are gone. */
-  endRemoval(id: string): Promise<void>;
-  /** The entry of this model id in the file as last applied; undefined if there is none. */
-  inFile(id: string): Json | undefined;
-  /**
-   * Merges in what differs between the file as last applied and the file now. Errors: `invalid_document` if that
-   * conflicts with changes of the API.
-   */
-  applyFile(tree: DocumentTree, by: string): Promise<DesiredState>;
-  differencesFromFile(): FieldDifference[];
-  /** Whether a file was ever applied: a missing file has vanished then, else it never existed. */
-  hasAppliedFile(): boolean;
-  onChange(listener: (state: DesiredState) => void): void;
-}
+export type DesiredStore = Awaited<ReturnType<typeof openDesiredStore>>;
 
 export type DocumentChange =
   | { readonly kind: "put"; readonly input: unknown }
@@ -74,7 +47,7 @@ export async function openDesiredStore(options: {
   readonly warn: (message: string, fields: object) => void;
   readonly presetAllow?: PresetAllow;
   readonly files?: StateFiles;
-}): Promise<DesiredStore> {
+}) {
   const { stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed } = options;
   const desiredPath = join(stateDir, "desired.json");
   const appliedPath = join(stateDir, "last-applied.json");
@@ -146,39 +119,53 @@ export async function openDesiredStore(options: {
 
   return {
     current: () => state,
-    preview: (change, ifMatch) => {
+    /** Validates without changing: the document that `change` would make. Errors: the same. */
+    preview: (change: DocumentChange, ifMatch?: string): Desired => {
       requireMatch(ifMatch);
       return describe(afterEdit({ saved, applied }, resolve(change), { by: "", at: "" }) ?? saved).document;
     },
-    change: (change, by, ifMatch) =>
+    /** Errors: `invalid_document` with every problem, `file_only`, `precondition_failed` where `ifMatch` names another document. */
+    change: (change: DocumentChange, by: string, ifMatch?: string) =>
       serialized(async () => {
         requireMatch(ifMatch);
         return commit(resolve(change), by);
       }),
-    edit: (make, by) =>
+    /**
+     * A merge patch made from the document as it is when its turn comes: what is read for it cannot change in between. Null
+     * changes nothing. Errors: as `change`, and what `make` throws.
+     */
+    edit: (make: (state: DesiredState) => Edit | null, by: string) =>
       serialized(async () => {
         const edit = make(state);
         return edit ? commit(resolve({ kind: "patch", patch: edit.patch }), by, edit) : state;
       }),
-    noteRemoval: (id, found) =>
+    /** Notes which blobs a removal frees, and in which revisions. No effect if the removal is cancelled. */
+    noteRemoval: (id: string, found: Required<Pick<Removal, "blobs" | "commits">>) =>
       serialized(async () => {
         if (!saved.removals.some((removal) => removal.id === id)) return;
         await saveRemovals(saved.removals.map((removal) => (removal.id === id ? { ...removal, ...found } : removal)));
       }),
-    endRemoval: (id) =>
+    /** The files of a removal are gone. */
+    endRemoval: (id: string) =>
       serialized(async () => {
         const left = saved.removals.filter((removal) => removal.id !== id);
         if (left.length < saved.removals.length) await saveRemovals(left);
       }),
-    inFile: (id) => {
+    /** The entry of this model id in the file as last applied; undefined if there is none. */
+    inFile: (id: string): Json | undefined => {
       const models = applied?.["models"];
       return isJsonObject(models) && Object.hasOwn(models, id) ? models[id] : undefined;
     },
-    applyFile: (file, by) =>
+    /**
+     * Merges in what differs between the file as last applied and the file now. Errors: `invalid_document` if that
+     * conflicts with changes of the API.
+     */
+    applyFile: (file: DocumentTree, by: string) =>
       serialized(() => commit(validated(toInput(mergeFile(saved.tree, applied ?? emptyTree, file))), by, { file })),
     differencesFromFile: () => differencesBetween(applied ?? emptyTree, saved),
+    /** Whether a file was ever applied: a missing file has vanished then, else it never existed. */
     hasAppliedFile: () => applied !== null,
-    onChange: (listener) => void listeners.push(listener),
+    onChange: (listener: (state: DesiredState) => void) => void listeners.push(listener),
   };
 }
 

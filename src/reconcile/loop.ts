@@ -31,28 +31,7 @@ export interface Pass {
   readonly running: readonly RunningAction[];
 }
 
-export interface Loop {
-  start(): void;
-  /** Asks for a pass soon. */
-  wake(reason: string): void;
-  /** Forgets failures and wakes the loop, as a retry was requested. */
-  retry(): void;
-  settled(outcome: Outcome): void;
-  progressed(action: Action, progress: Progress): void;
-  /** Bytes of all that a transfer brings, by its action's key: of those that are not done and have reported it. */
-  totals(): ReadonlyMap<string, number>;
-  /** The newest pass; null before the first. */
-  last(): Pass | null;
-  backoff(): ReadonlyMap<string, BackoffEntry>;
-  /** Keys of the actions that have begun. */
-  underWay(): readonly string[];
-  /**
-   * Resolves with the first pass that has seen the generation and satisfies the test; `fresh`: one that begins after the call.
-   * Errors: `wait_timeout`, `shutting_down`, and whatever the test throws.
-   */
-  waitFor(wait: PassWait<Pass>): Promise<Pass>;
-  stop(): Promise<void>;
-}
+export type Loop = ReturnType<typeof createLoop>;
 
 /** ms until the next pass after one that failed. */
 const soonMs = 1_000;
@@ -76,7 +55,7 @@ interface LoopOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export function createLoop(options: LoopOptions): Loop {
+export function createLoop(options: LoopOptions) {
   const backoff = createBackoffBook(options.now);
   const totals = new Map<string, number>();
   const settling = createSettling(options.now);
@@ -143,13 +122,15 @@ export function createLoop(options: LoopOptions): Loop {
 
   return {
     start: pacing.start,
+    /** Asks for a pass soon. */
     wake: pacing.wake,
-    retry: () => {
+    /** Forgets failures and wakes the loop, as a retry was requested. */
+    retry: (): void => {
       backoff.reset();
       options.onRetry?.();
       pacing.wake();
     },
-    settled: ({ action, error }) => {
+    settled: ({ action, error }: Outcome): void => {
       settledCount++;
       if (!error) {
         totals.delete(action.key);
@@ -157,20 +138,27 @@ export function createLoop(options: LoopOptions): Loop {
       } else if (error.code !== "cancelled") backoff.failed(action, error);
       pacing.wake();
     },
-    progressed: ({ key }, { total }) => {
+    progressed: ({ key }: Action, { total }: Progress): void => {
       if (total > 0) totals.set(key, total);
     },
-    totals: () => totals,
+    /** Bytes of all that a transfer brings, by its action's key: of those that are not done and have reported it. */
+    totals: (): ReadonlyMap<string, number> => totals,
+    /** The newest pass; null before the first. */
     last: () => last,
     backoff: backoff.entries,
+    /** Keys of the actions that have begun. */
     underWay,
-    waitFor: (wait) => {
+    /**
+     * Resolves with the first pass that has seen the generation and satisfies the test; `fresh`: one that begins after the call.
+     * Errors: `wait_timeout` with what is open, `shutting_down`, and whatever the test throws.
+     */
+    waitFor: (wait: PassWait<Pass>): Promise<Pass> => {
       const waiting = waiters.add(wait, wait.fresh ? count : 0);
       // The edit that is waited for has asked for a pass already.
       if (!pacing.isDue() && (wait.fresh || (passGeneration ?? -1) < wait.generation)) pacing.wake();
       return waiting;
     },
-    stop: () => {
+    stop: (): Promise<void> => {
       waiters.end();
       return pacing.stop();
     },

@@ -8,18 +8,7 @@ import { type InstallProgress, installEngine } from "../install/install.ts";
 import { locateEngine, whyNone } from "../install/locate.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
 
-export interface EngineSource {
-  state(): { readonly binary: BinaryState; readonly knownOptions: ReadonlySet<string> | null };
-  path(): string | null;
-  /** Why there is none, after a search. */
-  problem(): { readonly reason: string; readonly message: string } | null;
-  /** Finds the engine, or installs it where that is allowed; never throws, see {@link EngineSource.problem}. */
-  prepare(signal: AbortSignal): Promise<void>;
-  /** Resolves once the current preparation, if any, has ended. */
-  settled(): Promise<void>;
-  /** Detects an engine that was added, removed or replaced; true if another one is worth a new try. */
-  look(): Promise<boolean>;
-}
+export type EngineSource = ReturnType<typeof createEngineSource>;
 
 export interface EngineSourceOptions {
   readonly explicit: string | undefined;
@@ -39,7 +28,7 @@ interface Found {
   readonly knownOptions: ReadonlySet<string> | null;
 }
 
-export function createEngineSource(options: EngineSourceOptions): EngineSource {
+export function createEngineSource(options: EngineSourceOptions) {
   const { explicit, enginesDir, environment, onProgress, onChange } = options;
   const where = { explicit, pathVariable: environment["PATH"] ?? "", enginesDir };
   let found: Found | null = null;
@@ -94,15 +83,19 @@ export function createEngineSource(options: EngineSourceOptions): EngineSource {
   return {
     state: () => ({ binary: binaryState(), knownOptions: found?.knownOptions ?? null }),
     path: () => found?.path ?? null,
-    problem: () => {
+    /** Why there is none, after a search. */
+    problem: (): { readonly reason: string; readonly message: string } | null => {
       if (!isPrepared || isInstalling || !failure) return null;
       const byCommand = `Run \`${options.installCommand}\`, or name one with --llama-server.`;
       const hint = failure.code === "engine_missing" ? byCommand : failure.hint;
       return { reason: failure.reason, message: `${failure.message}. ${hint}` };
     },
-    prepare: (signal) => (preparation = prepare(signal)),
+    /** Finds the engine, or installs it where that is allowed; never throws, see `problem`. */
+    prepare: (signal: AbortSignal) => (preparation = prepare(signal)),
+    /** Resolves once the current preparation, if any, has ended. */
     settled: () => preparation,
-    look: async () => {
+    /** Detects an engine that was added, removed or replaced; true if another one is worth a new try. */
+    look: async (): Promise<boolean> => {
       const before = found;
       if (!isPrepared || isInstalling || (before && (await isUnchanged(before)))) return false;
       try {

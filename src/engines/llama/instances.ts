@@ -29,18 +29,7 @@ export interface Instance {
   retain(): () => void;
 }
 
-export interface Instances {
-  /** Brings the table up to date with the router's list. */
-  update(routerPid: number, key: string, models: readonly RouterModel[]): Promise<void>;
-  /** The router is dead: instances in use live until their responses have ended. */
-  detachAll(): void;
-  get(id: string): Instance | null;
-  list(): readonly Instance[];
-  /** Responses in flight on instances that outlived their router. */
-  detachedUsers(): number;
-  /** Processes with responses in flight. */
-  usedPids(): ReadonlySet<number>;
-}
+export type Instances = ReturnType<typeof createInstances>;
 
 const openFile = promisify(open);
 const closeFile = promisify(close);
@@ -97,10 +86,7 @@ class Entry implements Instance {
 }
 
 /** `onGone`: an instance takes no more requests. */
-export function createInstances(
-  warn: (message: string, fields: object) => void,
-  onGone: () => void = () => undefined,
-): Instances {
+export function createInstances(warn: (message: string, fields: object) => void, onGone: () => void = () => undefined) {
   const current = new Map<string, Entry>();
   const detached = new Set<Entry>();
   /** Counts dead routers. */
@@ -119,7 +105,8 @@ export function createInstances(
   }
 
   return {
-    update: async (pid, key, models) => {
+    /** Brings the table up to date with the router's list. */
+    update: async (pid: number, key: string, models: readonly RouterModel[]): Promise<void> => {
       const loaded = new Map(models.flatMap((model) => (originOf(model) === null ? [] : [[model.id, model]])));
       for (const entry of current.values()) {
         const model = loaded.get(entry.id);
@@ -142,14 +129,17 @@ export function createInstances(
         current.set(entry.id, entry);
       }
     },
-    detachAll: () => {
+    /** The router is dead: instances in use live until their responses have ended. */
+    detachAll: (): void => {
       epoch++;
       for (const entry of current.values()) detach(entry);
     },
-    get: (id) => current.get(id) ?? null,
-    list: () => [...current.values()],
-    usedPids: () =>
+    get: (id: string): Instance | null => current.get(id) ?? null,
+    list: (): readonly Instance[] => [...current.values()],
+    /** Processes with responses in flight. */
+    usedPids: (): ReadonlySet<number> =>
       new Set([...current.values(), ...detached].flatMap(({ users, pid }) => (users > 0 && pid !== null ? [pid] : []))),
+    /** Responses in flight on instances that outlived their router. */
     detachedUsers: () => [...detached].reduce((sum, { users }) => sum + users, 0),
   };
 }
