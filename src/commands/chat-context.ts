@@ -75,10 +75,7 @@ export function createChatContext(options: ChatContextOptions) {
       if (size === null) return scheduler.tryAcquire(model.upstreamId);
       return isInForce(model, size) ? checked(scheduler.tryAcquire(model.upstreamId), model, size) : null;
     },
-    /**
-     * A lease under the asked-for size where the mode allows it: never above the trained context, nor below what the engine can
-     * run. Without a size it is under the one in force. Errors: those of the scheduler's `acquire` and of `setContextSize`.
-     */
+    /** A lease under that size, at most the trained one and as the mode allows; without one under the size in force. */
     acquire: async (model: CachedModel, asked: number | undefined, signal: AbortSignal): Promise<Lease> => {
       const size = sizeFor(model, asked);
       if (size === null) return scheduler.acquire(model.upstreamId, signal);

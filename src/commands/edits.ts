@@ -10,10 +10,7 @@ import { contextSizeEdit } from "./set-context-size.ts";
 
 export type EditsDeps = PullDeps & RemoveDeps & { readonly scheduler: Pick<Scheduler, "unload"> };
 
-/**
- * All resolve when the outcome is in force. Common errors: `model_not_found` with the nearest ids, `invalid_request`,
- * `suspended` (stored, not applied), `wait_timeout` (stored, continues), and errors of the failed action.
- */
+/** They resolve when the outcome is in force. Common errors: `model_not_found`, `invalid_request`, `suspended`, `wait_timeout`. */
 export type Edits = ReturnType<typeof createEdits>;
 
 export function createEdits(deps: EditsDeps) {

@@ -12,11 +12,7 @@ export function namesInDocument(models: readonly DesiredModel[], model: CachedMo
   return models.filter(({ id }) => findCached(cached, id)?.id === model.id).map(({ id }) => id);
 }
 
-/**
- * The document's keys for a cached model: the ids by which it is named there, else its own, which adopts it. Call it inside the
- * edit, because naming a model cancels its removal, and a deleted one would be pulled again.
- * Errors: `model_not_found` for a model that is being deleted or has gone.
- */
+/** Its ids there, else its own, which adopts it. Inside the edit: naming a model cancels its removal. Errors: `model_not_found`. */
 export function keysToSet(document: Desired, model: CachedModel, pass: Pass | null): readonly string[] {
   if (document.removals.some((removal) => isMarked(removal, model))) throw leavingError(model);
   const named = namesInDocument(document.models, model, pass);

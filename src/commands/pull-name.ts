@@ -10,10 +10,7 @@ const usualTag = "Q4_K_M";
 /** At most so many names in one message. */
 const mostNamed = 40;
 
-/**
- * The id, `OWNER/NAME:TAG`. Errors: `invalid_request` for a name that is none of the hub's and of no model here,
- * `quant_ambiguous`, `quant_not_found`, `hub_*`.
- */
+/** The id, `OWNER/NAME:TAG`. Errors: `invalid_request`, `quant_ambiguous`, `quant_not_found`, `hub_*`. */
 export async function modelToPull(
   { hub, catalog }: { readonly hub: Pick<HubClient, "listTree">; readonly catalog: Pick<Catalog, "resolve"> },
   name: string,

@@ -44,11 +44,7 @@ const listedWithinMs = 60_000;
 /** After these the model stays in the document. */
 const noted: ReadonlySet<ErrorCode> = new Set(["suspended", "shutting_down"]);
 
-/**
- * Pulls a model, or joins a running pull; resolves once the router lists it. When the client leaves, or the pull fails for good,
- * what this call added to the document is removed again; with `keep` it stays, and the pull waits for outside causes (an
- * unreachable hub, a full disk).
- */
+/** Resolves once the router lists it. A pull that fails or is left leaves the document as it was; with `keep` it waits instead. */
 export function pullEdit(deps: PullDeps) {
   const claims = createClaims(deps.store);
   return async (name: string, { keep, ...call }: PullCall, tell: Tell): Promise<{ readonly id: string }> => {

@@ -10,10 +10,7 @@ import type { Pass } from "../reconcile/loop.ts";
 import { type Call, untilInForce, type WaitDeps } from "./in-force.ts";
 import { isLeaving, keysToSet, leavingError, namesInDocument } from "./naming.ts";
 
-/**
- * Positive, and not above the trained context where that is known; one that is too small for the engine is raised. Adopts a
- * cached model that the document does not name. Resolves with the size that is in force.
- */
+/** At most the trained context; too small a size is raised. Adopts a model that the document does not name. */
 export function contextSizeEdit(deps: WaitDeps & { readonly store: DesiredStore; readonly catalog: Catalog }) {
   return async (
     name: string,

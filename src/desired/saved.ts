@@ -90,10 +90,7 @@ export async function readSavedDocument(
   return { tree, applied, removals, spared };
 }
 
-/**
- * A missing document starts from the file as last applied. Started from nothing, the file would show no difference, and the
- * document would stay empty.
- */
+/** Without a document it is the file as last applied: from nothing, the file would show no difference, and never be applied. */
 export function startingFrom(applied: DocumentTree | null): Saved {
   return { generation: 0, tree: applied ?? emptyTree, owners: {}, removals: [], spared: [] };
 }
@@ -137,10 +134,7 @@ export function readTree(
   return validation.ok ? validation.tree : null;
 }
 
-/**
- * Preset keys that were allowed when the document was saved, by an older version or another `--preset-allow`, are left out.
- * Without that the document would count as damaged, and all that calls have set would be lost.
- */
+/** Leaves out preset keys that were allowed when it was saved: else all that calls have set would be lost as damaged. */
 function withAllowedKeys(tree: JsonObject, presetAllow: PresetAllow, leftOut: (path: string) => void): JsonObject {
   const { models } = tree;
   if (!isJsonObject(models)) return tree;

@@ -130,10 +130,7 @@ export async function openDesiredStore(options: {
         requireMatch(ifMatch);
         return commit(resolve(change), by);
       }),
-    /**
-     * A merge patch made from the document as it is when its turn comes: what is read for it cannot change in between. Null
-     * changes nothing. Errors: as `change`, and what `make` throws.
-     */
+    /** A patch made from the document as it is at its turn; null changes nothing. Errors: as `change`, and what `make` throws. */
     edit: (make: (state: DesiredState) => Edit | null, by: string) =>
       serialized(async () => {
         const edit = make(state);
@@ -156,10 +153,7 @@ export async function openDesiredStore(options: {
       const models = applied?.["models"];
       return isJsonObject(models) && Object.hasOwn(models, id) ? models[id] : undefined;
     },
-    /**
-     * Merges in what differs between the file as last applied and the file now. Errors: `invalid_document` if that
-     * conflicts with changes of the API.
-     */
+    /** Merges in what the file has changed since it was applied. Errors: `invalid_document` beside changes of the API. */
     applyFile: (file: DocumentTree, by: string) =>
       serialized(() => commit(validated(toInput(mergeFile(saved.tree, applied ?? emptyTree, file))), by, { file })),
     differencesFromFile: () => differencesBetween(applied ?? emptyTree, saved),

@@ -146,10 +146,7 @@ function removeAction({ id, cached }: Going, requested: boolean, reason: string,
   return { kind: "model.remove", key: `model/${id}`, model: id, requested, reason, message, disrupts };
 }
 
-/**
- * Those whose preset sections go now, as their files go next. Decided without preset and router, which are what these sections
- * change: else they would come back while they go.
- */
+/** Their preset sections go now, and their files next: decided without preset and router, which that changes. */
 export function duePrunes(
   pruned: readonly Pruned[],
   models: readonly Candidate[],
@@ -218,10 +215,7 @@ export function storedFile(
     .find(({ path, blob }) => (file.blob === null ? path === file.path : blob === file.blob));
 }
 
-/**
- * Whether all files of a cached model are ones that we put there, by name and by content: another program may have stored
- * the same name from another revision. The content of a plain file is known by its revision alone.
- */
+/** By name and content, of a plain file by its revision: another program may have stored the same name from another one. */
 export function holdsFilesOf(entry: InventoryEntry, model: CachedModel): boolean {
   if (model.repo !== entry.repo) return false;
   const stored = [entry, ...(entry.former ?? [])];

@@ -165,10 +165,7 @@ export function createLoop(options: LoopOptions) {
   };
 }
 
-/**
- * Keys of the actions to cancel. A transfer is cancelled when the document no longer names its model, or names it otherwise.
- * That the plan has no such action is no reason: the cache may be unreadable, or the model all but there.
- */
+/** To cancel, as the document asks for something else. A plan without the action is no reason: the cache may be unreadable. */
 function unwantedKeys(document: Desired, plan: Plan, running: readonly RunningAction[]): string[] {
   const named = new Set(document.models.map(({ id }) => id));
   const speech = speechKinds.map((kind) => choiceKey(kind, document.speech?.[kind] ?? ""));

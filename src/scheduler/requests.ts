@@ -99,10 +99,7 @@ export function createRequests(
 
   const requests = {
     tryAcquire,
-    /**
-     * A loaded model, kept loaded until the lease is released. Errors: `busy`, `router_unavailable`, `engine_missing`,
-     * `model_not_found`, `model_load_failed`, `load_failing`, `too_few_workers`, `cancelled`, `shutting_down`.
-     */
+    /** A loaded model, kept loaded until the lease is released. Errors: `cancelled`, and every reason of a `reject` effect. */
     acquire: async (id: string, signal: AbortSignal, entrance?: Entrance): Promise<Lease> => {
       if (signal.aborted) throw clientLeftError();
       return (entrance ? null : tryAcquire(id)) ?? queued(entrance?.ticket ?? newTicket(id), signal);

@@ -1,10 +1,7 @@
 // On shutdown, rejects requests that still wait for a model: no byte of their responses has been sent.
 import { stoppingError } from "../core/errors.ts";
 
-/**
- * Runs `wait` with a signal that aborts when the asker leaves and when the gateway stops.
- * Errors: `shutting_down`, and those of `wait`: after the stop only those that `isCut` does not take for its doing.
- */
+/** Aborts `wait` when the client leaves, and at the stop: `shutting_down` then replaces errors that `isCut` takes for its doing. */
 export async function whileOpen<T>(
   stopping: AbortSignal,
   left: AbortSignal,

@@ -81,10 +81,7 @@ async function startOnce(binary: string, options: RouterProcessOptions, signal: 
   return { process, client, key };
 }
 
-/**
- * No context size here: it would override every preset. The gateway counts loaded models itself: the router takes a model
- * whose responses bypass it for idle and would evict it during a response.
- */
+/** A context size would override every preset; a limit of models would evict one whose responses bypass the router. */
 function routerArguments(port: number, presetPath: string): string[] {
   const address = ["--host", "127.0.0.1", "--port", String(port)];
   return [...address, "--models-preset", presetPath, "--models-max", "0", "--no-models-autoload", "--no-webui"];
@@ -95,11 +92,7 @@ function isPortTaken(error: unknown): boolean {
   return toGatewayError(error).code === "engine_failed" && /couldn't bind|address already in use/i.test(String(error));
 }
 
-/**
- * Fills the router's view of the model cache: links to `repos`, the folders of it that can be read whole. llama-server stats
- * every entry of its cache and exits at the first that it cannot read: one looping link beside a model, or the lost+found of
- * another user, kept all models away. Errors: `disk_full`, `state_unwritable`.
- */
+/** Links to the folders that can be read whole: llama-server exits at the first entry of its cache that it cannot read. */
 export async function showRepos(view: string, cacheDir: string, repos: readonly string[]): Promise<void> {
   try {
     await makeFolder(view);
