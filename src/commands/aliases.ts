@@ -1,5 +1,4 @@
 // Further names for models: fields of the document, in force at once, because the catalog reads them there.
-import { modelSchema } from "../../schemas/document.ts";
 import { type Catalog, foldAlias } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchWholeName, normaliseName } from "../core/ids.ts";
@@ -25,11 +24,6 @@ export function addAliasEdit({ store, loop, catalog }: AliasDeps) {
     const own = matchWholeName(alias, models);
     if (own.kind === "found" && own.id === model.id) return;
     if (own.kind === "found") throw new GatewayError("invalid_request", `${alias} is ${own.id} itself, another model`);
-    if (!aliasPattern.test(alias))
-      throw new GatewayError(
-        "invalid_request",
-        `${JSON.stringify(alias)} is no name of letters, digits and _ . / : + @ -`,
-      );
     await store.edit(({ document }) => {
       const [key = model.id] = keysToSet(document, model, loop.last());
       const given = document.models.find(({ id }) => id === key)?.aliases ?? [];
@@ -56,8 +50,6 @@ export function removeAliasEdit({ store, catalog }: AliasDeps) {
     return removed;
   };
 }
-
-const aliasPattern = new RegExp(modelSchema.properties.aliases.items.pattern);
 
 function has(aliases: readonly string[], name: string): boolean {
   return aliases.some((alias) => foldAlias(alias) === foldAlias(name));

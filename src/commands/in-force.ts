@@ -1,8 +1,10 @@
 // What a call waits for: a change that is in force, which is once the preset is written and the running router has read it, or an
 // action of its own. Not until everything is done: a running pull does not delay a context size.
+import type { Collected } from "../cache/report/garbage.ts";
 import { errorCatalog } from "../core/error-catalog.ts";
 import { clientLeftError, GatewayError, stoppingError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
+import type { DesiredStore } from "../desired/store.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import { type Action, backoffKey } from "../plan/actions.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
@@ -124,4 +126,25 @@ export function actionDone(
     if (!isUnderWay) end(() => reject(stoppingError()));
     else if (signal.aborted) leave();
   });
+}
+
+/** Garbage collection of the model cache is requested by a call, and not by the document. */
+export interface CollectDeps {
+  readonly store: Pick<DesiredStore, "current">;
+  readonly executor: Pick<Executor, "submit" | "follow" | "cancel" | "running">;
+}
+
+const collection: Action = {
+  kind: "cache.gc",
+  key: "cache",
+  reason: "CollectionRequested",
+  message: "delete unused files of the model cache",
+  disrupts: [],
+};
+
+/** Calls at the same time have the same result. Errors: `suspended`, `cancelled` if the caller left (it continues), of the cache. */
+export async function collect({ store, executor }: CollectDeps, signal: AbortSignal): Promise<Collected> {
+  if (store.current().document.suspend) throw suspended(collection.message);
+  const { collected } = await actionDone(executor, collection, signal, "continue");
+  return collected ?? { items: [], skipped: [], deletedFiles: 0, freedBytes: 0 };
 }
