@@ -2,7 +2,7 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import { type ErrorCode } from "../core/error-catalog.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
-import { steadyNow } from "../core/steady.ts";
+import { longestTimerMs, steadyNow } from "../core/steady.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Executor } from "../execute/executor.ts";
@@ -77,21 +77,9 @@ async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: Pu
   const { loop, executor } = deps;
   const actionKey = `model/${key}`;
   const patience = createPullPatience(steadyNow, deps.pullPatienceMs);
-  const isUnderWay = (): boolean => executor.running().some(({ action }) => action.key === actionKey);
-  let final: GatewayError | null = null;
+  /** For its client, which does not wait for days for outside causes. */
+  let outside: GatewayError | null = null;
   let timer: NodeJS.Timeout | undefined;
-  /** For its client, which does not wait for days for outside causes. A running try ends by itself. */
-  const giveUpInTime = (error: GatewayError): void => {
-    clearTimeout(timer);
-    const left = patience.leftMs();
-    if (left === 0) final = error;
-    else if (Number.isFinite(left))
-      timer = setTimeout(() => {
-        if (isUnderWay()) return;
-        giveUpInTime(error);
-        loop.wake();
-      }, left);
-  };
   const tellOnce = withoutRepeats(tell);
   const unfollow = executor.follow(actionKey, {
     progress: (_action, progress) => {
@@ -101,7 +89,10 @@ async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: Pu
     settled: ({ action, error }) => {
       if (!error || action.kind === "model.remove" || error.code === "cancelled") return;
       patience.failed();
-      if (error.reaction === "wait" && !call.keep) giveUpInTime(error);
+      if (error.reaction !== "wait" || call.keep) return;
+      outside = error;
+      clearTimeout(timer);
+      timer = setTimeout(loop.wake, Math.min(patience.leftMs(), longestTimerMs));
     },
   });
   try {
@@ -114,14 +105,15 @@ async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: Pu
       signal: call.signal,
       timeoutMs: Number.MAX_SAFE_INTEGER,
       test: (pass) => {
-        if (final) throw final;
+        const own = pass.running.find(({ action }) => action.key === actionKey);
+        // A running try ends by itself.
+        if (outside && !own && patience.leftMs() === 0) throw outside;
         throwIfGivenUp(deps, pass, key, call.keep);
         const { cache } = pass.observed;
         if (cache.state === "unknown") {
           tellOnce({ kind: "waiting", message: cache.why });
           return false;
         }
-        const own = pass.running.find(({ action }) => action.key === actionKey);
         const held = pass.plan.held.find(({ action }) => action.key === actionKey);
         const failure = held?.why === "backoff" && loop.backoff().get(backoffKey(held.action));
         if (failure) tellOnce({ kind: "retrying", message: withRetry(failure, steadyNow()) }, failure.until);

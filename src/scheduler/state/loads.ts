@@ -55,11 +55,10 @@ function wakeForRetry(state: State): void {
 
 /** A model that has just come into the cache is listed after the router's next reload. */
 function nextWanted(state: State): Model | undefined {
-  let next: Model | undefined;
-  for (const model of state.models.values())
-    if (isWanted(state, model) && state.world.listed.has(model.id) && model.rank < (next?.rank ?? Infinity))
-      next = model;
-  return next;
+  return [...state.slotOrder]
+    .filter((id) => state.world.listed.has(id))
+    .map((id) => modelOf(state, id))
+    .find((model) => isWanted(state, model));
 }
 
 function placedBeside(state: State, id: string): Placed[] {

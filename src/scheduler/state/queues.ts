@@ -92,10 +92,9 @@ export function rejectEverything(state: State): void {
 export function rank(state: State): void {
   for (const model of state.models.values()) {
     if (model.queue.length === 0) {
-      model.rank = Number.POSITIVE_INFINITY;
+      state.slotOrder.delete(model.id);
       model.unlistedSince = model.workersSince = null;
-    } else if (model.rank === Number.POSITIVE_INFINITY && !state.world.loaded.has(model.id) && !isHeld(state, model))
-      model.rank = ++state.ranks;
+    } else if (!state.world.loaded.has(model.id) && !isHeld(state, model)) state.slotOrder.add(model.id);
   }
 }
 
@@ -104,7 +103,7 @@ export function grant(state: State): void {
     while (hasTurn(state, model)) {
       const ticket = model.queue.shift();
       if (!ticket) break;
-      model.rank = Number.POSITIVE_INFINITY;
+      state.slotOrder.delete(model.id);
       useBegins(model, state.now);
       emit(state, { kind: "grant", ticket });
     }
