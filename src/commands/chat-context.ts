@@ -33,8 +33,35 @@ interface ChatContextOptions {
 }
 
 export function createChatContext(options: ChatContextOptions) {
-  const { catalog, edits, scheduler } = options;
-  const { sizeFor, isSet, suits, checked } = createSizeRules(options);
+  const { mode, catalog, edits, scheduler } = options;
+
+  /** Of a size that is set and what the engine gives: where it gives less (parallel slots), asking again would give no more. */
+  function isEnough(size: number, set: number | null, given: number | null): boolean {
+    if (size === set || size === given) return true;
+    return mode === "grow" && size <= Math.max(set ?? 0, given ?? 0);
+  }
+
+  function isSet(id: string, size: number): boolean {
+    const view = catalog.view(id);
+    return isEnough(size, view?.contextSet ?? null, view?.contextLength ?? null);
+  }
+
+  /** What the process itself was started with counts: the preset may have been written and not be in force yet. */
+  function suits({ instance }: Lease, model: CachedModel, size: number): boolean {
+    return isEnough(size, instance.ctxSize, contextOf(model, instance));
+  }
+
+  function sizeFor({ nCtxTrain }: CachedModel, asked: number | undefined): number | null {
+    if (asked === undefined || mode === "ignore") return null;
+    return runnableContext(Math.min(asked, nCtxTrain ?? asked), nCtxTrain);
+  }
+
+  /** Null: the model was loaded under another size, or a change came in between. */
+  function checked(lease: Lease | null, model: CachedModel, size: number): Lease | null {
+    if (lease === null || suits(lease, model, size)) return lease;
+    lease.release();
+    return null;
+  }
 
   /** Where a size is set already it only has to come into force: in mode `grow` a smaller one must not be asked for. */
   const turns = new ContextTurns(async (model, size, isRepeated, signal) => {
@@ -83,37 +110,4 @@ export function createChatContext(options: ChatContextOptions) {
       return checked(lease, model, size) ?? acquireInTurn(model, size, signal);
     },
   };
-}
-
-/** Which size a request is to have, and whether a size is enough for it. */
-function createSizeRules({ mode, catalog }: Pick<ChatContextOptions, "mode" | "catalog">) {
-  /** Of a size that is set and what the engine gives: where it gives less (parallel slots), asking again would give no more. */
-  function isEnough(size: number, set: number | null, given: number | null): boolean {
-    if (size === set || size === given) return true;
-    return mode === "grow" && size <= Math.max(set ?? 0, given ?? 0);
-  }
-
-  function isSet(id: string, size: number): boolean {
-    const view = catalog.view(id);
-    return isEnough(size, view?.contextSet ?? null, view?.contextLength ?? null);
-  }
-
-  /** What the process itself was started with counts: the preset may have been written and not be in force yet. */
-  function suits({ instance }: Lease, model: CachedModel, size: number): boolean {
-    return isEnough(size, instance.ctxSize, contextOf(model, instance));
-  }
-
-  function sizeFor({ nCtxTrain }: CachedModel, asked: number | undefined): number | null {
-    if (asked === undefined || mode === "ignore") return null;
-    return runnableContext(Math.min(asked, nCtxTrain ?? asked), nCtxTrain);
-  }
-
-  /** Null: the model was loaded under another size, or a change came in between. */
-  function checked(lease: Lease | null, model: CachedModel, size: number): Lease | null {
-    if (lease === null || suits(lease, model, size)) return lease;
-    lease.release();
-    return null;
-  }
-
-  return { sizeFor, isSet, suits, checked };
 }

@@ -34,18 +34,18 @@ export interface Removed extends RemovedFiles {
   readonly removedPresetSection: boolean;
 }
 
-const nothing: RemovedFiles = { deletedFiles: 0, freedBytes: 0 };
+const nothing = { deletedFiles: 0, freedBytes: 0, removedPresetSection: false };
 
 /** Unloads it, deletes its files, removes it from the document and the preset, and reloads the router. */
 export function removeEdit(deps: RemoveDeps) {
   return async (name: string, call: RemoveCall): Promise<Removed> => {
     if (!(await deps.speechFiles.has(name))) return removeModel(deps, name, call);
-    if (call.dryRun) return { id: name, ...nothing, removedPresetSection: false };
+    if (call.dryRun) return { id: name, ...nothing };
     if (deps.store.current().document.suspend) throw suspended(`delete ${name}`);
     const removed = await deps.speechFiles.remove(name);
     if (!removed) return removeModel(deps, name, call);
     const { name: id, deletedFiles, freedBytes } = removed;
-    return { id, deletedFiles, freedBytes, removedPresetSection: false };
+    return { ...nothing, id, deletedFiles, freedBytes };
   };
 }
 
@@ -54,7 +54,7 @@ async function removeModel(deps: RemoveDeps, name: string, call: RemoveCall): Pr
   const underWay = deps.store.current().document.removals.find(({ names }) => names.some((own) => isSame(own, name)));
   const model = underWay ? undefined : modelToRemove(deps, name);
   const id = underWay?.id ?? model?.id ?? name;
-  if (call.dryRun) return { id, ...nothing, removedPresetSection: false };
+  if (call.dryRun) return { id, ...nothing };
   let removed: RemovedFiles | null = null;
   const unfollow = deps.executor.follow(`model/${id}`, {
     settled: (outcome) => {

@@ -41,26 +41,17 @@ export interface Edit {
   readonly removal?: Removal;
 }
 
-export async function openDesiredStore(options: {
+interface StoreOptions {
   readonly stateDir: string;
   readonly now: () => number;
   readonly warn: (message: string, fields: object) => void;
   readonly presetAllow?: PresetAllow;
   readonly files?: StateFiles;
-}) {
-  const { stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed } = options;
-  const desiredPath = join(stateDir, "desired.json");
-  const appliedPath = join(stateDir, "last-applied.json");
-  const setAside = (path: string): void => {
-    warn("unreadable state file set aside", { path });
-    files.noteAside(path);
-  };
-  const leftOut = (key: string): void => warn("preset key no longer allowed, left out", { key });
+}
 
-  let applied = await readJsonState(appliedPath, (value) => readTree(value, presetAllow), setAside);
-  let saved =
-    (await readJsonState(desiredPath, (value) => readSaved(value, presetAllow, leftOut), setAside)) ??
-    startingFrom(applied);
+export async function openDesiredStore(options: StoreOptions) {
+  const { stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed } = options;
+  let { saved, applied } = await readState(options);
   let state = describe(saved);
   const listeners: ((state: DesiredState) => void)[] = [];
   /** One change at a time, each on the outcome of the one before; on disk before it is visible. */
@@ -73,12 +64,12 @@ export async function openDesiredStore(options: {
       const models = next.spared.filter((id) => !saved.spared.includes(id));
       if (tree["prune"] === true && models.length > 0)
         warn("list of models emptied: prune keeps what it named", { models });
-      await files.write(desiredPath, textOf(next));
+      await files.write(join(stateDir, desiredName), textOf(next));
     }
     // After the document: a crash in between merges the same edit again, which changes nothing.
     const { file } = beside;
     if (file && !(applied && equalJson(applied, file))) {
-      await files.write(appliedPath, textOf(file));
+      await files.write(join(stateDir, appliedName), textOf(file));
       applied = file;
     }
     if (next) {
@@ -96,7 +87,7 @@ export async function openDesiredStore(options: {
   /** Removal marks do not make a new generation. */
   async function saveRemovals(removals: readonly Removal[]): Promise<void> {
     const next = { ...saved, removals };
-    await files.write(desiredPath, textOf(next));
+    await files.write(join(stateDir, desiredName), textOf(next));
     show(next);
   }
 
@@ -112,22 +103,17 @@ export async function openDesiredStore(options: {
     return tree;
   }
 
-  function requireMatch(ifMatch: string | undefined): void {
-    if (ifMatch !== undefined && !matches(ifMatch, state.etag))
-      throw new GatewayError("precondition_failed", `the document is ${state.etag} now`);
-  }
-
   return {
     current: () => state,
     /** Validates without changing: the document that `change` would make. Errors: the same. */
     preview: (change: DocumentChange, ifMatch?: string): Desired => {
-      requireMatch(ifMatch);
+      requireMatch(state, ifMatch);
       return describe(afterEdit({ saved, applied }, resolve(change), { by: "", at: "" }) ?? saved).document;
     },
     /** Errors: `invalid_document` with every problem, `file_only`, `precondition_failed` where `ifMatch` names another document. */
     change: (change: DocumentChange, by: string, ifMatch?: string) =>
       serialized(async () => {
-        requireMatch(ifMatch);
+        requireMatch(state, ifMatch);
         return commit(resolve(change), by);
       }),
     /** A patch made from the document as it is at its turn; null changes nothing. Errors: as `change`, and what `make` throws. */
@@ -163,6 +149,22 @@ export async function openDesiredStore(options: {
   };
 }
 
+const desiredName = "desired.json";
+const appliedName = "last-applied.json";
+
+async function readState({ stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed }: StoreOptions) {
+  const setAside = (path: string): void => {
+    warn("unreadable state file set aside", { path });
+    files.noteAside(path);
+  };
+  const leftOut = (key: string): void => warn("preset key no longer allowed, left out", { key });
+  const readApplied = (value: unknown): DocumentTree | null => readTree(value, presetAllow);
+  const applied = await readJsonState(join(stateDir, appliedName), readApplied, setAside);
+  const read = (value: unknown): Saved | null => readSaved(value, presetAllow, leftOut);
+  const saved = await readJsonState(join(stateDir, desiredName), read, setAside);
+  return { applied, saved: saved ?? startingFrom(applied) };
+}
+
 function textOf(value: object): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
@@ -181,6 +183,7 @@ function invalid({ problems, more, isTooLarge }: Validation & { ok: false }): Ga
   return new GatewayError(isTooLarge ? "body_too_large" : "invalid_document", text.join("; "));
 }
 
-function matches(ifMatch: string, etag: string): boolean {
-  return ifMatch.split(",").some((part) => part.trim() === "*" || part.trim() === etag);
+function requireMatch({ etag }: DesiredState, ifMatch: string | undefined): void {
+  const isMatch = ifMatch?.split(",").some((part) => part.trim() === "*" || part.trim() === etag) ?? true;
+  if (!isMatch) throw new GatewayError("precondition_failed", `the document is ${etag} now`);
 }

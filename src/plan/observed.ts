@@ -239,6 +239,12 @@ export function isReadyValue(value: string | undefined): boolean {
   return value === "loaded" || value === "sleeping";
 }
 
+/** The value of an option that the model's process was started with. */
+export function optionOf({ args }: Pick<RouterModel, "args">, ...names: readonly string[]): string | undefined {
+  const at = args.findIndex((argument) => names.includes(argument));
+  return at < 0 ? undefined : args[at + 1];
+}
+
 /** Ids of the models that have a process, or are about to. */
 export function loadedModels(models: readonly RouterModel[]): string[] {
   return models.filter(({ value }) => value !== "unloaded" && value !== "downloading").map(({ id }) => id);

@@ -4,7 +4,7 @@ import { runnableContext } from "../core/context-size.ts";
 import { isForEmbeddings, poolings } from "../core/gguf-facts.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import { type FileValues, fileValues, noFiles } from "./model-files.ts";
-import { type CachedModel, type DocumentFile, findCached, type RouterModel } from "./observed.ts";
+import { type CachedModel, type DocumentFile, findCached, optionOf, type RouterModel } from "./observed.ts";
 import { canonicalKey, type PresetFile, presetCtxSize } from "./preset-file.ts";
 import type { WantedSection } from "./render-preset.ts";
 
@@ -151,7 +151,6 @@ export function reloadTookEffect(listed: readonly RouterModel[], preset: PresetF
 
 /** The `--ctx-size` with which the router would start, or has started, a model. */
 export function registeredCtxSize(model: RouterModel): number | null {
-  const at = model.args.findIndex((argument) => argument === "--ctx-size" || argument === "-c");
-  const value = at < 0 ? Number.NaN : Number(model.args[at + 1]);
+  const value = Number(optionOf(model, "--ctx-size", "-c"));
   return Number.isInteger(value) && value > 0 ? value : null;
 }

@@ -89,40 +89,33 @@ export function createLoop(options: LoopOptions) {
       settledAt: settling.settledAt(),
       underWay: underWay(),
     });
-    for (const key of unwantedKeys(desired.document, found, options.executor.running())) options.executor.cancel(key);
-    for (const action of found.actions) options.executor.submit(action);
-    const running = options.executor.running();
+    const { executor } = options;
+    for (const key of unwantedKeys(desired.document, found, executor.running())) executor.cancel(key);
+    for (const action of found.actions) executor.submit(action);
+    const running = executor.running();
     last = { number, at: options.now(), desired, observed, plan: found, running };
     options.onPass(last);
     waiters.check(last);
   }
 
+  /** Keys of the actions that have begun. */
   function underWay(): readonly string[] {
     return options.executor.running().flatMap(({ action, startedAt }) => (startedAt === null ? [] : action.key));
   }
 
   function untilNext(failed: boolean): number {
     const now = options.now();
-    const next = Math.min(
-      now + jittered(options.resyncMs, options.random()),
-      ...(failed ? [now + soonMs] : []),
-      ...(last ? dueTimes(last, now, options.silenceLimitMs) : []),
-    );
-    return next - now;
+    const due = last ? dueTimes(last, now, options.silenceLimitMs).map((at) => at - now) : [];
+    return Math.min(jittered(options.resyncMs, options.random()), failed ? soonMs : Infinity, ...due);
   }
 
-  const pacing = createPacing({
-    pass: () =>
-      pass().finally(() => {
-        passGeneration = null;
-      }),
-    untilNext,
-    onError: options.onError,
-  });
+  const endPass = (): void => {
+    passGeneration = null;
+  };
+  const pacing = createPacing({ pass: () => pass().finally(endPass), untilNext, onError: options.onError });
 
   return {
     start: pacing.start,
-    /** Asks for a pass soon. */
     wake: pacing.wake,
     /** Forgets failures and wakes the loop, as a retry was requested. */
     retry: (): void => {
@@ -146,12 +139,8 @@ export function createLoop(options: LoopOptions) {
     /** The newest pass; null before the first. */
     last: () => last,
     backoff: backoff.entries,
-    /** Keys of the actions that have begun. */
     underWay,
-    /**
-     * Resolves with the first pass that has seen the generation and satisfies the test; `fresh`: one that begins after the call.
-     * Errors: `wait_timeout` with what is open, `shutting_down`, and whatever the test throws.
-     */
+    /** The first pass that has seen the generation and passes the test. Errors: `wait_timeout`, `shutting_down`, the test's. */
     waitFor: (wait: PassWait<Pass>): Promise<Pass> => {
       const waiting = waiters.add(wait, wait.fresh ? count : 0);
       // The edit that is waited for has asked for a pass already.

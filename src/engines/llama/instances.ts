@@ -5,7 +5,7 @@ import { close, constants, open } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { systemCode } from "../../core/errors.ts";
-import { isReadyValue, type RouterModel } from "../../plan/observed.ts";
+import { isReadyValue, optionOf, type RouterModel } from "../../plan/observed.ts";
 import { registeredCtxSize } from "../../plan/wanted-preset.ts";
 import { endpointsOf } from "../../plan/workers.ts";
 
@@ -144,9 +144,9 @@ export function createInstances(warn: (message: string, fields: object) => void,
   };
 }
 
-/** The port in its arguments; 0 for none. */
-function portOf({ args }: RouterModel): string {
-  return args.includes("--port") ? (args[args.indexOf("--port") + 1] ?? "0") : "0";
+/** 0 for none. */
+function portOf(model: RouterModel): string {
+  return optionOf(model, "--port") ?? "0";
 }
 
 /** Null where the model does not answer. */
@@ -158,8 +158,8 @@ function originOf(model: RouterModel): string | null {
 /** Parallel slots of the engine by default. */
 const usualSlots = 4;
 
-function slotsOf({ args }: RouterModel): number {
-  const given = args.includes("--parallel") ? Number(args[args.indexOf("--parallel") + 1]) : 0;
+function slotsOf(model: RouterModel): number {
+  const given = Number(optionOf(model, "--parallel") ?? 0);
   return given > 0 ? given : usualSlots;
 }
 

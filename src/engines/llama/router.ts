@@ -101,10 +101,13 @@ export function createRouter(options: RouterOptions) {
   }
 
   const stop = (): Promise<void> =>
-    end(async ({ client, process }) => {
-      await client.wake();
-      return process.stop(options.stopGraceMs);
-    });
+    end(({ client, process }) => client.wake().then(() => process.stop(options.stopGraceMs)));
+
+  /** Errors: `router_unavailable` while it is not ready. */
+  function ready(): Running {
+    if (running && state.phase === "ready") return running;
+    throw new GatewayError("router_unavailable", `the router is ${state.phase}`);
+  }
 
   return {
     instances,
@@ -118,29 +121,22 @@ export function createRouter(options: RouterOptions) {
         return exit;
       }),
     reload: async (inputs: RouterInputs): Promise<void> => {
-      if (!running) throw new GatewayError("router_unavailable", "the router is not running");
-      const { list } = running;
+      const current = ready();
       await showRepos(view, cacheDir, inputs.repos);
-      await reloadUnlessEnded(running, options.reloadTimeoutMs);
+      await reloadUnlessEnded(current, options.reloadTimeoutMs);
       state = { ...state, loaded: inputs, freshlyStarted: false };
-      await list.refresh();
+      await current.list.refresh();
     },
-    /** Stops it, and ends what is left of those before it. */
     close: async (): Promise<void> => {
       await starting?.catch(() => undefined);
       await stop();
       await orphans.close();
     },
-    /** Requests its list of models and updates the tables. */
     refresh: async () => running?.list.refresh(),
     isReady: () => state.phase === "ready" && running?.list.silentSince() === null,
     /** The last output of the running engine about a failure. */
     complaints: () => complaintsIn(running?.process.lastWords() ?? ""),
-    /** Errors: `router_unavailable` while it is not ready. */
-    client: (): RouterClient => {
-      if (running && state.phase === "ready") return running.client;
-      throw new GatewayError("router_unavailable", `the router is ${state.phase}`);
-    },
+    client: (): RouterClient => ready().client,
     snapshot: () => snapshotOf(state, running, existsSync(view)),
   };
 }
