@@ -89,20 +89,27 @@ export function createCatalog(
     };
   }
 
+  function find(name: string): CachedModel | undefined {
+    const { models, byId, byAlias } = current();
+    const direct = byId.get(name);
+    if (direct) return direct;
+    const folded = foldAlias(name);
+    const aliased = byAlias.get(folded)?.model;
+    if (aliased && !models.some(({ id }) => id.toLowerCase() === folded)) return aliased;
+    const match = matchName(name, models);
+    return match.kind === "found" ? byId.get(match.id) : undefined;
+  }
+
   return {
+    find,
     /** Errors: `model_not_found` with the nearest ids. */
     resolve: (name: string): CachedModel => {
-      const { models, byId, byAlias } = current();
-      const direct = byId.get(name);
-      if (direct) return direct;
-      const folded = foldAlias(name);
-      const alias = byAlias.get(folded);
-      if (alias?.model && !models.some(({ id }) => id.toLowerCase() === folded)) return alias.model;
-      const match = matchName(name, models);
-      const found = match.kind === "found" ? byId.get(match.id) : undefined;
+      const found = find(name);
       if (found) return found;
-      const absent = absentReason(alias?.desired ?? name);
+      const { models, byAlias } = current();
+      const absent = absentReason(byAlias.get(foldAlias(name))?.desired ?? name);
       if (absent !== null) throw new GatewayError("model_not_found", `model '${name}' ${absent}`);
+      const match = matchName(name, models);
       const nearest =
         match.kind === "missing" && match.nearest.length > 0 ? `; did you mean ${match.nearest.join(" or ")}?` : "";
       throw new GatewayError("model_not_found", `model '${name}' not found${nearest}`);
