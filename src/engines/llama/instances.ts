@@ -34,55 +34,47 @@ export type Instances = ReturnType<typeof createInstances>;
 const openFile = promisify(open);
 const closeFile = promisify(close);
 
-class Entry implements Instance {
-  readonly id: string;
-  readonly origin: string;
-  readonly key: string;
-  readonly ctxSize: number | null;
-  readonly nCtx: number | null;
-  readonly pid: number | null;
-  readonly workers: readonly string[];
-  readonly slots: number;
+interface Entry extends Instance {
   readonly routerPid: number;
-  users = 0;
+  users: number;
   /** No longer on the router's list: takes no new requests. */
-  isDetached = false;
+  isDetached: boolean;
   /** The held end of its standard input. */
-  private pipe: number | null;
-  /** The last response in flight on a detached instance has ended. */
-  private readonly onFree: (entry: Entry) => void;
+  pipe: number | null;
+}
 
-  constructor(model: RouterModel, router: RouterOf, input: Input | null, onFree: (entry: Entry) => void) {
-    this.id = model.id;
-    this.origin = originOf(model) ?? "";
-    this.key = router.key;
-    this.ctxSize = registeredCtxSize(model);
-    this.nCtx = model.nCtx;
-    this.pid = input?.pid ?? null;
-    this.workers = endpointsOf(model);
-    this.slots = slotsOf(model);
-    this.routerPid = router.pid;
-    this.pipe = input?.pipe ?? null;
-    this.onFree = onFree;
-  }
-
-  retain(): () => void {
-    this.users++;
-    let isOpen = true;
-    return () => {
-      if (!isOpen) return;
-      isOpen = false;
-      this.users--;
-      if (this.isDetached && this.users === 0) this.onFree(this);
-    };
-  }
-
-  /** Lets the process end. */
-  async release(): Promise<void> {
-    const { pipe } = this;
-    this.pipe = null;
-    if (pipe !== null) await closeFile(pipe);
-  }
+/** `onFree`: the last response in flight on a detached instance has ended. */
+function createEntry(
+  model: RouterModel,
+  router: { readonly pid: number; readonly key: string },
+  input: Input | null,
+  onFree: (entry: Entry) => void,
+): Entry {
+  const entry: Entry = {
+    id: model.id,
+    origin: originOf(model) ?? "",
+    key: router.key,
+    ctxSize: registeredCtxSize(model),
+    nCtx: model.nCtx,
+    pid: input?.pid ?? null,
+    workers: endpointsOf(model),
+    slots: slotsOf(model),
+    routerPid: router.pid,
+    users: 0,
+    isDetached: false,
+    pipe: input?.pipe ?? null,
+    retain: () => {
+      entry.users++;
+      let isOpen = true;
+      return () => {
+        if (!isOpen) return;
+        isOpen = false;
+        entry.users--;
+        if (entry.isDetached && entry.users === 0) onFree(entry);
+      };
+    },
+  };
+  return entry;
 }
 
 /** `onGone`: an instance takes no more requests. */
@@ -94,7 +86,10 @@ export function createInstances(warn: (message: string, fields: object) => void,
 
   function free(entry: Entry): void {
     detached.delete(entry);
-    entry.release().catch((error: unknown) => warn("a model's input could not be closed", { error: String(error) }));
+    const { pipe } = entry;
+    entry.pipe = null;
+    if (pipe === null) return;
+    closeFile(pipe).catch((error: unknown) => warn("a model's input could not be closed", { error: String(error) }));
   }
 
   function detach(entry: Entry): void {
@@ -118,7 +113,7 @@ export function createInstances(warn: (message: string, fields: object) => void,
       const asked = epoch;
       const inputs = added.length === 0 ? noInputs : await openInputs(pid, added.map(portOf));
       for (const model of added) {
-        const entry = new Entry(model, { pid, key }, inputs.get(portOf(model)) ?? null, free);
+        const entry = createEntry(model, { pid, key }, inputs.get(portOf(model)) ?? null, free);
         const known = current.get(entry.id);
         // The router died meanwhile, or an update at the same time has entered it: callers compare instances by identity.
         if (epoch !== asked || known?.origin === entry.origin) {
@@ -166,11 +161,6 @@ function slotsOf(model: RouterModel): number {
 interface Input {
   readonly pid: number;
   readonly pipe: number;
-}
-
-interface RouterOf {
-  readonly pid: number;
-  readonly key: string;
 }
 
 const noInputs: ReadonlyMap<string, Input> = new Map();
