@@ -113,13 +113,11 @@ function marking(
 function modelToRemove(deps: RemoveDeps, name: string): CachedModel {
   const candidates = removable(deps);
   const match = matchWholeName(name, candidates);
-  if (match.kind === "found") {
-    const found = candidates.find(({ id }) => id === match.id);
-    if (found) return found;
-  }
   // The id that it was pulled by leaves the document together with the model: a repeated call finds nothing.
   const named = deps.store.current().document.models.find(({ id }) => isSame(id, name))?.id;
-  const found = named === undefined ? undefined : findCached(candidates, named);
+  const byName = named === undefined ? undefined : findCached(candidates, named);
+  // By the whole id: findCached ignores case.
+  const found = match.kind === "found" ? candidates.find(({ id }) => id === match.id) : byName;
   if (found) return found;
   if (named !== undefined)
     throw new GatewayError(
@@ -135,10 +133,9 @@ function modelToRemove(deps: RemoveDeps, name: string): CachedModel {
     );
   const short = matchName(name, candidates);
   const nearest = short.kind === "found" ? [short.id] : short.nearest;
-  const near = [...new Set([...allEndingIn(candidates, name).map(({ id }) => id), ...nearest])].slice(0, 3);
-  const question =
-    near.length === 0 ? "" : `, and files are deleted by a whole name only; did you mean ${near.join(" or ")}?`;
-  throw new GatewayError("model_not_found", `model '${name}' not found${question}`);
+  const near = [...new Set([...allEndingIn(candidates, name).map((model) => model.id), ...nearest])].slice(0, 3);
+  const question = `, and files are deleted by a whole name only; did you mean ${near.join(" or ")}?`;
+  throw new GatewayError("model_not_found", `model '${name}' not found${near.length > 0 ? question : ""}`);
 }
 
 /** Also those that are not offered: shards that are missing are no reason to keep the others. */

@@ -4,7 +4,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { placedValues } from "../../plan/observed.ts";
 import { noteFailure } from "./load-backoff.ts";
 import { type Placed, roomFor, turnAfter } from "./placement.ts";
-import { pinnedError, rejectAll } from "./queues.ts";
+import { pinnedError, reject } from "./queues.ts";
 import { emit, isHeld, type Load, type Model, modelOf, type State, wake } from "./state.ts";
 import type { Event, WorkersVerdict } from "./types.ts";
 import { beginUnload, endUnload } from "./unloads.ts";
@@ -29,15 +29,16 @@ function isWanted(state: State, model: Model): boolean {
 export function startNext(state: State): void {
   state.isCrowded = false;
   for (;;) {
-    const next = state.load || state.retryAt > state.now ? undefined : nextWanted(state);
-    wakeForRetry(state);
+    const isPaused = state.retryAt > state.now;
+    if (isPaused) wake(state, state.retryAt);
+    const next = state.load || isPaused ? undefined : nextWanted(state);
     if (!next) {
       state.yielding = null;
       return;
     }
     const room = roomFor(placedBeside(state, next.id), state.world.modelsMax, state.yielding, state.now);
     if (room.kind === "free") beginLoad(state, next);
-    else if (room.kind === "pinned") rejectAll(state, next.id, pinnedError(state, next.id));
+    else if (room.kind === "pinned") reject(state, next.id, pinnedError(state, next.id));
     else if (room.kind === "evict") beginUnload(state, modelOf(state, room.id), { slotFor: next.id });
     else {
       state.isCrowded = true;
@@ -47,10 +48,6 @@ export function startNext(state: State): void {
       state.yielding = room.yields;
     }
   }
-}
-
-function wakeForRetry(state: State): void {
-  if (state.retryAt > state.now) wake(state, state.retryAt);
 }
 
 /** A model that has just come into the cache is listed after the router's next reload. */
@@ -114,7 +111,7 @@ export function workersChecked(state: State, verdict: WorkersVerdict): void {
   model.workersSince = null;
   if (verdict.kind === "refused") {
     endLoad(state);
-    return rejectAll(state, load.id, verdict.error);
+    return reject(state, load.id, verdict.error);
   }
   // Much may have changed while the workers were checked.
   if (!isWanted(state, model) || placedBeside(state, load.id).length >= state.world.modelsMax) return endLoad(state);
@@ -151,7 +148,7 @@ function routerRefused(state: State, id: string, error: GatewayError): void {
   const isBrokenOff = error.code === "router_unavailable" && error.cause !== undefined;
   if (error.code === "router_unavailable" && !state.world.isReady) return;
   if (isBrokenOff && ++state.brokenOff <= mostBrokenOff) state.retryAt = state.now + brokenOffMs;
-  else rejectAll(state, id, error);
+  else reject(state, id, error);
 }
 
 /** Follows the load in progress. */
@@ -182,7 +179,7 @@ function succeed(state: State, load: Load, model: Model): void {
 
 function vanish(state: State, id: string, how: string): void {
   endLoad(state);
-  rejectAll(state, id, new GatewayError("model_not_found", `${id} ${how} while it was being loaded`));
+  reject(state, id, new GatewayError("model_not_found", `${id} ${how} while it was being loaded`));
 }
 
 function explainEnd(state: State, load: Load): void {
@@ -218,7 +215,7 @@ export function loadEnded(state: State, { isWorkerLost, why, workers }: Extract<
   model.hasEndedOnce = false;
   const message = `${load.timeout ?? why}${workers}`;
   noteFailure(state, model, message);
-  rejectAll(state, load.id, new GatewayError("model_load_failed", `${load.id} could not be loaded: ${message}`));
+  reject(state, load.id, new GatewayError("model_load_failed", `${load.id} could not be loaded: ${message}`));
   emit(state, { kind: "loadFailed", id: load.id });
 }
 

@@ -66,26 +66,17 @@ export function leave(state: State, ticket: Ticket): void {
   if (at >= 0) model.queue.splice(at, 1);
 }
 
-export function rejectAll(state: State, id: string, error: GatewayError): void {
-  reject(state, modelOf(state, id), () => error);
-}
-
-function reject(state: State, model: Model, why: (ticket: Ticket) => GatewayError | null): void {
-  for (const ticket of [...model.queue]) {
-    const error = why(ticket);
-    if (!error) continue;
+/** All requests that wait for the model, or these. */
+export function reject(state: State, id: string, error: GatewayError, tickets = modelOf(state, id).queue): void {
+  for (const ticket of [...tickets]) {
     leave(state, ticket);
     emit(state, { kind: "reject", ticket, error });
   }
 }
 
 export function rejectEverything(state: State): void {
-  const error = stoppingError();
-  for (const model of state.models.values()) {
-    for (const ticket of [...model.elsewhere.keys(), ...model.queue]) emit(state, { kind: "reject", ticket, error });
-    model.elsewhere.clear();
-    model.queue.length = 0;
-  }
+  for (const { id, elsewhere, queue } of state.models.values())
+    reject(state, id, stoppingError(), [...elsewhere.keys(), ...queue]);
 }
 
 /** Models get a slot in the order in which they began to wait for one: one that has lost its slot goes to the end. */
@@ -117,7 +108,7 @@ export function refuse(state: State): void {
   for (const model of state.models.values()) {
     if (model.queue.length === 0 || isHeld(state, model) || world.loaded.has(model.id)) continue;
     const problem = world.isReady ? loadRefusal(state, model) : world.engineProblem;
-    if (problem) rejectAll(state, model.id, problem);
+    if (problem) reject(state, model.id, problem);
     else if (!world.isReady) rejectOverdue(state, model, "router", limits.routerWaitMs, noRouter);
     else rejectOverdue(state, model, "room", limits.loadTimeoutMs, noRoom(state, model.id));
   }
@@ -145,7 +136,8 @@ function unlistedError(state: State, model: Model): GatewayError | null {
 
 function rejectOverdue(state: State, model: Model, reason: WaitReason, ms: number, error: GatewayError): void {
   if (model.reason !== reason) return;
-  reject(state, model, (ticket) => (overdueAt(model, ticket, ms) <= state.now ? error : null));
+  const overdue = model.queue.filter((ticket) => overdueAt(model, ticket, ms) <= state.now);
+  reject(state, model.id, error, overdue);
 }
 
 function overdueAt(model: Model, ticket: Ticket, ms: number): number {
