@@ -131,12 +131,12 @@ function createActions(parts: Base & State & Machine & { readonly scheduler: Sch
 }
 
 function wakeLoop(events: Events, loop: Loop): void {
-  events.on("changed", ({ what }) => loop.wake(what));
-  events.on("documentChanged", () => loop.wake("document"));
-  events.on("loadFailed", () => loop.wake("load failed"));
-  events.on("modelDrained", () => loop.wake("drain"));
+  events.on("changed", () => loop.wake());
+  events.on("documentChanged", () => loop.wake());
+  events.on("loadFailed", () => loop.wake());
+  events.on("modelDrained", () => loop.wake());
   events.on("routerChanged", ({ event }) => {
-    if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
+    if (!event || !isProgress(event)) loop.wake();
   });
   events.on("engineFound", loop.retry);
   events.on("actionProgressed", ({ action, progress }) => loop.progressed(action, progress));

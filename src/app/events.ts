@@ -23,7 +23,7 @@ export function createBase(settings: Settings, logger: FastifyBaseLogger): Base 
 
 export type GatewayEvent =
   /** Something that the loop observes may differ. */
-  | { readonly type: "changed"; readonly what: string }
+  | { readonly type: "changed" }
   /** There is another engine: what failed with the old one may work now. */
   | { readonly type: "engineFound" }
   | { readonly type: "documentChanged"; readonly generation: number }

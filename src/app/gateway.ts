@@ -95,13 +95,13 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
   });
   const status = (): StatusReport => core.status(stoppingSince);
   const answers = createOpenAnswers();
-  const files = await watchFileSource({
+  const files = watchFileSource({
     path: settings.configPath,
     store,
     presetAllow: settings.presetAllow,
     others: [core.presetPath],
     isOther: (changed) => isDocumentFile(settings.configPath, store.current().document, changed),
-    onOther: () => events.emit({ type: "changed", what: "watched file" }),
+    onOther: () => events.emit({ type: "changed" }),
     onStatus: (found) => events.emit({ type: "sourceChecked", status: found }),
     warn: core.warn,
     pollMs: filePollMs,

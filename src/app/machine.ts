@@ -37,7 +37,7 @@ export function createMachine(options: MachineOptions) {
     environment,
     install: onInstall !== null && settings.installEngine,
     onProgress: (progress) => onInstall?.(progress),
-    onChange: () => events.emit({ type: "changed", what: "engine" }),
+    onChange: () => events.emit({ type: "changed" }),
   });
   const speech = createSpeech({ ...options, hub });
   const cache = openCache(cacheDir, inventory);

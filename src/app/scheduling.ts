@@ -63,7 +63,7 @@ export function createScheduling(
     try {
       if (!model || !(await damage.check(model))) return;
       warn("model file is damaged", { model: model.id });
-      events.emit({ type: "changed", what: "damaged file" });
+      events.emit({ type: "changed" });
     } catch (error) {
       if (toGatewayError(error).code === "cancelled") return;
       warn("model files were not checked", { model: model?.id, error: String(error) });

@@ -30,7 +30,7 @@ export function createSpeech(options: Base & { readonly hub: HubClient; readonly
     drainMs: settings.drainMs,
     now: steadyNow,
     onOutput: (text) => logger.trace({ engine }, text.trimEnd()),
-    onChange: () => events.emit({ type: "changed", what: "speech" }),
+    onChange: () => events.emit({ type: "changed" }),
     onFound: () => events.emit({ type: "engineFound" }),
     warn,
   });

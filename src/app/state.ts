@@ -18,7 +18,7 @@ export async function openState({ settings, logger, warn, events }: Base, lock: 
     onChange: ({ writable, reason, message }) => {
       if (writable) logger.info({ reason }, message);
       else warn("the state folder takes no changes", { reason, problem: message });
-      events.emit({ type: "changed", what: "state folder" });
+      events.emit({ type: "changed" });
     },
   });
   const store = await openDesiredStore({ stateDir, presetAllow, now: Date.now, warn, files: stateFolder });

@@ -10,7 +10,7 @@ import type { Executor } from "../execute/executor.ts";
 import type { SpeechStore } from "../execute/speech-files.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { hasOwnCtxSize } from "../plan/preset-file.ts";
-import { isMarked, pathInRepo, removalsSince } from "../plan/removals.ts";
+import { isMarked, leavingSince, pathInRepo } from "../plan/removals.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import { type Call, suspended, untilInForce, type WaitDeps } from "./in-force.ts";
 import { leavingError, namesInDocument } from "./naming.ts";
@@ -35,18 +35,18 @@ export interface Removed extends RemovedFiles {
   readonly removedPresetSection: boolean;
 }
 
-const nothing: RemovedFiles = { deletedFiles: 0, freedBytes: 0 };
+const nothing = { deletedFiles: 0, freedBytes: 0, removedPresetSection: false };
 
 /** Unloads it, deletes its files, removes it from the document and the preset, and reloads the router. */
 export function removeEdit(deps: RemoveDeps) {
   return async (name: string, call: RemoveCall): Promise<Removed> => {
     if (!(await deps.speechFiles.has(name))) return removeModel(deps, name, call);
-    if (call.dryRun) return { id: name, ...nothing, removedPresetSection: false };
+    if (call.dryRun) return { id: name, ...nothing };
     if (deps.store.current().document.suspend) throw suspended(`delete ${name}`);
     const removed = await deps.speechFiles.remove(name);
     if (!removed) return removeModel(deps, name, call);
     const { name: id, deletedFiles, freedBytes } = removed;
-    return { id, deletedFiles, freedBytes, removedPresetSection: false };
+    return { ...nothing, id, deletedFiles, freedBytes };
   };
 }
 
@@ -55,7 +55,7 @@ async function removeModel(deps: RemoveDeps, name: string, call: RemoveCall): Pr
   const underWay = deps.store.current().document.removals.find(({ names }) => names.some((own) => isSame(own, name)));
   const model = underWay ? undefined : modelToRemove(deps, name);
   const id = underWay?.id ?? model?.id ?? name;
-  if (call.dryRun) return { id, ...nothing, removedPresetSection: false };
+  if (call.dryRun) return { id, ...nothing };
   let removed: RemovedFiles | null = null;
   const unfollow = deps.executor.follow(`model/${id}`, {
     settled: (outcome) => {
@@ -91,8 +91,7 @@ function marking(
   call: Call,
 ): Edit | null {
   const pass = loop.last();
-  const removals = removalsSince(document, pass?.desired.document ?? null);
-  if (removals.some((removal) => isMarked(removal, model))) return null;
+  if (leavingSince(document, pass?.desired.document ?? null)(model)) return null;
   const preset = pass?.observed.preset;
   const named = namesInDocument(document.models, model, pass);
   const removal: Removal = {
@@ -115,13 +114,11 @@ function marking(
 function modelToRemove(deps: RemoveDeps, name: string): CachedModel {
   const candidates = removable(deps);
   const match = matchWholeName(name, candidates);
-  if (match.kind === "found") {
-    const found = candidates.find(({ id }) => id === match.id);
-    if (found) return found;
-  }
   // The id that it was pulled by leaves the document together with the model: a repeated call finds nothing.
   const named = deps.store.current().document.models.find(({ id }) => isSame(id, name))?.id;
-  const found = named === undefined ? undefined : findCached(candidates, named);
+  const byName = named === undefined ? undefined : findCached(candidates, named);
+  // By the whole id: findCached ignores case.
+  const found = match.kind === "found" ? candidates.find(({ id }) => id === match.id) : byName;
   if (found) return found;
   if (named !== undefined)
     throw new GatewayError(
@@ -137,18 +134,17 @@ function modelToRemove(deps: RemoveDeps, name: string): CachedModel {
     );
   const short = matchName(name, candidates);
   const nearest = short.kind === "found" ? [short.id] : short.nearest;
-  const near = [...new Set([...allEndingIn(candidates, name).map(({ id }) => id), ...nearest])].slice(0, 3);
-  const question =
-    near.length === 0 ? "" : `, and files are deleted by a whole name only; did you mean ${near.join(" or ")}?`;
-  throw new GatewayError("model_not_found", `model '${name}' not found${question}`);
+  const near = [...new Set([...allEndingIn(candidates, name).map((model) => model.id), ...nearest])].slice(0, 3);
+  const question = `, and files are deleted by a whole name only; did you mean ${near.join(" or ")}?`;
+  throw new GatewayError("model_not_found", `model '${name}' not found${near.length > 0 ? question : ""}`);
 }
 
 /** Also those that are not offered: shards that are missing are no reason to keep the others. */
 function removable({ catalog, loop, store }: RemoveDeps): readonly CachedModel[] {
   const pass = loop.last();
   if (pass?.observed.cache.state !== "known") return catalog.list().map((view) => view.model);
-  const removals = removalsSince(store.current().document, pass.desired.document);
-  return pass.observed.cache.value.models.filter((model) => !removals.some((removal) => isMarked(removal, model)));
+  const isLeaving = leavingSince(store.current().document, pass.desired.document);
+  return pass.observed.cache.value.models.filter((model) => !isLeaving(model));
 }
 
 function isSame(own: string, name: string): boolean {

@@ -3,7 +3,7 @@ import { collectedSchema, collectQuerySchema, diskSchema } from "../../../schema
 import { ok } from "../../../schemas/route.ts";
 import { diskReport } from "../../cache/report/disk-report.ts";
 import { previewOf } from "../../cache/report/garbage.ts";
-import { type CollectDeps, collect } from "../../commands/collect.ts";
+import { type CollectDeps, collect } from "../../commands/in-force.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Collector } from "../../execute/cache-gc.ts";
 import type { Loop } from "../../reconcile/loop.ts";

@@ -4,7 +4,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { placedValues } from "../../plan/observed.ts";
 import { noteFailure } from "./load-backoff.ts";
 import { type Placed, roomFor, turnAfter } from "./placement.ts";
-import { pinnedError, rejectAll } from "./queues.ts";
+import { pinnedError, reject } from "./queues.ts";
 import { emit, isHeld, type Load, type Model, modelOf, type State, wake } from "./state.ts";
 import type { Event, WorkersVerdict } from "./types.ts";
 import { beginUnload, endUnload } from "./unloads.ts";
@@ -29,15 +29,16 @@ function isWanted(state: State, model: Model): boolean {
 export function startNext(state: State): void {
   state.isCrowded = false;
   for (;;) {
-    const next = state.load || state.retryAt > state.now ? undefined : nextWanted(state);
-    wakeForRetry(state);
+    const isPaused = state.retryAt > state.now;
+    if (isPaused) wake(state, state.retryAt);
+    const next = state.load || isPaused ? undefined : nextWanted(state);
     if (!next) {
       state.yielding = null;
       return;
     }
     const room = roomFor(placedBeside(state, next.id), state.world.modelsMax, state.yielding, state.now);
     if (room.kind === "free") beginLoad(state, next);
-    else if (room.kind === "pinned") rejectAll(state, next.id, pinnedError(state, next.id));
+    else if (room.kind === "pinned") reject(state, next.id, pinnedError(state, next.id));
     else if (room.kind === "evict") beginUnload(state, modelOf(state, room.id), { slotFor: next.id });
     else {
       state.isCrowded = true;
@@ -49,17 +50,12 @@ export function startNext(state: State): void {
   }
 }
 
-function wakeForRetry(state: State): void {
-  if (state.retryAt > state.now) wake(state, state.retryAt);
-}
-
 /** A model that has just come into the cache is listed after the router's next reload. */
 function nextWanted(state: State): Model | undefined {
-  let next: Model | undefined;
-  for (const model of state.models.values())
-    if (isWanted(state, model) && state.world.listed.has(model.id) && model.rank < (next?.rank ?? Infinity))
-      next = model;
-  return next;
+  return [...state.slotOrder]
+    .filter((id) => state.world.listed.has(id))
+    .map((id) => modelOf(state, id))
+    .find((model) => isWanted(state, model));
 }
 
 function placedBeside(state: State, id: string): Placed[] {
@@ -115,7 +111,7 @@ export function workersChecked(state: State, verdict: WorkersVerdict): void {
   model.workersSince = null;
   if (verdict.kind === "refused") {
     endLoad(state);
-    return rejectAll(state, load.id, verdict.error);
+    return reject(state, load.id, verdict.error);
   }
   // Much may have changed while the workers were checked.
   if (!isWanted(state, model) || placedBeside(state, load.id).length >= state.world.modelsMax) return endLoad(state);
@@ -147,16 +143,12 @@ export function unloadSent(state: State, id: string, error: GatewayError | null)
   if (typeof unload.cause === "object") routerRefused(state, unload.cause.slotFor, error);
 }
 
-/**
- * The router did not take a call that this model waits for. A router that was killed closes its connections a moment before its
- * end is known: two of thirty-eight requests were refused for it. One that answered with a refusal, or that breaks off again and
- * again, is no such case.
- */
+/** A router that was killed closes its connections a moment before its end is known: 2 of 38 requests were refused for it. */
 function routerRefused(state: State, id: string, error: GatewayError): void {
   const isBrokenOff = error.code === "router_unavailable" && error.cause !== undefined;
   if (error.code === "router_unavailable" && !state.world.isReady) return;
   if (isBrokenOff && ++state.brokenOff <= mostBrokenOff) state.retryAt = state.now + brokenOffMs;
-  else rejectAll(state, id, error);
+  else reject(state, id, error);
 }
 
 /** Follows the load in progress. */
@@ -187,7 +179,7 @@ function succeed(state: State, load: Load, model: Model): void {
 
 function vanish(state: State, id: string, how: string): void {
   endLoad(state);
-  rejectAll(state, id, new GatewayError("model_not_found", `${id} ${how} while it was being loaded`));
+  reject(state, id, new GatewayError("model_not_found", `${id} ${how} while it was being loaded`));
 }
 
 function explainEnd(state: State, load: Load): void {
@@ -209,10 +201,7 @@ function limit(state: State, load: Load, model: Model): void {
   beginUnload(state, model, "request");
 }
 
-/**
- * A process may end for reasons that are not its model's: it is killed, or the machine is out of memory for a moment. So a model
- * is loaded once more before its requests are rejected, unless it is known to fail.
- */
+/** A process may be killed, or memory be short for a moment: a model that is not known to fail is loaded once more. */
 export function loadEnded(state: State, { isWorkerLost, why, workers }: Extract<Event, { kind: "loadEnded" }>): void {
   const { load } = state;
   if (!load) return;
@@ -226,7 +215,7 @@ export function loadEnded(state: State, { isWorkerLost, why, workers }: Extract<
   model.hasEndedOnce = false;
   const message = `${load.timeout ?? why}${workers}`;
   noteFailure(state, model, message);
-  rejectAll(state, load.id, new GatewayError("model_load_failed", `${load.id} could not be loaded: ${message}`));
+  reject(state, load.id, new GatewayError("model_load_failed", `${load.id} could not be loaded: ${message}`));
   emit(state, { kind: "loadFailed", id: load.id });
 }
 

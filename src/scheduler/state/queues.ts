@@ -13,10 +13,7 @@ const slotRetryMs = 30_000;
 /** A process is given twice its slots, so that it has the next request when one ends; a few more cost nothing. */
 const fewestAtOnce = 8;
 
-/**
- * The fast path: true grants a lease on a loaded model. False: the request has to be an event. Nothing is allocated for a
- * model that is known.
- */
+/** The fast path: true grants a lease on a loaded model, and allocates nothing. False: the request has to be an event. */
 export function admit(state: State, id: string, now: number): boolean {
   if (!state.world.loaded.has(id) || state.isShutDown) return false;
   const model = modelOf(state, id);
@@ -69,39 +66,26 @@ export function leave(state: State, ticket: Ticket): void {
   if (at >= 0) model.queue.splice(at, 1);
 }
 
-export function rejectAll(state: State, id: string, error: GatewayError): void {
-  reject(state, modelOf(state, id), () => error);
-}
-
-function reject(state: State, model: Model, why: (ticket: Ticket) => GatewayError | null): void {
-  for (const ticket of [...model.queue]) {
-    const error = why(ticket);
-    if (!error) continue;
+/** All requests that wait for the model, or these. */
+export function reject(state: State, id: string, error: GatewayError, tickets = modelOf(state, id).queue): void {
+  for (const ticket of [...tickets]) {
     leave(state, ticket);
     emit(state, { kind: "reject", ticket, error });
   }
 }
 
 export function rejectEverything(state: State): void {
-  const error = stoppingError();
-  for (const model of state.models.values()) {
-    for (const ticket of [...model.elsewhere.keys(), ...model.queue]) emit(state, { kind: "reject", ticket, error });
-    model.elsewhere.clear();
-    model.queue.length = 0;
-  }
+  for (const { id, elsewhere, queue } of state.models.values())
+    reject(state, id, stoppingError(), [...elsewhere.keys(), ...queue]);
 }
 
-/**
- * The order in which models get a slot: that in which they began to wait for one. So a model that has lost its slot goes to the
- * end, however long its requests have waited.
- */
+/** Models get a slot in the order in which they began to wait for one: one that has lost its slot goes to the end. */
 export function rank(state: State): void {
   for (const model of state.models.values()) {
     if (model.queue.length === 0) {
-      model.rank = Number.POSITIVE_INFINITY;
+      state.slotOrder.delete(model.id);
       model.unlistedSince = model.workersSince = null;
-    } else if (model.rank === Number.POSITIVE_INFINITY && !state.world.loaded.has(model.id) && !isHeld(state, model))
-      model.rank = ++state.ranks;
+    } else if (!state.world.loaded.has(model.id) && !isHeld(state, model)) state.slotOrder.add(model.id);
   }
 }
 
@@ -110,7 +94,7 @@ export function grant(state: State): void {
     while (hasTurn(state, model)) {
       const ticket = model.queue.shift();
       if (!ticket) break;
-      model.rank = Number.POSITIVE_INFINITY;
+      state.slotOrder.delete(model.id);
       useBegins(model, state.now);
       emit(state, { kind: "grant", ticket });
     }
@@ -124,7 +108,7 @@ export function refuse(state: State): void {
   for (const model of state.models.values()) {
     if (model.queue.length === 0 || isHeld(state, model) || world.loaded.has(model.id)) continue;
     const problem = world.isReady ? loadRefusal(state, model) : world.engineProblem;
-    if (problem) rejectAll(state, model.id, problem);
+    if (problem) reject(state, model.id, problem);
     else if (!world.isReady) rejectOverdue(state, model, "router", limits.routerWaitMs, noRouter);
     else rejectOverdue(state, model, "room", limits.loadTimeoutMs, noRoom(state, model.id));
   }
@@ -152,7 +136,8 @@ function unlistedError(state: State, model: Model): GatewayError | null {
 
 function rejectOverdue(state: State, model: Model, reason: WaitReason, ms: number, error: GatewayError): void {
   if (model.reason !== reason) return;
-  reject(state, model, (ticket) => (overdueAt(model, ticket, ms) <= state.now ? error : null));
+  const overdue = model.queue.filter((ticket) => overdueAt(model, ticket, ms) <= state.now);
+  reject(state, model.id, error, overdue);
 }
 
 function overdueAt(model: Model, ticket: Ticket, ms: number): number {

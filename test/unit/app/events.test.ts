@@ -6,12 +6,12 @@ import { createEvents } from "../../../src/app/events.ts";
 test("listeners of an event are called in the order in which they were added, others not", () => {
   const events = createEvents();
   const calls: string[] = [];
-  events.on("changed", ({ what }) => void calls.push(`first ${what}`));
+  events.on("documentChanged", ({ generation }) => void calls.push(`first ${generation}`));
   events.on("retried", () => void calls.push("retried"));
-  events.on("changed", ({ what }) => void calls.push(`second ${what}`));
-  events.emit({ type: "changed", what: "engine" });
+  events.on("documentChanged", ({ generation }) => void calls.push(`second ${generation}`));
+  events.emit({ type: "documentChanged", generation: 7 });
   events.emit({ type: "loadFailed", id: "nobody listens" });
-  assert.deepEqual(calls, ["first engine", "second engine"]);
+  assert.deepEqual(calls, ["first 7", "second 7"]);
 });
 
 test("an event that a listener emits is delivered before the next listener of the outer one", () => {
