@@ -45,7 +45,7 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       observed,
       plan,
       source,
-      running: pass.running.map(({ action: { kind, key, message }, startedAt }) => ({ kind, key, message, startedAt })),
+      running: pass.running,
       backoff: loop.backoff(),
       hub: hub.reachability(),
       engineProblem: engine.problem(),

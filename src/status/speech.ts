@@ -4,8 +4,7 @@ import type { Desired } from "../desired/document/document.ts";
 import type { BackoffEntry, Plan } from "../plan/actions.ts";
 import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
 import { choiceKey, speechKey } from "../plan/speech.ts";
-import { explain, failureOf } from "./failures.ts";
-import { type Finding, finding, reported } from "./finding.ts";
+import { type Finding, failed, failureOf, finding, reported } from "./finding.ts";
 
 interface SpeechInput {
   readonly desired: Pick<Desired, "speech">;
@@ -43,16 +42,17 @@ function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { b
   const meanwhile = other === null || other === wanted ? "" : `; ${other} still answers`;
   if (failure) {
     const isOwn = isThere || failure.reason === "HubUnreachable";
-    const why = `${explain(failure).replace(/\.$/, "")}${meanwhile}`;
+    const why = `${failed("SpeechReady", failure).message.replace(/\.$/, "")}${meanwhile}`;
     return reported("SpeechReady", "False", isOwn ? failure.reason : missing, why);
   }
   if (!isThere) return finding("SpeechReady", missing, `${wanted} is not here yet: it is being pulled${meanwhile}`);
-  if (state.silentSince !== null) return finding("SpeechReady", "NotAnswering", kind);
+  if (state.silentSince !== null)
+    return finding("SpeechReady", "NotAnswering", `${kind} does not answer; it is restarted if that lasts`);
   if (state.phase === "ready")
     return state.choice === wanted
-      ? finding("SpeechReady", "Serving", kind, wanted)
-      : finding("SpeechReady", "Changing", kind, state.choice ?? "another");
-  if (state.phase === "starting") return finding("SpeechReady", "Starting", kind, wanted);
+      ? finding("SpeechReady", "Serving", `${kind} runs with ${wanted}`)
+      : finding("SpeechReady", "Changing", `${kind} still runs with ${state.choice ?? "another"}`);
+  if (state.phase === "starting") return finding("SpeechReady", "Starting", `${kind} is starting with ${wanted}`);
   if (state.exitReason === "") return finding("SpeechReady", "Idle", `${kind} starts with the first request`);
   const ended = `it exited by itself: ${state.exitReason}`;
   const last = state.crashes.at(-1) ?? 0;
