@@ -101,8 +101,8 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
     presetAllow: settings.presetAllow,
     others: [core.presetPath],
     isOther: (changed) => isDocumentFile(settings.configPath, store.current().document, changed),
-    onOther: () => events.emit({ type: "changed", what: "watched file" }),
-    onStatus: (found) => events.emit({ type: "sourceChecked", status: found }),
+    onOther: () => events.emit("changed", "watched file"),
+    onStatus: (found) => events.emit("sourceChecked", found),
     warn: core.warn,
     pollMs: filePollMs,
   });

@@ -108,7 +108,7 @@ function upstreamParts(
       warnOf(id, scheduler.abandon(id));
     },
   });
-  events.on("workersLost", ({ models, message }) => {
+  events.on("workersLost", (models, message) => {
     // Before the cut: a client that repeats its request at once must not get the same process.
     for (const id of models) warnOf(id, scheduler.abandon(id));
     upstream.cut(models, message);

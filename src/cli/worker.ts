@@ -11,7 +11,7 @@ import { freePort } from "../engines/process/free-port.ts";
 import { endLeftovers } from "../engines/process/leftovers.ts";
 import { runRpcWorker } from "../rpc/rpc-worker.ts";
 import { openDoor, tryDoor } from "../rpc/worker-door.ts";
-import { count } from "../settings/kinds.ts";
+import { wholeNumber } from "../settings/kinds.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withLock } from "../state/lock.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
@@ -23,16 +23,15 @@ import { stopOnSignals } from "./signals.ts";
 const routine =
   /^(?:Accepted client connection|Client connection closed|recv returned 0 |ggml_backend_load_best: failed to enumerate ).*\n?/gm;
 
-const defaultPort = 50_052;
 const unknownAddress = "ADDRESS";
 
 /** Runs until a signal ends it. */
 export async function workerCommand({ settings, given }: CommandLine): Promise<number> {
   const left = forgetSecrets();
   if (left.length > 0) console.error(`other processes of this user can read ${left.join(", ")} in the environment`);
-  const port = count(1, 65_535)(given("port"), { name: "--port", default: String(defaultPort) });
+  const port = wholeNumber(given("port") ?? "50052", "--port", 1, 65_535);
   // 0: as many as the engine thinks fit.
-  const threads = count(0, 4096)(given("threads"), { name: "--threads", default: "0" }) || null;
+  const threads = wholeNumber(given("threads") ?? "0", "--threads", 0, 4096) || null;
   const asked = given("host") ?? "127.0.0.1";
   const host = await ownAddress(asked);
   // Before anything is waited for or downloaded.

@@ -5,8 +5,7 @@ import { equalJson, isJsonObject, type Json, type JsonObject } from "../core/jso
 import { type Change, listChanges } from "../core/merge-patch.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { createSerial } from "../core/serial.ts";
-import { readJsonState } from "../state/atomic-file.ts";
-import { plainStateFiles, type StateFiles } from "../state/state-folder.ts";
+import { plainStateFiles, readJsonState, type StateFiles } from "../state/state-folder.ts";
 import { boundProblem, clip } from "./document/bounds.ts";
 import {
   type Desired,
@@ -78,19 +77,13 @@ export async function openDesiredStore(options: {
   readonly presetAllow?: PresetAllow;
   readonly files?: StateFiles;
 }): Promise<DesiredStore> {
-  const { files = plainStateFiles, presetAllow = noneAllowed } = options;
+  const { warn, files = plainStateFiles, presetAllow = noneAllowed } = options;
   const desiredPath = join(options.stateDir, "desired.json");
   const appliedPath = join(options.stateDir, "last-applied.json");
-  const setAside = (path: string): void => {
-    options.warn("unreadable state file set aside", { path });
-    files.noteAside(path);
-  };
-
-  const leftOut = (key: string): void => options.warn("preset key no longer allowed, left out", { key });
-
-  let applied = await readJsonState(appliedPath, (value) => readTree(value, presetAllow), setAside);
+  const leftOut = (key: string): void => warn("preset key no longer allowed, left out", { key });
+  let applied = await readJsonState(appliedPath, (value) => readTree(value, presetAllow), { files, warn });
   let saved =
-    (await readJsonState(desiredPath, (value) => readSaved(value, presetAllow, leftOut), setAside)) ??
+    (await readJsonState(desiredPath, (value) => readSaved(value, presetAllow, leftOut), { files, warn })) ??
     startingFrom(applied);
   let state = describe(saved);
   const listeners: ((state: DesiredState) => void)[] = [];
@@ -140,7 +133,7 @@ export async function openDesiredStore(options: {
   function warnOfSpared({ tree, spared }: Saved): void {
     const models = spared.filter((id) => !saved.spared.includes(id));
     if (tree["prune"] === true && models.length > 0)
-      options.warn("list of models emptied: prune keeps what it named", { models });
+      warn("list of models emptied: prune keeps what it named", { models });
   }
 
   // Removal marks do not make a new generation.

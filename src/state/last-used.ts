@@ -2,8 +2,7 @@
 import { join } from "node:path";
 import { isJsonObject } from "../core/json.ts";
 import { createSerial } from "../core/serial.ts";
-import { readJsonState } from "./atomic-file.ts";
-import { plainStateFiles, type StateFiles } from "./state-folder.ts";
+import { plainStateFiles, readJsonState, type StateFiles } from "./state-folder.ts";
 
 export interface LastUsed {
   /** It is being used now. */
@@ -27,11 +26,7 @@ export async function openLastUsed(options: {
 }): Promise<LastUsed> {
   const { warn, now, files = plainStateFiles } = options;
   const path = join(options.stateDir, "last-used.json");
-  const read = await readJsonState(path, readTimes, (aside) => {
-    warn("the times of last use were unreadable and were set aside", { path: aside });
-    files.noteAside(aside);
-  });
-  const times = new Map(read ?? []);
+  const times = new Map(await readJsonState(path, readTimes, { files, warn }));
   const serial = createSerial();
   let timer: NodeJS.Timeout | undefined;
 
