@@ -3,36 +3,31 @@ import type { WriteStream } from "node:tty";
 import type { InstallProgress } from "../engines/install/install.ts";
 import { bytesText, durationText, wrapped } from "./text.ts";
 
-export function installProgress(name: string, stream: WriteStream): (progress: InstallProgress) => void {
-  if (stream.isTTY) return installBar(name, stream);
-  return installSteps(({ phase, percent, detail }) =>
-    stream.write(`${name}: ${phase} ${percent === undefined ? detail : `${percent}%`}\n`),
-  );
-}
-
-export function installBar(name: string, stream: WriteStream): (progress: InstallProgress) => void {
-  return ({ phase, detail, done, total }) => {
-    overwrite(stream, `${name}: ${phase} ${total > 0 ? bar(done, total) : ""}${detail}`);
-    if (phase === "check" && total > 0 && done >= total) stream.write("\n");
-  };
-}
-
 interface InstallStep {
   readonly phase: InstallProgress["phase"];
   /** Where it is known. */
-  readonly percent?: number;
+  readonly percent: number | undefined;
   readonly detail: string;
 }
 
-/** In a log file, one line per quarter is enough. */
-export function installSteps(log: (step: InstallStep) => void): (progress: InstallProgress) => void {
+/** `log`: where there is no terminal. In a log file, one line per quarter is enough. */
+export function installProgress(
+  name: string,
+  stream: WriteStream,
+  log: (step: InstallStep) => void = ({ phase, percent, detail }) =>
+    stream.write(`${name}: ${phase} ${percent === undefined ? detail : `${percent}%`}\n`),
+): (progress: InstallProgress) => void {
   let last = "";
   return ({ phase, detail, done, total }) => {
-    const quarter = total > 0 ? Math.floor((4 * done) / total) : 0;
-    const key = phase === "resolve" ? `${phase} ${detail}` : `${phase} ${quarter}`;
-    if (key === last) return;
-    last = key;
-    log({ phase, detail, ...(total > 0 ? { percent: 25 * quarter } : {}) });
+    if (stream.isTTY) {
+      overwrite(stream, `${name}: ${phase} ${total > 0 ? bar(done, total) : ""}${detail}`);
+      if (phase === "check" && total > 0 && done >= total) stream.write("\n");
+      return;
+    }
+    const percent = total > 0 ? 25 * Math.floor((4 * done) / total) : undefined;
+    const step = `${phase} ${phase === "resolve" ? detail : percent}`;
+    if (step !== last) log({ phase, percent, detail });
+    last = step;
   };
 }
 

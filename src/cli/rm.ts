@@ -5,7 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { OwnCommand } from "../core/own-command.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { bytesText } from "./text.ts";
+import { bytesText, printJson } from "./text.ts";
 
 /** After so many ms the reason for the delay is printed. */
 const patienceMs = 2_000;
@@ -23,7 +23,7 @@ export async function rmCommand({ settings, operands, yes, force, json }: Comman
     const removed = await removeOrCancel(client, id).finally(() => clearTimeout(waiting));
     if (removed === null)
       console.log(`${id} is removed from the document and its pull cancelled; no file was present yet.`);
-    else if (json) console.log(JSON.stringify(removed, null, 2));
+    else if (json) printJson(removed);
     else console.log(`Removed ${removed.model}: ${bytesText(removed.freed_bytes)} freed.`);
     return 0;
   });
