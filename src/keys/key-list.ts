@@ -16,7 +16,7 @@ export interface KeyEntry {
   readonly expiresAt?: string;
 }
 
-export type ParsedKeyList =
+type ParsedKeyList =
   | { readonly ok: true; readonly keys: readonly KeyEntry[] }
   | { readonly ok: false; readonly problem: string };
 
