@@ -51,10 +51,7 @@ const stateCheckMs = 2_000;
 /** ms for error frames and other last bytes to be sent. */
 const flushMs = 250;
 
-/**
- * Starts a gateway. Errors: `invalid_request` for settings that cannot work (port taken, state folder in use);
- * `shutting_down`, `cancelled` where the start was aborted.
- */
+/** Errors: `invalid_request` for settings that cannot work; `shutting_down`, `cancelled` where the start was aborted. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { settings, logger, onInstallProgress = () => undefined } = options;
   const keys = openLicenseKeys({
@@ -149,10 +146,7 @@ interface Running {
   readonly cutOff: AbortController;
 }
 
-/**
- * Ends the answers, then the server, then the engines, then the state. Each step is bounded, and a step that fails does not
- * prevent the next. Errors: the first of a failed step, after all steps.
- */
+/** Each step is bounded, and one that fails does not prevent the next. Errors: that of the first failed step, after all of them. */
 async function shutDown({ core, app, answers, files, stopping, cutOff }: Running): Promise<void> {
   const { engine, loop, executor, router, speech, settings } = core;
   const failures: unknown[] = [];

@@ -118,10 +118,7 @@ export async function runCommand(line: CommandLine): Promise<number | null> {
   return (commands[name] as Command).run({ ...line, operands });
 }
 
-/**
- * One rule for all commands: what they do not take is an error. `plan --config F` ignored F beside a running gateway and ended
- * with "Nothing to do.", exit code 0.
- */
+/** What a command does not take is an error: `plan --config F` ignored F beside a running gateway and said "Nothing to do." */
 export function commandOf({ command, operands: words, flags, settings, help }: CommandLine): {
   readonly name: string;
   readonly operands: readonly string[];

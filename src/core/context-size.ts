@@ -1,9 +1,6 @@
 // Which context sizes the engine can run, and which one a model has. Pure.
 
-/**
- * Tokens. llama-server rounds a context up to a multiple of this, so nothing smaller is ever in force; and a process that is
- * given 1 ends while loading: its first batch, of two tokens, does not fit. Seen on build 11669.
- */
+/** Tokens. llama-server rounds a context up to a multiple of it; a process that is given 1 ends while loading. Seen on build 11669. */
 export const smallestContext = 256;
 
 /** The size to set where `asked` is asked for; less only for a model that was trained for less. */

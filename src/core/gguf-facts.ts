@@ -46,10 +46,7 @@ const readingArchitectures: ReadonlySet<string> = new Set([
   "t5encoder",
 ]);
 
-/**
- * Whether a model is for embeddings or ranking and not for chats: its file has a pooling type, or its architecture generates
- * no text. `pooling` as in {@link GgufDetails}.
- */
+/** For embeddings or ranking and not for chats: its file has a pooling type, or its architecture generates no text. */
 export function isForEmbeddings(architecture: string | null, pooling: number | null): boolean {
   return (architecture !== null && readingArchitectures.has(architecture)) || (pooling ?? poolings.none) > 0;
 }

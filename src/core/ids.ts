@@ -55,10 +55,7 @@ export function shardOf(path: string): { readonly index: number; readonly count:
   return match ? { index: Number(match[1]), count: Number(match[2]) } : null;
 }
 
-/**
- * The interface's tag of a cached file: one of {@link shortTags} where the name has it as a word of its own
- * (`IQ4_0` and `Q4_0_4_4` are other quants), else the file name without `.gguf`. Ignores case, as files on the hub do.
- */
+/** The interface's tag of a cached file: a short one where the name has it as a word of its own, else the name without `.gguf`. */
 export function inferTag(path: string): string {
   const stem = fileStem(path);
   return shortTagIn(stem) ?? stem;
@@ -73,10 +70,7 @@ export function shortTagIn(stem: string): string | null {
   return null;
 }
 
-/**
- * The router's own tag of a file: the last `-` or `.` separated word of its stem, upper case; null where it lists none.
- * Seen on llama-server build 11669 (`--cache-list` and `GET /models` agree).
- */
+/** The router's own tag: the last `-` or `.` separated word of the stem, upper case; null where it lists none. Seen on build 11669. */
 export function routerTag(path: string): string | null {
   const file = path.slice(path.lastIndexOf("/") + 1);
   if (!file.endsWith(".gguf") || isAuxiliary(file)) return null;
@@ -132,10 +126,7 @@ export type NameMatch =
   | { readonly kind: "found"; readonly id: string }
   | { readonly kind: "missing"; readonly nearest: readonly string[] };
 
-/**
- * Finds the model that a client's name means: exact, then ignoring case, then a short name that only one model has, then
- * the end of a file's name. An id goes before another model's alias.
- */
+/** What a client's name means: an id exactly, ignoring case, a short name that only one has, the end of a file's name. Ids go before aliases. */
 export function matchName(requested: string, models: readonly NamedModel[]): NameMatch {
   const name = normaliseName(requested);
   const aliases = (model: NamedModel): readonly string[] => model.aliases;

@@ -1,10 +1,7 @@
 // A bounded queue: so many at once, the others wait first in, first out. Pure.
 
 export interface Line {
-  /**
-   * Waits for a turn; call the result, once, when it is over. Throws `refusal` where too many wait already, and `gone`
-   * when the signal aborts first.
-   */
+  /** Waits for a turn; call the result when it is over. Throws `refusal` where too many wait, `gone` when the signal aborts first. */
   take(signal: AbortSignal): Promise<() => void>;
   /** How many wait. */
   waiting(): number;

@@ -7,10 +7,7 @@ interface Turn<T> {
   readonly outcome: Promise<T>;
 }
 
-/**
- * Calls during the work share its outcome. A call whose signal aborts rejects with `cancelled`; with the last one the work's own
- * signal aborts.
- */
+/** A call whose signal aborts rejects with `cancelled`; with the last one the work's own signal aborts. */
 export function createSharedWork<T>(work: (signal: AbortSignal) => Promise<T>): (signal: AbortSignal) => Promise<T> {
   let current: Turn<T> | null = null;
 

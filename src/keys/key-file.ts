@@ -51,10 +51,7 @@ export function listKeys(path: string): readonly KeyEntry[] {
   return text === null ? [] : keysIn(text, path);
 }
 
-/**
- * The key is shown once: it is kept nowhere. Only under the file's lock. Errors: `invalid_request` for a name that is none or is
- * taken, and as listKeys.
- */
+/** Only under the file's lock. Errors: `invalid_request` for a name that is none or is taken, and as listKeys. */
 export async function addKey(
   path: string,
   options: {

@@ -34,10 +34,7 @@ export function isLive({ expiresAt }: KeyEntry, now: number): boolean {
   return expiresAt === undefined || Date.parse(expiresAt) > now;
 }
 
-/**
- * Strict: a file that is half understood grants unknown access. A mistyped `expiresAt`, for instance, would let a key live for
- * ever. Problems name places, never a value: a key may stand where its hash belongs.
- */
+/** Strict: a mistyped `expiresAt` would let a key live for ever. Problems name places, never a value: it may be a key. */
 export function parseKeyList(text: string): ParsedKeyList {
   let value: unknown;
   try {

@@ -13,10 +13,7 @@ export interface JournalEvent {
 export interface Journal {
   /** Of the events with one `latestOf` only the newest is kept: the progress of one long pull would leave nothing else. */
   record(type: string, data: object, latestOf?: string): void;
-  /**
-   * The kept events after this id; `0` is the beginning of this run. A `reset` event comes first where events in between are
-   * no longer kept, and for an id of another run.
-   */
+  /** The kept events after this id, `0`: from the start. `reset` comes first where some are lost, or the id is another run's. */
   since(id: string): readonly JournalEvent[];
   lastId(): string;
   /** Calls back at each event; call the result to stop. */
