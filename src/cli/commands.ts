@@ -185,18 +185,24 @@ ${sharedVariables.map((row) => `  ${row.variable} (default ${row.fallback})\n   
 }
 
 function helpOf(name: string): string {
-  const { flags, shown = "" } = commands[name] as Command;
+  const { flags, shown = "", help } = commands[name] as Command;
   const settings = settingRows.filter(({ flag }) => flags.includes(flag) && !shown.includes(`--${flag} `));
-  return `Usage:\n${useWithHelp(name)}\n\nSettings:\n${settings.map(settingText).join("\n") || "  none"}`;
+  const rows = settings.map(settingText).join("\n") || "  none";
+  return `Usage: model-gateway ${useOf(name)}\n\n${wrapped(help, 79)}\n\nSettings:\n${rows}`;
 }
 
 const settingText = (row: (typeof settingRows)[number]): string =>
   `  --${row.flag} (${row.variable}, default ${row.default || "none"})\n      ${row.help}`;
 
+function useOf(name: string): string {
+  const { operands, shown = "" } = commands[name] as Command;
+  return [name, operands, shown].filter((part) => part !== "").join(" ");
+}
+
 /** In two columns, or in two lines where the use is long. */
 function useWithHelp(name: string): string {
-  const { operands, shown = "", help } = commands[name] as Command;
-  const use = [name, operands, shown].filter((part) => part !== "").join(" ");
+  const use = useOf(name);
   const indent = " ".repeat(19);
-  return `  ${use.padEnd(17)}${use.length < 17 ? "" : `\n${indent}`}${wrapped(help, 60).replaceAll("\n", `\n${indent}`)}`;
+  const help = wrapped((commands[name] as Command).help, 60).replaceAll("\n", `\n${indent}`);
+  return `  ${use.padEnd(17)}${use.length < 17 ? "" : `\n${indent}`}${help}`;
 }

@@ -23,8 +23,6 @@ import { stopOnSignals } from "./signals.ts";
 const routine =
   /^(?:Accepted client connection|Client connection closed|recv returned 0 |ggml_backend_load_best: failed to enumerate ).*\n?/gm;
 
-const unknownAddress = "ADDRESS";
-
 /** Runs until a signal ends it. */
 export async function workerCommand({ settings, given }: CommandLine): Promise<number> {
   const left = forgetSecrets();
@@ -125,23 +123,22 @@ async function ownAddress(host: string): Promise<string> {
 
 /** The lines for the gateway's document, one for each address of this machine. */
 function printDocument(host: string, port: number): void {
-  const isEverywhere = host === "0.0.0.0";
-  const hosts = isEverywhere ? ownAddresses() : [host];
+  const hosts = host === "0.0.0.0" ? ownAddresses() : [host];
   console.log("Add this to the document (gateway.yaml) of the gateway:\n");
   for (const address of hosts) console.log(`  rpc: { mode: rpc, workers: ["${address}:${port}"] }`);
   if (hosts.length > 1) console.log("\n(one of them: all are this machine)");
-  if (hosts.includes(unknownAddress))
-    console.log(`\nPut this machine's address in place of ${unknownAddress}, as the gateway's machine reaches it.`);
-  console.log("");
-  if (hosts.every((address) => address.startsWith("127.") || address === "localhost"))
-    console.log("Only this machine reaches it; --host ADDRESS binds it to one that others reach.\n");
-  else console.log(`${rpcWarning}\n`);
+  const isLocal = hosts.every((address) => address.startsWith("127.") || address === "localhost");
+  const reach = isLocal
+    ? "Only this machine reaches it; --host ADDRESS binds it to one that others reach."
+    : rpcWarning;
+  console.log(`\n${reach}\n`);
 }
 
+/** `ADDRESS` stands for the one that is not known here. */
 function ownAddresses(): string[] {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const others = all.filter(
     ({ family, internal, address }) => family === "IPv4" && !internal && isTrustedAddress(address),
   );
-  return others.length > 0 ? others.map(({ address }) => address) : [unknownAddress];
+  return others.length > 0 ? others.map(({ address }) => address) : ["ADDRESS"];
 }
