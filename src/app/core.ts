@@ -26,14 +26,12 @@ import { createStatus } from "./status.ts";
 
 export type Core = Awaited<ReturnType<typeof createCore>>;
 
-export interface CoreOptions {
-  readonly settings: Settings;
-  readonly logger: FastifyBaseLogger;
-  readonly lock: StateLock;
-  readonly onInstall: (progress: InstallProgress) => void;
-}
-
-export async function createCore({ settings, logger, lock, onInstall }: CoreOptions) {
+export async function createCore(
+  settings: Settings,
+  logger: FastifyBaseLogger,
+  lock: StateLock,
+  onInstall: (progress: InstallProgress) => void,
+) {
   const base = createBase(settings, logger);
   const { events } = base;
   const stateFolder = createStateFolder({

@@ -8,6 +8,7 @@ import { createSpeechTurns } from "../commands/speech/turns.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchName, normaliseName } from "../core/ids.ts";
 import { steadyNow } from "../core/steady.ts";
+import type { FileSource } from "../desired/file-source.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import { type AppDeps, buildApp } from "../http/app.ts";
 import { isLoopback } from "../http/auth/guards.ts";
@@ -20,38 +21,39 @@ import { plan } from "../plan/plan.ts";
 import type { StatusReport } from "../status/report.ts";
 import type { Core } from "./core.ts";
 
-interface ServerOptions {
+/** A gateway that was started, with what its server and its stop need of it. */
+export interface Running {
   readonly core: Core;
   readonly keys: LicenseKeys;
   readonly pulls: PullTimes;
   readonly answers: OpenAnswers;
-  /** Reads gateway.yaml now. */
-  readonly readFile: () => Promise<void>;
+  readonly files: FileSource;
   readonly status: () => StatusReport;
-  /** Aborts when the gateway takes no new requests. */
-  readonly stopping: AbortSignal;
-  /** Aborts when responses in flight are cut. */
-  readonly cutOff: AbortSignal;
+  /** Aborts when no new requests are taken and requests that wait for a model are rejected. */
+  readonly stopping: AbortController;
+  /** Aborts when responses in flight end in an error frame of their family. */
+  readonly cutOff: AbortController;
 }
 
 /** Each family takes what it needs from one set of parts. */
-export function createServer({ core, keys, ...options }: ServerOptions): FastifyInstance {
+export function createServer({ core, keys, pulls, answers, files, status, ...ends }: Running): FastifyInstance {
   const { settings, logger, loop, store, speech } = core;
-  const { status, stopping } = options;
+  const stopping = ends.stopping.signal;
   const catalog = createCatalog(
     loop.last,
     core.router,
     (name) => absentReason(status(), name) ?? removedReason(store, name),
     () => store.current().document,
   );
-  const shared = { ...settings, ...core, ...options, ...options.pulls, catalog };
+  const run = { status, answers, stopping, cutOff: ends.cutOff.signal, readFile: files.refresh };
+  const shared = { ...settings, ...core, ...run, ...pulls, catalog };
   const edits = createEdits({ ...shared, now: Date.now });
   const deps = { ...shared, edits };
   return buildApp({
     logger,
     settings,
     stopping,
-    answers: options.answers,
+    answers,
     loopback: isLoopback(settings.host),
     keys,
     firstLook: createFirstLook(loop, { timeoutMs: settings.startTimeoutMs, stopping }),

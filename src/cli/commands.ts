@@ -132,7 +132,6 @@ export function commandOf({ command, operands: words, flags, settings, help }: C
   const [name, operands] = Object.hasOwn(commands, pair) ? [pair, words.slice(1)] : [command || "help", words];
   const found = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!found) return refuse(`there is no command ${[command, ...words].join(" ")}`);
-  if (name === "serve") requireFlagsPassedOn(settings, operands);
   const flag = given.find((each) => !found.flags.includes(each));
   if (flag !== undefined) {
     const takers = Object.entries(commands).flatMap(([other, { flags }]) => (flags.includes(flag) ? other : []));
@@ -146,24 +145,6 @@ export function commandOf({ command, operands: words, flags, settings, help }: C
   const missing = names[operands.length];
   if (missing !== undefined && !missing.startsWith("[")) refuse(`${name} needs ${missing}`);
   return { name, operands };
-}
-
-/** Errors: `invalid_request` for flags that npm kept for itself: the gateway would listen elsewhere than was asked for. */
-function requireFlagsPassedOn(
-  { environment, command }: CommandLine["settings"],
-  operands: CommandLine["operands"],
-): void {
-  if (environment["npm_lifecycle_event"] !== "start") return;
-  const [word = ""] = operands.length === 1 ? operands : ["VALUE"];
-  const kept = settingRows.flatMap(({ flag }) => {
-    // Of `--port 9000` npm keeps the flag and passes the value on, as an operand.
-    const value = environment[`npm_config_${flag.replaceAll("-", "_")}`];
-    return value === undefined ? [] : [`--${flag}`, value === "true" ? word : value];
-  });
-  if (kept.length === 0) return;
-  const names = kept.filter((each) => each.startsWith("--")).join(", ");
-  const advice = `put flags behind --, as in \`${command("serve", ...kept)}\``;
-  throw new GatewayError("invalid_request", `npm kept ${names} for itself: ${advice}`);
 }
 
 export function helpText(): string {

@@ -1,5 +1,5 @@
 // What is found to be true, which becomes a condition once it has a time. Pure.
-import { followedBy } from "../core/sentences.ts";
+import { followedBy } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
 import { type Action, type BackoffEntry, backoffKey } from "../plan/actions.ts";
 import { sourceState } from "../plan/model-files.ts";
