@@ -85,32 +85,29 @@ async function findBinary(
 ): Promise<string> {
   const enginesDir = join(stateDir, "engines");
   const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
-  const found = await locateEngine("ggml-rpc-server", where);
+  const locate = (): ReturnType<typeof locateEngine> => locateEngine("ggml-rpc-server", where);
+  let found = await locate();
+  if (!found && may) {
+    await installEngine("llama", {
+      enginesDir,
+      environment,
+      signal,
+      onProgress: installProgress("llama", process.stderr),
+    });
+    found = await locate();
+  }
   if (found) return found.path;
-  if (!may)
-    throw new GatewayError(
-      "engine_missing",
-      `${await whyNone("ggml-rpc-server", enginesDir)}: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
-    );
-  await installEngine("llama", {
-    enginesDir,
-    environment,
-    signal,
-    onProgress: installProgress("llama", process.stderr),
-  });
-  const installed = await locateEngine("ggml-rpc-server", where);
-  if (installed) return installed.path;
-  throw new GatewayError("engine_missing", "the installed llama.cpp has no ggml-rpc-server");
+  throw new GatewayError(
+    "engine_missing",
+    `${await whyNone("ggml-rpc-server", enginesDir)}: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
+  );
 }
 
 /** Where to listen: the engine reaches workers by IPv4 only. */
 async function ownAddress(host: string): Promise<string> {
   if (host.trim() === "") throw new GatewayError("invalid_request", "--host is empty; 0.0.0.0 means every address");
   if (host.includes(":"))
-    throw new GatewayError(
-      "invalid_request",
-      `--host ${host}: gateways reach workers by IPv4 only; give an IPv4 address`,
-    );
+    throw new GatewayError("invalid_request", `--host ${host}: gateways reach workers by IPv4 only`);
   try {
     return (await lookup(host, { family: 4 })).address;
   } catch (error) {

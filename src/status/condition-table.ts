@@ -63,10 +63,7 @@ export const conditionTable = {
   }),
   StateWritable: positive("gateway", {
     Writable: yes("The state folder can be written."),
-    FilesSetAside: yes(
-      "Damaged state files were renamed, and their content is not in force.",
-      "Check these files and delete them.",
-    ),
+    FilesSetAside: yes("Damaged state files were renamed and are not in force.", "Check these files and delete them."),
     StateUnwritable: no("The state folder cannot be written.", "Make the folder writable, or put the right one back."),
     DiskFull: no("The disk of the state folder is full.", "Free disk space."),
   }),
@@ -79,14 +76,8 @@ export const conditionTable = {
     PrunePending: yes("A model that left the document is deleted later; the message has the time."),
     OutOfSync: no("Actions are planned or running, or the router does not run."),
     CannotApply: no("A setting cannot be applied.", "Correct the setting."),
-    SourceMissing: no(
-      "A model is here, but the file that its `source` names is not.",
-      "Put the file back, or correct `source`.",
-    ),
-    Suspended: no(
-      "The document has `suspend: true`: changes are planned and not made.",
-      "Set `suspend: false` to make them.",
-    ),
+    SourceMissing: no("The file that a model's `source` names is gone.", "Put the file back, or correct `source`."),
+    Suspended: no("The document has `suspend: true`: changes are not made.", "Set `suspend: false` to make them."),
     NotObserved: notObserved,
   }),
   Reconciling: negative("gateway", {
@@ -127,10 +118,7 @@ export const conditionTable = {
   }),
   DiskRoom: positive("gateway", {
     Enough: yes("At least 512 MiB are free."),
-    DiskFull: no(
-      "A pull needs more disk space than there is, or less than 512 MiB are free.",
-      "Delete models or other files.",
-    ),
+    DiskFull: no("There is too little space for a pull, or less than 512 MiB.", "Delete models or other files."),
     NotObserved: notObserved,
   }),
   HubReachable: positive("gateway", {
@@ -142,7 +130,7 @@ export const conditionTable = {
     NotUsed: yes("Models run on this machine alone (`mode: single`)."),
     AllReachable: yes("All RPC workers can be used."),
     WorkersMissing: no(
-      "Some workers cannot be used; models run with the others, or on this machine alone.",
+      "Some workers cannot be used; models run with the others or alone.",
       "Start the missing workers.",
     ),
     TooFewWorkers: no(
@@ -229,10 +217,7 @@ export const conditionTable = {
     Refused: no("No process listens on its port.", "Start the worker."),
     Unreachable: no("It takes no connection.", "Check the network."),
     Unresolvable: no("Its name has no address.", "Check the name."),
-    NotAnswering: no(
-      "It takes connections and does not answer: it hangs, or serves another client.",
-      "Restart the worker.",
-    ),
+    NotAnswering: no("It connects and does not answer: it hangs, or serves another client.", "Restart the worker."),
     NotAWorker: no("Another kind of server listens there.", "Correct the address."),
     NoDevices: no("It has no device to compute with."),
     Duplicate: no("It is another name of a worker on the list.", "Remove it from the list."),

@@ -20,16 +20,11 @@ export interface Journal {
   follow(listener: (event: JournalEvent) => void): () => void;
 }
 
-interface Kept {
-  readonly number: number;
-  readonly latestOf: string | undefined;
-  readonly event: JournalEvent;
-}
-
 const mostKept = 1000;
 
 export function createJournal(now: () => number, epoch: string): Journal {
-  const kept: Kept[] = [];
+  /** The oldest first; by what each is the latest of, else by its number. */
+  const kept = new Map<string | number, { readonly number: number; readonly event: JournalEvent }>();
   const listeners = new Set<(event: JournalEvent) => void>();
   let last = 0;
   /** The newest event that was dropped for want of space; 0: none. */
@@ -50,17 +45,21 @@ export function createJournal(now: () => number, epoch: string): Journal {
     record: (type, data, latestOf) => {
       const number = ++last;
       const event = eventOf(number, type, data);
-      const before = latestOf === undefined ? -1 : kept.findIndex((entry) => entry.latestOf === latestOf);
-      if (before >= 0) kept.splice(before, 1);
-      kept.push({ number, latestOf, event });
-      if (kept.length > mostKept) dropped = kept.shift()?.number ?? dropped;
+      const key = latestOf ?? number;
+      kept.delete(key);
+      kept.set(key, { number, event });
+      const [oldest] = kept;
+      if (kept.size > mostKept && oldest) {
+        kept.delete(oldest[0]);
+        dropped = oldest[1].number;
+      }
       for (const listener of listeners) listener(event);
     },
     since: (id) => {
       const number = numberOf(id);
       const isWhole = number !== null && number >= dropped;
       const after = isWhole ? number : dropped;
-      const events = kept.filter((entry) => entry.number > after).map(({ event }) => event);
+      const events = [...kept.values()].filter((entry) => entry.number > after).map(({ event }) => event);
       // Its id stands before the first event that follows: a client that comes back with it misses none.
       return isWhole ? events : [eventOf(dropped, "reset", {}), ...events];
     },
