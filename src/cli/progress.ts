@@ -39,15 +39,9 @@ export interface TransferStep {
   readonly secondsLeft?: number | null | undefined;
 }
 
-export interface TransferView {
-  step(step: TransferStep): void;
-  /** A line beside the progress. */
-  note(text: string): void;
-  /** Ends the line that is overwritten. */
-  end(): void;
-}
+export type TransferView = ReturnType<typeof transferProgress>;
 
-export function transferProgress(name: string, stream: WriteStream): TransferView {
+export function transferProgress(name: string, stream: WriteStream) {
   const isTerminal = stream.isTTY;
   let isOpen = false;
   let lastNote = "";
@@ -57,14 +51,15 @@ export function transferProgress(name: string, stream: WriteStream): TransferVie
     overwrite(stream, text);
   };
   return {
-    step: (step) => {
+    step: (step: TransferStep): void => {
       if (isTerminal) return rewrite(`${bar(step.completed, step.total)}${amounts(step)} ${name}`);
       // One line per tenth, for a log.
       const tenth = Math.floor(shareOf(step.completed, step.total) * 10);
       if (tenth !== lastTenth) stream.write(`${name}: ${10 * tenth}% ${amounts(step)}\n`);
       lastTenth = tenth;
     },
-    note: (text) => {
+    /** A line beside the progress. */
+    note: (text: string): void => {
       if (text === lastNote) return;
       lastNote = text;
       const line = `${name}: ${text}`;
@@ -77,7 +72,8 @@ export function transferProgress(name: string, stream: WriteStream): TransferVie
       stream.write(`\r\u001b[K${wrapped(line, widthOf(stream), "  ")}\n`);
       isOpen = false;
     },
-    end: () => {
+    /** Ends the line that is overwritten. */
+    end: (): void => {
       if (isOpen) stream.write("\n");
       isOpen = false;
     },

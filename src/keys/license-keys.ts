@@ -6,14 +6,7 @@ import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { hashOf, keyFileMode, keysIn, readKeyText } from "./key-file.ts";
 import { isLive, type KeyEntry, type KeyScope } from "./key-list.ts";
 
-export interface LicenseKeys {
-  /** There is a file of keys, or a single key. An empty file counts: one whose last key was taken out opened the gateway. */
-  areRequired(): boolean;
-  /** No key is configured. */
-  areNone(): boolean;
-  /** null: unknown, revoked or expired. A new key is valid at once, a revoked one for at most {@link lookEveryMs} more. */
-  scopeOf(key: string): KeyScope | null;
-}
+export type LicenseKeys = ReturnType<typeof openLicenseKeys>;
 
 export interface LicenseKeysOptions {
   /** STATE/license-keys.json; it need not be there. */
@@ -33,7 +26,7 @@ const shortKey = 16;
 export const lookEveryMs = 100;
 
 /** Errors: `invalid_request` for a file that cannot be read or understood, and for a single key that no client can send. */
-export function openLicenseKeys({ path, single, createCommand, now, warn }: LicenseKeysOptions): LicenseKeys {
+export function openLicenseKeys({ path, single, createCommand, now, warn }: LicenseKeysOptions) {
   if (single !== undefined) checkSingle(single, createCommand, warn);
   const singleDigest = single === undefined ? null : Buffer.from(hashOf(single), "hex");
   /** By their hash: what the time of a look-up shows of a SHA-256 leads to no key. */
@@ -94,16 +87,19 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
   load();
 
   return {
-    areNone() {
+    /** No key is configured. */
+    areNone: (): boolean => {
       refresh();
       return areNone();
     },
-    areRequired() {
+    /** There is a file of keys, or a single key. An empty file counts: one whose last key was taken out opened the gateway. */
+    areRequired: (): boolean => {
       refresh();
       // A file that appears and cannot be understood is a file of keys too.
       return seen !== null || trouble !== null || singleDigest !== null;
     },
-    scopeOf(key) {
+    /** null: unknown, revoked or expired. A new key is valid at once, a revoked one for at most {@link lookEveryMs} more. */
+    scopeOf: (key: string): KeyScope | null => {
       refresh();
       let entry = found.get(key);
       if (!entry) {

@@ -10,15 +10,7 @@ import { steadyNow } from "../core/steady.ts";
 import { isDiskRefusal, isFull, parseJson, readIfPresent, stateError, writeState } from "./atomic-file.ts";
 import { makeFolder } from "./folder.ts";
 
-export interface StateLock {
-  /** Of this run of the gateway. */
-  readonly id: string;
-  /** Writes the newest address. Errors: `state_unwritable`, `disk_full`; also where the lock is gone or another's. */
-  hold(): Promise<void>;
-  /** Sets the address under which commands find the gateway; `hold` writes it. */
-  announce(url: string): void;
-  release(): Promise<void>;
-}
+export type StateLock = Awaited<ReturnType<typeof lockState>>;
 
 export interface LockHolder {
   readonly pid: number;
@@ -35,7 +27,7 @@ const patienceMs = 5_000;
 const pauseMs = 15;
 
 /** On a disk that takes no writes `hold` makes the lock later. Errors: `invalid_request` where the folder is taken or cannot be used. */
-export async function lockState(stateDir: string): Promise<StateLock> {
+export async function lockState(stateDir: string) {
   const path = join(stateDir, "gateway.lock");
   const entry = await ownHolder(newId());
   let text = JSON.stringify(entry);
@@ -54,11 +46,14 @@ export async function lockState(stateDir: string): Promise<StateLock> {
     if (!isDiskRefusal(error)) throw unusable(stateDir, error);
   }
   return {
+    /** Of this run of the gateway. */
     id: entry.id,
-    announce: (url) => {
+    /** Sets the address under which commands find the gateway; `hold` writes it. */
+    announce: (url: string): void => {
       text = JSON.stringify({ ...entry, url });
     },
-    hold: async () => {
+    /** Writes the newest address. Errors: `state_unwritable`, `disk_full`; also where the lock is gone or another's. */
+    hold: async (): Promise<void> => {
       try {
         if (!isWritten) return await take();
         const found = await readIfPresent(path);
@@ -72,7 +67,7 @@ export async function lockState(stateDir: string): Promise<StateLock> {
         throw stateError(path, error);
       }
     },
-    release: async () => {
+    release: async (): Promise<void> => {
       // A lock that the disk keeps is stale once its process is gone.
       if (isMine(await readIfPresent(path).catch(() => null))) await rm(path).catch(() => undefined);
     },

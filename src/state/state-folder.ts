@@ -21,14 +21,7 @@ export interface StateFiles {
   setAside(path: string): Promise<string>;
 }
 
-export interface StateFolder extends StateFiles {
-  report(): StateFolderReport;
-  /** Checks it now. */
-  look(): Promise<void>;
-  /** Checks it from time to time. */
-  start(everyMs: number): void;
-  stop(): Promise<void>;
-}
+export type StateFolder = ReturnType<typeof createStateFolder>;
 
 /** Without a running gateway. */
 export const plainStateFiles: StateFiles = { write: writeState, setAside: renameAside };
@@ -91,7 +84,7 @@ export function createStateFolder(options: {
   /** Errors: `disk_full`, `state_unwritable` where the folder is not locked for this gateway. */
   readonly hold: () => Promise<void>;
   readonly onChange: (report: StateFolderReport) => void;
-}): StateFolder {
+}) {
   const { stateDir, hold } = options;
   const serial = createSerial();
   let aside: readonly string[] = [];
@@ -132,7 +125,7 @@ export function createStateFolder(options: {
     }));
   }
 
-  return {
+  const files: StateFiles = {
     setAside: async (path) => {
       const moved = await renameAside(path);
       aside = [...aside, moved];
@@ -148,12 +141,17 @@ export function createStateFolder(options: {
           throw error;
         }
       }),
+  };
+  return {
+    ...files,
     report: () => report,
+    /** Checks it now. */
     look,
-    start: (everyMs) => {
+    /** Checks it from time to time. */
+    start: (everyMs: number): void => {
       timer = setInterval(() => void look(), everyMs).unref();
     },
-    stop: () => {
+    stop: (): Promise<void> => {
       clearInterval(timer);
       return serial(async () => undefined);
     },

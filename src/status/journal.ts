@@ -10,19 +10,11 @@ export interface JournalEvent {
   readonly data: object;
 }
 
-export interface Journal {
-  /** Of the events with one `latestOf` only the newest is kept: the progress of one long pull would leave nothing else. */
-  record(type: string, data: object, latestOf?: string): void;
-  /** The kept events after this id, `0`: from the start. `reset` comes first where some are lost, or the id is another run's. */
-  since(id: string): readonly JournalEvent[];
-  lastId(): string;
-  /** Calls back at each event; call the result to stop. */
-  follow(listener: (event: JournalEvent) => void): () => void;
-}
+export type Journal = ReturnType<typeof createJournal>;
 
 const mostKept = 1000;
 
-export function createJournal(now: () => number, epoch: string): Journal {
+export function createJournal(now: () => number, epoch: string) {
   /** The oldest first; by what each is the latest of, else by its number. */
   const kept = new Map<string | number, { readonly number: number; readonly event: JournalEvent }>();
   const listeners = new Set<(event: JournalEvent) => void>();
@@ -42,7 +34,8 @@ export function createJournal(now: () => number, epoch: string): Journal {
   }
 
   return {
-    record: (type, data, latestOf) => {
+    /** Of the events with one `latestOf` only the newest is kept: the progress of one long pull would leave nothing else. */
+    record: (type: string, data: object, latestOf?: string): void => {
       const number = ++last;
       const event = eventOf(number, type, data);
       const key = latestOf ?? number;
@@ -55,7 +48,8 @@ export function createJournal(now: () => number, epoch: string): Journal {
       }
       for (const listener of listeners) listener(event);
     },
-    since: (id) => {
+    /** The kept events after this id, `0`: from the start. `reset` comes first where some are lost, or the id is another run's. */
+    since: (id: string): readonly JournalEvent[] => {
       const number = numberOf(id);
       const isWhole = number !== null && number >= dropped;
       const after = isWhole ? number : dropped;
@@ -64,9 +58,10 @@ export function createJournal(now: () => number, epoch: string): Journal {
       return isWhole ? events : [eventOf(dropped, "reset", {}), ...events];
     },
     lastId: () => `${epoch}-${last}`,
-    follow: (listener) => {
+    /** Calls back at each event; call the result to stop. */
+    follow: (listener: (event: JournalEvent) => void) => {
       listeners.add(listener);
-      return () => void listeners.delete(listener);
+      return (): void => void listeners.delete(listener);
     },
   };
 }
