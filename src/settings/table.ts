@@ -36,28 +36,12 @@ export const settingTable = {
     "4",
     "Model slots: models loaded at once. For a further one the least recently used idle model is unloaded, unless the document pins it.",
   ),
-  queueLimit: count(1)(
-    "queue-limit",
-    "256",
-    "Requests per model, queued and running together; the next one gets 503 `busy`.",
-  ),
+  queueLimit: count(1)("queue-limit", "256", "Requests per model, queued and running; the next one gets 503 `busy`."),
   transfers: count(1)("transfers", "1", "Models pulled at once; what speech needs is pulled beside them."),
   resyncMs: seconds(0.1)("resync", "60", "Seconds between two passes of the reconciler if nothing happens."),
-  drainMs: seconds()(
-    "drain-timeout",
-    "30",
-    "Seconds to wait for responses in flight before a model is unloaded or reloaded.",
-  ),
-  loadTimeoutMs: seconds()(
-    "load-timeout",
-    "600",
-    "Seconds that a model may take to load, and that a request waits for a model slot.",
-  ),
-  startTimeoutMs: seconds()(
-    "start-timeout",
-    "60",
-    "Seconds that the router may take to start, and a request waits for it.",
-  ),
+  drainMs: seconds()("drain-timeout", "30", "Seconds for responses in flight before a model is unloaded or reloaded."),
+  loadTimeoutMs: seconds()("load-timeout", "600", "Seconds a model may take to load, and a request waits for a slot."),
+  startTimeoutMs: seconds()("start-timeout", "60", "Seconds the router may take to start, and a request waits for it."),
   stopGraceMs: seconds()(
     "stop-grace",
     "10",
@@ -88,22 +72,9 @@ export const settingTable = {
     "2048",
     "Connections open at once. For a new one the longest idle one is closed; if none is idle, requests get 503 `busy`, except /livez and /readyz.",
   ),
-  eventListeners: count(0)(
-    "event-listeners",
-    "256",
-    "Subscribers of /api/events at once; the next one gets 503 `busy`.",
-  ),
-  hubTokenFile: optional(
-    "hub-token-file",
-    "",
-    "File with the access token of the hub; wins over HF_TOKEN and HF_TOKEN_PATH.",
-  ),
-  allowedHosts: list(
-    "allow-host",
-    "",
-    "Further Host names to answer to, separated by commas.",
-    "GATEWAY_ALLOWED_HOSTS",
-  ),
+  eventListeners: count(0)("event-listeners", "256", "Subscribers of /api/events; the next one gets 503 `busy`."),
+  hubTokenFile: optional("hub-token-file", "", "File with the hub's token; wins over HF_TOKEN and HF_TOKEN_PATH."),
+  allowedHosts: list("allow-host", "", "Further Host names to accept, separated by commas.", "GATEWAY_ALLOWED_HOSTS"),
   corsOrigins: origins(
     "cors-origin",
     "",
@@ -122,23 +93,13 @@ export const settingTable = {
     "-1",
     "How long an idle model stays loaded, unless a request sets it: 5m, 1h30m, seconds; -1: until its model slot is needed.",
   ),
-  whisperServer: optional(
-    "whisper-server",
-    "PATH, then STATE/engines",
-    "The transcription engine's executable.",
-    "WHISPER_SERVER",
-  ),
+  whisperServer: optional("whisper-server", "PATH, then STATE/engines", "What transcribes.", "WHISPER_SERVER"),
   speechEngine: oneOf("auto", "piper", "embedded")(
     "speech-engine",
     "auto",
     "What speaks: piper, embedded (sherpa-onnx), or auto: a Python that has Piper where there is one, else embedded.",
   ),
-  piper: optional(
-    "piper",
-    "python3, python or piper in PATH",
-    "A Python that has Piper, or a `piper` command.",
-    "PIPER",
-  ),
+  piper: optional("piper", "python3, python or piper in PATH", "A Python with Piper, or a `piper` command.", "PIPER"),
   speechIdleMs: seconds()("speech-idle", "600", "Seconds after which an unused speech engine is ended."),
   uploadLimit: bytes("upload-limit", "536870912", "Bytes that an upload to be transcribed may have."),
   uploadStallMs: seconds(0.1)(
@@ -167,12 +128,7 @@ export const settingTable = {
     "60",
     "Seconds that a model on RPC workers may compute without a sign of life before one of them counts as hanging.",
   ),
-  rpcServer: optional(
-    "rpc-server",
-    "PATH, then STATE/engines",
-    "The executable that `model-gateway worker` runs.",
-    "GGML_RPC_SERVER",
-  ),
+  rpcServer: optional("rpc-server", "PATH, then STATE/engines", "What `model-gateway worker` runs.", "GGML_RPC_SERVER"),
   logLevel: oneOf(
     "trace",
     "debug",
