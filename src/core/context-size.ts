@@ -8,10 +8,7 @@ export function runnableContext(asked: number, trained: number | null): number {
   return Math.max(asked, Math.min(smallestContext, trained ?? smallestContext));
 }
 
-/**
- * What is in force: the size that is set, which the engine caps at the trained one and divides where the model's preset asks
- * for parallel slots; without it what the engine chose, or would. Null if unknown.
- */
+/** What is set, which the engine caps at the trained size and divides among slots; else what it chose, or would. Null if unknown. */
 export function contextInForce(set: number | null, trained: number | null, running: number | null): number | null {
   if (set === null) return running ?? trained;
   return Math.min(set, trained ?? set, running ?? set);

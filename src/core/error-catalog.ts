@@ -1,9 +1,6 @@
 // The catalog of error codes: HTTP status, condition reason, reaction of the reconciler, hint. Pure data.
 
-/**
- * What the reconciler does with a failed action. `retry`: with backoff, stalled after some tries. `wait`: retry for ever, because the
- * cause lies outside. `stall`: at once, until the document or the engine changes.
- */
+/** Of a failed action. `retry`: some times; `wait`: for ever, the cause lies outside; `stall`: not until document or engine change. */
 export type Reaction = "retry" | "wait" | "stall";
 
 interface ErrorKind {

@@ -80,10 +80,7 @@ export function routerTag(path: string): string | null {
   return word === undefined ? null : word.toUpperCase();
 }
 
-/**
- * The id under which the router registers a section of the preset file: it puts the tag through its own rule
- * (`foo-UD-Q4_K_XL` becomes `Q4_K_XL`, `tiny` becomes `TINY`), so two spellings may be one model. Seen on build 11669.
- */
+/** The router puts a section's tag through its own rule (`foo-UD-Q4_K_XL` is `Q4_K_XL`): two may be one model. Seen on build 11669. */
 export function registeredId(section: string): string {
   const colon = section.lastIndexOf(":");
   if (colon < 0) return section;
@@ -139,11 +136,7 @@ export function matchName(requested: string, models: readonly NamedModel[]): Nam
   return ending ? { kind: "found", id: ending.id } : { kind: "missing", nearest: nearestIds(name, models) };
 }
 
-/**
- * The model that a name spells out, for what cannot be undone: its id, or another name of its very file, ignoring case where
- * no exact spelling fits. A name that is merely near, or that several have, means none: once its model is gone, the same
- * call would mean the next one.
- */
+/** For what cannot be undone: an id or another name of its very file. A near name means none: repeated, it would mean the next model. */
 export function matchWholeName(requested: string, models: readonly RoutedModel[]): NameMatch {
   for (const name of [requested, normaliseName(requested)]) {
     for (const isNamed of byIdAndOthers<RoutedModel>((model) => [model.upstreamId, ...model.aliases])) {
@@ -171,10 +164,7 @@ export function endsInWord(name: string, word: string): boolean {
   return /[-._]/.test(name.at(-word.length - 1) ?? "") && name.toLowerCase().endsWith(word.toLowerCase());
 }
 
-/**
- * Of a repository's models whose names end in the id's tag as a word of its own, the one with the plainest name: what a pull
- * of that id selects (`UD-Q4_K_XL` is the file `foo-UD-Q4_K_XL`), so that it is found again under the id it was pulled by.
- */
+/** The plainest name that ends in the id's tag as a word: what a pull selects, so that it is found under the id it was pulled by. */
 export function plainestEndingIn<T extends NamedModel>(models: readonly T[], id: string): T | undefined {
   return allEndingIn(models, id)[0];
 }

@@ -16,10 +16,7 @@ export async function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Prom
   }
 }
 
-/**
- * One flight for many: calls during the work share its outcome. With the last one that leaves the work's own signal aborts, and later
- * calls start it again.
- */
+/** Calls during the work share its outcome. With the last one that leaves its signal aborts, and later calls start it again. */
 export function createSharedWork<T>(work: (signal: AbortSignal) => Promise<T>): (signal: AbortSignal) => Promise<T> {
   let current: { users: number; readonly over: AbortController; readonly outcome: Promise<T> } | null = null;
   return async (signal) => {

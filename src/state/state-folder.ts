@@ -35,10 +35,7 @@ async function renameAside(path: string): Promise<string> {
   return aside;
 }
 
-/**
- * The value of a JSON state file as `read` understands it; null where there is no file. What it does not understand (null), or
- * is no file (a folder, a link to nothing), is set aside. Errors: `state_unwritable`.
- */
+/** null: no file. What `read` answers null to, or is no file (a folder, a link to nothing), is set aside. Errors: `state_unwritable`. */
 export async function readJsonState<T>(
   path: string,
   read: (value: unknown) => T | null,
