@@ -1,41 +1,19 @@
 // Conditions: what is true of the gateway and of each model, why, and since when. Pure.
 import type { OwnCommand } from "../core/own-command.ts";
-import type { Desired } from "../desired/document/document.ts";
-import type { SourceStatus } from "../desired/document/parse.ts";
-import { type BackoffEntry, type HeldAction, type Plan, type RunningAction } from "../plan/actions.ts";
-import { isOfRepo, type Observed } from "../plan/observed.ts";
-import { type Condition, type Finding, failed, failureOf, finding, reasonOf, reported } from "./finding.ts";
+import type { HeldAction } from "../plan/actions.ts";
+import { isOfRepo } from "../plan/observed.ts";
+import {
+  type Condition,
+  type Finding,
+  failed,
+  failureOf,
+  finding,
+  reasonOf,
+  reported,
+  type StatusInput,
+} from "./finding.ts";
 import { speechFindings } from "./speech.ts";
 import { workersReady } from "./worker-conditions.ts";
-
-export type { Condition, Finding } from "./finding.ts";
-
-export interface StatusInput {
-  readonly desired: Desired;
-  readonly observed: Observed;
-  readonly plan: Plan;
-  readonly source: SourceStatus;
-  readonly running: readonly Pick<RunningAction, "action" | "startedAt">[];
-  readonly backoff: ReadonlyMap<string, BackoffEntry>;
-  readonly hub: { readonly status: "unknown" | "reachable" | "unreachable"; readonly message: string };
-  /** Whether the state folder takes changes. */
-  readonly state: { readonly writable: boolean; readonly reason: string; readonly message: string };
-  readonly engineProblem: { readonly reason: string; readonly message: string } | null;
-  readonly requests: RequestFacts;
-  readonly command: OwnCommand;
-}
-
-/** By the router's ids; times in ms since the epoch. */
-export interface RequestFacts {
-  /** Models whose last load failed: they are not tried before `until`. */
-  readonly failing: ReadonlyMap<
-    string,
-    { readonly failures: number; readonly until: number; readonly message: string }
-  >;
-  /** What the last drain of a model cut. */
-  readonly cuts: ReadonlyMap<string, { readonly count: number; readonly at: number }>;
-  readonly drainMs: number;
-}
 
 /** Unreadable paths in a message. */
 const mostNamed = 10;

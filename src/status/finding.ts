@@ -1,7 +1,9 @@
 // What is found to be true, which becomes a condition once it has a time. Pure.
 import { followedBy } from "../core/errors.ts";
+import type { OwnCommand } from "../core/own-command.ts";
 import type { Desired } from "../desired/document/document.ts";
-import { type Action, type BackoffEntry, backoffKey } from "../plan/actions.ts";
+import type { SourceStatus } from "../desired/document/parse.ts";
+import { type Action, type BackoffEntry, backoffKey, type Plan, type RunningAction } from "../plan/actions.ts";
 import { sourceState } from "../plan/model-files.ts";
 import { findCached, type Observed } from "../plan/observed.ts";
 import { type ConditionType, conditionTable, type Truth } from "./condition-table.ts";
@@ -19,6 +21,33 @@ export interface Condition {
 }
 
 export type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
+
+export interface StatusInput {
+  readonly desired: Desired;
+  readonly observed: Observed;
+  readonly plan: Plan;
+  readonly source: SourceStatus;
+  readonly running: readonly Pick<RunningAction, "action" | "startedAt">[];
+  readonly backoff: ReadonlyMap<string, BackoffEntry>;
+  readonly hub: { readonly status: "unknown" | "reachable" | "unreachable"; readonly message: string };
+  /** Whether the state folder takes changes. */
+  readonly state: { readonly writable: boolean; readonly reason: string; readonly message: string };
+  readonly engineProblem: { readonly reason: string; readonly message: string } | null;
+  readonly requests: RequestFacts;
+  readonly command: OwnCommand;
+}
+
+/** By the router's ids; times in ms since the epoch. */
+export interface RequestFacts {
+  /** Models whose last load failed: they are not tried before `until`. */
+  readonly failing: ReadonlyMap<
+    string,
+    { readonly failures: number; readonly until: number; readonly message: string }
+  >;
+  /** What the last drain of a model cut. */
+  readonly cuts: ReadonlyMap<string, { readonly count: number; readonly at: number }>;
+  readonly drainMs: number;
+}
 
 type Table = typeof conditionTable;
 type ConditionName = keyof Table;

@@ -5,8 +5,7 @@ import { type CachedModel, findCached, isOfRepo, type Observed } from "../plan/o
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { holdsFilesOf } from "../plan/removals.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
-import type { RequestFacts, StatusInput } from "./conditions.ts";
-import { type Finding, failed, failureOf, finding, reasonOf } from "./finding.ts";
+import { type Finding, failed, failureOf, finding, type RequestFacts, reasonOf, type StatusInput } from "./finding.ts";
 
 /** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds; Drained where it was. */
 export function modelFindings(id: string, input: StatusInput): Finding[] {

@@ -1,20 +1,11 @@
 // What is said of speech: its condition, and its part of /status. Pure.
 import { restartAfterCrash } from "../core/backoff.ts";
-import type { Desired } from "../desired/document/document.ts";
-import type { BackoffEntry, Plan } from "../plan/actions.ts";
-import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
+import { type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
 import { choiceKey, speechKey } from "../plan/speech.ts";
-import { type Finding, failed, failureOf, finding, reported } from "./finding.ts";
-
-interface SpeechInput {
-  readonly desired: Pick<Desired, "speech">;
-  readonly observed: Pick<Observed, "speech">;
-  readonly plan: Pick<Plan, "held">;
-  readonly backoff: ReadonlyMap<string, BackoffEntry>;
-}
+import { type Finding, failed, failureOf, finding, reported, type StatusInput } from "./finding.ts";
 
 /** None while the document does not turn speech on. */
-export function speechFindings(input: SpeechInput): Finding[] {
+export function speechFindings(input: StatusInput): Finding[] {
   const { speech } = input.desired;
   if (speech === null) return [];
   const found = speechKinds.flatMap((kind) => {
@@ -30,7 +21,7 @@ export function speechFindings(input: SpeechInput): Finding[] {
 }
 
 /** Its message is a clause: those of both engines make one sentence. */
-function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { backoff, plan }: SpeechInput): Finding {
+function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { backoff, plan }: StatusInput): Finding {
   const isThere = state.cached.includes(wanted);
   const missing = kind === "transcription" ? "ModelMissing" : "VoiceMissing";
   if (state.problem !== null && state.phase === "stopped")

@@ -4,7 +4,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { errorCatalog } from "../../../src/core/error-catalog.ts";
 import { conditionTable } from "../../../src/status/condition-table.ts";
-import { type Condition, gatewayFindings, type StatusInput, toConditions } from "../../../src/status/conditions.ts";
+import { gatewayFindings, toConditions } from "../../../src/status/conditions.ts";
+import type { Condition, StatusInput } from "../../../src/status/finding.ts";
 import { modelFindings } from "../../../src/status/model-findings.ts";
 import { build, randomMoment } from "../plan/random-worlds.ts";
 import {

@@ -2,7 +2,7 @@
 import type { SourceStatus } from "../../../src/desired/document/parse.ts";
 import type { Action, BackoffEntry, Plan } from "../../../src/plan/actions.ts";
 import { plan } from "../../../src/plan/plan.ts";
-import type { StatusInput } from "../../../src/status/conditions.ts";
+import type { StatusInput } from "../../../src/status/finding.ts";
 import { desiredFrom, known, silenceLimitMs, type WorldInput, world } from "../plan/world.ts";
 
 export const applied: SourceStatus = {
