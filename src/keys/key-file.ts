@@ -38,10 +38,10 @@ export function readKeyText(path: string): string | null {
 /** Errors: `invalid_request` for a text that cannot be understood. */
 export function keysIn(text: string, path: string): readonly KeyEntry[] {
   const parsed = parseKeyList(text);
-  if (parsed.ok) return parsed.keys;
+  if (typeof parsed !== "string") return parsed;
   throw new GatewayError(
     "invalid_request",
-    `the license keys in ${path} cannot be understood: ${parsed.problem}; correct the file, or delete it and make new keys`,
+    `the license keys in ${path} cannot be understood: ${parsed}; correct the file, or delete it and make new keys`,
   );
 }
 
