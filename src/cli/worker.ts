@@ -85,22 +85,22 @@ async function findBinary(
 ): Promise<string> {
   const enginesDir = join(stateDir, "engines");
   const where = { explicit: rpcServer, pathVariable: environment["PATH"] ?? "", enginesDir };
-  const locate = (): ReturnType<typeof locateEngine> => locateEngine("ggml-rpc-server", where);
-  let found = await locate();
-  if (!found && may) {
-    await installEngine("llama", {
-      enginesDir,
-      environment,
-      signal,
-      onProgress: installProgress("llama", process.stderr),
-    });
-    found = await locate();
-  }
+  const found = await locateEngine("ggml-rpc-server", where);
   if (found) return found.path;
-  throw new GatewayError(
-    "engine_missing",
-    `${await whyNone("ggml-rpc-server", enginesDir)}: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
-  );
+  if (!may)
+    throw new GatewayError(
+      "engine_missing",
+      `${await whyNone("ggml-rpc-server", enginesDir)}: run \`${command("engine", "install", "llama")}\`, or name one with --rpc-server`,
+    );
+  await installEngine("llama", {
+    enginesDir,
+    environment,
+    signal,
+    onProgress: installProgress("llama", process.stderr),
+  });
+  const installed = await locateEngine("ggml-rpc-server", where);
+  if (installed) return installed.path;
+  throw new GatewayError("engine_missing", "the installed llama.cpp has no ggml-rpc-server");
 }
 
 /** Where to listen: the engine reaches workers by IPv4 only. */

@@ -1,13 +1,21 @@
 // A bounded queue: so many at once, the others wait first in, first out. Pure.
 
-export type Line = ReturnType<typeof createLine>;
+export interface Line {
+  /**
+   * Waits for a turn; call the result, once, when it is over. Throws `refusal` where too many wait already, and `gone`
+   * when the signal aborts first.
+   */
+  take(signal: AbortSignal): Promise<() => void>;
+  /** How many wait. */
+  waiting(): number;
+}
 
 export function createLine(options: {
   readonly width: number;
   readonly depth: number;
   readonly refusal: (waiting: number) => Error;
   readonly gone: (signal: AbortSignal) => Error;
-}) {
+}): Line {
   const line: (() => void)[] = [];
   let busy = 0;
 
@@ -24,10 +32,8 @@ export function createLine(options: {
   }
 
   return {
-    /** How many wait. */
-    waiting: (): number => line.length,
-    /** Waits for a turn; call the result when it is over. Throws `refusal` where too many wait, `gone` when the signal aborts first. */
-    take: async (signal: AbortSignal): Promise<() => void> => {
+    waiting: () => line.length,
+    take: async (signal) => {
       if (signal.aborted) throw options.gone(signal);
       if (busy < options.width) {
         busy++;

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
-import { createSharedWork } from "../../core/unless-left.ts";
+import { createSharedWork } from "../../core/shared-work.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { type ModelFile, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { parseManifest, requireVoice, type Voice, voiceRepo } from "../../speech/voices.ts";
