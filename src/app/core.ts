@@ -40,7 +40,7 @@ export async function createCore(
     onChange: ({ writable, reason, message }) => {
       if (writable) logger.info({ reason }, message);
       else logger.warn({ reason, problem: message }, "the state folder takes no changes");
-      events.emit("changed", "state folder");
+      events.emit("changed");
     },
   });
   const state = await openState(base, stateFolder);
@@ -120,12 +120,12 @@ function createActions(parts: Base & State & Machine & Scheduling & { readonly s
 }
 
 function wakeLoop(events: Base["events"], loop: Loop): void {
-  events.on("changed", loop.wake);
-  events.on("documentChanged", () => loop.wake("document"));
-  events.on("loadFailed", () => loop.wake("load failed"));
-  events.on("modelDrained", () => loop.wake("drain"));
+  events.on("changed", () => loop.wake());
+  events.on("documentChanged", () => loop.wake());
+  events.on("loadFailed", () => loop.wake());
+  events.on("modelDrained", () => loop.wake());
   events.on("routerChanged", (event) => {
-    if (!event || !isProgress(event)) loop.wake(event ? "router event" : "router state");
+    if (!event || !isProgress(event)) loop.wake();
   });
   events.on("engineFound", loop.retry);
   events.on("actionProgressed", loop.progressed);

@@ -12,7 +12,7 @@ import type { Condition } from "../status/finding.ts";
 
 export interface GatewayEvents {
   /** Something that the loop observes may differ. */
-  changed: [what: string];
+  changed: [];
   /** There is another engine: what failed with the old one may work now. */
   engineFound: [];
   documentChanged: [generation: number];

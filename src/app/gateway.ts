@@ -92,13 +92,13 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
     status: () => core.status(stoppingSince),
     stopping: new AbortController(),
     cutOff: new AbortController(),
-    files: await watchFileSource({
+    files: watchFileSource({
       path: settings.configPath,
       store,
       presetAllow: settings.presetAllow,
       others: [core.presetPath],
       isOther: (changed) => isDocumentFile(settings.configPath, store.current().document, changed),
-      onOther: () => events.emit("changed", "watched file"),
+      onOther: () => events.emit("changed"),
       onStatus: (found) => events.emit("sourceChecked", found),
       warn: core.warn,
       pollMs: filePollMs,

@@ -35,7 +35,7 @@ export function createMachine(
     environment,
     install: onInstall !== null && settings.installEngine,
     onProgress: (progress) => onInstall?.(progress),
-    onChange: () => events.emit("changed", "engine"),
+    onChange: () => events.emit("changed"),
   });
   const document = () => store.current().document;
   const speech = createSpeech({ ...options, hub, document });

@@ -29,7 +29,7 @@ export function createRpc(options: Base & { readonly store: DesiredStore; readon
     intervalMs: settings.workerIntervalMs,
     stableMs: settings.workerStableMs,
     now: steadyNow,
-    onChange: () => events.emit("changed", "workers"),
+    onChange: () => events.emit("changed"),
     onLost: (models, message) => {
       warn("RPC worker lost", { models, message });
       events.emit("workersLost", models, message);

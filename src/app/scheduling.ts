@@ -55,7 +55,7 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     try {
       if (!model || !(await damage.check(model))) return;
       warn("model file is damaged", { model: model.id });
-      events.emit("changed", "damaged file");
+      events.emit("changed");
     } catch (error) {
       if (toGatewayError(error).code === "cancelled") return;
       warn("model files were not checked", { model: model?.id, error: String(error) });

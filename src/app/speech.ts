@@ -32,7 +32,7 @@ export function createSpeech(options: Base & { readonly hub: HubClient; readonly
     drainMs: settings.drainMs,
     now: steadyNow,
     onOutput: (text) => logger.trace({ engine }, text.trimEnd()),
-    onChange: () => events.emit("changed", "speech"),
+    onChange: () => events.emit("changed"),
     onFound: () => events.emit("engineFound"),
     warn,
   });

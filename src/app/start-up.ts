@@ -87,11 +87,11 @@ const fileCheckMs = 1_000;
 /** Wakes the loop when the folder of the model cache comes or goes, or a model's file changes, until the signal aborts. */
 export function watchCache({ settings, loop }: Core, signal: AbortSignal): void {
   const watches = [
-    watchPlace(settings.cacheDir, placeCheckMs, () => loop.wake("model cache")),
+    watchPlace(settings.cacheDir, placeCheckMs, () => loop.wake()),
     watchFiles({
       everyMs: fileCheckMs,
       last: loop.last,
-      onModel: () => loop.wake("model files"),
+      onModel: () => loop.wake(),
       onSource: loop.retry,
     }),
   ];

@@ -2,11 +2,11 @@
 import { contextInForce } from "../core/context-size.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchName, normaliseName } from "../core/ids.ts";
-import type { Desired, DesiredModel } from "../desired/document/document.ts";
+import type { Desired } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
-import { type CachedModel, findCached, isReadyValue, type RouterModel } from "../plan/observed.ts";
+import { type CachedModel, findCached, isReadyValue } from "../plan/observed.ts";
 import { ctxSizeIn, effectiveValues } from "../plan/preset-file.ts";
-import { isMarked, removalsSince } from "../plan/removals.ts";
+import { leavingSince } from "../plan/removals.ts";
 import { sectionProblem } from "../plan/wanted-preset.ts";
 import type { Pass } from "../reconcile/loop.ts";
 
@@ -27,13 +27,28 @@ export interface ModelView {
   readonly loaded: boolean;
 }
 
-export interface Catalog {
-  /** Errors: `model_not_found` with the nearest ids. */
-  resolve(name: string): CachedModel;
-  list(): ModelView[];
-  /** One model by its id; undefined where it has gone. */
-  view(id: string): ModelView | undefined;
+export type Catalog = ReturnType<typeof createCatalog>;
+
+/** What names mean, by one snapshot of the cache and one document. */
+interface Index {
+  readonly pass: Pass | null;
+  readonly document: Desired | null;
+  readonly models: readonly CachedModel[];
+  readonly byId: ReadonlyMap<string, CachedModel>;
+  /** The models that the document's aliases mean, folded; `desired`: the id in the document, cached or not. */
+  readonly byAlias: ReadonlyMap<string, { readonly desired: string; readonly model: CachedModel | undefined }>;
+  /** By the model's id, as the document writes them. */
+  readonly aliases: ReadonlyMap<string, readonly string[]>;
 }
+
+const emptyIndex: Index = {
+  pass: null,
+  document: null,
+  models: [],
+  byId: new Map(),
+  byAlias: new Map(),
+  aliases: new Map(),
+};
 
 const noValues: ReadonlyMap<string, string> = new Map();
 
@@ -43,42 +58,28 @@ export function createCatalog(
   router: Router,
   absentReason: (name: string) => string | null,
   document: () => Desired,
-): Catalog {
-  // While the cache cannot be read, its last known models are the best answer.
-  let models: readonly CachedModel[] = [];
-  let exact = new Map<string, CachedModel>();
-  let seen: Pass | null = null;
-  let seenDocument: Desired | null = null;
-  let aliases = indexAliases([], []);
+) {
+  let index = emptyIndex;
 
-  function current(): readonly CachedModel[] {
-    const pass = lastPass();
+  function current(): Index {
+    const last = lastPass();
+    // While the cache cannot be read, its last known models are the best answer.
+    const pass = last?.observed.cache.state === "known" ? last : index.pass;
     // Not the pass's own: what a call has just changed counts for the next one.
     const desired = document();
-    const news = pass !== null && pass !== seen && pass.observed.cache.state === "known";
-    if (news) seen = pass;
-    const cache = seen?.observed.cache;
-    if (cache?.state === "known" && (news || desired !== seenDocument)) {
-      seenDocument = desired;
-      const removals = removalsSince(desired, seen?.desired.document ?? null);
-      // Models that the preset file cannot name are not offered, nor those that are being deleted.
-      models = cache.value.models
-        .filter((model) => model.complete && (model.routerId !== null || sectionProblem(model) === null))
-        .filter((model) => !removals.some((removal) => isMarked(removal, model)))
-        .toSorted((a, b) => (a.id < b.id ? -1 : 1));
-      exact = new Map(models.map((model) => [model.id, model]));
-      aliases = indexAliases(desired.models, models);
-    }
-    return models;
+    if (pass && (pass !== index.pass || desired !== index.document)) index = indexOf(pass, desired);
+    return index;
   }
 
-  function viewOf(model: CachedModel, state: RouterModel | undefined): ModelView {
-    const preset = seen?.observed.preset;
+  function viewOf(model: CachedModel): ModelView {
+    const listed = router.snapshot().models;
+    const state = listed.state === "known" ? listed.value.find(({ id }) => id === model.upstreamId) : undefined;
+    const preset = index.pass?.observed.preset;
     const values = preset?.state === "known" ? effectiveValues(preset.value, model.upstreamId) : noValues;
     const set = ctxSizeIn(values);
     return {
       model,
-      aliases: aliases.of(model.id),
+      aliases: index.aliases.get(model.id) ?? [],
       contextLength: contextInForce(set, model.nCtxTrain, state?.nCtx ?? null),
       contextSet: set,
       templateFile: values.get("chat-template-file") ?? null,
@@ -88,66 +89,56 @@ export function createCatalog(
     };
   }
 
+  function find(name: string): CachedModel | undefined {
+    const { models, byId, byAlias } = current();
+    const direct = byId.get(name);
+    if (direct) return direct;
+    const folded = foldAlias(name);
+    const aliased = byAlias.get(folded)?.model;
+    if (aliased && !models.some(({ id }) => id.toLowerCase() === folded)) return aliased;
+    const match = matchName(name, models);
+    return match.kind === "found" ? byId.get(match.id) : undefined;
+  }
+
   return {
-    resolve: (name) => {
-      const all = current();
-      const direct = exact.get(name);
-      if (direct) return direct;
-      const aliased = exact.get(aliases.find(name) ?? "");
-      if (aliased && !all.some(({ id }) => id.toLowerCase() === normaliseName(name).toLowerCase())) return aliased;
-      const match = matchName(name, all);
-      const found = match.kind === "found" ? exact.get(match.id) : undefined;
+    find,
+    /** Errors: `model_not_found` with the nearest ids. */
+    resolve: (name: string): CachedModel => {
+      const found = find(name);
       if (found) return found;
-      const absent = absentReason(aliases.desired(name) ?? name);
+      const { models, byAlias } = current();
+      const absent = absentReason(byAlias.get(foldAlias(name))?.desired ?? name);
       if (absent !== null) throw new GatewayError("model_not_found", `model '${name}' ${absent}`);
+      const match = matchName(name, models);
       const nearest =
         match.kind === "missing" && match.nearest.length > 0 ? `; did you mean ${match.nearest.join(" or ")}?` : "";
       throw new GatewayError("model_not_found", `model '${name}' not found${nearest}`);
     },
-    list: () => {
-      const all = current();
-      const listed = router.snapshot().models;
-      const states = new Map(listed.state === "known" ? listed.value.map((model) => [model.id, model]) : []);
-      return all.map((model) => viewOf(model, states.get(model.upstreamId)));
-    },
-    view: (id) => {
-      current();
-      const model = exact.get(id);
-      const listed = router.snapshot().models;
-      const state = listed.state === "known" ? listed.value.find((entry) => entry.id === model?.upstreamId) : undefined;
-      return model && viewOf(model, state);
+    list: () => current().models.map(viewOf),
+    /** One model by its id; undefined where it has gone. */
+    view: (id: string): ModelView | undefined => {
+      const model = current().byId.get(id);
+      return model && viewOf(model);
     },
   };
 }
 
-/** The further names that the document gives models, by what a client may ask for. */
-interface AliasIndex {
-  /** As the document writes them. */
-  of(id: string): readonly string[];
-  /** The id of the cached model that a name means, ignoring case. */
-  find(name: string): string | undefined;
-  /** The id by which the document names the model, cached or not. */
-  desired(name: string): string | undefined;
-}
-
-function indexAliases(desired: readonly DesiredModel[], cached: readonly CachedModel[]): AliasIndex {
-  const byModel = new Map<string, string[]>();
-  const cachedIds = new Map<string, string>();
-  const desiredIds = new Map<string, string>();
-  for (const { id, aliases = [] } of desired) {
-    if (aliases.length === 0) continue;
-    const model = findCached(cached, id);
-    if (model) byModel.set(model.id, [...(byModel.get(model.id) ?? []), ...aliases]);
-    for (const alias of aliases.map(foldAlias)) {
-      desiredIds.set(alias, id);
-      if (model) cachedIds.set(alias, model.id);
-    }
+function indexOf(pass: Pass, document: Desired): Index {
+  const { cache } = pass.observed;
+  const isLeaving = leavingSince(document, pass.desired.document);
+  // Models that the preset file cannot name are not offered, nor those that are being deleted.
+  const models = (cache.state === "known" ? cache.value.models : [])
+    .filter((model) => model.complete && (model.routerId !== null || sectionProblem(model) === null))
+    .filter((model) => !isLeaving(model))
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const byAlias = new Map<string, { desired: string; model: CachedModel | undefined }>();
+  const aliases = new Map<string, readonly string[]>();
+  for (const { id, aliases: given = [] } of document.models) {
+    const model = given.length > 0 ? findCached(models, id) : undefined;
+    for (const alias of given) byAlias.set(foldAlias(alias), { desired: id, model });
+    if (model) aliases.set(model.id, [...(aliases.get(model.id) ?? []), ...given]);
   }
-  return {
-    of: (id) => byModel.get(id) ?? [],
-    find: (name) => cachedIds.get(foldAlias(name)),
-    desired: (name) => desiredIds.get(foldAlias(name)),
-  };
+  return { pass, document, models, byId: new Map(models.map((model) => [model.id, model])), byAlias, aliases };
 }
 
 /** What two spellings of an alias have in common. */

@@ -2,33 +2,17 @@
 // size put in force, and has its lease before the next turn's change begins.
 import type { Catalog } from "../catalog/catalog.ts";
 import { contextInForce, runnableContext } from "../core/context-size.ts";
-import { clientLeftError, type GatewayError, toGatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { CachedModel } from "../plan/observed.ts";
 import type { Lease } from "../scheduler/requests.ts";
 import type { Scheduler } from "../scheduler/scheduler.ts";
-import {
-  type ContextEffect,
-  type ContextEvent,
-  type ContextTurn,
-  type ContextTurns,
-  decideContext,
-} from "../scheduler/state/context-turns.ts";
+import { ContextTurns } from "./context-turns.ts";
 import type { Edits } from "./edits.ts";
 
 /** `apply`: the size is put in force; `grow`: only a larger one; `ignore`: none. */
 export type ChatContextMode = "apply" | "grow" | "ignore";
 
-export interface ChatContext {
-  /** The fast path: a lease at once; null: the request has to wait, with {@link ChatContext.acquire}. */
-  tryAcquire(model: CachedModel, asked: number | undefined): Lease | null;
-  /**
-   * A lease under the asked-for size where the mode allows it: never above the trained context, nor below what the engine can
-   * run. Without a size it is under the one in force. Errors: those of {@link Scheduler.acquire} and of
-   * {@link Edits.setContextSize}.
-   */
-  acquire(model: CachedModel, asked: number | undefined, signal: AbortSignal): Promise<Lease>;
-}
+export type ChatContext = ReturnType<typeof createChatContext>;
 
 /** Tokens of context that the model has in this process; null: unknown. */
 export function contextOf(
@@ -41,12 +25,6 @@ export function contextOf(
 /** After so many changes that other clients undid at once, a chat runs under the size in force, and its answer carries that. */
 const mostChanges = 5;
 
-/** A request that waits for its turn's change. */
-interface Member {
-  ready(): void;
-  reject(error: unknown): void;
-}
-
 interface ChatContextOptions {
   readonly mode: ChatContextMode;
   readonly catalog: Pick<Catalog, "view">;
@@ -54,105 +32,9 @@ interface ChatContextOptions {
   readonly scheduler: Pick<Scheduler, "tryAcquire" | "acquire" | "enter">;
 }
 
-export function createChatContext(options: ChatContextOptions): ChatContext {
-  const { catalog, edits, scheduler } = options;
-  const { sizeFor, isSet, suits, checked } = createSizeRules(options);
-  const turns: ContextTurns = new Map();
-  const members = new Map<number, Member>();
-  const changing = new Map<ContextTurn, AbortController>();
-  let requests = 0;
+export function createChatContext(options: ChatContextOptions) {
+  const { mode, catalog, edits, scheduler } = options;
 
-  function dispatch(event: ContextEvent): void {
-    for (const effect of decideContext(turns, event)) run(effect);
-  }
-
-  function run(effect: ContextEffect): void {
-    switch (effect.kind) {
-      case "change":
-        return void change(effect.turn);
-      case "cancel":
-        return changing.get(effect.turn)?.abort();
-      case "ready":
-        return members.get(effect.request)?.ready();
-      case "refuse":
-        return members.get(effect.request)?.reject(effect.error);
-    }
-  }
-
-  async function change(turn: ContextTurn): Promise<void> {
-    const cancelled = new AbortController();
-    changing.set(turn, cancelled);
-    const error = await putInForce(turn, cancelled.signal).then(() => null, toGatewayError);
-    changing.delete(turn);
-    dispatch({ kind: "changed", turn, error });
-  }
-
-  /** Where a size is set already it only has to come into force: in mode `grow` a smaller one must not be asked for. */
-  async function putInForce({ model, size, isRepeated }: ContextTurn, signal: AbortSignal): Promise<void> {
-    const set = isSet(model, size);
-    if (set && !isRepeated) return;
-    const wanted = set ? (catalog.view(model)?.contextSet ?? size) : size;
-    await edits.setContextSize(model, wanted, { by: "http:chat", signal });
-  }
-
-  /** By the document; and no request waits for another size. */
-  function isInForce({ id }: CachedModel, size: number): boolean {
-    return !turns.has(id) && isSet(id, size);
-  }
-
-  async function acquireInTurn(model: CachedModel, size: number, signal: AbortSignal): Promise<Lease> {
-    let failure: GatewayError | null = null;
-    let rejectCurrent: (error: unknown) => void = () => undefined;
-    const fail = (error: GatewayError): void => {
-      failure ??= error;
-      rejectCurrent(error);
-    };
-    const entrance = scheduler.enter(model.upstreamId, "size", fail);
-    const left = (): void => fail(clientLeftError());
-    signal.addEventListener("abort", left, { once: true });
-    if (signal.aborted) left();
-    try {
-      for (let count = 1; ; count++) {
-        const request = ++requests;
-        try {
-          await new Promise<void>((ready, reject) => {
-            rejectCurrent = reject;
-            if (failure) return reject(failure);
-            members.set(request, { ready, reject });
-            dispatch({ kind: "join", request, model: model.id, size, isRepeated: count > 1 });
-          });
-          const lease = await scheduler.acquire(model.upstreamId, signal, entrance);
-          if (count === mostChanges || suits(lease, model, size)) return lease;
-          lease.release();
-          entrance.again();
-        } finally {
-          members.delete(request);
-          dispatch({ kind: "leave", request });
-        }
-      }
-    } finally {
-      signal.removeEventListener("abort", left);
-      entrance.leave();
-    }
-  }
-
-  return {
-    tryAcquire: (model, asked) => {
-      const size = sizeFor(model, asked);
-      if (size === null) return scheduler.tryAcquire(model.upstreamId);
-      return isInForce(model, size) ? checked(scheduler.tryAcquire(model.upstreamId), model, size) : null;
-    },
-    acquire: async (model, asked, signal) => {
-      const size = sizeFor(model, asked);
-      if (size === null) return scheduler.acquire(model.upstreamId, signal);
-      const lease = isInForce(model, size) ? await scheduler.acquire(model.upstreamId, signal) : null;
-      return checked(lease, model, size) ?? acquireInTurn(model, size, signal);
-    },
-  };
-}
-
-/** Which size a request is to have, and whether a size is enough for it. */
-function createSizeRules({ mode, catalog }: Pick<ChatContextOptions, "mode" | "catalog">) {
   /** Of a size that is set and what the engine gives: where it gives less (parallel slots), asking again would give no more. */
   function isEnough(size: number, set: number | null, given: number | null): boolean {
     if (size === set || size === given) return true;
@@ -181,5 +63,51 @@ function createSizeRules({ mode, catalog }: Pick<ChatContextOptions, "mode" | "c
     return null;
   }
 
-  return { sizeFor, isSet, suits, checked };
+  /** Where a size is set already it only has to come into force: in mode `grow` a smaller one must not be asked for. */
+  const turns = new ContextTurns(async (model, size, isRepeated, signal) => {
+    const set = isSet(model, size);
+    if (set && !isRepeated) return;
+    const wanted = set ? (catalog.view(model)?.contextSet ?? size) : size;
+    await edits.setContextSize(model, wanted, { by: "http:chat", signal });
+  });
+
+  /** By the document; and no request waits for another size. */
+  function isInForce({ id }: CachedModel, size: number): boolean {
+    return !turns.isAsked(id) && isSet(id, size);
+  }
+
+  async function acquireInTurn(model: CachedModel, size: number, left: AbortSignal): Promise<Lease> {
+    const rejected = new AbortController();
+    const entrance = scheduler.enter(model.upstreamId, "size", (error) => rejected.abort(error));
+    const signal = AbortSignal.any([left, rejected.signal]);
+    const acquire = (): Promise<Lease> => scheduler.acquire(model.upstreamId, left, entrance);
+    try {
+      for (let count = 1; ; count++) {
+        const lease = await turns.run({ model: model.id, size, isRepeated: count > 1 }, signal, acquire);
+        if (count === mostChanges || suits(lease, model, size)) return lease;
+        lease.release();
+        entrance.again();
+      }
+    } catch (error) {
+      throw rejected.signal.aborted ? rejected.signal.reason : error;
+    } finally {
+      entrance.leave();
+    }
+  }
+
+  return {
+    /** The fast path: a lease at once; null: the request has to wait, with `acquire`. */
+    tryAcquire: (model: CachedModel, asked: number | undefined): Lease | null => {
+      const size = sizeFor(model, asked);
+      if (size === null) return scheduler.tryAcquire(model.upstreamId);
+      return isInForce(model, size) ? checked(scheduler.tryAcquire(model.upstreamId), model, size) : null;
+    },
+    /** A lease under that size, at most the trained one and as the mode allows; without one under the size in force. */
+    acquire: async (model: CachedModel, asked: number | undefined, signal: AbortSignal): Promise<Lease> => {
+      const size = sizeFor(model, asked);
+      if (size === null) return scheduler.acquire(model.upstreamId, signal);
+      const lease = isInForce(model, size) ? await scheduler.acquire(model.upstreamId, signal) : null;
+      return checked(lease, model, size) ?? acquireInTurn(model, size, signal);
+    },
+  };
 }

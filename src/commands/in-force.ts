@@ -1,11 +1,13 @@
 // What a call waits for: a change that is in force, which is once the preset is written and the running router has read it, or an
 // action of its own. Not until everything is done: a running pull does not delay a context size.
+import type { Collected } from "../cache/report/garbage.ts";
 import { errorCatalog } from "../core/error-catalog.ts";
 import { clientLeftError, GatewayError, stoppingError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
+import type { DesiredStore } from "../desired/store.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import { type Action, backoffKey } from "../plan/actions.ts";
-import { type Loop, openMatters, type Pass } from "../reconcile/loop.ts";
+import type { Loop, Pass } from "../reconcile/loop.ts";
 import type { StatusReport } from "../status/report.ts";
 
 export interface Call {
@@ -21,36 +23,8 @@ export interface WaitDeps {
   readonly waitTimeoutMs: number;
 }
 
-export interface Wait {
-  readonly generation: number;
-  /** Only a pass that begins after the call counts. */
-  readonly fresh?: boolean;
-  readonly call: Pick<Call, "signal">;
-  /** Default: --wait-timeout. */
-  readonly timeoutMs?: number;
-  /** Throws to end the wait. */
-  readonly test: (pass: Pass) => boolean;
-}
-
 /** What the preset and the router are planned under. */
 const routerKeys: readonly string[] = ["preset", "router"];
-
-/** Like {@link Loop.waitFor}; a `wait_timeout` names what is open. */
-export async function waitFor(
-  { loop, waitTimeoutMs }: WaitDeps,
-  { call: { signal }, timeoutMs = waitTimeoutMs, ...wait }: Wait,
-): Promise<Pass> {
-  try {
-    return await loop.waitFor({ ...wait, timeoutMs, signal });
-  } catch (error) {
-    const last = loop.last();
-    if (!(error instanceof GatewayError) || error.code !== "wait_timeout" || !last) throw error;
-    const { cache, preset } = last.observed;
-    const unseen = [cache, preset].flatMap((part) => (part.state === "unknown" ? [part.why] : []));
-    const open = unseen.length > 0 ? unseen.join("; ") : openMatters(last, loop.backoff());
-    throw new GatewayError("wait_timeout", `${error.message}: ${open}`);
-  }
-}
 
 /**
  * Resolves with the first pass that has seen the generation and finds nothing left to do for preset and router, nor for
@@ -58,14 +32,29 @@ export async function waitFor(
  */
 export function untilInForce(
   deps: WaitDeps,
-  { keys: further = [], test, ...wait }: Omit<Wait, "test"> & { keys?: readonly string[]; test?: Wait["test"] },
+  {
+    generation,
+    call: { signal },
+    keys: further = [],
+    timeoutMs = deps.waitTimeoutMs,
+    test = () => true,
+  }: {
+    readonly generation: number;
+    readonly call: Pick<Call, "signal">;
+    readonly keys?: readonly string[];
+    readonly timeoutMs?: number;
+    /** Throws to end the wait. */
+    readonly test?: (pass: Pass) => boolean;
+  },
 ): Promise<Pass> {
   const keys = [...routerKeys, ...further];
-  return waitFor(deps, {
-    ...wait,
+  return deps.loop.waitFor({
+    generation,
+    timeoutMs,
+    signal,
     test: (pass) => {
       throwIfStuck(deps, pass, keys);
-      return isInForce(pass, keys) && (test?.(pass) ?? true);
+      return isInForce(pass, keys) && test(pass);
     },
   });
 }
@@ -83,7 +72,7 @@ function isInForce({ plan, running, observed: { cache, preset, router } }: Pass,
 }
 
 /** Throws if one of these keys will not be done without help, or not soon. */
-export function throwIfStuck({ loop, status }: WaitDeps, { plan, observed }: Pass, keys = routerKeys): void {
+function throwIfStuck({ loop, status }: WaitDeps, { plan, observed }: Pass, keys: readonly string[]): void {
   for (const { action, why } of plan.held) {
     if (!keys.includes(action.key)) continue;
     if (why === "suspended") throw suspended(action.message);
@@ -137,4 +126,25 @@ export function actionDone(
     if (!isUnderWay) end(() => reject(stoppingError()));
     else if (signal.aborted) leave();
   });
+}
+
+/** Garbage collection of the model cache is requested by a call, and not by the document. */
+export interface CollectDeps {
+  readonly store: Pick<DesiredStore, "current">;
+  readonly executor: Pick<Executor, "submit" | "follow" | "cancel" | "running">;
+}
+
+const collection: Action = {
+  kind: "cache.gc",
+  key: "cache",
+  reason: "CollectionRequested",
+  message: "delete unused files of the model cache",
+  disrupts: [],
+};
+
+/** Calls at the same time have the same result. Errors: `suspended`, `cancelled` if the caller left (it continues), of the cache. */
+export async function collect({ store, executor }: CollectDeps, signal: AbortSignal): Promise<Collected> {
+  if (store.current().document.suspend) throw suspended(collection.message);
+  const { collected } = await actionDone(executor, collection, signal, "continue");
+  return collected ?? { items: [], skipped: [], deletedFiles: 0, freedBytes: 0 };
 }

@@ -3,19 +3,10 @@ import { equalJson, isJsonObject } from "../core/json.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 
-export interface Claim {
-  /** The id by which the document names the model. */
-  readonly key: string;
-  /** The document that names it. */
-  readonly generation: number;
-  /** The model is present, or stays in the document without waiting calls. */
-  keep(): void;
-  /** Removes the model again, if no other call waits for it and no other edit has named it. */
-  giveUp(): Promise<void>;
-}
+export type Claim = Awaited<ReturnType<ReturnType<typeof createClaims>["claim"]>>;
 
 export function createClaims(store: Pick<DesiredStore, "edit" | "inFile">) {
-  const waiting = new Map<string, { count: number; added: boolean }>();
+  const waiting = new Map<string, { count: number; isAdded: boolean }>();
 
   async function withdraw(key: string, by: string): Promise<void> {
     await store.edit(({ tree: { models } }) => {
@@ -28,35 +19,35 @@ export function createClaims(store: Pick<DesiredStore, "edit" | "inFile">) {
 
   return {
     /** `named`: the id by which the document names the model already, if it does. */
-    claim: async (id: string, named: (document: Desired) => string | undefined, by: string): Promise<Claim> => {
+    claim: async (id: string, named: (document: Desired) => string | undefined, by: string) => {
       let key = id;
-      let added = false;
+      let isAdded = false;
       const { generation } = await store.edit(({ document }) => {
         const known = named(document);
         key = known ?? id;
-        added = known === undefined;
+        isAdded = known === undefined;
         // A removed model that the file still names comes back as the file has it: with its source, its context size.
-        return added ? { patch: { models: { [id]: store.inFile(id) ?? {} } } } : null;
+        return isAdded ? { patch: { models: { [id]: store.inFile(id) ?? {} } } } : null;
       }, by);
-      const entry = waiting.get(key) ?? { count: 0, added: false };
+      const entry = waiting.get(key) ?? { count: 0, isAdded: false };
       entry.count++;
-      entry.added ||= added;
+      entry.isAdded ||= isAdded;
       waiting.set(key, entry);
-      let held = true;
       /** True for the last one. */
-      const letGo = (): boolean => {
-        if (!held) return false;
-        held = false;
+      const end = (): boolean => {
         if (--entry.count > 0) return false;
-        waiting.delete(key);
-        return true;
+        return waiting.delete(key);
       };
       return {
+        /** The id by which the document names the model. */
         key,
+        /** The document that names it. */
         generation,
-        keep: () => void letGo(),
-        giveUp: async () => {
-          if (letGo() && entry.added) await withdraw(key, by);
+        /** The model is present, or stays in the document without waiting calls. */
+        keep: (): void => void end(),
+        /** Removes the model again, if no other call waits for it and no other edit has named it. */
+        giveUp: async (): Promise<void> => {
+          if (end() && entry.isAdded) await withdraw(key, by);
         },
       };
     },

@@ -1,7 +1,7 @@
 // The model that a pull means: names of the hub's models, and the default tag.
 import { type HubFile, selectFiles, tagsOf } from "../cache/layout/select.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import { GatewayError } from "../core/errors.ts";
+import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { isRepo, normaliseName, parseModelId } from "../core/ids.ts";
 import type { HubClient } from "../hub/client.ts";
 
@@ -10,12 +10,9 @@ const usualTag = "Q4_K_M";
 /** At most so many names in one message. */
 const mostNamed = 40;
 
-/**
- * The id, `OWNER/NAME:TAG`. Errors: `invalid_request` for a name that is none of the hub's and of no model here,
- * `quant_ambiguous`, `quant_not_found`, `hub_*`.
- */
+/** The id, `OWNER/NAME:TAG`. Errors: `invalid_request`, `quant_ambiguous`, `quant_not_found`, `hub_*`. */
 export async function modelToPull(
-  { hub, catalog }: { readonly hub: Pick<HubClient, "listTree">; readonly catalog: Pick<Catalog, "resolve"> },
+  { hub, catalog }: { readonly hub: Pick<HubClient, "listTree">; readonly catalog: Pick<Catalog, "find"> },
   name: string,
   signal: AbortSignal,
 ): Promise<string> {
@@ -26,11 +23,11 @@ export async function modelToPull(
     const takes = "a pull takes OWNER/NAME, OWNER/NAME:TAG or hf.co/OWNER/NAME:TAG";
     throw new GatewayError("invalid_request", `${JSON.stringify(name)} names no repository: ${takes}`);
   } catch (error) {
+    if (!["invalid_request", "hub_unreachable"].includes(toGatewayError(error).code)) throw error;
     // A model that is here will do, under a short name or without the hub.
-    const here = error instanceof GatewayError && ["invalid_request", "hub_unreachable"].includes(error.code);
-    const id = here ? idHere(catalog, plain) : undefined;
-    if (id === undefined) throw error;
-    return id;
+    const known = catalog.find(plain);
+    if (!known) throw error;
+    return known.id;
   }
 }
 
@@ -46,13 +43,4 @@ function tagFor(repo: string, tree: readonly HubFile[]): string {
     "quant_ambiguous",
     `${repo} has several models; name one of ${tags.slice(0, mostNamed).join(", ")}${tags.length > mostNamed ? ", …" : ""} as the tag.`,
   );
-}
-
-function idHere(catalog: Pick<Catalog, "resolve">, name: string): string | undefined {
-  try {
-    return catalog.resolve(name).id;
-  } catch (error) {
-    if (error instanceof GatewayError && error.code === "model_not_found") return undefined;
-    throw error;
-  }
 }

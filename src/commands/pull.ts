@@ -2,7 +2,7 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import { type ErrorCode } from "../core/error-catalog.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
-import { steadyNow } from "../core/steady.ts";
+import { longestTimerMs, steadyNow } from "../core/steady.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Executor } from "../execute/executor.ts";
@@ -10,7 +10,7 @@ import type { HubClient } from "../hub/client.ts";
 import { backoffKey, type Progress, withRetry } from "../plan/actions.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import { type Call, failureOf, suspended, throwIfStuck, type WaitDeps, waitFor } from "./in-force.ts";
+import { type Call, failureOf, suspended, untilInForce, type WaitDeps } from "./in-force.ts";
 import { namesInDocument } from "./naming.ts";
 import { type Claim, createClaims } from "./pull-claims.ts";
 import { modelToPull } from "./pull-name.ts";
@@ -44,35 +44,24 @@ const listedWithinMs = 60_000;
 /** After these the model stays in the document. */
 const noted: ReadonlySet<ErrorCode> = new Set(["suspended", "shutting_down"]);
 
-/**
- * Pulls a model, or joins a running pull; resolves once the router lists it. When the client leaves, or the pull fails for good,
- * what this call added to the document is removed again; with `keep` it stays, and the pull waits for outside causes (an
- * unreachable hub, a full disk).
- */
+/** Resolves once the router lists it. A pull that fails or is left leaves the document as it was; with `keep` it waits instead. */
 export function pullEdit(deps: PullDeps) {
   const claims = createClaims(deps.store);
   return async (name: string, { keep, ...call }: PullCall, tell: Tell): Promise<{ readonly id: string }> => {
     const id = await modelToPull(deps, name, call.signal);
     const claim = await claims.claim(id, (document) => nameInDocument(document, id, deps.loop.last()), call.by);
-    const pass = await untilFetched(deps, claim, { ...call, keep }, tell).catch(async (error: unknown) => {
+    await untilFetched(deps, claim, { ...call, keep }, tell).catch(async (error: unknown) => {
       if (noted.has(toGatewayError(error).code) || (keep && call.signal.aborted)) claim.keep();
       else await claim.giveUp();
       throw error;
     });
     claim.keep();
-    if (!isListed(pass, claim.key)) {
-      tell({ kind: "fetched" });
-      await waitFor(deps, {
-        generation: claim.generation,
-        call,
-        timeoutMs: listedWithinMs,
-        test: (next) => {
-          throwIfStuck(deps, next);
-          return isListed(next, claim.key);
-        },
-      });
-    }
-    return { id: cachedIn(deps.loop.last() ?? pass, claim.key)?.id ?? claim.key };
+    tell({ kind: "fetched" });
+    // With the preset that it is to have: a model of its own context size is not listed without it.
+    const { generation, key } = claim;
+    const test = (pass: Pass): boolean => isListed(pass, key);
+    const listed = await untilInForce(deps, { generation, call, timeoutMs: listedWithinMs, test });
+    return { id: cachedIn(listed, key)?.id ?? key };
   };
 }
 
@@ -83,26 +72,14 @@ function nameInDocument({ models }: Desired, id: string, pass: Pass | null): str
   return cached ? namesInDocument(models, cached, pass)[0] : undefined;
 }
 
-/** Resolves with a pass that finds all files of the model in the cache, and nothing at work on them. */
-async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: PullCall, tell: Tell): Promise<Pass> {
+/** Resolves once all files of the model are in the cache, and nothing is at work on them. */
+async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: PullCall, tell: Tell): Promise<void> {
   const { loop, executor } = deps;
   const actionKey = `model/${key}`;
   const patience = createPullPatience(steadyNow, deps.pullPatienceMs);
-  const isUnderWay = (): boolean => executor.running().some(({ action }) => action.key === actionKey);
-  let final: GatewayError | null = null;
+  /** For its client, which does not wait for days for outside causes. */
+  let outside: GatewayError | null = null;
   let timer: NodeJS.Timeout | undefined;
-  /** For its client, which does not wait for days for outside causes. A running try ends by itself. */
-  const giveUpInTime = (error: GatewayError): void => {
-    clearTimeout(timer);
-    const left = patience.leftMs();
-    if (left === 0) final = error;
-    else if (Number.isFinite(left))
-      timer = setTimeout(() => {
-        if (isUnderWay()) return;
-        giveUpInTime(error);
-        loop.wake("pull");
-      }, left);
-  };
   const tellOnce = withoutRepeats(tell);
   const unfollow = executor.follow(actionKey, {
     progress: (_action, progress) => {
@@ -112,7 +89,10 @@ async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: Pu
     settled: ({ action, error }) => {
       if (!error || action.kind === "model.remove" || error.code === "cancelled") return;
       patience.failed();
-      if (error.reaction === "wait" && !call.keep) giveUpInTime(error);
+      if (error.reaction !== "wait" || call.keep) return;
+      outside = error;
+      clearTimeout(timer);
+      timer = setTimeout(loop.wake, Math.min(patience.leftMs(), longestTimerMs));
     },
   });
   try {
@@ -120,19 +100,20 @@ async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: Pu
     if (underWay?.progress) tellOnce({ kind: "progress", progress: underWay.progress });
     // An earlier failure is retried: this call requests it.
     if (isHeldBack(deps, actionKey)) loop.retry();
-    return await waitFor(deps, {
+    await loop.waitFor({
       generation,
-      call,
+      signal: call.signal,
       timeoutMs: Number.MAX_SAFE_INTEGER,
       test: (pass) => {
-        if (final) throw final;
+        const own = pass.running.find(({ action }) => action.key === actionKey);
+        // A running try ends by itself.
+        if (outside && !own && patience.leftMs() === 0) throw outside;
         throwIfGivenUp(deps, pass, key, call.keep);
         const { cache } = pass.observed;
         if (cache.state === "unknown") {
           tellOnce({ kind: "waiting", message: cache.why });
           return false;
         }
-        const own = pass.running.find(({ action }) => action.key === actionKey);
         const held = pass.plan.held.find(({ action }) => action.key === actionKey);
         const failure = held?.why === "backoff" && loop.backoff().get(backoffKey(held.action));
         if (failure) tellOnce({ kind: "retrying", message: withRetry(failure, steadyNow()) }, failure.until);
@@ -189,18 +170,8 @@ function isBeingRemoved(pass: Pass, key: string): boolean {
   );
 }
 
-/** With the preset that it is to have: a model of its own context size is not listed without it. */
 function isListed(pass: Pass, key: string): boolean {
-  const { preset, router } = pass.observed;
+  const { models } = pass.observed.router;
   const cached = cachedIn(pass, key);
-  const open = [...pass.plan.actions, ...pass.plan.held.map((held) => held.action)];
-  return (
-    cached !== undefined &&
-    preset.state === "known" &&
-    router.phase === "ready" &&
-    router.loadedPreset === preset.value.text &&
-    !open.some((action) => action.kind === "preset.write") &&
-    router.models.state === "known" &&
-    router.models.value.some(({ id }) => id === cached.upstreamId)
-  );
+  return models.state === "known" && models.value.some(({ id }) => id === cached?.upstreamId);
 }

@@ -9,7 +9,7 @@ import type { Executor, RemovedFiles } from "../execute/executor.ts";
 import type { SpeechStore } from "../execute/speech-files.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { hasOwnCtxSize } from "../plan/preset-file.ts";
-import { isMarked, pathInRepo, removalsSince } from "../plan/removals.ts";
+import { isMarked, leavingSince, pathInRepo } from "../plan/removals.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import { type Call, suspended, untilInForce, type WaitDeps } from "./in-force.ts";
 import { leavingError, namesInDocument } from "./naming.ts";
@@ -34,18 +34,18 @@ export interface Removed extends RemovedFiles {
   readonly removedPresetSection: boolean;
 }
 
-const nothing: RemovedFiles = { deletedFiles: 0, freedBytes: 0 };
+const nothing = { deletedFiles: 0, freedBytes: 0, removedPresetSection: false };
 
 /** Unloads it, deletes its files, removes it from the document and the preset, and reloads the router. */
 export function removeEdit(deps: RemoveDeps) {
   return async (name: string, call: RemoveCall): Promise<Removed> => {
     if (!(await deps.speechFiles.has(name))) return removeModel(deps, name, call);
-    if (call.dryRun) return { id: name, ...nothing, removedPresetSection: false };
+    if (call.dryRun) return { id: name, ...nothing };
     if (deps.store.current().document.suspend) throw suspended(`delete ${name}`);
     const removed = await deps.speechFiles.remove(name);
     if (!removed) return removeModel(deps, name, call);
     const { name: id, deletedFiles, freedBytes } = removed;
-    return { id, deletedFiles, freedBytes, removedPresetSection: false };
+    return { ...nothing, id, deletedFiles, freedBytes };
   };
 }
 
@@ -54,7 +54,7 @@ async function removeModel(deps: RemoveDeps, name: string, call: RemoveCall): Pr
   const underWay = deps.store.current().document.removals.find(({ names }) => names.some((own) => isSame(own, name)));
   const model = underWay ? undefined : modelToRemove(deps, name);
   const id = underWay?.id ?? model?.id ?? name;
-  if (call.dryRun) return { id, ...nothing, removedPresetSection: false };
+  if (call.dryRun) return { id, ...nothing };
   let removed: RemovedFiles | null = null;
   const unfollow = deps.executor.follow(`model/${id}`, {
     settled: (outcome) => {
@@ -90,8 +90,7 @@ function marking(
   call: Call,
 ): Edit | null {
   const pass = loop.last();
-  const removals = removalsSince(document, pass?.desired.document ?? null);
-  if (removals.some((removal) => isMarked(removal, model))) return null;
+  if (leavingSince(document, pass?.desired.document ?? null)(model)) return null;
   const preset = pass?.observed.preset;
   const named = namesInDocument(document.models, model, pass);
   const removal: Removal = {
@@ -146,8 +145,8 @@ function modelToRemove(deps: RemoveDeps, name: string): CachedModel {
 function removable({ catalog, loop, store }: RemoveDeps): readonly CachedModel[] {
   const pass = loop.last();
   if (pass?.observed.cache.state !== "known") return catalog.list().map((view) => view.model);
-  const removals = removalsSince(store.current().document, pass.desired.document);
-  return pass.observed.cache.value.models.filter((model) => !removals.some((removal) => isMarked(removal, model)));
+  const isLeaving = leavingSince(store.current().document, pass.desired.document);
+  return pass.observed.cache.value.models.filter((model) => !isLeaving(model));
 }
 
 function isSame(own: string, name: string): boolean {

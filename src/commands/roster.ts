@@ -6,7 +6,7 @@ import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import { workersByAddress } from "../plan/workers.ts";
 import type { Pass } from "../reconcile/loop.ts";
-import { type Call, untilInForce, type WaitDeps, waitFor } from "./in-force.ts";
+import { type Call, untilInForce, type WaitDeps } from "./in-force.ts";
 
 /** A probe takes 4 s without a response; a name service may take longer. */
 const firstLookMs = 6_000;
@@ -73,9 +73,9 @@ function withoutRepeats(workers: readonly string[]): string[] {
 /** Waits for the first probe of each worker, but not for long: the response names those that take longer. */
 async function untilLookedAt(deps: WaitDeps, inForce: Pass, call: Call): Promise<Pass> {
   try {
-    return await waitFor(deps, {
+    return await deps.loop.waitFor({
       generation: inForce.desired.generation,
-      call,
+      signal: call.signal,
       timeoutMs: firstLookMs,
       test: ({ observed: { workers } }) => workers.workers.every(({ verdict }) => verdict !== "unprobed"),
     });

@@ -1,26 +1,18 @@
 // gateway.yaml as a source of the document: watches it, applies what its author changed, reports its problems.
 // A broken, half-written, vanished or unreadable file changes nothing.
 import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
-import { readBytesIfPresent } from "../state/atomic-file.ts";
 import { documentBounds, tooLong } from "./document/bounds.ts";
-import type { Parsed, SourceStatus } from "./document/parse.ts";
-import { parseApart } from "./parse-apart.ts";
+import { failed, type Parsed, parseBytes, type SourceStatus } from "./document/parse.ts";
 import type { DesiredStore } from "./store.ts";
 
-export interface FileSource {
-  status(): SourceStatus;
-  /** Reads the file now; resolves when it is applied or found wrong. */
-  check(): Promise<void>;
-  /** As {@link FileSource.check}, of a text that has stopped changing. */
-  refresh(): Promise<void>;
-  close(): Promise<void>;
-}
+export type FileSource = ReturnType<typeof watchFileSource>;
 
 interface Content {
   readonly bytes: Buffer;
@@ -34,10 +26,10 @@ const settleMs = 50;
 const recheckMs = 400;
 
 export function unreadSource(path: string): SourceStatus {
-  return { path, valid: false, reason: "Unread", message: "not read yet", problems: [] };
+  return unapplied(path, "Unread", "not read yet");
 }
 
-export async function watchFileSource(options: {
+export interface FileSourceOptions {
   readonly path: string;
   readonly store: DesiredStore;
   readonly presetAllow?: PresetAllow;
@@ -50,114 +42,59 @@ export async function watchFileSource(options: {
   readonly warn: (message: string, fields: object) => void;
   /** Poll interval for file systems without events, in ms. */
   readonly pollMs: number;
-}): Promise<FileSource> {
+}
+
+export function watchFileSource(options: FileSourceOptions) {
   const path = resolve(options.path);
   const closing = new AbortController();
   let status = unreadSource(path);
   /** Of the text that was applied or found wrong last. */
   let seenHash: string | null = null;
   let work: Promise<void> = Promise.resolve();
-  let settling: Promise<void> | null = null;
-  let isChanged = false;
+  /** Part of the work, and not begun. */
+  let next: Promise<void> | null = null;
 
-  function report(reason: string, message: string, problems: SourceStatus["problems"] = []): void {
-    if (reason === status.reason && message === status.message) return;
-    status = { path, valid: reason === "Applied", reason, message, problems };
-    options.onStatus(status);
-  }
-
-  function reportWrong({ problems, more }: Omit<Parsed & { ok: false }, "ok">): void {
-    const [first] = problems;
-    const others = problems.length - 1 + more;
-    const where = first ? `${path}:${first.line}:${first.column}` : path;
-    const what = first ? `${first.path ? `${first.path}: ` : ""}${first.message}` : "unreadable";
-    const rest = others > 0 ? ` (and ${others} more)` : "";
-    report("ParseError", `${where}: ${what}${rest}; the last good document stays`, problems);
-  }
-
-  async function read(): Promise<Content | null> {
-    try {
-      const size = await stat(path).then(
-        (entry) => entry.size,
-        () => 0,
-      );
-      const bytes = size > documentBounds.bytes ? null : await readBytesIfPresent(path);
-      if (bytes !== null) return { bytes, hash: createHash("sha256").update(bytes).digest("hex") };
-      if (size > documentBounds.bytes)
-        reportWrong({ problems: [{ line: 1, column: 1, path: "", message: tooLong }], more: 0 });
-      else report("FileMissing", `${path} does not exist; the last good document stays`);
-    } catch (error) {
-      const why = systemCode(error) ?? String(error);
-      report("FileUnreadable", `${path} cannot be read (${why}); the last good document stays`);
-    }
-    seenHash = null;
-    return null;
-  }
-
-  async function apply({ bytes, hash }: Content): Promise<void> {
-    if (hash === seenHash) return;
-    const parsed = await parseApart(bytes, options.presetAllow ?? noneAllowed);
-    try {
-      if (parsed.ok) await options.store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`);
-    } catch (thrown) {
-      seenHash = null;
-      const { code, message } = toGatewayError(thrown);
-      // Each poll tries again, so it is reported once.
-      if (code !== "invalid_document") report("StateUnwritable", `the document could not be stored: ${message}`);
-      else report("Conflict", `${path} conflicts with changes of the API: ${message}; the last good document stays`);
-      return;
-    }
-    seenHash = hash;
-    if (!parsed.ok) return reportWrong(parsed);
-    report("Applied", `${path} is applied`);
+  async function examine(read: () => Promise<Content | SourceStatus>): Promise<void> {
+    const source = await read();
+    const hash = "hash" in source ? source.hash : null;
+    if (closing.signal.aborted || (hash !== null && hash === seenHash)) return;
+    const found = "hash" in source ? await apply(path, source, options) : source;
+    // What could not be stored is tried again at each poll.
+    seenHash = found.valid || found.reason === "ParseError" ? hash : null;
+    if (found.reason !== status.reason || found.message !== status.message) options.onStatus((status = found));
     // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file.
-    settleIn(recheckMs);
+    if (found.valid) settleIn(recheckMs);
   }
 
   /** Reads until the text has stopped changing: a half-written file can be a valid, smaller document. */
-  async function readSettled(): Promise<Content | null> {
-    let content = await read();
-    for (let before = ""; content !== null && content.hash !== seenHash && content.hash !== before; ) {
-      before = content.hash;
+  async function readSettled(): Promise<Content | SourceStatus> {
+    let source = await readSource(path);
+    for (let before = ""; "hash" in source && source.hash !== seenHash && source.hash !== before; ) {
+      before = source.hash;
       // Rejects when the source is closed.
       await delay(settleMs, undefined, { signal: closing.signal }).catch(() => undefined);
-      content = closing.signal.aborted ? null : await read();
+      source = await readSource(path);
     }
-    return content;
+    return source;
   }
 
-  function check(readContent = read): Promise<void> {
-    work = work.then(async () => {
-      const content = await readContent();
-      if (content) await apply(content);
-    });
-    return work;
-  }
-
-  /** Events meanwhile cause another round afterwards, not a delay, or another busy file in the folder would block it. */
+  /** Calls before it begins share one read: another busy file in the folder costs no more than that. */
   function settle(): Promise<void> {
-    isChanged = true;
-    settling ??= settleChanges().finally(() => {
-      settling = null;
+    next ??= work = work.then(() => {
+      next = null;
+      return examine(readSettled);
     });
-    return settling;
+    return next;
   }
 
   function settleIn(ms: number): void {
     setTimeout(() => void settle(), ms).unref();
   }
 
-  async function settleChanges(): Promise<void> {
-    while (isChanged && !closing.signal.aborted) {
-      isChanged = false;
-      await check(readSettled);
-    }
-  }
-
-  const folders = [...new Set([path, ...options.others.map((other) => resolve(other))].map((file) => dirname(file)))];
   const others = new Set(options.others.map((other) => resolve(other)));
+  const folders = new Set([path, ...others].map((file) => dirname(file)));
   // The parent folder is watched: editors rename over the file, ConfigMaps swap a symlink beside it.
-  const watcher = watch(folders, { depth: 0, ignoreInitial: true, ignorePermissionErrors: true });
+  const watcher = watch([...folders], { depth: 0, ignoreInitial: true, ignorePermissionErrors: true });
   watcher.on("all", (_event, changed) => {
     if (others.has(resolve(changed)) || options.isOther?.(resolve(changed))) options.onOther();
     else settleIn(settleMs / 2);
@@ -170,13 +107,83 @@ export async function watchFileSource(options: {
 
   return {
     status: () => status,
-    check: () => check(),
+    /** Reads the file now; resolves when it is applied or found wrong. */
+    check: () => (work = work.then(() => examine(() => readSource(path)))),
+    /** As `check`, of a text that has stopped changing. */
     refresh: settle,
-    close: async () => {
+    close: async (): Promise<void> => {
       closing.abort();
       clearInterval(poll);
       await watcher.close();
       await work;
     },
   };
+}
+
+/** What the file holds; without that, its state. */
+async function readSource(path: string): Promise<Content | SourceStatus> {
+  try {
+    const { size } = await stat(path);
+    if (size > documentBounds.bytes) return wrong(path, failed(tooLong));
+    const bytes = await readFile(path);
+    return { bytes, hash: createHash("sha256").update(bytes).digest("hex") };
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "ENOENT") return unapplied(path, "FileMissing", `${path} does not exist; ${lastStays}`);
+    return unapplied(path, "FileUnreadable", `${path} cannot be read (${code ?? String(error)}); ${lastStays}`);
+  }
+}
+
+async function apply(
+  path: string,
+  { bytes, hash }: Content,
+  { store, presetAllow = noneAllowed }: FileSourceOptions,
+): Promise<SourceStatus> {
+  const parsed = await parseApart(bytes, presetAllow);
+  if (!parsed.ok) return wrong(path, parsed);
+  try {
+    await store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`);
+    return { path, valid: true, reason: "Applied", message: `${path} is applied`, problems: [] };
+  } catch (thrown) {
+    const { code, message } = toGatewayError(thrown);
+    return code === "invalid_document"
+      ? unapplied(path, "Conflict", `${path} conflicts with changes of the API: ${message}; ${lastStays}`)
+      : unapplied(path, "StateUnwritable", `the document could not be stored: ${message}`);
+  }
+}
+
+const lastStays = "the last good document stays";
+
+function unapplied(
+  path: string,
+  reason: string,
+  message: string,
+  problems: SourceStatus["problems"] = [],
+): SourceStatus {
+  return { path, valid: false, reason, message, problems };
+}
+
+function wrong(path: string, { problems, more }: Parsed & { ok: false }): SourceStatus {
+  const [first] = problems;
+  const others = problems.length - 1 + more;
+  const where = first ? `${path}:${first.line}:${first.column}` : path;
+  const what = first ? `${first.path ? `${first.path}: ` : ""}${first.message}` : "unreadable";
+  const rest = others > 0 ? ` (and ${others} more)` : "";
+  return unapplied(path, "ParseError", `${where}: ${what}${rest}; ${lastStays}`, problems);
+}
+
+/** Bytes that take 5 ms. */
+const smallText = 8 * 1024;
+
+/** In a thread, as a file at the limits takes 0.1 to 0.3 s; a small one here, faster than a thread starts. */
+function parseApart(bytes: Buffer, presetAllow: PresetAllow): Promise<Parsed> {
+  if (bytes.length <= smallText) return Promise.resolve(parseBytes(bytes, presetAllow));
+  return new Promise((resolve) => {
+    const thread = new Worker(new URL("./parse-worker.js", import.meta.url), {
+      workerData: { bytes, presetAllow },
+      name: "parse",
+    });
+    thread.once("message", resolve);
+    thread.once("error", ({ message }) => resolve(failed(message)));
+  });
 }

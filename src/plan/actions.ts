@@ -19,10 +19,7 @@ export const actionKinds = [
 ] as const;
 
 export type ActionKind = (typeof actionKinds)[number];
-/**
- * `speech`: a reload of the router does not wait for a transcription model that loads, nor the other way.
- * `speech-transfer`: a voice does not wait for a model of many gigabytes.
- */
+/** Speech has lanes of its own: neither a reload nor a model of many gigabytes holds it up, nor the other way. */
 export type Lane = "control" | "transfer" | "speech" | "speech-transfer";
 
 interface ActionBase {
@@ -52,10 +49,7 @@ export type Action = ActionBase &
     /** `replaces`: the text that it was made from. */
     | { readonly kind: "preset.write"; readonly text: string; readonly replaces: string }
     | { readonly kind: "router.start" }
-    /**
-     * `changes`: every model, loaded or not, whose settings or files are others now; none of them may be loaded meanwhile.
-     * `yields`: not requested, so it is abandoned while a response is in flight.
-     */
+    /** `changes`: models with other settings or files, kept unloaded meanwhile; `yields`: not requested, gives way to responses. */
     | { readonly kind: "router.reload"; readonly changes: readonly string[]; readonly yields?: boolean }
     | { readonly kind: "router.restart" }
     /** `requested`: by a request, independent of the document. */
@@ -112,10 +106,7 @@ export interface BackoffEntry {
 
 export interface HeldAction {
   readonly action: Action;
-  /**
-   * `waiting`: another action comes first; `room`: too little disk space; `settling`: the document has just changed; `prune`:
-   * deletions come last, and after the document's `pruneAfter`.
-   */
+  /** `waiting`: another action comes first; `settling`: the document has just changed; `prune`: last, and after `pruneAfter`. */
   readonly why: "suspended" | "backoff" | "stalled" | "waiting" | "room" | "settling" | "prune";
   /** For people. */
   readonly because: string;

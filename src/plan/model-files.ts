@@ -41,21 +41,14 @@ export function fileValues(
     return file.path;
   }
 
-  for (const [field, option] of [
-    ["chatTemplate", "chat-template-file"],
-    ["mmproj", "mmproj"],
-  ] as const) {
-    const name = model[field];
-    const path = name === undefined ? null : pathOf(field, name);
-    if (path !== null) values.set(option, path);
-  }
-  if (model.lora !== undefined) {
-    const adapters = model.lora.map(({ source, scale = 1 }) => {
-      const path = pathOf("lora", source);
-      return path === null ? null : `${path}:${scale}`;
-    });
-    if (!adapters.includes(null)) values.set("lora-scaled", adapters.join(","));
-  }
+  const { chatTemplate, mmproj, lora = [] } = model;
+  const template = chatTemplate === undefined ? null : pathOf("chatTemplate", chatTemplate);
+  if (template !== null) values.set("chat-template-file", template);
+  const projector = mmproj === undefined ? null : pathOf("mmproj", mmproj);
+  if (projector !== null) values.set("mmproj", projector);
+  const adapters = lora.map(({ source, scale = 1 }) => ({ path: pathOf("lora", source), scale }));
+  if (adapters.length > 0 && adapters.every(({ path }) => path !== null))
+    values.set("lora-scaled", adapters.map(({ path, scale }) => `${path}:${scale}`).join(","));
   const draft = model.draft === undefined ? null : findDraft(model, model.draft, desired, models);
   if (typeof draft === "string") problems.push(`draft is left out: ${draft}`);
   else if (draft) {

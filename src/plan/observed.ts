@@ -239,37 +239,32 @@ export function isReadyValue(value: string | undefined): boolean {
   return value === "loaded" || value === "sleeping";
 }
 
+/** The value of an option that the model's process was started with. */
+export function optionOf({ args }: Pick<RouterModel, "args">, ...names: readonly string[]): string | undefined {
+  const at = args.findIndex((argument) => names.includes(argument));
+  return at < 0 ? undefined : args[at + 1];
+}
+
 /** Ids of the models that have a process, or are about to. */
 export function loadedModels(models: readonly RouterModel[]): string[] {
-  return models.filter(({ value }) => value !== "unloaded" && value !== "downloading").map(({ id }) => id);
+  return models.filter(({ value }) => placedValues.has(value)).map(({ id }) => id);
 }
 
 /** The cached model that a desired id means: its own id, or another name of it, or the end of one, ignoring case. */
 export function findCached(models: readonly CachedModel[], id: string): CachedModel | undefined {
-  const folded = id.toLowerCase();
-  const { byId, byAlias } = indexOf(models);
-  return byId.get(folded) ?? byAlias.get(folded) ?? plainestEndingIn(models, id);
-}
-
-interface ModelIndex {
-  readonly byId: ReadonlyMap<string, CachedModel>;
-  readonly byAlias: ReadonlyMap<string, CachedModel>;
+  return indexOf(models).get(id.toLowerCase()) ?? plainestEndingIn(models, id);
 }
 
 /** Indexed: a snapshot is searched for each model of a document, several times. */
-const indexes = new WeakMap<readonly CachedModel[], ModelIndex>();
+const indexes = new WeakMap<readonly CachedModel[], ReadonlyMap<string, CachedModel>>();
 
-function indexOf(models: readonly CachedModel[]): ModelIndex {
+function indexOf(models: readonly CachedModel[]): ReadonlyMap<string, CachedModel> {
   const known = indexes.get(models);
   if (known) return known;
-  // Of several the first counts, so the last is entered first.
+  // An id counts before an alias, and of several models the first: what counts is entered last.
   const reversed = models.toReversed();
-  const index = {
-    byId: new Map(reversed.map((model) => [model.id.toLowerCase(), model])),
-    byAlias: new Map(
-      reversed.flatMap((model) => model.aliases.map((alias): [string, CachedModel] => [alias.toLowerCase(), model])),
-    ),
-  };
+  const aliases = reversed.flatMap((model) => model.aliases.map((alias) => [alias.toLowerCase(), model] as const));
+  const index = new Map([...aliases, ...reversed.map((model) => [model.id.toLowerCase(), model] as const)]);
   indexes.set(models, index);
   return index;
 }

@@ -85,10 +85,7 @@ function planModels(desired: Desired, observed: Observed, findings: Map<string, 
     });
 }
 
-/**
- * The document names a revision, and the cached files are from another one. Without a revision any cached one is good: a
- * context size alone fetches nothing.
- */
+/** Without a revision in the document any cached one is good: a context size alone fetches nothing. */
 function isOfAnotherRevision(
   { id, source, revision }: DesiredModel,
   { commit }: CachedModel,

@@ -3,7 +3,14 @@
 // takes hours and the first half of a save have all deleted a model that only seemed to have left.
 import { type Desired, isNotNamedBy, type Removal } from "../desired/document/document.ts";
 import type { Action, Candidate, PlanContext } from "./actions.ts";
-import { type CachedModel, findCached, type InventoryEntry, isOfRepo, type Observed } from "./observed.ts";
+import {
+  type CachedModel,
+  type CacheSnapshot,
+  findCached,
+  type InventoryEntry,
+  isOfRepo,
+  type Observed,
+} from "./observed.ts";
 
 /** A model to delete; `cached` is undefined if its files are gone and only notes of it are left. */
 export interface Going {
@@ -28,26 +35,25 @@ export interface Goings {
 export function modelsToGo(desired: Desired, observed: Observed, now: number): Goings {
   if (observed.cache.state === "unknown") return { requested: [], pruned: [], spared: [] };
   const { models, unreadable } = observed.cache.value;
-  const { removals } = desired;
+  const { removals, allowEmpty } = desired;
   const requested = removals
     .filter(({ id }) => !isOfRepo(id, unreadable))
     .map((removal) => ({ id: removal.id, cached: models.find((model) => isMarked(removal, model)) }));
   // A removal takes what the inventory has of its model along.
-  const prunable = modelsToPrune(desired, observed).filter(
+  const prunable = modelsToPrune(desired, observed.inventory, observed.cache.value).filter(
     (entry) => !removals.some((removal) => removal.id === entry.id || coversEntry(removal, entry)),
   );
-  const isSpared = sparing(desired, models);
-  const pruned = prunable.filter((entry) => !isSpared(entry));
-  return {
-    requested,
-    pruned: pruned.map((entry) => ({
-      id: entry.id,
-      cached: findCached(models, entry.id),
-      // Of one that was not noted yet this is the first pass that misses it.
-      dueAt: (leftAtOf(entry) ?? now) + desired.pruneAfter * 1000,
-    })),
-    spared: prunable.filter(isSpared).map(({ id }) => id),
-  };
+  // An emptied list is more often an accident than intent, also if a request has added models beside it.
+  const idOf = resolverOf(models);
+  const kept = new Set(desired.spared.map(idOf));
+  const isSpared = ({ id }: InventoryEntry): boolean =>
+    !allowEmpty && (desired.models.length === 0 || kept.has(idOf(id)));
+  const pruned = prunable
+    .filter((entry) => !isSpared(entry))
+    // Of one whose leaving was not noted yet this is the first pass that misses it.
+    .map((entry) => ({ entry, dueAt: (leftAtOf(entry) ?? now) + desired.pruneAfter * 1000 }))
+    .map(({ entry: { id }, dueAt }) => ({ id, cached: findCached(models, id), dueAt }));
+  return { requested, pruned, spared: prunable.filter(isSpared).map(({ id }) => id) };
 }
 
 /** Whether a removal means this model: by its files, as its id may be another model's once it is gone. */
@@ -55,10 +61,13 @@ export function isMarked(removal: Removal, model: CachedModel): boolean {
   return model.repo === removal.repo && model.files.every((file) => removal.files.includes(pathInRepo(model, file)));
 }
 
-/**
- * The removals that apply to an older snapshot of the cache: current ones, and those that ended since, because that snapshot still
- * has what they deleted.
- */
+/** Which models of an older snapshot of the cache are to be deleted, or are gone: `then` is the document of that snapshot. */
+export function leavingSince(now: Desired, then: Desired | null): (model: CachedModel) => boolean {
+  const removals = removalsSince(now, then);
+  return (model) => removals.some((removal) => isMarked(removal, model));
+}
+
+/** Current ones, and those that have ended since: the older snapshot still has what they deleted. */
 export function removalsSince(now: Desired, then: Desired | null): readonly Removal[] {
   if (then === null || then.removals === now.removals) return now.removals;
   const ended = then.removals.filter(({ id }) => !now.removals.some((removal) => removal.id === id));
@@ -96,27 +105,18 @@ export function namedEntries(desired: Desired, { cache, inventory }: Observed): 
   return new Set(inventory.flatMap(({ id }) => (named.has(idOf(id)) ? id : [])));
 }
 
-/** An emptied list is more often an accident than intent, also if a request has added models beside it. */
-function sparing(
-  { models: named, allowEmpty, spared }: Desired,
-  models: readonly CachedModel[],
-): (entry: InventoryEntry) => boolean {
-  if (allowEmpty) return () => false;
-  const idOf = resolverOf(models);
-  const ids = new Set(spared.map(idOf));
-  return ({ id }) => named.length === 0 || ids.has(idOf(id));
-}
-
 /** What to prune, but for what is spared. Every guard must hold. */
-function modelsToPrune(desired: Desired, observed: Observed): InventoryEntry[] {
-  if (!desired.prune || observed.cache.state === "unknown") return [];
-  const { models, unreadable } = observed.cache.value;
-  const entries = observed.inventory;
+function modelsToPrune(
+  desired: Desired,
+  inventory: readonly InventoryEntry[],
+  { models, unreadable }: CacheSnapshot,
+): readonly InventoryEntry[] {
+  if (!desired.prune) return [];
   const idOf = resolverOf(models);
   // The document may name a cached model by another of its names, and two entries may mean one model.
-  const stays = new Set([...desired.models, ...entries.filter((entry) => entry.keep)].map(({ id }) => idOf(id)));
+  const stays = new Set([...desired.models, ...inventory.filter((entry) => entry.keep)].map(({ id }) => idOf(id)));
   const fetched = desired.models.filter(({ id }) => !findCached(models, id)?.complete).map(({ id }) => repoOfId(id));
-  return entries.filter((entry) => {
+  return inventory.filter((entry) => {
     if (stays.has(idOf(entry.id)) || isOfRepo(entry.id, unreadable)) return false;
     const cached = findCached(models, entry.id);
     // Another program's file may have taken the id: what is deleted must be what was put there.
@@ -146,10 +146,7 @@ function removeAction({ id, cached }: Going, requested: boolean, reason: string,
   return { kind: "model.remove", key: `model/${id}`, model: id, requested, reason, message, disrupts };
 }
 
-/**
- * Those whose preset sections go now, as their files go next. Decided without preset and router, which are what these sections
- * change: else they would come back while they go.
- */
+/** Their preset sections go now, and their files next: decided without preset and router, which that changes. */
 export function duePrunes(
   pruned: readonly Pruned[],
   models: readonly Candidate[],
@@ -218,10 +215,7 @@ export function storedFile(
     .find(({ path, blob }) => (file.blob === null ? path === file.path : blob === file.blob));
 }
 
-/**
- * Whether all files of a cached model are ones that we put there, by name and by content: another program may have stored
- * the same name from another revision. The content of a plain file is known by its revision alone.
- */
+/** By name and content, of a plain file by its revision: another program may have stored the same name from another one. */
 export function holdsFilesOf(entry: InventoryEntry, model: CachedModel): boolean {
   if (model.repo !== entry.repo) return false;
   const stored = [entry, ...(entry.former ?? [])];

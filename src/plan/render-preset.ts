@@ -29,10 +29,7 @@ interface Draft {
   readonly lines: readonly string[];
 }
 
-/**
- * Rules, each from what the router does with the file: one that it cannot parse ends it, so unreadable lines become
- * comments; a section without a source, for a model that it does not find, hangs for ever, so every section names one.
- */
+/** A line that the router cannot parse ends it, so it becomes a comment; a section without a source can hang, so each names one. */
 export function renderPreset(
   current: PresetFile,
   wanted: readonly WantedSection[],

@@ -4,7 +4,7 @@ import { runnableContext } from "../core/context-size.ts";
 import { isForEmbeddings, poolings } from "../core/gguf-facts.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import { type FileValues, fileValues, noFiles } from "./model-files.ts";
-import { type CachedModel, type DocumentFile, findCached, type RouterModel } from "./observed.ts";
+import { type CachedModel, type DocumentFile, findCached, optionOf, type RouterModel } from "./observed.ts";
 import { canonicalKey, type PresetFile, presetCtxSize } from "./preset-file.ts";
 import type { WantedSection } from "./render-preset.ts";
 
@@ -25,18 +25,17 @@ export function wantedSections(
   findings: Map<string, string>,
   files: ReadonlyMap<string, DocumentFile> = new Map(),
 ): WantedSection[] {
+  const isKnown = (key: string): boolean => knownOptions?.has(key) ?? true;
   const byId = new Map<string, DesiredModel>();
   for (const model of desired.models) {
-    const cached = findCached(models, model.id);
-    if (!cached) continue;
-    const other = byId.get(cached.id);
-    if (other && settingsOf(other) !== settingsOf(model))
-      note(
-        findings,
-        cached.id,
-        `the document names it as ${other.id} and as ${model.id}, with other settings; the last counts`,
-      );
-    byId.set(cached.id, model);
+    const id = findCached(models, model.id)?.id;
+    if (id === undefined) continue;
+    const other = byId.get(id);
+    if (other && settingsOf(other) !== settingsOf(model)) {
+      const names = `the document names it as ${other.id} and as ${model.id}`;
+      note(findings, id, `${names}, with other settings; the last counts`);
+    }
+    byId.set(id, model);
   }
   const sections = models
     .filter((model) => model.complete)
@@ -45,9 +44,9 @@ export function wantedSections(
       const own = byId.get(model.id);
       const named = own ? fileValues(own, desired, models, files) : noFiles;
       for (const problem of named.problems) note(findings, model.id, problem);
-      return modelSection(model, own, named, knownOptions, findings);
+      return modelSection(model, own, named, isKnown, findings);
     });
-  return [{ name: "*", values: globalValues(desired, endpoints, knownOptions, findings) }, ...sections];
+  return [{ name: "*", values: globalValues(desired, endpoints, isKnown, findings) }, ...sections];
 }
 
 export function note(findings: Map<string, string>, subject: string, text: string): void {
@@ -61,57 +60,49 @@ function settingsOf({ ctxSize, preset, chatTemplate, lora, mmproj, draft }: Desi
 }
 
 function globalValues(
-  desired: Desired,
+  { context, rpc }: Desired,
   endpoints: readonly string[],
-  knownOptions: ReadonlySet<string> | null,
+  isKnown: (key: string) => boolean,
   findings: Map<string, string>,
 ): Map<string, string> {
   const values = new Map<string, string>();
-  const { default: size } = desired.context;
-  if (size !== undefined) values.set("ctx-size", String(runnableContext(size, null)));
+  if (context.default !== undefined) values.set("ctx-size", String(runnableContext(context.default, null)));
   // Otherwise each load asks the hub, and the router pulls newer commits by itself.
   values.set("offline", "true");
   values.set("stop-timeout", String(stopTimeoutSeconds));
-  if (desired.rpc.mode === "rpc" && desired.rpc.workers.length > 0) {
-    if (knownOptions && !knownOptions.has("rpc"))
-      note(findings, "rpc", "the engine was built without RPC: the workers are left out");
-    // None where no worker can be used: the model then runs on this machine alone.
-    else if (endpoints.length > 0) values.set("rpc", endpoints.join(","));
-  }
+  if (rpc.mode === "single" || rpc.workers.length === 0) return values;
+  if (!isKnown("rpc")) note(findings, "rpc", "the engine was built without RPC: the workers are left out");
+  // None where no worker can be used: the model then runs on this machine alone.
+  else if (endpoints.length > 0) values.set("rpc", endpoints.join(","));
   return values;
 }
 
 function modelSection(
   model: CachedModel,
-  desired: DesiredModel | undefined,
+  own: DesiredModel | undefined,
   named: FileValues,
-  knownOptions: ReadonlySet<string> | null,
+  isKnown: (key: string) => boolean,
   findings: Map<string, string>,
 ): WantedSection[] {
-  const listedByRouter = model.routerId !== null;
-  const overrides = new Map<string, string>();
-  if (desired?.ctxSize !== undefined)
-    overrides.set("ctx-size", String(runnableContext(desired.ctxSize, model.nCtxTrain)));
-  for (const [key, value] of [...Object.entries(desired?.preset ?? {}), ...named.values]) {
-    if (knownOptions && !knownOptions.has(key))
-      note(findings, model.id, `the engine has no option ${key}; it is left out`);
-    else overrides.set(key, String(value));
-  }
-  const defaults = new Map([...named.defaults, ...embeddingValues(model, overrides)]);
+  const { ctxSize, preset = {} } = own ?? {};
+  const size = ctxSize === undefined ? {} : { "ctx-size": runnableContext(ctxSize, model.nCtxTrain) };
+  const asked = [...Object.entries({ ...size, ...preset }), ...named.values];
+  for (const [key] of asked)
+    if (!isKnown(key)) note(findings, model.id, `the engine has no option ${key}; it is left out`);
+  const overrides = new Map(asked.flatMap(([key, value]) => (isKnown(key) ? [[key, String(value)]] : [])));
+  const usual = new Map([...named.defaults, ...embeddingValues(model, overrides)]);
   // The router ends a process when its arguments change, not when a file does.
-  if (named.identity !== "") defaults.set("tags", `files-${named.identity}`);
-  for (const key of overrides.keys()) defaults.delete(key);
-  for (const key of defaults.keys()) if (knownOptions && !knownOptions.has(key)) defaults.delete(key);
-  if (listedByRouter && overrides.size === 0 && defaults.size === 0) return [];
-  const source = sourceValues(model, listedByRouter);
-  // The document's projector before the one beside the model.
-  for (const key of overrides.keys()) source.delete(key);
+  if (named.identity !== "") usual.set("tags", `files-${named.identity}`);
+  const defaults = new Map([...usual].filter(([key]) => isKnown(key) && !overrides.has(key)));
+  if (model.routerId !== null && overrides.size + defaults.size === 0) return [];
   const problem = sectionProblem(model);
   if (problem !== null) {
     // For a model that the document does not name it is no finding.
-    if (desired) note(findings, model.id, problem);
+    if (own) note(findings, model.id, problem);
     return [];
   }
+  // The document's projector before the one beside the model.
+  const source = [...sourceValues(model)].filter(([key]) => !overrides.has(key));
   const values = new Map([...defaults, ...overrides, ...source]);
   return [{ name: model.upstreamId, values, defaults: new Set(defaults.keys()) }];
 }
@@ -135,16 +126,15 @@ function embeddingValues(model: CachedModel, overrides: ReadonlyMap<string, stri
 
 /** Why the preset file can have no section for a model; without one the router does not know it, unless it lists it by itself. */
 export function sectionProblem(model: CachedModel): string | null {
-  const source = sourceValues(model, model.routerId !== null);
   const unfit =
-    [...source.values()].find((value) => /[#;\r\n]|^\s|\s$/.test(value)) ??
+    [...sourceValues(model).values()].find((value) => /[#;\r\n]|^\s|\s$/.test(value)) ??
     (/[[\]#;\r\n]|^\s|\s$/.test(model.upstreamId) ? model.upstreamId : undefined);
   return unfit === undefined ? null : `the preset file cannot hold the name ${JSON.stringify(unfit)}`;
 }
 
 /** A section without a source makes a phantom model that hangs once its files are gone. */
-function sourceValues(model: CachedModel, listedByRouter: boolean): Map<string, string> {
-  if (listedByRouter) return new Map([["hf-repo", model.upstreamId]]);
+function sourceValues(model: CachedModel): Map<string, string> {
+  if (model.routerId !== null) return new Map([["hf-repo", model.upstreamId]]);
   const values = new Map([["model", model.files[0] ?? ""]]);
   if (model.projector !== null) values.set("mmproj", model.projector);
   return values;
@@ -161,7 +151,6 @@ export function reloadTookEffect(listed: readonly RouterModel[], preset: PresetF
 
 /** The `--ctx-size` with which the router would start, or has started, a model. */
 export function registeredCtxSize(model: RouterModel): number | null {
-  const at = model.args.findIndex((argument) => argument === "--ctx-size" || argument === "-c");
-  const value = at < 0 ? Number.NaN : Number(model.args[at + 1]);
+  const value = Number(optionOf(model, "--ctx-size", "-c"));
   return Number.isInteger(value) && value > 0 ? value : null;
 }

@@ -1,7 +1,7 @@
 // The observed RPC workers, and which of them the preset should name. Pure.
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
-import type { RouterModel, WorkerSnapshot, WorkersSnapshot } from "./observed.ts";
+import { optionOf, type RouterModel, type WorkerSnapshot, type WorkersSnapshot } from "./observed.ts";
 import { effectiveValues, parsePreset } from "./preset-file.ts";
 
 export interface WantedWorkers {
@@ -61,9 +61,8 @@ function withoutEndpoints(text: string): string {
 }
 
 /** The endpoints with which the router would start, or has started, a model. */
-export function endpointsOf({ args }: Pick<RouterModel, "args">): string[] {
-  const at = args.indexOf("--rpc");
-  return at < 0 ? [] : endpointList(args[at + 1] ?? "");
+export function endpointsOf(model: Pick<RouterModel, "args">): string[] {
+  return endpointList(optionOf(model, "--rpc") ?? "");
 }
 
 /** The endpoints that a preset gives to every model. */

@@ -1,7 +1,8 @@
 // The loop: observe, plan, hand the plan to the executor, report. Level-triggered: a wake carries no content, many wakes make one
 // pass, and a pass observes everything.
 import { jittered } from "../core/backoff.ts";
-import type { DesiredState } from "../desired/document/document.ts";
+import { equalJson } from "../core/json.ts";
+import type { Desired, DesiredState } from "../desired/document/document.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import type { Observer } from "../observe/observe.ts";
 import {
@@ -13,11 +14,10 @@ import {
   type Progress,
   type RunningAction,
 } from "../plan/actions.ts";
-import type { Observed } from "../plan/observed.ts";
+import { type Observed, speechKinds } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
-import { createBackoffBook } from "./backoff-book.ts";
-import { createPacing, createSettling } from "./pacing.ts";
-import { unwantedKeys } from "./unwanted.ts";
+import { choiceKey } from "../plan/speech.ts";
+import { createBackoffBook, createPacing, createSettling } from "./pacing.ts";
 import { createWaiters, type PassWait } from "./waiters.ts";
 
 /** What a pass found. */
@@ -31,28 +31,7 @@ export interface Pass {
   readonly running: readonly RunningAction[];
 }
 
-export interface Loop {
-  start(): void;
-  /** Asks for a pass soon. */
-  wake(reason: string): void;
-  /** Forgets failures and wakes the loop, as a retry was requested. */
-  retry(): void;
-  settled(outcome: Outcome): void;
-  progressed(action: Action, progress: Progress): void;
-  /** Bytes of all that a transfer brings, by its action's key: of those that are not done and have reported it. */
-  totals(): ReadonlyMap<string, number>;
-  /** The newest pass; null before the first. */
-  last(): Pass | null;
-  backoff(): ReadonlyMap<string, BackoffEntry>;
-  /** Keys of the actions that have begun. */
-  underWay(): readonly string[];
-  /**
-   * Resolves with the first pass that has seen the generation and satisfies the test; `fresh`: one that begins after the call.
-   * Errors: `wait_timeout`, `shutting_down`, and whatever the test throws.
-   */
-  waitFor(wait: PassWait<Pass>): Promise<Pass>;
-  stop(): Promise<void>;
-}
+export type Loop = ReturnType<typeof createLoop>;
 
 /** ms until the next pass after one that failed. */
 const soonMs = 1_000;
@@ -76,11 +55,11 @@ interface LoopOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export function createLoop(options: LoopOptions): Loop {
+export function createLoop(options: LoopOptions) {
   const backoff = createBackoffBook(options.now);
   const totals = new Map<string, number>();
   const settling = createSettling(options.now);
-  const waiters = createWaiters<Pass>();
+  const waiters = createWaiters<Pass>(() => (last ? openMatters(last, backoff.entries()) : "nothing was observed yet"));
   let last: Pass | null = null;
   let seenGeneration = -1;
   let count = 0;
@@ -110,46 +89,41 @@ export function createLoop(options: LoopOptions): Loop {
       settledAt: settling.settledAt(),
       underWay: underWay(),
     });
-    for (const key of unwantedKeys(desired.document, found, options.executor.running())) options.executor.cancel(key);
-    for (const action of found.actions) options.executor.submit(action);
-    const running = options.executor.running();
+    const { executor } = options;
+    for (const key of unwantedKeys(desired.document, found, executor.running())) executor.cancel(key);
+    for (const action of found.actions) executor.submit(action);
+    const running = executor.running();
     last = { number, at: options.now(), desired, observed, plan: found, running };
     options.onPass(last);
     waiters.check(last);
   }
 
+  /** Keys of the actions that have begun. */
   function underWay(): readonly string[] {
     return options.executor.running().flatMap(({ action, startedAt }) => (startedAt === null ? [] : action.key));
   }
 
   function untilNext(failed: boolean): number {
     const now = options.now();
-    const next = Math.min(
-      now + jittered(options.resyncMs, options.random()),
-      ...(failed ? [now + soonMs] : []),
-      ...(last ? dueTimes(last, now, options.silenceLimitMs) : []),
-    );
-    return next - now;
+    const due = last ? dueTimes(last, now, options.silenceLimitMs).map((at) => at - now) : [];
+    return Math.min(jittered(options.resyncMs, options.random()), failed ? soonMs : Infinity, ...due);
   }
 
-  const pacing = createPacing({
-    pass: () =>
-      pass().finally(() => {
-        passGeneration = null;
-      }),
-    untilNext,
-    onError: options.onError,
-  });
+  const endPass = (): void => {
+    passGeneration = null;
+  };
+  const pacing = createPacing({ pass: () => pass().finally(endPass), untilNext, onError: options.onError });
 
   return {
     start: pacing.start,
     wake: pacing.wake,
-    retry: () => {
+    /** Forgets failures and wakes the loop, as a retry was requested. */
+    retry: (): void => {
       backoff.reset();
       options.onRetry?.();
       pacing.wake();
     },
-    settled: ({ action, error }) => {
+    settled: ({ action, error }: Outcome): void => {
       settledCount++;
       if (!error) {
         totals.delete(action.key);
@@ -157,24 +131,59 @@ export function createLoop(options: LoopOptions): Loop {
       } else if (error.code !== "cancelled") backoff.failed(action, error);
       pacing.wake();
     },
-    progressed: ({ key }, { total }) => {
+    progressed: ({ key }: Action, { total }: Progress): void => {
       if (total > 0) totals.set(key, total);
     },
-    totals: () => totals,
+    /** Bytes of all that a transfer brings, by its action's key: of those that are not done and have reported it. */
+    totals: (): ReadonlyMap<string, number> => totals,
+    /** The newest pass; null before the first. */
     last: () => last,
     backoff: backoff.entries,
     underWay,
-    waitFor: (wait) => {
+    /** The first pass that has seen the generation and passes the test. Errors: `wait_timeout`, `shutting_down`, the test's. */
+    waitFor: (wait: PassWait<Pass>): Promise<Pass> => {
       const waiting = waiters.add(wait, wait.fresh ? count : 0);
       // The edit that is waited for has asked for a pass already.
       if (!pacing.isDue() && (wait.fresh || (passGeneration ?? -1) < wait.generation)) pacing.wake();
       return waiting;
     },
-    stop: () => {
+    stop: (): Promise<void> => {
       waiters.end();
       return pacing.stop();
     },
   };
+}
+
+/** To cancel, as the document asks for something else. A plan without the action is no reason: the cache may be unreadable. */
+function unwantedKeys(document: Desired, plan: Plan, running: readonly RunningAction[]): string[] {
+  const named = new Set(document.models.map(({ id }) => id));
+  const speech = speechKinds.map((kind) => choiceKey(kind, document.speech?.[kind] ?? ""));
+  const planned = new Map(
+    [...plan.held.map((held) => held.action), ...plan.actions].map((action) => [action.key, action]),
+  );
+
+  function isUnwanted({ action, lane }: RunningAction): boolean {
+    const instead = planned.get(action.key);
+    // While it drains nothing has happened yet: what is wanted by now would otherwise come after it, up to a minute later.
+    if (action.kind === "router.reload") return !isSameReload(instead, action);
+    // Its drain takes up to 30 s: time enough to put the model back.
+    if (action.kind === "model.remove") return !action.requested && !plan.actions.some(({ key }) => key === action.key);
+    if (lane === "speech-transfer")
+      return !speech.includes(action.key) && !(action.kind === "voice.pull" && action.requested === true);
+    if (lane !== "transfer" || !("model" in action)) return false;
+    return instead ? !isSameTransfer(instead, action) : !named.has(action.model);
+  }
+
+  return running.filter(isUnwanted).map(({ action }) => action.key);
+}
+
+function isSameReload(instead: Action | undefined, action: Action & { readonly kind: "router.reload" }): boolean {
+  return instead?.kind === "router.reload" && equalJson([...instead.changes], [...action.changes]);
+}
+
+function isSameTransfer(a: Action, b: Action): boolean {
+  if (a.kind === "model.pull") return b.kind === "model.pull" && a.revision === b.revision;
+  return a.kind === "model.import" && b.kind === "model.import" && a.source === b.source;
 }
 
 /** When the pass has to be followed by another one at the latest, whatever happens. */
@@ -201,14 +210,15 @@ export function isConverged(pass: Pass): boolean {
 }
 
 /** What is still open and why, in one sentence for a person. */
-export function openMatters({ plan: found, running }: Pass, backoff: ReadonlyMap<string, BackoffEntry>): string {
-  const actions = [...running.map((entry) => entry.action), ...found.actions, ...found.held.map((held) => held.action)];
+function openMatters({ plan: found, running, observed }: Pass, backoff: ReadonlyMap<string, BackoffEntry>): string {
+  const unseen = [observed.cache, observed.preset].flatMap((part) => (part.state === "unknown" ? part.why : []));
+  if (unseen.length > 0) return unseen.join("; ");
+  const actions = [...running, ...found.actions.map((action) => ({ action })), ...found.held];
   const matters = new Map(
-    actions.map((action) => [action.key, `${action.message}${because(backoff.get(backoffKey(action)))}`]),
+    actions.map(({ action }) => {
+      const failure = backoff.get(backoffKey(action));
+      return [action.key, failure ? `${action.message} (failed: ${failure.message})` : action.message];
+    }),
   );
   return [...matters.values(), ...found.findings.values()].join("; ") || "the router is not running";
-}
-
-function because(entry: BackoffEntry | undefined): string {
-  return entry ? ` (failed: ${entry.message})` : "";
 }

@@ -1,6 +1,10 @@
-// When passes run: many wakes make one pass, and each pass is followed by another one in time.
+// When passes run, when the document counts as settled, and when a failed action may be tried again.
+import { actionBackoff, backoffDelay } from "../core/backoff.ts";
+import type { GatewayError } from "../core/errors.ts";
 import { longestTimerMs } from "../core/steady.ts";
+import { type Action, actionKinds, type BackoffEntry, backoffKey } from "../plan/actions.ts";
 
+/** Many wakes make one pass, and each pass is followed by another one in time. */
 export function createPacing(options: {
   readonly pass: () => Promise<void>;
   /** ms until the next pass; `failed`: the last one threw. */
@@ -78,5 +82,36 @@ export function createSettling(now: () => number) {
     },
     /** ms since the epoch: before this another change is likely. */
     settledAt: () => settledAt,
+  };
+}
+
+/** How often each action failed, so that the planner can hold it back. By counts and times alone. */
+export function createBackoffBook(now: () => number) {
+  const entries = new Map<string, BackoffEntry>();
+  return {
+    entries: (): ReadonlyMap<string, BackoffEntry> => entries,
+    failed: (action: Action, error: GatewayError): BackoffEntry => {
+      const failures = (entries.get(backoffKey(action))?.failures ?? 0) + 1;
+      const stalled = error.reaction === "stall" || (error.reaction === "retry" && failures >= actionBackoff.tries);
+      const delay = Math.max(backoffDelay(failures, actionBackoff), error.retryAfterMs ?? 0);
+      const entry = {
+        failures,
+        until: now() + delay,
+        stalled,
+        neededBytes: error.neededBytes,
+        code: error.code,
+        reason: error.reason,
+        message: error.message,
+        hint: error.hint,
+      };
+      entries.set(backoffKey(action), entry);
+      return entry;
+    },
+    succeeded: (action: Action): void => {
+      // A start and a restart of the router are one matter: where one worked, the other's failures are over.
+      for (const kind of actionKinds) entries.delete(`${kind} ${action.key}`);
+    },
+    /** The document has changed, or a retry was requested: everything may be tried again. */
+    reset: () => entries.clear(),
   };
 }

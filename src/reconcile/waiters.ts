@@ -16,7 +16,8 @@ export interface PassWait<Pass> {
   readonly test: (pass: Pass) => boolean;
 }
 
-export function createWaiters<Pass extends SeenPass>() {
+/** `open`: what is still open, for the message of a wait that takes too long. */
+export function createWaiters<Pass extends SeenPass>(open: () => string) {
   const waiters = new Set<{ check(pass: Pass): void; fail(error: GatewayError): void }>();
   let ended = false;
   return {
@@ -46,7 +47,8 @@ export function createWaiters<Pass extends SeenPass>() {
           fail,
         };
         const onAbort = (): void => fail(clientLeftError());
-        const isLate = (): void => fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms`));
+        const isLate = (): void =>
+          fail(new GatewayError("wait_timeout", `not reached within ${timeoutMs} ms: ${open()}`));
         const deadline = setTimeout(isLate, Math.min(timeoutMs, longestTimerMs));
         if (ended) return fail(stoppingError());
         if (signal?.aborted) return onAbort();

@@ -12,17 +12,6 @@ export interface CutAnswers {
   readonly at: number;
 }
 
-export interface Changes extends Drainer {
-  /** Unloads a model once its answers in flight have ended. */
-  unload(id: string, signal: AbortSignal): Promise<void>;
-  /** Ends a model that can never answer again, without waiting for its answers. */
-  abandon(id: string): Promise<void>;
-  /** An instance takes no connections: unloads it, unless it is gone already. */
-  replace(instance: Instance): Promise<void>;
-  /** Models that were drained, and what the last drain of each has cut. */
-  cuts(): ReadonlyMap<string, CutAnswers>;
-}
-
 export function createChanges(
   { send, now }: Runner,
   options: {
@@ -31,12 +20,13 @@ export function createChanges(
     /** A drain has ended; `cut` answers had not. */
     readonly onDrained: (id: string, cut: number) => void;
   },
-): { readonly changes: Changes; readonly handlers: Pick<Handlers, "drained" | "unloaded"> } {
+) {
   const drained = new Map<number, () => void>();
   const unloaded = new Map<string, ((error: GatewayError | null) => void)[]>();
   const cuts = new Map<string, CutAnswers>();
   let drains = 0;
 
+  /** Ends a model that can never answer again, without waiting for its answers. */
   function abandon(id: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const over = (error: GatewayError | null): void => (error ? reject(error) : resolve());
@@ -45,7 +35,7 @@ export function createChanges(
     });
   }
 
-  async function drain(models: readonly string[] | "all", signal: AbortSignal): Promise<() => void> {
+  const drain: Drainer["drain"] = (models, signal) => {
     const number = ++drains;
     return new Promise((resolve, reject) => {
       const end = (): void => send({ kind: "drainOver", drain: number });
@@ -67,12 +57,13 @@ export function createChanges(
       });
       send({ kind: "drainBegan", drain: number, models });
     });
-  }
+  };
 
-  const changes: Changes = {
+  const changes = {
     drain,
     abandon,
-    unload: async (id, signal) => {
+    /** Unloads a model once its answers in flight have ended. */
+    unload: async (id: string, signal: AbortSignal): Promise<void> => {
       const end = await drain([id], signal);
       try {
         await abandon(id);
@@ -80,29 +71,29 @@ export function createChanges(
         end();
       }
     },
-    replace: async ({ id, origin }) => {
+    /** An instance takes no connections: unloads it, unless it is gone already. */
+    replace: async ({ id, origin }: Instance): Promise<void> => {
       await options.router.refresh();
       // A process that lost its listener but lives stays `loaded` for the router; unloading cures it.
       if (options.instance(id)?.origin === origin && options.router.isReady()) await abandon(id);
     },
-    cuts: () => cuts,
+    /** Models that were drained, and what the last drain of each has cut. */
+    cuts: (): ReadonlyMap<string, CutAnswers> => cuts,
   };
-  return {
-    changes,
-    handlers: {
-      drained: ({ drain: number, cut }) => {
-        for (const [id, count] of cut) {
-          cuts.set(id, { count, at: now() });
-          options.onDrained(id, count);
-        }
-        drained.get(number)?.();
-        drained.delete(number);
-      },
-      unloaded: ({ id, error }) => {
-        const callers = unloaded.get(id) ?? [];
-        unloaded.delete(id);
-        for (const over of callers) over(error);
-      },
+  const handlers: Pick<Handlers, "drained" | "unloaded"> = {
+    drained: ({ drain: number, cut }) => {
+      for (const [id, count] of cut) {
+        cuts.set(id, { count, at: now() });
+        options.onDrained(id, count);
+      }
+      drained.get(number)?.();
+      drained.delete(number);
+    },
+    unloaded: ({ id, error }) => {
+      const callers = unloaded.get(id) ?? [];
+      unloaded.delete(id);
+      for (const over of callers) over(error);
     },
   };
+  return { changes, handlers };
 }

@@ -23,18 +23,6 @@ export interface Entrance {
   leave(): void;
 }
 
-export interface Requests {
-  /** The fast path: a lease at once; null: the request has to wait, or is rejected, with {@link Requests.acquire}. */
-  tryAcquire(id: string): Lease | null;
-  /**
-   * A loaded model, kept loaded until the lease is released. Errors: `busy`, `router_unavailable`, `engine_missing`,
-   * `model_not_found`, `model_load_failed`, `load_failing`, `too_few_workers`, `cancelled`, `shutting_down`.
-   */
-  acquire(id: string, signal: AbortSignal, entrance?: Entrance): Promise<Lease>;
-  /** Counts a request that waits for something else. `onReject`, at once or later: `busy`, `shutting_down`. */
-  enter(id: string, reason: WaitReason, onReject: (error: GatewayError) => void): Entrance;
-}
-
 interface Waiter {
   grant(lease: Lease): void;
   reject(error: GatewayError): void;
@@ -50,7 +38,7 @@ export function createRequests(
     /** The last answer in flight of a model has ended. */
     readonly onIdle: (id: string) => void;
   },
-): { readonly requests: Requests; readonly handlers: Pick<Handlers, "grant" | "reject" | "cut"> } {
+) {
   const waiters = new Map<number, Waiter>();
   const inUse = new Set<string>();
   /** By model: leases of a lower number are cut. A set of leases would be kept alive by V8, see src/http/proxy/rounds.ts. */
@@ -88,6 +76,7 @@ export function createRequests(
     if (take(ticket)) send({ kind: "left", ticket });
   }
 
+  /** The fast path: a lease at once; null: the request has to wait, or is rejected, with `acquire`. */
   function tryAcquire(id: string): Lease | null {
     return !isDeciding() && admit(state, id, now()) ? give(id) : null;
   }
@@ -108,13 +97,15 @@ export function createRequests(
     });
   }
 
-  const requests: Requests = {
+  const requests = {
     tryAcquire,
-    acquire: async (id, signal, entrance) => {
+    /** A loaded model, kept loaded until the lease is released. Errors: `cancelled`, and every reason of a `reject` effect. */
+    acquire: async (id: string, signal: AbortSignal, entrance?: Entrance): Promise<Lease> => {
       if (signal.aborted) throw clientLeftError();
       return (entrance ? null : tryAcquire(id)) ?? queued(entrance?.ticket ?? newTicket(id), signal);
     },
-    enter: (id, reason, onReject) => {
+    /** Counts a request that waits for something else. `onReject`, at once or later: `busy`, `shutting_down`. */
+    enter: (id: string, reason: WaitReason, onReject: (error: GatewayError) => void): Entrance => {
       const ticket = newTicket(id);
       const wait = (): void => {
         waiters.set(ticket.number, { grant: (lease) => lease.release(), reject: onReject });
@@ -124,20 +115,18 @@ export function createRequests(
       return { ticket, again: wait, leave: () => leave(ticket) };
     },
   };
-  return {
-    requests,
-    handlers: {
-      grant: ({ ticket }) => {
-        const lease = give(ticket.id);
-        const waiter = take(ticket);
-        if (waiter) waiter.grant(lease);
-        // It left while this was decided.
-        else lease.release();
-      },
-      reject: ({ ticket, error }) => take(ticket)?.reject(error),
-      cut: ({ id }) => void cutBelow.set(id, given),
+  const handlers: Pick<Handlers, "grant" | "reject" | "cut"> = {
+    grant: ({ ticket }) => {
+      const lease = give(ticket.id);
+      const waiter = take(ticket);
+      if (waiter) waiter.grant(lease);
+      // It left while this was decided.
+      else lease.release();
     },
+    reject: ({ ticket, error }) => take(ticket)?.reject(error),
+    cut: ({ id }) => void cutBelow.set(id, given),
   };
+  return { requests, handlers };
 }
 
 function overdueError(id: string, drainMs: number): GatewayError {

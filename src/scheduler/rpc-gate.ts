@@ -7,15 +7,7 @@ import { endpointsOf, presetEndpoints, type WantedWorkers, wantedWorkers } from 
 import type { Workers } from "../rpc/workers.ts";
 import type { WorkersVerdict } from "./state/types.ts";
 
-export interface RpcGate {
-  /** Why no model can be loaded; null: they can. `too_few_workers` */
-  refusal(): GatewayError | null;
-  /** `isLate`: the preset has had its time to follow the workers. `ready` reserves the workers until {@link RpcGate.release}. */
-  check(id: string, isLate: boolean): WorkersVerdict | Promise<WorkersVerdict>;
-  /** Of a load that ended early: whether a worker is lost, so that the same load may work without it, and on which it was. */
-  explain(): Promise<{ readonly isWorkerLost: boolean; readonly workers: string }>;
-  release(): void;
-}
+export type RpcGate = ReturnType<typeof createRpcGate>;
 
 const ready: WorkersVerdict = { kind: "ready", stallMs: Number.POSITIVE_INFINITY };
 
@@ -24,7 +16,7 @@ export function createRpcGate(options: {
   readonly router: Pick<Router, "snapshot" | "instances">;
   readonly workers: Workers;
   readonly stallMs: number;
-}): RpcGate {
+}) {
   const { router, workers } = options;
   /** The workers that the load in progress is on. */
   let reserved: readonly string[] | null = null;
@@ -43,6 +35,7 @@ export function createRpcGate(options: {
     return model ? endpointsOf(model) : [];
   }
 
+  /** Why no model can be loaded; null: they can. `too_few_workers` */
   function refusal(): GatewayError | null {
     const { mode, minWorkers } = options.desired().document.rpc;
     if (mode === "single") return null;
@@ -78,7 +71,8 @@ export function createRpcGate(options: {
 
   return {
     refusal,
-    check: (id, isLate) => {
+    /** `isLate`: the preset has had its time to follow the workers. `ready` reserves the workers until `release`. */
+    check: (id: string, isLate: boolean): WorkersVerdict | Promise<WorkersVerdict> => {
       const endpoints = registered(id);
       if (options.desired().document.rpc.mode === "single" && endpoints.length === 0) return ready;
       const error = refusal();
@@ -87,12 +81,13 @@ export function createRpcGate(options: {
       if (router.instances.detachedUsers() > 0 || (!isLate && isAboutToChange())) return { kind: "wait" };
       return endpoints.length === 0 ? ready : reserve(id, endpoints, isLate);
     },
+    /** Of a load that ended early: whether a worker is lost, so that the same load may work without it, and on which it was. */
     explain: async () => {
       if (!reserved) return { isWorkerLost: false, workers: "" };
       const workersText = described(reserved);
       return { isWorkerLost: await workers.hasLost(reserved), workers: workersText };
     },
-    release: () => {
+    release: (): void => {
       if (reserved) workers.leave();
       reserved = null;
     },

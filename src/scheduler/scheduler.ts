@@ -3,38 +3,16 @@ import type { GatewayError } from "../core/errors.ts";
 import type { KeepAlive } from "../core/keep-alive.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { Router } from "../engines/llama/router.ts";
-import { type Changes, createChanges } from "./changes.ts";
-import { createRequests, type Requests } from "./requests.ts";
+import { createChanges } from "./changes.ts";
+import { createRequests } from "./requests.ts";
 import { routerCalls } from "./router-calls.ts";
 import type { RpcGate } from "./rpc-gate.ts";
 import { createRunner, type Handlers } from "./run.ts";
 import { failingLoads } from "./state/load-backoff.ts";
-import { expiresAt, inFlight, isOpen, keepsWaiting, type Waiting, waiting } from "./state/tickets.ts";
-import type { FailingLoad, Limits, World } from "./state/types.ts";
+import { expiresAt, inFlight, isOpen, keepsWaiting, waiting } from "./state/tickets.ts";
+import type { Limits, World } from "./state/types.ts";
 
-export interface Scheduler extends Requests, Changes {
-  /** Where a loaded model listens, for a question that neither loads it nor counts as its use; null: not loaded, or held. */
-  peek(id: string): Instance | null;
-  /** A request sets how long its model stays loaded after the last answer. */
-  keep(id: string, keepAlive: KeepAlive): void;
-  /** When a loaded model is unloaded if it is not used, ms since the epoch; null: not by itself. */
-  expiresAt(id: string): number | null;
-  /** Answers in flight, by model. */
-  inFlight(): ReadonlyMap<string, number>;
-  waiting(): readonly Waiting[];
-  /** Whether requests wait for this process, in it or before it, or for any model slot. */
-  keepsWaiting(instance: Instance): boolean;
-  /** Models whose last load failed. */
-  failing(): ReadonlyMap<string, FailingLoad>;
-  /** Ends the backoff of a model whose load failed, or of all of them. */
-  resetBackoff(id?: string): void;
-  /** Anything changed of what the scheduler reads of the world. */
-  observe(): void;
-  /** The router reported progress of a load. */
-  progressed(id: string): void;
-  /** Rejects every request that waits, and those that come. */
-  shutDown(): void;
-}
+export type Scheduler = ReturnType<typeof createScheduler>;
 
 export interface SchedulerOptions {
   readonly router: Router;
@@ -61,7 +39,7 @@ export interface SchedulerOptions {
 /** There are no dates beyond it. */
 const longestKeepMs = 100 * 365 * 86_400_000;
 
-export function createScheduler(options: SchedulerOptions): Scheduler {
+export function createScheduler(options: SchedulerOptions) {
   const { limits, now, router, gate } = options;
   const runner = createRunner({
     limits: { ...limits, keepAliveMs: keepTime(limits.keepAliveMs) },
@@ -103,20 +81,30 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
   return {
     ...requests,
     ...changes,
-    peek: (id) => (isOpen(state, id) ? instance(id) : null),
-    keep: (id, keepAlive) => {
+    /** Where a loaded model listens, for a question that neither loads it nor counts as its use; null: not loaded, or held. */
+    peek: (id: string) => (isOpen(state, id) ? instance(id) : null),
+    /** A request sets how long its model stays loaded after the last answer. */
+    keep: (id: string, keepAlive: KeepAlive): void => {
       if (keepAlive.kind === "default") return;
       const ms = keepAlive.kind === "forever" ? Number.POSITIVE_INFINITY : keepAlive.seconds * 1000;
       send({ kind: "keep", id, keepMs: keepTime(ms) });
     },
-    expiresAt: (id) => expiresAt(state, id, now()),
+    /** When a loaded model is unloaded if it is not used, ms since the epoch; null: not by itself. */
+    expiresAt: (id: string) => expiresAt(state, id, now()),
+    /** Answers in flight, by model. */
     inFlight: () => inFlight(state),
     waiting: () => waiting(state, now()),
-    keepsWaiting: (process) => keepsWaiting(state, process.id, process),
+    /** Whether requests wait for this process, in it or before it, or for any model slot. */
+    keepsWaiting: (process: Instance) => keepsWaiting(state, process.id, process),
+    /** Models whose last load failed. */
     failing: () => failingLoads(state),
-    resetBackoff: (id) => send({ kind: "retry", id: id ?? null }),
+    /** Ends the backoff of a model whose load failed, or of all of them. */
+    resetBackoff: (id?: string) => send({ kind: "retry", id: id ?? null }),
+    /** Anything changed of what the scheduler reads of the world. */
     observe: () => send({ kind: "observed" }),
-    progressed: (id) => send({ kind: "progress", id }),
+    /** The router reported progress of a load. */
+    progressed: (id: string) => send({ kind: "progress", id }),
+    /** Rejects every request that waits, and those that come. */
     shutDown: () => send({ kind: "shutdown" }),
   };
 }

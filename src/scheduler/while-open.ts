@@ -1,15 +1,11 @@
 // On shutdown, rejects requests that still wait for a model: no byte of their responses has been sent.
 import { stoppingError } from "../core/errors.ts";
 
-/**
- * Runs `wait` with a signal that aborts when the asker leaves and when the gateway stops.
- * Errors: `shutting_down`, and those of `wait`: after the stop only those that `isCut` does not take for its doing.
- */
+/** Aborts `wait` when the client leaves, and at the stop: then its error is `shutting_down`. */
 export async function whileOpen<T>(
   stopping: AbortSignal,
   left: AbortSignal,
   wait: (signal: AbortSignal) => Promise<T>,
-  isCut: (error: unknown) => boolean = () => true,
 ): Promise<T> {
   if (stopping.aborted) throw stoppingError();
   // Not AbortSignal.any: what listens to a signal that lives as long as the program is never forgotten there.
@@ -21,7 +17,7 @@ export async function whileOpen<T>(
   try {
     return await wait(either.signal);
   } catch (error) {
-    if (stopping.aborted && !left.aborted && isCut(error)) throw stoppingError();
+    if (stopping.aborted && !left.aborted) throw stoppingError();
     throw error;
   } finally {
     left.removeEventListener("abort", give);

@@ -55,20 +55,6 @@ const engines: readonly BadEngine[] = [
     write: script('[ "$1" = --help ] && exit; while :; do echo "failed to spawn server instance"; sleep 0.001; done'),
   },
   {
-    what: "is of another machine",
-    reason: "EngineMissing",
-    says: /for another kind of machine/,
-    write: async (path) => {
-      // The head of a program for 64-bit big-endian PowerPC.
-      const head = Buffer.alloc(64);
-      head.write("\x7fELF\x02\x02\x01", "latin1");
-      head.writeUInt16BE(2, 16);
-      head.writeUInt16BE(21, 18);
-      await writeFile(path, head);
-      await chmod(path, 0o755);
-    },
-  },
-  {
     what: "may not be run",
     reason: "EngineMissing",
     says: /no executable file/,

@@ -128,7 +128,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
     want: (...models) => {
       document = toDesired(toTree({ version: 1, models: [...models] }));
       generation++;
-      loop.wake("document");
+      loop.wake();
       return generation;
     },
     planned: () => {

@@ -52,7 +52,7 @@ export async function startSourcing(t: TestContext, options: SourcingOptions = {
   const store = await openDesiredStore({ stateDir, now: Date.now, warn: (message) => told.push(message) });
   const names = (): string[] => store.current().document.models.map(({ id }) => id.replace(/^acme\/|:Q8_0$/g, ""));
   store.onChange(() => void documents.push(names().join(" ")));
-  const source = await watchFileSource({
+  const source = watchFileSource({
     path,
     store,
     others: [join(stateDir, "router.preset.ini")],

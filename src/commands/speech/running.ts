@@ -16,20 +16,13 @@ export interface Use<R extends EngineRun> {
 }
 
 /** All throw `speech_off`, `engine_missing`, `suspended`, `cancelled`, `shutting_down`, and what the failed action threw. */
-export interface Running<R extends EngineRun> {
-  /** With this choice and no other. Throws `busy` where the document does not name it any more. */
-  exactly(choice: string, signal: AbortSignal): Promise<Use<R>>;
-  /** With the document's choice; while that cannot be had, with the one before. */
-  asDocumented(signal: AbortSignal): Promise<Use<R>>;
-  /** Throws where there is no engine, by a fresh observation. */
-  requireEngine(signal: AbortSignal): Promise<void>;
-}
+export type Running<R extends EngineRun> = ReturnType<typeof createRunning<R>>;
 
 export function createRunning<R extends EngineRun>(
   kind: SpeechKind,
   engine: SpeechEngine<R>,
   { store, loop }: { readonly store: Pick<DesiredStore, "current">; readonly loop: Loop },
-): Running<R> {
+) {
   async function untilPass(signal: AbortSignal, test: (pass: Pass) => boolean): Promise<void> {
     const { generation } = store.current();
     // The pass under way may have observed the engine before this request came, and then nothing starts it for a minute.
@@ -58,7 +51,8 @@ export function createRunning<R extends EngineRun>(
   }
 
   return {
-    exactly: async (choice, signal) => {
+    /** With this choice and no other. Throws `busy` where the document does not name it any more. */
+    exactly: async (choice: string, signal: AbortSignal): Promise<Use<R>> => {
       for (;;) {
         const use = engine.use(choice);
         if (use) return { choice, ...use };
@@ -73,7 +67,8 @@ export function createRunning<R extends EngineRun>(
         });
       }
     },
-    asDocumented: async (signal) => {
+    /** With the document's choice; while that cannot be had, with the one before. */
+    asDocumented: async (signal: AbortSignal): Promise<Use<R>> => {
       let choice = choiceIn(store.current(), kind);
       for (;;) {
         const use = engine.use(choice);
@@ -84,7 +79,8 @@ export function createRunning<R extends EngineRun>(
         });
       }
     },
-    requireEngine: (signal) =>
+    /** Throws where there is no engine, by a fresh observation. */
+    requireEngine: (signal: AbortSignal) =>
       untilPass(signal, ({ observed }) => {
         requireIn(observed.speech[kind]);
         return true;

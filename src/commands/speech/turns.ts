@@ -15,14 +15,7 @@ import { whileOpen } from "../../scheduler/while-open.ts";
 import { actionDone, type Call, suspended } from "../in-force.ts";
 import { choiceIn, createRunning, type Running, type Use } from "./running.ts";
 
-export interface SpeechTurns {
-  /** Throws `speech_off` where the document does not turn it on; without a kind: neither of them. */
-  requireOn(kind?: SpeechKind): void;
-  /** Waits for the request's turn, and until the engine runs. Throws `busy`, and as {@link Running.asDocumented}. */
-  transcription(call: Call): Promise<SpeechTurn<WhisperRun>>;
-  /** The same with a voice, which becomes the document's; null: the document's voice. */
-  synthesis(voice: string | null, call: Call): Promise<SpeechTurn<VoiceRun>>;
-}
+export type SpeechTurns = ReturnType<typeof createSpeechTurns>;
 
 export interface SpeechTurn<R> {
   /** The process that answers. */
@@ -48,7 +41,7 @@ const queueDepth = 31;
 /** After these the document keeps the voice that was asked for. */
 const kept: ReadonlySet<string> = new Set(["cancelled", "suspended", "shutting_down"]);
 
-export function createSpeechTurns(deps: SpeechTurnsDeps): SpeechTurns {
+export function createSpeechTurns(deps: SpeechTurnsDeps) {
   const { store, cachedVoices, executor, stopping } = deps;
   const { transcription, synthesis } = deps.engines;
   const transcribing = createRunning("transcription", transcription, deps);
@@ -131,12 +124,16 @@ export function createSpeechTurns(deps: SpeechTurnsDeps): SpeechTurns {
   }
 
   return {
-    requireOn: (kind) => {
+    /** Throws `speech_off` where the document does not turn it on; without a kind: neither of them. */
+    requireOn: (kind?: SpeechKind): void => {
       if (kind) choiceIn(store.current(), kind);
       else if (!store.current().document.speech) throw new GatewayError("speech_off", "speech is off");
     },
-    transcription: (call) => turn(transcription, transcribing, call, () => transcribing.asDocumented(call.signal)),
-    synthesis: async (voice, call) => {
+    /** Waits for the request's turn, and until the engine runs. Throws `busy`, and as `asDocumented`. */
+    transcription: (call: Call): Promise<SpeechTurn<WhisperRun>> =>
+      turn(transcription, transcribing, call, () => transcribing.asDocumented(call.signal)),
+    /** The same with a voice, which becomes the document's; null: the document's voice. */
+    synthesis: async (voice: string | null, call: Call): Promise<SpeechTurn<VoiceRun>> => {
       if (voice === null) return turn(synthesis, speaking, call, () => speaking.asDocumented(call.signal));
       await download(voice, call);
       return turn(synthesis, speaking, call, () => withVoice(voice, call));

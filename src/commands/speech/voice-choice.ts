@@ -24,10 +24,7 @@ const openAiVoices: ReadonlySet<string> = new Set(
   "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split(" "),
 );
 
-/**
- * `name`: a voice (`en_US-lessac-medium`) or one of its speakers (`en_GB-vctk-medium:p239`). Throws `invalid_request` for a name
- * that can be no voice's and for a speaker that the voice does not have, and as {@link VoiceLists.officialVoice}.
- */
+/** `name`: a voice (`en_US-lessac-medium`) or a speaker of it (`en_GB-vctk-medium:p239`). Errors: `invalid_request`, `hub_*`. */
 export async function chooseVoice(name: string, lists: VoiceLists, signal: AbortSignal): Promise<VoiceChoice> {
   if (openAiVoices.has(name.trim().toLowerCase())) return { voice: null, speaker: null };
   const { voice, speaker } = splitVoiceName(name);

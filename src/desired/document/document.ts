@@ -4,10 +4,7 @@ import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/
 import { applyMergePatch } from "../../core/merge-patch.ts";
 import { modelFileName } from "../../speech/transcription-models.ts";
 
-/**
- * A requested deletion of a model. Kept beside the document until its files are gone, so that an interrupted removal
- * continues after a restart.
- */
+/** A requested deletion, kept until the files are gone: one that was interrupted continues after a restart. */
 export interface Removal {
   readonly id: string;
   /** `owner/name` */
@@ -95,10 +92,7 @@ export interface DesiredState {
   readonly etag: string;
 }
 
-/**
- * The document as a tree to merge by: models are keyed by id, so that two edits of two models do not collide. Holds only
- * what was written, no defaults: a default is not an opinion of its author.
- */
+/** What was written, without defaults, to merge by: models are keyed by id, so that edits of two models do not collide. */
 export type DocumentTree = JsonObject;
 
 /** Seconds: time to notice a typo in an id, and for an editor's second write. */
@@ -183,11 +177,7 @@ export interface TreeChange {
   readonly file?: { readonly before: DocumentTree; readonly after: DocumentTree };
 }
 
-/**
- * The models that prune keeps after an edit: those that it kept before, and those removed by an edit that empties the document's
- * list of models, or the file's: that is more often an accident than intent. A model that is named again may be pruned when it
- * leaves the next time, and with `allowEmpty` none is kept.
- */
+/** Models that prune keeps: those that left by an edit that empties the list, and were not named again; none with `allowEmpty`. */
 export function sparedAfter(spared: readonly string[], { before, after, file }: TreeChange): readonly string[] {
   if (after["allowEmpty"] === true) return [];
   const named = new Set(modelNames(after).map((id) => id.toLowerCase()));
@@ -202,10 +192,7 @@ function modelNames({ models }: DocumentTree): readonly string[] {
   return isJsonObject(models) ? Object.keys(models) : [];
 }
 
-/**
- * The three-way rule: what the file's author changed since the file was last applied goes into the document, and nothing
- * else does, so an API call elsewhere in the document survives the edit.
- */
+/** What the author changed since the file was last applied goes into the document, so that API calls elsewhere survive the edit. */
 export function mergeFile(current: DocumentTree, lastApplied: DocumentTree, file: DocumentTree): DocumentTree {
   const merged = new Map(Object.entries(current));
   for (const key of Object.keys(lastApplied)) if (!Object.hasOwn(file, key)) merged.delete(key);
@@ -221,10 +208,7 @@ export function mergeFile(current: DocumentTree, lastApplied: DocumentTree, file
   return Object.fromEntries(merged);
 }
 
-/**
- * A JSON merge patch from a client applied to the document, not yet validated. `models` may be an object keyed by id
- * (merged, `null` removes) or, as in the file, a list (replaces the whole list).
- */
+/** Not yet validated. `models` may be an object by id (merged, `null` removes) or a list (replaces the whole list). */
 export function patchInput(current: DocumentTree, patch: JsonObject): unknown {
   const { models, ...rest } = patch;
   if (!Array.isArray(models)) return toInput(applyMergePatch(current, patch) as DocumentTree);

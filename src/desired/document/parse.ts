@@ -44,18 +44,16 @@ export function parseBytes(bytes: Buffer, presetAllow: PresetAllow = noneAllowed
   // UTF-16 without a mark is UTF-8 with zero bytes.
   if (Buffer.from(text).equals(bytes) && !bytes.includes(0)) return parseSource(text, presetAllow);
   const line = text.split(/[\uFFFD\0]/, 1)[0]?.split("\n").length ?? 1;
-  return {
-    ok: false,
-    problems: [{ line, column: 1, path: "", message: "not UTF-8: save the file as UTF-8" }],
-    more: 0,
-  };
+  return failed("not UTF-8: save the file as UTF-8", line);
+}
+
+/** One problem of the whole text. */
+export function failed(message: string, line = 1): Parsed & { ok: false } {
+  return { ok: false, problems: [{ line, column: 1, path: "", message: clip(message) }], more: 0 };
 }
 
 export function parseSource(text: string, presetAllow: PresetAllow = noneAllowed): Parsed {
   const lineCounter = new LineCounter();
-  const failed = (message: string): Parsed => {
-    return { ok: false, problems: [{ line: 1, column: 1, path: "", message: clip(message) }], more: 0 };
-  };
   if (text.length > documentBounds.bytes) return failed(tooLong);
   const tooDeep = outlineProblem(text);
   if (tooDeep !== null) return failed(tooDeep);

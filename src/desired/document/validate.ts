@@ -237,10 +237,7 @@ export function formatPath(path: readonly (string | number)[]): string {
 /** Fields that only gateway.yaml may set: they name files of this machine, so a license key is not enough. */
 const fileOnly = ["chatTemplate", "lora", "mmproj", "draft"] as const;
 
-/**
- * For a document that a call makes. A value that the model has already, in the document or in the file, is no news: a PUT may
- * repeat it, and a pull brings a model back as the file has it. Errors: `file_only`.
- */
+/** A value that the model has already, in the document or in the file, may be repeated by a call. Errors: `file_only`. */
 export function requireFromFile(tree: DocumentTree, sources: readonly DocumentTree[]): void {
   const { models } = tree;
   if (!isJsonObject(models)) return;

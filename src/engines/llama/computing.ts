@@ -10,10 +10,7 @@ const answerMs = 5_000;
 /** Slots may hold whole prompts. */
 const maxSlotsBytes = 16 << 20;
 
-/**
- * A text that changes with every step; null: unknown. The slots alone are too coarse: a prompt changes them once per batch of
- * 2048 tokens, the thread with every message to a worker.
- */
+/** A text that changes with every step; null: unknown. Slots alone are too coarse: a prompt changes them once per 2048 tokens. */
 export async function readProgress(connections: Dispatcher, instance: Instance): Promise<string | null> {
   const [slots, ran] = await Promise.all([readSlots(connections, instance), readRunTime(instance.pid)]);
   return slots === null && ran === null ? null : `${slots} ${ran}`;

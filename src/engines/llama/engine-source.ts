@@ -1,6 +1,6 @@
 // Locates llama-server, and installs it if there is none.
 import { execFile } from "node:child_process";
-import { open, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { BinaryState } from "../../plan/observed.ts";
@@ -8,18 +8,7 @@ import { type InstallProgress, installEngine } from "../install/install.ts";
 import { locateEngine, whyNone } from "../install/locate.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
 
-export interface EngineSource {
-  state(): { readonly binary: BinaryState; readonly knownOptions: ReadonlySet<string> | null };
-  path(): string | null;
-  /** Why there is none, after a search. */
-  problem(): { readonly reason: string; readonly message: string } | null;
-  /** Finds the engine, or installs it where that is allowed; never throws, see {@link EngineSource.problem}. */
-  prepare(signal: AbortSignal): Promise<void>;
-  /** Resolves once the current preparation, if any, has ended. */
-  settled(): Promise<void>;
-  /** Detects an engine that was added, removed or replaced; true if another one is worth a new try. */
-  look(): Promise<boolean>;
-}
+export type EngineSource = ReturnType<typeof createEngineSource>;
 
 export interface EngineSourceOptions {
   readonly explicit: string | undefined;
@@ -32,85 +21,92 @@ export interface EngineSourceOptions {
   readonly onChange: () => void;
 }
 
-export function createEngineSource(options: EngineSourceOptions): EngineSource {
-  const where = {
-    explicit: options.explicit,
-    pathVariable: options.environment["PATH"] ?? "",
-    enginesDir: options.enginesDir,
-  };
-  const byCommand = `Run \`${options.installCommand}\`, or name one with --llama-server.`;
-  let path: string | null = null;
-  let binary: BinaryState = "missing";
-  let knownOptions: ReadonlySet<string> | null = null;
+interface Found {
+  readonly path: string;
+  /** See {@link stampOf}. */
+  readonly stamp: string | null;
+  readonly knownOptions: ReadonlySet<string> | null;
+}
+
+export function createEngineSource(options: EngineSourceOptions) {
+  const { explicit, enginesDir, environment, onProgress, onChange } = options;
+  const where = { explicit, pathVariable: environment["PATH"] ?? "", enginesDir };
+  let found: Found | null = null;
+  /** Why there is none. */
   let failure: GatewayError | null = null;
-  let none = "";
-  let stamp: string | null = null;
-  let prepared = false;
+  let isInstalling = false;
+  let isPrepared = false;
   let preparation: Promise<void> = Promise.resolve();
 
-  async function find(signal?: AbortSignal): Promise<boolean> {
+  async function find(signal?: AbortSignal): Promise<Found | null> {
     const located = await locateEngine("llama-server", where);
-    if (!located) {
-      none = await whyNone("llama-server", options.enginesDir);
-      return false;
-    }
-    stamp = await stampOf(located.path);
-    if (await isForAnotherMachine(located.path))
-      throw new GatewayError("engine_missing", `${located.path} is a program for another kind of machine`);
-    knownOptions = await readKnownOptions(located.path, engineEnvironment(options.environment, {}), signal);
-    path = located.path;
-    binary = "present";
-    return true;
+    if (!located) return null;
+    const { path } = located;
+    const stamp = await stampOf(path);
+    const knownOptions = await readKnownOptions(path, engineEnvironment(environment, {}), signal);
+    return { path, stamp, knownOptions };
   }
 
-  /** An upgrade may leave the old file in place and point the name on PATH to another one. */
-  async function isStillChosen(): Promise<boolean> {
-    const located = await locateEngine("llama-server", where).catch(() => null);
-    return located?.path === path;
+  async function absent(): Promise<GatewayError> {
+    return new GatewayError("engine_missing", await whyNone("llama-server", enginesDir));
   }
 
   async function prepare(signal: AbortSignal): Promise<void> {
-    failure = null;
     try {
-      const { enginesDir, environment, onProgress } = options;
-      if (!(await find(signal)) && options.install) {
-        binary = "installing";
-        options.onChange();
+      found = await find(signal);
+      if (!found && options.install) {
+        isInstalling = true;
+        onChange();
         await installEngine("llama", { enginesDir, environment, signal, onProgress });
-        binary = "missing";
-        await find(signal);
+        found = await find(signal);
       }
+      failure = found ? null : await absent();
     } catch (error) {
-      binary = "missing";
       failure = toGatewayError(error);
     }
-    prepared = true;
-    options.onChange();
+    isInstalling = false;
+    isPrepared = true;
+    onChange();
+  }
+
+  /** An upgrade may leave the old file in place and point the name on PATH to another one. */
+  async function isUnchanged({ path, stamp }: Found): Promise<boolean> {
+    const located = await locateEngine("llama-server", where).catch(() => null);
+    return located?.path === path && stamp === (await stampOf(path));
+  }
+
+  function binaryState(): BinaryState {
+    if (isInstalling) return "installing";
+    return found ? "present" : "missing";
   }
 
   return {
-    state: () => ({ binary, knownOptions }),
-    path: () => path,
-    problem: () => {
-      if (!prepared || binary !== "missing") return null;
-      const error = failure ?? new GatewayError("engine_missing", none);
-      const hint = error.code === "engine_missing" ? byCommand : error.hint;
-      return { reason: error.reason, message: `${error.message}. ${hint}` };
+    state: () => ({ binary: binaryState(), knownOptions: found?.knownOptions ?? null }),
+    path: () => found?.path ?? null,
+    /** Why there is none, after a search. */
+    problem: (): { readonly reason: string; readonly message: string } | null => {
+      if (!isPrepared || isInstalling || !failure) return null;
+      const byCommand = `Run \`${options.installCommand}\`, or name one with --llama-server.`;
+      const hint = failure.code === "engine_missing" ? byCommand : failure.hint;
+      return { reason: failure.reason, message: `${failure.message}. ${hint}` };
     },
-    prepare: (signal) => (preparation = prepare(signal)),
+    /** Finds the engine, or installs it where that is allowed; never throws, see `problem`. */
+    prepare: (signal: AbortSignal) => (preparation = prepare(signal)),
+    /** Resolves once the current preparation, if any, has ended. */
     settled: () => preparation,
-    look: async () => {
-      if (!prepared || binary === "installing") return false;
-      if (path !== null && stamp === (await stampOf(path)) && (await isStillChosen())) return false;
-      const before = path;
-      path = null;
-      binary = "missing";
+    /** Detects an engine that was added, removed or replaced; true if another one is worth a new try. */
+    look: async (): Promise<boolean> => {
+      const before = found;
+      if (!isPrepared || isInstalling || (before && (await isUnchanged(before)))) return false;
       try {
-        if (await find()) failure = null;
+        found = await find();
+        // The error of an installation explains more than that there is still none.
+        failure = found ? null : (failure ?? (await absent()));
       } catch (error) {
+        found = null;
         failure = toGatewayError(error);
       }
-      return path !== null || before !== null;
+      return found !== null || before !== null;
     },
   };
 }
@@ -121,39 +117,10 @@ async function stampOf(path: string): Promise<string | null> {
   return entry && `${entry.ino}:${entry.mtimeMs}:${entry.size}`;
 }
 
-/** Class, byte order and machine of a Linux program; null where it is none, or cannot be read. */
-async function kindOf(path: string): Promise<string | null> {
-  const file = await open(path, "r").catch(() => null);
-  if (!file) return null;
-  try {
-    const head = Buffer.alloc(20);
-    const { bytesRead } = await file.read(head, 0, head.length, 0);
-    if (bytesRead < head.length || head.toString("latin1", 0, 4) !== "\x7fELF") return null;
-    return `${head[4]} ${head[5]} ${head.toString("hex", 18, 20)}`;
-  } catch {
-    return null;
-  } finally {
-    await file.close();
-  }
-}
-
-/**
- * The system's own error misleads: it runs an unknown program as a shell script, which fails with a line about a command that was
- * not found. False also for scripts and unknown files: then the start decides.
- */
-async function isForAnotherMachine(path: string): Promise<boolean> {
-  const kind = await kindOf(path);
-  const own = await kindOf(process.execPath);
-  return kind !== null && own !== null && kind !== own;
-}
-
 /** Keys of the preset file that are no command line options. */
 const presetOnly = ["load-on-startup", "stop-timeout", "dedup-cache-models"];
 
-/**
- * The options that an engine has, so that the preset file never holds one that would end the router: every spelling without dashes (`ctx-size`, `c`, `LLAMA_ARG_CTX_SIZE`); null where
- * the help text could not be read.
- */
+/** In every spelling, without dashes (`ctx-size`, `c`, `LLAMA_ARG_CTX_SIZE`): any other ends the router. Null: no help text. */
 async function readKnownOptions(
   path: string,
   environment: Readonly<Record<string, string>>,

@@ -5,7 +5,7 @@ import { close, constants, open } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { systemCode } from "../../core/errors.ts";
-import { isReadyValue, type RouterModel } from "../../plan/observed.ts";
+import { isReadyValue, optionOf, type RouterModel } from "../../plan/observed.ts";
 import { registeredCtxSize } from "../../plan/wanted-preset.ts";
 import { endpointsOf } from "../../plan/workers.ts";
 
@@ -29,163 +29,132 @@ export interface Instance {
   retain(): () => void;
 }
 
-interface Entry {
-  readonly instance: Instance;
-  readonly routerPid: number;
-  users: number;
-  /** No longer on the router's list: takes no new requests. */
-  detached: boolean;
-  /** The held end of its standard input. */
-  pipe: number | null;
-}
-
-export interface Instances {
-  /** Brings the table up to date with the router's list. */
-  update(routerPid: number, key: string, models: readonly RouterModel[]): Promise<void>;
-  /** The router is dead: instances in use live until their responses have ended. */
-  detachAll(): void;
-  get(id: string): Instance | null;
-  list(): readonly Instance[];
-  /** Responses in flight on instances that outlived their router. */
-  detachedUsers(): number;
-  /** Processes with responses in flight. */
-  usedPids(): ReadonlySet<number>;
-}
+export type Instances = ReturnType<typeof createInstances>;
 
 const openFile = promisify(open);
 const closeFile = promisify(close);
 
-/** `onGone`: an instance takes no more requests. */
-export function createInstances(
-  warn: (message: string, fields: object) => void,
-  onGone: () => void = () => undefined,
-): Instances {
-  const current = new Map<string, Entry>();
-  const detached = new Set<Entry>();
-  /** Counts dead routers. */
-  let epoch = 0;
-
-  function letGo(entry: Entry): void {
-    detached.delete(entry);
-    if (entry.pipe === null) return;
-    closeInput(entry.pipe);
-    entry.pipe = null;
-  }
-
-  function closeInput(pipe: number): void {
-    closeFile(pipe).catch((error: unknown) => warn("a model's input could not be closed", { error: String(error) }));
-  }
-
-  function detach(id: string): void {
-    const entry = current.get(id);
-    if (!entry) return;
-    current.delete(id);
-    entry.detached = true;
-    if (entry.users === 0) letGo(entry);
-    else detached.add(entry);
-  }
-
-  async function update(routerPid: number, key: string, models: readonly RouterModel[]): Promise<void> {
-    const loaded = new Map(models.flatMap((model) => portOf(model) ?? []).map((entry) => [entry.model.id, entry]));
-    for (const [id, { routerPid: pid, instance }] of current) {
-      const port = loaded.get(id)?.port;
-      if (pid === routerPid && port !== undefined && instance.origin === originOf(port)) continue;
-      detach(id);
-      onGone();
-    }
-    const added = [...loaded.values()].filter(({ model }) => !current.has(model.id));
-    if (added.length === 0) return;
-    const asked = epoch;
-    const ports = added.map(({ port }) => port);
-    const inputs = await openInputs(routerPid, ports);
-    for (const { model, port } of added) {
-      const input = inputs.get(port) ?? null;
-      // The router died meanwhile: an entry made now would never be removed. And concurrent updates enter a process once:
-      // callers compare instances by identity.
-      if (epoch !== asked || current.get(model.id)?.instance.origin === originOf(port)) {
-        if (input) closeInput(input.pipe);
-        continue;
-      }
-      detach(model.id);
-      current.set(model.id, createEntry({ model, port, key, routerPid, input }, letGo));
-    }
-  }
-
-  return {
-    update,
-    detachAll: () => {
-      epoch++;
-      for (const id of current.keys()) detach(id);
-    },
-    get: (id) => current.get(id)?.instance ?? null,
-    list: () => [...current.values()].map(({ instance }) => instance),
-    usedPids: () =>
-      new Set(
-        [...current.values(), ...detached].flatMap(({ users, instance: { pid } }) =>
-          users > 0 && pid !== null ? [pid] : [],
-        ),
-      ),
-    detachedUsers: () => [...detached].reduce((sum, entry) => sum + entry.users, 0),
-  };
-}
-
-function originOf(port: string): string {
-  return `http://127.0.0.1:${port}`;
-}
-
-/** A loaded model with the port in its arguments. */
-function portOf(model: RouterModel): { readonly model: RouterModel; readonly port: string } | null {
-  const at = model.args.indexOf("--port");
-  const port = at < 0 ? "0" : (model.args[at + 1] ?? "0");
-  return port !== "0" && isReadyValue(model.value) ? { model, port } : null;
+interface Entry extends Instance {
+  readonly routerPid: number;
+  users: number;
+  /** No longer on the router's list: takes no new requests. */
+  isDetached: boolean;
+  /** The held end of its standard input. */
+  pipe: number | null;
 }
 
 /** `onFree`: the last response in flight on a detached instance has ended. */
 function createEntry(
-  {
-    model,
-    port,
-    key,
-    routerPid,
-    input,
-  }: {
-    readonly model: RouterModel;
-    readonly port: string;
-    readonly key: string;
-    readonly routerPid: number;
-    readonly input: Input | null;
-  },
+  model: RouterModel,
+  router: { readonly pid: number; readonly key: string },
+  input: Input | null,
   onFree: (entry: Entry) => void,
 ): Entry {
-  const instance: Instance = {
+  const entry: Entry = {
     id: model.id,
-    origin: originOf(port),
-    key,
+    origin: originOf(model) ?? "",
+    key: router.key,
     ctxSize: registeredCtxSize(model),
     nCtx: model.nCtx,
     pid: input?.pid ?? null,
     workers: endpointsOf(model),
     slots: slotsOf(model),
+    routerPid: router.pid,
+    users: 0,
+    isDetached: false,
+    pipe: input?.pipe ?? null,
     retain: () => {
       entry.users++;
-      let open = true;
+      let isOpen = true;
       return () => {
-        if (!open) return;
-        open = false;
+        if (!isOpen) return;
+        isOpen = false;
         entry.users--;
-        if (entry.detached && entry.users === 0) onFree(entry);
+        if (entry.isDetached && entry.users === 0) onFree(entry);
       };
     },
   };
-  const entry: Entry = { instance, routerPid, users: 0, detached: false, pipe: input?.pipe ?? null };
   return entry;
+}
+
+/** `onGone`: an instance takes no more requests. */
+export function createInstances(warn: (message: string, fields: object) => void, onGone: () => void = () => undefined) {
+  const current = new Map<string, Entry>();
+  const detached = new Set<Entry>();
+  /** Counts dead routers. */
+  let epoch = 0;
+
+  function free(entry: Entry): void {
+    detached.delete(entry);
+    const { pipe } = entry;
+    entry.pipe = null;
+    if (pipe === null) return;
+    closeFile(pipe).catch((error: unknown) => warn("a model's input could not be closed", { error: String(error) }));
+  }
+
+  function detach(entry: Entry): void {
+    current.delete(entry.id);
+    entry.isDetached = true;
+    if (entry.users === 0) free(entry);
+    else detached.add(entry);
+  }
+
+  return {
+    /** Brings the table up to date with the router's list. */
+    update: async (pid: number, key: string, models: readonly RouterModel[]): Promise<void> => {
+      const loaded = new Map(models.flatMap((model) => (originOf(model) === null ? [] : [[model.id, model]])));
+      for (const entry of current.values()) {
+        const model = loaded.get(entry.id);
+        if (entry.routerPid === pid && model && originOf(model) === entry.origin) continue;
+        detach(entry);
+        onGone();
+      }
+      const added = [...loaded.values()].filter(({ id }) => !current.has(id));
+      const asked = epoch;
+      const inputs = added.length === 0 ? noInputs : await openInputs(pid, added.map(portOf));
+      for (const model of added) {
+        const entry = createEntry(model, { pid, key }, inputs.get(portOf(model)) ?? null, free);
+        const known = current.get(entry.id);
+        // The router died meanwhile, or an update at the same time has entered it: callers compare instances by identity.
+        if (epoch !== asked || known?.origin === entry.origin) {
+          free(entry);
+          continue;
+        }
+        if (known) detach(known);
+        current.set(entry.id, entry);
+      }
+    },
+    /** The router is dead: instances in use live until their responses have ended. */
+    detachAll: (): void => {
+      epoch++;
+      for (const entry of current.values()) detach(entry);
+    },
+    get: (id: string): Instance | null => current.get(id) ?? null,
+    list: (): readonly Instance[] => [...current.values()],
+    /** Processes with responses in flight. */
+    usedPids: (): ReadonlySet<number> =>
+      new Set([...current.values(), ...detached].flatMap(({ users, pid }) => (users > 0 && pid !== null ? [pid] : []))),
+    /** Responses in flight on instances that outlived their router. */
+    detachedUsers: () => [...detached].reduce((sum, { users }) => sum + users, 0),
+  };
+}
+
+/** 0 for none. */
+function portOf(model: RouterModel): string {
+  return optionOf(model, "--port") ?? "0";
+}
+
+/** Null where the model does not answer. */
+function originOf(model: RouterModel): string | null {
+  const port = portOf(model);
+  return port !== "0" && isReadyValue(model.value) ? `http://127.0.0.1:${port}` : null;
 }
 
 /** Parallel slots of the engine by default. */
 const usualSlots = 4;
 
-function slotsOf({ args }: RouterModel): number {
-  const given = args.includes("--parallel") ? Number(args[args.indexOf("--parallel") + 1]) : 0;
+function slotsOf(model: RouterModel): number {
+  const given = Number(optionOf(model, "--parallel") ?? 0);
   return given > 0 ? given : usualSlots;
 }
 
@@ -194,8 +163,10 @@ interface Input {
   readonly pipe: number;
 }
 
+const noInputs: ReadonlyMap<string, Input> = new Map();
+
 /** Write ends of the standard inputs of the router's children, by the port in their arguments. */
-async function openInputs(routerPid: number, ports: readonly string[]): Promise<Map<string, Input>> {
+async function openInputs(routerPid: number, ports: readonly string[]): Promise<ReadonlyMap<string, Input>> {
   const inputs = new Map<string, Input>();
   if (process.platform !== "linux") return inputs;
   for (const pid of await childrenOf(routerPid)) {

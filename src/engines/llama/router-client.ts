@@ -4,20 +4,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { RouterModel } from "../../plan/observed.ts";
 import { parseJson } from "../../state/atomic-file.ts";
 
-export interface RouterClient {
-  readonly origin: string;
-  healthy(): Promise<boolean>;
-  models(): Promise<readonly RouterModel[]>;
-  /** Reloads its preset and cache. Errors: `preset_foreign` with the router's message, `router_unavailable`. */
-  reload(timeoutMs: number): Promise<void>;
-  load(id: string): Promise<void>;
-  unload(id: string): Promise<void>;
-  /** Calls back at every event until the signal aborts or the router ends; `onOpen`: earlier events were not received. */
-  watch(onEvent: (event: RouterEvent) => void, signal: AbortSignal, onOpen: () => void): Promise<void>;
-  /** Makes it detect that a subscriber has left, which it does only when it sends an event, or once a second. */
-  wake(): Promise<void>;
-  close(): Promise<void>;
-}
+export type RouterClient = ReturnType<typeof createRouterClient>;
 
 export interface RouterEvent {
   readonly model: string;
@@ -36,7 +23,7 @@ interface ListedModel {
   readonly meta?: { readonly n_ctx?: number };
 }
 
-export function createRouterClient(origin: string, key: string): RouterClient {
+export function createRouterClient(origin: string, key: string) {
   // The router closes its connections after many responses: one connection per call never meets a dead one.
   const pool = new Pool(origin, {
     connections: 8,
@@ -82,19 +69,20 @@ export function createRouterClient(origin: string, key: string): RouterClient {
 
   return {
     origin,
-    healthy: async () => {
+    healthy: async (): Promise<boolean> => {
       try {
         return (await call("GET", "/health", undefined, 2_000)).status === 200;
       } catch {
         return false;
       }
     },
-    models: async () => {
+    models: async (): Promise<readonly RouterModel[]> => {
       const { status, text } = await call("GET", "/models", undefined, listMs);
       if (status !== 200) throw new GatewayError("router_unavailable", `the router answered /models with ${status}`);
       return (JSON.parse(text) as { data: readonly ListedModel[] }).data.map(toRouterModel);
     },
-    reload: async (timeoutMs) => {
+    /** Reloads its preset and cache. Errors: `preset_foreign` with the router's message, `router_unavailable`. */
+    reload: async (timeoutMs: number): Promise<void> => {
       const { status, text } = await call("GET", "/models?reload=1", undefined, timeoutMs);
       if (status === 200) return;
       throw new GatewayError(
@@ -102,9 +90,10 @@ export function createRouterClient(origin: string, key: string): RouterClient {
         `the router refused to reload: ${messageOf(text)}`,
       );
     },
-    load: (id) => management("/models/load", id, "already running"),
-    unload: (id) => management("/models/unload", id, "not running"),
-    watch: async (onEvent, signal, onOpen) => {
+    load: (id: string) => management("/models/load", id, "already running"),
+    unload: (id: string) => management("/models/unload", id, "not running"),
+    /** Calls back at every event until the signal aborts or the router ends; `onOpen`: earlier events were not received. */
+    watch: async (onEvent: (event: RouterEvent) => void, signal: AbortSignal, onOpen: () => void): Promise<void> => {
       const answer = await pool.request({ method: "GET", path: "/models/sse", headers, signal, reset: true });
       answer.body.setEncoding("utf8");
       if (answer.statusCode !== 200) {
@@ -119,7 +108,8 @@ export function createRouterClient(origin: string, key: string): RouterClient {
         for (const line of lines) if (line.startsWith("data:")) onEvent(JSON.parse(line.slice(5)) as RouterEvent);
       }
     },
-    wake: async () => {
+    /** Makes it detect that a subscriber has left, which it does only when it sends an event, or once a second. */
+    wake: async (): Promise<void> => {
       // The only read-only request that makes an event. Its response does not matter.
       await call("GET", "/models?reload=1", undefined, wakeMs).catch(() => undefined);
     },

@@ -6,16 +6,7 @@ import type { Instances } from "./instances.ts";
 import type { RouterEvent } from "./router-client.ts";
 import type { RouterProcess } from "./router-process.ts";
 
-export interface RouterList {
-  models(): RouterSnapshot["models"];
-  /** Since when (ms) it has not responded; null while it does. */
-  silentSince(): number | null;
-  /** Requests the list. */
-  refresh(): Promise<void>;
-  /** Follows events, and checks its health. */
-  follow(): void;
-  stop(): void;
-}
+export type RouterList = ReturnType<typeof createRouterList>;
 
 export interface RouterListOptions {
   readonly instances: Pick<Instances, "update">;
@@ -31,7 +22,7 @@ export interface RouterListOptions {
 /** Delay before the events are subscribed again. */
 const againMs = 500;
 
-export function createRouterList({ process, client, key }: RouterProcess, options: RouterListOptions): RouterList {
+export function createRouterList({ process, client, key }: RouterProcess, options: RouterListOptions) {
   const { instances, now, onChange } = options;
   let models: RouterSnapshot["models"] = { state: "unknown", why: "the router is starting" };
   let silentSince: number | null = null;
@@ -40,6 +31,7 @@ export function createRouterList({ process, client, key }: RouterProcess, option
   let arrived = 0;
   const over = new AbortController();
 
+  /** Requests the list. */
   async function refresh(): Promise<void> {
     const number = ++asked;
     const isLate = (): boolean => over.signal.aborted || number < arrived;
@@ -88,9 +80,11 @@ export function createRouterList({ process, client, key }: RouterProcess, option
 
   return {
     models: () => models,
+    /** Since when (ms) it has not responded; null while it does. */
     silentSince: () => silentSince,
     refresh,
-    follow: () => {
+    /** Follows events, and checks its health. */
+    follow: (): void => {
       void watch();
       const timer = setInterval(() => void ping(), options.pingMs).unref();
       over.signal.addEventListener("abort", () => clearInterval(timer));

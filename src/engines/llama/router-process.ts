@@ -2,7 +2,6 @@
 import { randomBytes } from "node:crypto";
 import { readdir, readlink, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { toGatewayError } from "../../core/errors.ts";
 import { stateError } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
@@ -31,27 +30,18 @@ export interface RouterProcessOptions {
   readonly onOutput: (text: string) => void;
 }
 
-/** How often a start is tried on another port. */
-const portAttempts = 3;
 /** In the state folder. */
 export const viewName = "router-cache";
 
-/** Resolves when it responds. Errors: `engine_missing`, `engine_failed` with its last output, `shutting_down`. */
+/**
+ * Resolves when it responds. Errors: `engine_missing`, `shutting_down`, `engine_failed` with its last output: also where another
+ * program has just taken the port, as the next try has another one.
+ */
 export async function startRouterProcess(
   binary: string,
   options: RouterProcessOptions,
   signal: AbortSignal,
 ): Promise<RouterProcess> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await startOnce(binary, options, signal);
-    } catch (error) {
-      if (attempt === portAttempts || signal.aborted || !isPortTaken(error)) throw error;
-    }
-  }
-}
-
-async function startOnce(binary: string, options: RouterProcessOptions, signal: AbortSignal): Promise<RouterProcess> {
   const port = await (options.choosePort ?? freePort)();
   const key = randomBytes(24).toString("base64url");
   const process = await startProcess({
@@ -81,25 +71,13 @@ async function startOnce(binary: string, options: RouterProcessOptions, signal: 
   return { process, client, key };
 }
 
-/**
- * No context size here: it would override every preset. The gateway counts loaded models itself: the router takes a model
- * whose responses bypass it for idle and would evict it during a response.
- */
+/** A context size would override every preset; a limit of models would evict one whose responses bypass the router. */
 function routerArguments(port: number, presetPath: string): string[] {
   const address = ["--host", "127.0.0.1", "--port", String(port)];
   return [...address, "--models-preset", presetPath, "--models-max", "0", "--no-models-autoload", "--no-webui"];
 }
 
-/** Another program took the port between its choice and its use. */
-function isPortTaken(error: unknown): boolean {
-  return toGatewayError(error).code === "engine_failed" && /couldn't bind|address already in use/i.test(String(error));
-}
-
-/**
- * Fills the router's view of the model cache: links to `repos`, the folders of it that can be read whole. llama-server stats
- * every entry of its cache and exits at the first that it cannot read: one looping link beside a model, or the lost+found of
- * another user, kept all models away. Errors: `disk_full`, `state_unwritable`.
- */
+/** Links to the folders that can be read whole: llama-server exits at the first entry of its cache that it cannot read. */
 export async function showRepos(view: string, cacheDir: string, repos: readonly string[]): Promise<void> {
   try {
     await makeFolder(view);

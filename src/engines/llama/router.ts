@@ -5,7 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { RouterSnapshot } from "../../plan/observed.ts";
 import { createOrphans } from "../process/leftovers.ts";
 import { exitText, type ManagedProcess, type ProcessExit } from "../process/managed-process.ts";
-import { createInstances, type Instances } from "./instances.ts";
+import { createInstances } from "./instances.ts";
 import type { RouterClient } from "./router-client.ts";
 import { createRouterList, type RouterList, type RouterListOptions } from "./router-list.ts";
 import {
@@ -26,26 +26,7 @@ export interface RouterInputs {
   readonly repos: readonly string[];
 }
 
-export interface Router {
-  readonly instances: Instances;
-  snapshot(): Omit<RouterSnapshot, "binary" | "knownOptions">;
-  start(binary: string, inputs: RouterInputs, signal: AbortSignal): Promise<void>;
-  reload(inputs: RouterInputs): Promise<void>;
-  stop(): Promise<void>;
-  /**
-   * Kills a hanging router, at once and alone: a TERM would make it end its instances first, which respond without it.
-   */
-  kill(): Promise<void>;
-  /** Stops it, and ends what is left of those before it. */
-  close(): Promise<void>;
-  /** Requests its list of models and updates the tables. */
-  refresh(): Promise<void>;
-  /** Errors: `router_unavailable` while it is not ready. */
-  client(): RouterClient;
-  isReady(): boolean;
-  /** The last output of the running engine about a failure. */
-  complaints(): string;
-}
+export type Router = ReturnType<typeof createRouter>;
 
 export interface RouterOptions extends RouterProcessOptions, Omit<RouterListOptions, "instances" | "onList"> {
   readonly cacheDir: string;
@@ -59,7 +40,7 @@ interface Running extends RouterProcess {
   readonly list: RouterList;
 }
 
-export function createRouter(options: RouterOptions): Router {
+export function createRouter(options: RouterOptions) {
   const { stateDir, cacheDir, warn, onList = () => undefined } = options;
   const instances = createInstances(warn, onList);
   const orphans = createOrphans({ stateDir, inUse: instances.usedPids, warn });
@@ -120,41 +101,42 @@ export function createRouter(options: RouterOptions): Router {
   }
 
   const stop = (): Promise<void> =>
-    end(async ({ client, process }) => {
-      await client.wake();
-      return process.stop(options.stopGraceMs);
-    });
+    end(({ client, process }) => client.wake().then(() => process.stop(options.stopGraceMs)));
+
+  /** Errors: `router_unavailable` while it is not ready. */
+  function ready(): Running {
+    if (running && state.phase === "ready") return running;
+    throw new GatewayError("router_unavailable", `the router is ${state.phase}`);
+  }
 
   return {
     instances,
     start,
     stop,
+    /** Kills a hanging router, at once and alone: a TERM would make it end its instances first, which respond without it. */
     kill: () =>
       end(async ({ process }) => {
         const exit = await process.kill();
         orphans.lookAfter(process.pid);
         return exit;
       }),
-    reload: async (inputs) => {
-      if (!running) throw new GatewayError("router_unavailable", "the router is not running");
-      const { list } = running;
+    reload: async (inputs: RouterInputs): Promise<void> => {
+      const current = ready();
       await showRepos(view, cacheDir, inputs.repos);
-      await reloadUnlessEnded(running, options.reloadTimeoutMs);
+      await reloadUnlessEnded(current, options.reloadTimeoutMs);
       state = { ...state, loaded: inputs, freshlyStarted: false };
-      await list.refresh();
+      await current.list.refresh();
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       await starting?.catch(() => undefined);
       await stop();
       await orphans.close();
     },
     refresh: async () => running?.list.refresh(),
     isReady: () => state.phase === "ready" && running?.list.silentSince() === null,
+    /** The last output of the running engine about a failure. */
     complaints: () => complaintsIn(running?.process.lastWords() ?? ""),
-    client: () => {
-      if (running && state.phase === "ready") return running.client;
-      throw new GatewayError("router_unavailable", `the router is ${state.phase}`);
-    },
+    client: (): RouterClient => ready().client,
     snapshot: () => snapshotOf(state, running, existsSync(view)),
   };
 }
@@ -176,7 +158,7 @@ function snapshotOf(
   { loaded, ...state }: RouterState,
   running: Running | null,
   hasView: boolean,
-): ReturnType<Router["snapshot"]> {
+): Omit<RouterSnapshot, "binary" | "knownOptions"> {
   return {
     ...state,
     pid: running?.process.pid ?? null,

@@ -12,7 +12,7 @@ import {
 } from "../../../schemas/desired.ts";
 import { planSchema } from "../../../schemas/plan.ts";
 import { contents, json, ok } from "../../../schemas/route.ts";
-import { type WaitDeps, waitFor } from "../../commands/in-force.ts";
+import type { WaitDeps } from "../../commands/in-force.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { type DesiredState, toInput } from "../../desired/document/document.ts";
@@ -99,7 +99,9 @@ export const desiredRoutes: readonly Route<DesiredRoutesDeps>[] = [
     handler: async (deps: DesiredRoutesDeps, request, reply) => {
       await deps.readFile();
       const { generation } = deps.store.current();
-      const pass = await waitFor(deps, { generation, fresh: true, call: callOf(request, reply), test: () => true });
+      const { signal } = callOf(request, reply);
+      const wait = { generation, fresh: true, timeoutMs: deps.waitTimeoutMs, signal };
+      const pass = await deps.loop.waitFor({ ...wait, test: () => true });
       const { stateDir } = deps;
       return { ...planBody(pass.plan, pass.desired.generation, pass.running), stateDir, source: deps.status().source };
     },
@@ -168,10 +170,10 @@ function settled(
   state: DesiredState,
 ): Promise<Pass> {
   const { timeout } = request.query;
-  return waitFor(deps, {
+  return deps.loop.waitFor({
     generation: state.generation,
     timeoutMs: timeout === undefined ? deps.waitTimeoutMs : timeout * 1000,
-    call: callOf(request, reply),
+    signal: callOf(request, reply).signal,
     fresh: true,
     test: (pass) => {
       const crowded = pass.plan.held.find((held) => held.why === "room");

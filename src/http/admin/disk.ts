@@ -4,7 +4,7 @@ import { json, ok } from "../../../schemas/route.ts";
 import type { Inventory } from "../../cache/inventory/inventory.ts";
 import { diskReport } from "../../cache/report/disk-report.ts";
 import { previewOf } from "../../cache/report/garbage.ts";
-import { type CollectDeps, collect } from "../../commands/collect.ts";
+import { type CollectDeps, collect } from "../../commands/in-force.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { DesiredStore } from "../../desired/store.ts";
 import type { Collector } from "../../execute/cache-gc.ts";

@@ -69,11 +69,8 @@ async function answerTo(
   const call = callOf(request, reply);
   const turn = await turns.transcription(call);
   const send = (): Promise<Answer> =>
-    whileOpen(
-      cutOff,
-      call.signal,
-      (signal) => turn.run().transcribe({ contentType, contentLength, body: taken() }, signal),
-      (error) => ["cancelled", "upstream_failed", "engine_failed"].includes(toGatewayError(error).code),
+    whileOpen(cutOff, call.signal, (signal) =>
+      turn.run().transcribe({ contentType, contentLength, body: taken() }, signal),
     );
   try {
     for (;;) {

@@ -55,11 +55,10 @@ function wakeForRetry(state: State): void {
 
 /** A model that has just come into the cache is listed after the router's next reload. */
 function nextWanted(state: State): Model | undefined {
-  let next: Model | undefined;
-  for (const model of state.models.values())
-    if (isWanted(state, model) && state.world.listed.has(model.id) && model.rank < (next?.rank ?? Infinity))
-      next = model;
-  return next;
+  return [...state.slotOrder]
+    .filter((id) => state.world.listed.has(id))
+    .map((id) => modelOf(state, id))
+    .find((model) => isWanted(state, model));
 }
 
 function placedBeside(state: State, id: string): Placed[] {
@@ -147,11 +146,7 @@ export function unloadSent(state: State, id: string, error: GatewayError | null)
   if (typeof unload.cause === "object") routerRefused(state, unload.cause.slotFor, error);
 }
 
-/**
- * The router did not take a call that this model waits for. A router that was killed closes its connections a moment before its
- * end is known: two of thirty-eight requests were refused for it. One that answered with a refusal, or that breaks off again and
- * again, is no such case.
- */
+/** A router that was killed closes its connections a moment before its end is known: 2 of 38 requests were refused for it. */
 function routerRefused(state: State, id: string, error: GatewayError): void {
   const isBrokenOff = error.code === "router_unavailable" && error.cause !== undefined;
   if (error.code === "router_unavailable" && !state.world.isReady) return;
@@ -209,10 +204,7 @@ function limit(state: State, load: Load, model: Model): void {
   beginUnload(state, model, "request");
 }
 
-/**
- * A process may end for reasons that are not its model's: it is killed, or the machine is out of memory for a moment. So a model
- * is loaded once more before its requests are rejected, unless it is known to fail.
- */
+/** A process may be killed, or memory be short for a moment: a model that is not known to fail is loaded once more. */
 export function loadEnded(state: State, { isWorkerLost, why, workers }: Extract<Event, { kind: "loadEnded" }>): void {
   const { load } = state;
   if (!load) return;

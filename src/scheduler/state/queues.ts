@@ -13,10 +13,7 @@ const slotRetryMs = 30_000;
 /** A process is given twice its slots, so that it has the next request when one ends; a few more cost nothing. */
 const fewestAtOnce = 8;
 
-/**
- * The fast path: true grants a lease on a loaded model. False: the request has to be an event. Nothing is allocated for a
- * model that is known.
- */
+/** The fast path: true grants a lease on a loaded model, and allocates nothing. False: the request has to be an event. */
 export function admit(state: State, id: string, now: number): boolean {
   if (!state.world.loaded.has(id) || state.isShutDown) return false;
   const model = modelOf(state, id);
@@ -91,17 +88,13 @@ export function rejectEverything(state: State): void {
   }
 }
 
-/**
- * The order in which models get a slot: that in which they began to wait for one. So a model that has lost its slot goes to the
- * end, however long its requests have waited.
- */
+/** Models get a slot in the order in which they began to wait for one: one that has lost its slot goes to the end. */
 export function rank(state: State): void {
   for (const model of state.models.values()) {
     if (model.queue.length === 0) {
-      model.rank = Number.POSITIVE_INFINITY;
+      state.slotOrder.delete(model.id);
       model.unlistedSince = model.workersSince = null;
-    } else if (model.rank === Number.POSITIVE_INFINITY && !state.world.loaded.has(model.id) && !isHeld(state, model))
-      model.rank = ++state.ranks;
+    } else if (!state.world.loaded.has(model.id) && !isHeld(state, model)) state.slotOrder.add(model.id);
   }
 }
 
@@ -110,7 +103,7 @@ export function grant(state: State): void {
     while (hasTurn(state, model)) {
       const ticket = model.queue.shift();
       if (!ticket) break;
-      model.rank = Number.POSITIVE_INFINITY;
+      state.slotOrder.delete(model.id);
       useBegins(model, state.now);
       emit(state, { kind: "grant", ticket });
     }

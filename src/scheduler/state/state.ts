@@ -15,8 +15,6 @@ export class Model {
   /** What the queue waits for. */
   reason: WaitReason = "load";
   reasonSince = 0;
-  /** Order in which models that are not loaded get a slot; Infinity: has no place yet. */
-  rank = Number.POSITIVE_INFINITY;
   unlistedSince: number | null = null;
   /** Since when its load waits for RPC workers. */
   workersSince: number | null = null;
@@ -100,7 +98,8 @@ export class State {
   isCrowded = false;
   /** The model that takes no new requests, as another one waits for its slot. */
   yielding: string | null = null;
-  ranks = 0;
+  /** Models that wait for a slot, in the order in which they get one. */
+  readonly slotOrder = new Set<string>();
   /** Calls in a row that the router broke off. */
   brokenOff = 0;
   /** ms; no load before this. */

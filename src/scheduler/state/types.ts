@@ -1,11 +1,7 @@
 // What goes into the scheduler's state and comes out of it, as plain data: events and effects. README.md has both as a table.
 import type { GatewayError } from "../../core/errors.ts";
 
-/**
- * `load`: the model is being loaded, or another one is; `drain`: a change waits for the answers in flight; `room`: every model
- * slot is taken; `turn`: the model is loaded, and its process has enough to do or has to leave; `size`: another context size
- * comes first.
- */
+/** `load`: of any model; `room`: a model slot; `turn`: the process is busy or has to leave; `size`: another context size. */
 export type WaitReason = "load" | "drain" | "room" | "router" | "workers" | "size" | "turn";
 
 export interface Limits {

@@ -119,7 +119,7 @@ describe("an action that fails", () => {
     await until("it was tried", () => world.tries() === 6);
     await world.later(0);
     assert.deepEqual(world.planned().held, [`model/${a} backoff`]);
-    world.loop.wake("test");
+    world.loop.wake();
     await world.later(4_999);
     assert.equal(world.tries(), 6);
   });

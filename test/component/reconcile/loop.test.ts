@@ -23,7 +23,7 @@ describe("passes", () => {
   it("are few for many wakes", async (t) => {
     const { loop, passes, want, cached } = startLooping(t);
     loop.start();
-    for (let wake = 0; wake < 100; wake++) loop.wake("test");
+    for (let wake = 0; wake < 100; wake++) loop.wake();
     await loop.waitFor({
       generation: 0,
       timeoutMs: 5_000,
@@ -39,9 +39,9 @@ describe("passes", () => {
 
   it("look once more when something happens during a look", async (t) => {
     const { world, held, before } = await startHeld(t);
-    world.loop.wake("test");
+    world.loop.wake();
     await until("it looks", () => world.looks() === before + 1);
-    for (let wake = 0; wake < 20; wake++) world.loop.wake("test");
+    for (let wake = 0; wake < 20; wake++) world.loop.wake();
     held.open();
     await until("it looked again", () => world.looks() === before + 2);
     await world.loop.stop();
@@ -51,7 +51,7 @@ describe("passes", () => {
   it("are one for an edit and the call that waits for it", async (t) => {
     const { world, held, before } = await startHeld(t);
     const generation = world.want();
-    world.loop.wake("document");
+    world.loop.wake();
     await until("it looks", () => world.looks() === before + 1);
     const waiting = world.loop.waitFor({ generation, timeoutMs: 5_000, test: () => true });
     held.open();
@@ -89,7 +89,7 @@ describe("passes", () => {
     world.loop.start();
     await until("the first look failed", () => world.errors.length === 1);
     assert.equal(world.passes.length, 0);
-    world.loop.wake("test");
+    world.loop.wake();
     await until("the second look failed", () => world.errors.length === 2);
     await until("the model is there", () => world.cached.has(a));
     assert.deepEqual(world.errors.map(String), ["Error: out of files", "Error: out of files"]);
@@ -105,7 +105,7 @@ describe("passes", () => {
     // This look takes the cache as it is before the pull ends, and is through only after it.
     world.afterLook = () => looking.pass();
     const before = world.looks();
-    world.loop.wake("test");
+    world.loop.wake();
     await until("it looks", () => world.looks() === before + 1);
     pulling.open();
     await until("the pull has ended", () => world.outcomes.some(({ action }) => action.key === `model/${a}`));
@@ -134,7 +134,7 @@ describe("passes", () => {
     held.open();
     await stopping;
     assert.deepEqual([world.passes.length, world.log.length], [0, 0]);
-    world.loop.wake("test");
+    world.loop.wake();
     await new Promise((resolve) => setTimeout(resolve, 20));
     assert.equal(world.looks(), 1);
   });
@@ -177,7 +177,7 @@ describe("giving up transfers", () => {
     await until("it is pulled", () => world.log.includes(`start model/${a}`));
     const again = async (): Promise<void> => {
       const before = world.passes.length;
-      world.loop.wake("test");
+      world.loop.wake();
       await until("another pass", () => world.passes.length > before);
     };
     world.cacheState = "unknown";
@@ -215,7 +215,8 @@ describe("waiting", () => {
     assert.ok(cached.has(a));
     assert.equal(isConverged(pass), false);
     const error = await refusal(loop.waitFor({ generation: generation + 1, timeoutMs: 30, test: () => true }));
-    assert.deepEqual([error.code, error.message], ["wait_timeout", "not reached within 30 ms"]);
+    assert.equal(error.code, "wait_timeout");
+    assert.match(error.message, /^not reached within 30 ms: /);
   });
 
   it("can be for a pass that begins after the call: the one under way has looked already", async (t) => {

@@ -29,7 +29,7 @@ test("a request that comes while a pass observes is seen by the next pass, which
   world.afterLook = () => {
     asked ??= running.exactly(voice, AbortSignal.timeout(5_000));
   };
-  world.loop.wake("something else");
+  world.loop.wake();
   await until("the request comes", () => asked !== undefined);
   await assert.doesNotReject(asked ?? Promise.reject(new Error("it did not come")));
 });
