@@ -5,12 +5,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { PullTimes } from "../commands/pull-patience.ts";
 import { GatewayError } from "../core/errors.ts";
-import { type FileSource, watchFileSource } from "../desired/file-source.ts";
+import { watchFileSource } from "../desired/file-source.ts";
 import type { InstallProgress } from "../engines/install/install.ts";
 import { endLeftovers } from "../engines/process/leftovers.ts";
 import { isLoopback } from "../http/auth/guards.ts";
 import { listen, requireFreePort, requireKeys } from "../http/server/listen.ts";
-import { createOpenAnswers, type OpenAnswers } from "../http/server/open-answers.ts";
+import { createOpenAnswers } from "../http/server/open-answers.ts";
 import { keyFileName } from "../keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "../keys/license-keys.ts";
 import { isDocumentFile } from "../observe/document-files.ts";
@@ -20,7 +20,7 @@ import { lockState, requireUnlocked } from "../state/lock.ts";
 import type { Journal } from "../status/journal.ts";
 import type { StatusReport } from "../status/report.ts";
 import { type Core, createCore } from "./core.ts";
-import { createServer } from "./server.ts";
+import { createServer, type Running } from "./server.ts";
 import { checkOpenFiles, keepPartialsClean, unlessDiskRefuses, watchCache, writeFirstDocument } from "./start-up.ts";
 
 export interface Gateway {
@@ -51,10 +51,7 @@ const stateCheckMs = 2_000;
 /** ms for error frames and other last bytes to be sent. */
 const flushMs = 250;
 
-/**
- * Starts a gateway. Errors: `invalid_request` for settings that cannot work (port taken, state folder in use);
- * `shutting_down`, `cancelled` where the start was aborted.
- */
+/** Errors: `invalid_request` for settings that cannot work; `shutting_down`, `cancelled` where the start was aborted. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { settings, logger, onInstallProgress = () => undefined } = options;
   const keys = openLicenseKeys({
@@ -73,7 +70,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const ended = await endLeftovers(settings.stateDir);
     if (ended.length > 0) logger.warn({ pids: ended }, "ended engine processes that an earlier gateway left behind");
     await unlessDiskRefuses(logger, () => removeTemporaries(settings.stateDir));
-    const core = await createCore({ settings, logger, lock, onInstall: onInstallProgress });
+    const core = await createCore(settings, logger, lock, onInstallProgress);
     await unlessDiskRefuses(logger, () => writeFirstDocument(core));
     await checkOpenFiles(core);
     return await run(core, keys, options);
@@ -85,51 +82,49 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
 async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: GatewayOptions): Promise<Gateway> {
   const { settings, events, loop, store, lock } = core;
-  const stopping = new AbortController();
-  const cutOff = new AbortController();
-  // Each request that waits, each response in flight listens to one of them.
-  setMaxListeners(0, stopping.signal, cutOff.signal);
+  let stopped: Promise<void> | null = null;
   let stoppingSince: number | null = null;
-  stopping.signal.addEventListener("abort", () => {
-    stoppingSince = Date.now();
-  });
-  const status = (): StatusReport => core.status(stoppingSince);
-  const answers = createOpenAnswers();
-  const files = watchFileSource({
-    path: settings.configPath,
-    store,
-    presetAllow: settings.presetAllow,
-    others: [core.presetPath],
-    isOther: (changed) => isDocumentFile(settings.configPath, store.current().document, changed),
-    onOther: () => events.emit({ type: "changed" }),
-    onStatus: (found) => events.emit({ type: "sourceChecked", status: found }),
-    warn: core.warn,
-    pollMs: filePollMs,
-  });
-  const app = createServer({
+  const running: Running = {
     core,
     keys,
     pulls,
-    answers,
-    readFile: files.refresh,
-    status,
-    stopping: stopping.signal,
-    cutOff: cutOff.signal,
-  });
-  let stopped: Promise<void> | null = null;
-  const stop = (): Promise<void> => (stopped ??= shutDown({ core, app, answers, files, stopping, cutOff }));
+    answers: createOpenAnswers(),
+    status: () => core.status(stoppingSince),
+    stopping: new AbortController(),
+    cutOff: new AbortController(),
+    files: watchFileSource({
+      path: settings.configPath,
+      store,
+      presetAllow: settings.presetAllow,
+      others: [core.presetPath],
+      isOther: (changed) => isDocumentFile(settings.configPath, store.current().document, changed),
+      onOther: () => events.emit("changed"),
+      onStatus: (found) => events.emit("sourceChecked", found),
+      warn: core.warn,
+      pollMs: filePollMs,
+    }),
+  };
+  const { files, status } = running;
+  const stopping = running.stopping.signal;
+  // Each request that waits, each response in flight listens to one of them.
+  setMaxListeners(0, stopping, running.cutOff.signal);
+  const app = createServer(running);
+  const stop = (): Promise<void> => {
+    stoppingSince ??= Date.now();
+    return (stopped ??= shutDown(running, app));
+  };
   try {
     const url = await listen(app, settings);
     lock.announce(url);
     await files.check();
     await core.stateFolder.look();
     core.stateFolder.start(stateCheckMs);
-    watchCache(core, stopping.signal);
+    watchCache(core, stopping);
     await keepPartialsClean(core);
     loop.start();
     const wait = { generation: 0, timeoutMs: settings.startTimeoutMs, test: () => true };
-    await loop.waitFor({ ...wait, signal: signal ?? stopping.signal });
-    void core.engine.prepare(stopping.signal);
+    await loop.waitFor({ ...wait, signal: signal ?? stopping });
+    void core.engine.prepare(stopping);
     const needsKey = (): boolean => !isLoopback(settings.host) || keys.areRequired();
     return { url, journal: core.journal, status, needsKey, stop };
   } catch (error) {
@@ -138,22 +133,8 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
   }
 }
 
-interface Running {
-  readonly core: Core;
-  readonly app: FastifyInstance;
-  readonly answers: OpenAnswers;
-  readonly files: FileSource;
-  /** Aborts when no new requests are taken and requests that wait for a model are rejected. */
-  readonly stopping: AbortController;
-  /** Aborts when responses in flight end in an error frame of their family. */
-  readonly cutOff: AbortController;
-}
-
-/**
- * Ends the answers, then the server, then the engines, then the state. Each step is bounded, and a step that fails does not
- * prevent the next. Errors: the first of a failed step, after all steps.
- */
-async function shutDown({ core, app, answers, files, stopping, cutOff }: Running): Promise<void> {
+/** Each step is bounded, and one that fails does not prevent the next. Errors: that of the first failed step, after all of them. */
+async function shutDown({ core, answers, files, stopping, cutOff }: Running, app: FastifyInstance): Promise<void> {
   const { engine, loop, executor, router, speech, settings } = core;
   const failures: unknown[] = [];
   const step = async (...works: readonly (() => unknown)[]): Promise<void> => {

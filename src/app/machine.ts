@@ -1,31 +1,29 @@
 // The parts that see the machine and act on it: hub, router, engines, model cache. Also for the offline plan. Starts nothing.
 import { join } from "node:path";
-import type { Inventory } from "../cache/inventory/inventory.ts";
+import { createRepoTurns } from "../cache/removal/repo-turns.ts";
 import { createDamage } from "../cache/scan/damage.ts";
 import { createCachePresence } from "../cache/scan/presence.ts";
-import { createCacheScanner } from "../cache/scan/scan.ts";
+import { cacheNow, createCacheScanner } from "../cache/scan/scan.ts";
 import { steadyNow } from "../core/steady.ts";
-import type { Desired } from "../desired/document/document.ts";
 import type { InstallProgress } from "../engines/install/install.ts";
 import { createEngineSource } from "../engines/llama/engine-source.ts";
 import { createRouter } from "../engines/llama/router.ts";
+import { createCollector } from "../execute/cache-gc.ts";
+import { createSpeechStore } from "../execute/speech-files.ts";
 import { createHubClient } from "../hub/client.ts";
 import { createObserver, type Observer } from "../observe/observe.ts";
 import type { Workers } from "../rpc/workers.ts";
 import type { Base } from "./events.ts";
 import { createSpeech } from "./speech.ts";
+import type { State } from "./state.ts";
 
 export type Machine = ReturnType<typeof createMachine>;
 
-export interface MachineOptions extends Base {
-  readonly document: () => Desired;
-  readonly inventory: Inventory;
-  /** null: the state folder is not changed, so no engine is installed. */
-  readonly onInstall: ((progress: InstallProgress) => void) | null;
-}
-
-export function createMachine(options: MachineOptions) {
-  const { settings, events, document, inventory, onInstall } = options;
+/** `onInstall` null: the state folder is not changed, so no engine is installed. */
+export function createMachine(
+  options: Base & State & { readonly onInstall: ((progress: InstallProgress) => void) | null },
+) {
+  const { settings, events, store, inventory, onInstall } = options;
   const { stateDir, cacheDir, configPath, environment } = settings;
   const presetPath = join(stateDir, "router.preset.ini");
   const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
@@ -37,13 +35,20 @@ export function createMachine(options: MachineOptions) {
     environment,
     install: onInstall !== null && settings.installEngine,
     onProgress: (progress) => onInstall?.(progress),
-    onChange: () => events.emit({ type: "changed" }),
+    onChange: () => events.emit("changed"),
   });
-  const speech = createSpeech({ ...options, hub });
-  const cache = openCache(cacheDir, inventory);
+  const document = () => store.current().document;
+  const speech = createSpeech({ ...options, hub, document });
+  // The model cache, checked against what the inventory has of it.
+  const presence = createCachePresence(cacheDir, () => ({
+    count: inventory.entries().length,
+    place: inventory.place(),
+  }));
+  const damage = createDamage(cacheDir, inventory.entries);
+  const scanner = createCacheScanner(cacheDir, presence, inventory.entries, damage.has);
   const observerOf = (workers: Workers | null): Observer =>
     createObserver({
-      scanner: cache.scanner,
+      scanner,
       cacheDir,
       presetPath,
       configPath,
@@ -53,19 +58,28 @@ export function createMachine(options: MachineOptions) {
       engine,
       speech: speech.observe,
       workers,
-      onNewEngine: () => events.emit({ type: "engineFound" }),
+      onNewEngine: () => events.emit("engineFound"),
     });
-  return { presetPath, hub, router, engine, speech, ...cache, observerOf };
+  return { presetPath, hub, router, engine, speech, presence, damage, scanner, observerOf };
 }
 
-/** The model cache, checked against what the inventory has of it. */
-function openCache(cacheDir: string, inventory: Inventory) {
-  const presence = createCachePresence(cacheDir, () => ({
-    count: inventory.entries().length,
-    place: inventory.place(),
-  }));
-  const damage = createDamage(cacheDir, inventory.entries);
-  return { scanner: createCacheScanner(cacheDir, presence, inventory.entries, damage.has), presence, damage };
+/** What looks at the files of models and of speech, and removes them. */
+export function createStorage(parts: Base & State & Machine) {
+  const { settings, store, inventory, gatewayId, scanner, router, speech, hub } = parts;
+  const cacheAccess = {
+    cacheDir: settings.cacheDir,
+    configPath: settings.configPath,
+    inventory,
+    gateway: gatewayId,
+    hub,
+    turns: createRepoTurns(),
+    now: Date.now,
+    desired: () => store.current().document,
+    cachedModels: async () => (await cacheNow(scanner)).models,
+  };
+  const speechFiles = createSpeechStore({ ...cacheAccess, ...speech });
+  const collector = createCollector({ ...cacheAccess, router: router.snapshot, speech: speechFiles });
+  return { cacheAccess, speechFiles, collector };
 }
 
 function routerOf({ settings, logger, warn, events }: Base, presetPath: string) {
@@ -81,8 +95,8 @@ function routerOf({ settings, logger, warn, events }: Base, presetPath: string) 
     pingMs: Math.max(250, settings.silenceLimitMs / 4),
     now: steadyNow,
     onOutput: (text) => logger.trace({ engine: "llama-server" }, text.trimEnd()),
-    onChange: (event) => events.emit({ type: "routerChanged", event: event ?? null }),
-    onList: () => events.emit({ type: "modelsListed" }),
+    onChange: (event) => events.emit("routerChanged", event ?? null),
+    onList: () => events.emit("modelsListed"),
     warn,
   });
 }

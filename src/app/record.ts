@@ -16,31 +16,31 @@ type Parts = Base & Pick<State, "inventory"> & { readonly journal: Journal; read
 /** To be called after the loop listens: a failure is logged with its next try. */
 export function recordEvents(parts: Parts): void {
   const { settings, logger, warn, events, journal } = parts;
-  events.on("documentChanged", ({ generation }) => journal.record("document", { generation }));
-  events.on("sourceChecked", ({ status }) => {
+  events.on("documentChanged", (generation) => journal.record("document", { generation }));
+  events.on("sourceChecked", (status) => {
     if (status.valid) logger.info({ path: status.path }, "gateway.yaml is applied");
     else warn("gateway.yaml is not applied", { reason: status.reason, problem: status.message });
     journal.record("source", status);
   });
-  events.on("routerChanged", ({ event: routerEvent }) => {
+  events.on("routerChanged", (routerEvent) => {
     if (!routerEvent) return;
     const { model, event, data = null } = routerEvent;
     journal.record("model", { model, event, data }, isProgress(routerEvent) ? `load ${model}` : undefined);
   });
-  events.on("actionStarted", ({ action }) => journal.record("action.started", actionBody(action)));
-  events.on("actionProgressed", ({ action, progress }) =>
+  events.on("actionStarted", (action) => journal.record("action.started", actionBody(action)));
+  events.on("actionProgressed", (action, progress) =>
     journal.record("action.progress", { key: action.key, kind: action.kind, ...progress }, `action ${action.key}`),
   );
-  events.on("actionSettled", ({ outcome }) => recordOutcome(outcome, parts));
-  events.on("conditionChanged", ({ subject, condition }) => journal.record("condition", { subject, ...condition }));
-  events.on("modelDrained", ({ model, cut }) => {
+  events.on("actionSettled", (outcome) => recordOutcome(outcome, parts));
+  events.on("conditionChanged", (subject, condition) => journal.record("condition", { subject, ...condition }));
+  events.on("modelDrained", (model, cut) => {
     if (cut > 0) journal.record("drain", { model, reason: "DrainTimedOut", cut, drainMs: settings.drainMs });
   });
-  events.on("presetLinesDisabled", ({ lines }) => {
+  events.on("presetLinesDisabled", (lines) => {
     warn("lines of router.preset.ini that the router cannot read are comments now", { lines });
     journal.record("preset", { disabled: lines });
   });
-  events.on("passed", ({ pass }) => void recordModels(pass, parts));
+  events.on("passed", (pass) => void recordModels(pass, parts));
 }
 
 function recordOutcome({ action, ms, error }: Outcome, { logger, journal, loop }: Parts): void {

@@ -18,8 +18,8 @@ export type Rpc = ReturnType<typeof createRpc>;
 export function createRpc(options: Base & { readonly store: DesiredStore; readonly router: Router }) {
   const { settings, warn, events, store, router } = options;
   const inUse = new Set<string>();
-  events.on("modelInUse", ({ id }) => inUse.add(id));
-  events.on("modelIdle", ({ id }) => inUse.delete(id));
+  events.on("modelInUse", (id) => inUse.add(id));
+  events.on("modelIdle", (id) => inUse.delete(id));
   const rpc = (): Desired["rpc"] => store.current().document.rpc;
   const workers = createWorkers({
     rpc,
@@ -29,10 +29,10 @@ export function createRpc(options: Base & { readonly store: DesiredStore; readon
     intervalMs: settings.workerIntervalMs,
     stableMs: settings.workerStableMs,
     now: steadyNow,
-    onChange: () => events.emit({ type: "changed" }),
+    onChange: () => events.emit("changed"),
     onLost: (models, message) => {
       warn("RPC worker lost", { models, message });
-      events.emit({ type: "workersLost", models, message });
+      events.emit("workersLost", models, message);
     },
   });
   const gate = createRpcGate({
@@ -44,8 +44,8 @@ export function createRpc(options: Base & { readonly store: DesiredStore; readon
   events.on("modelIdle", workers.settled);
   events.on("routerChanged", workers.review);
   let isWarned = false;
-  events.on("passed", ({ pass }) => {
-    const { mode, workers: named } = pass.desired.document.rpc;
+  events.on("passed", ({ desired }) => {
+    const { mode, workers: named } = desired.document.rpc;
     // Once each time that RPC mode comes into force.
     if (mode === "rpc" && !isWarned) warn(rpcWarning, { workers: named });
     isWarned = mode === "rpc";

@@ -1,25 +1,17 @@
 // The scheduler, wired to the newest pass and the document. Starts nothing.
-import type { Damage } from "../cache/scan/damage.ts";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
-import type { DesiredStore } from "../desired/store.ts";
-import type { EngineSource } from "../engines/llama/engine-source.ts";
-import type { Router } from "../engines/llama/router.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { createScheduler } from "../scheduler/scheduler.ts";
 import type { Base } from "./events.ts";
+import type { Machine } from "./machine.ts";
 import type { Rpc } from "./rpc.ts";
+import type { State } from "./state.ts";
 
-export function createScheduling(
-  options: Base & {
-    readonly store: DesiredStore;
-    readonly router: Router;
-    readonly rpc: Rpc;
-    readonly engine: EngineSource;
-    readonly damage: Damage;
-  },
-) {
-  const { settings, logger, warn, events, store, rpc, engine, damage } = options;
+export type Scheduling = ReturnType<typeof createScheduling>;
+
+export function createScheduling(parts: Base & State & Machine & { readonly rpc: Rpc }) {
+  const { settings, logger, warn, events, store, router, rpc, engine, damage } = parts;
   /** While the cache cannot be read, its last known content is the best there is. */
   let models: readonly CachedModel[] = [];
   let isKnown = false;
@@ -28,7 +20,7 @@ export function createScheduling(
   const idOf = (id: string): string => modelOf(id)?.id ?? id;
 
   const scheduler = createScheduler({
-    router: options.router,
+    router,
     gate: rpc.gate,
     limits: {
       queueLimit: settings.queueLimit,
@@ -47,13 +39,13 @@ export function createScheduling(
       const problem = engine.problem();
       return problem && new GatewayError("engine_missing", problem.message);
     },
-    onUse: (id) => events.emit({ type: "modelInUse", id }),
-    onIdle: (id) => events.emit({ type: "modelIdle", id }),
+    onUse: (id) => events.emit("modelInUse", id),
+    onIdle: (id) => events.emit("modelIdle", id),
     onLoadFailed: (id) => {
       void checkFiles(modelOf(id));
-      events.emit({ type: "loadFailed", id });
+      events.emit("loadFailed", id);
     },
-    onDrained: (id, cut) => events.emit({ type: "modelDrained", model: idOf(id), cut }),
+    onDrained: (id, cut) => events.emit("modelDrained", idOf(id), cut),
     warn,
     now: steadyNow,
   });
@@ -63,7 +55,7 @@ export function createScheduling(
     try {
       if (!model || !(await damage.check(model))) return;
       warn("model file is damaged", { model: model.id });
-      events.emit({ type: "changed" });
+      events.emit("changed");
     } catch (error) {
       if (toGatewayError(error).code === "cancelled") return;
       warn("model files were not checked", { model: model?.id, error: String(error) });
@@ -71,8 +63,7 @@ export function createScheduling(
   }
 
   let wasAway = false;
-  events.on("passed", ({ pass: { observed } }) => {
-    const { cache } = observed;
+  events.on("passed", ({ observed: { cache } }) => {
     isKnown = cache.state === "known";
     if (cache.state === "known") models = cache.value.models;
     else if (!wasAway) warn("the model cache is away", { why: cache.why });
@@ -85,7 +76,7 @@ export function createScheduling(
   });
   for (const type of ["changed", "documentChanged", "modelsListed", "passed"] as const)
     events.on(type, scheduler.observe);
-  events.on("routerChanged", ({ event }) => (event ? scheduler.progressed(event.model) : scheduler.observe()));
+  events.on("routerChanged", (event) => (event ? scheduler.progressed(event.model) : scheduler.observe()));
   events.on("retried", () => scheduler.resetBackoff());
 
   return {

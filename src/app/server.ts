@@ -8,6 +8,7 @@ import { createSpeechTurns } from "../commands/speech/turns.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchName, normaliseName } from "../core/ids.ts";
 import { steadyNow } from "../core/steady.ts";
+import type { FileSource } from "../desired/file-source.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import { type AppDeps, buildApp } from "../http/app.ts";
 import { isLoopback } from "../http/auth/guards.ts";
@@ -19,38 +20,39 @@ import { plan } from "../plan/plan.ts";
 import type { StatusReport } from "../status/report.ts";
 import type { Core } from "./core.ts";
 
-interface ServerOptions {
+/** A gateway that was started, with what its server and its stop need of it. */
+export interface Running {
   readonly core: Core;
   readonly keys: LicenseKeys;
   readonly pulls: PullTimes;
   readonly answers: OpenAnswers;
-  /** Reads gateway.yaml now. */
-  readonly readFile: () => Promise<void>;
+  readonly files: FileSource;
   readonly status: () => StatusReport;
-  /** Aborts when the gateway takes no new requests. */
-  readonly stopping: AbortSignal;
-  /** Aborts when responses in flight are cut. */
-  readonly cutOff: AbortSignal;
+  /** Aborts when no new requests are taken and requests that wait for a model are rejected. */
+  readonly stopping: AbortController;
+  /** Aborts when responses in flight end in an error frame of their family. */
+  readonly cutOff: AbortController;
 }
 
 /** Each family takes what it needs from one set of parts. */
-export function createServer({ core, keys, ...options }: ServerOptions): FastifyInstance {
+export function createServer({ core, keys, pulls, answers, files, status, ...ends }: Running): FastifyInstance {
   const { settings, logger, loop, store, speech } = core;
-  const { status, stopping } = options;
+  const stopping = ends.stopping.signal;
   const catalog = createCatalog(
     loop.last,
     core.router,
     (name) => absentReason(status(), name) ?? removedReason(store, name),
     () => store.current().document,
   );
-  const shared = { ...settings, ...core, ...options, ...options.pulls, catalog };
+  const run = { status, answers, stopping, cutOff: ends.cutOff.signal, readFile: files.refresh };
+  const shared = { ...settings, ...core, ...run, ...pulls, catalog };
   const edits = createEdits({ ...shared, now: Date.now });
   const deps = { ...shared, edits };
   return buildApp({
     logger,
     settings,
     stopping,
-    answers: options.answers,
+    answers,
     loopback: isLoopback(settings.host),
     keys,
     firstLook: { loop, timeoutMs: settings.startTimeoutMs, stopping },
@@ -68,7 +70,7 @@ export function createServer({ core, keys, ...options }: ServerOptions): Fastify
     },
     families: {
       ...deps,
-      ...upstreamParts(core, options),
+      ...upstreamParts(core, { stopping, cutOff: run.cutOff }),
       chatContext: createChatContext({ ...deps, mode: settings.chatContext }),
       routerReady: core.router.isReady,
       onFailure: (error, model) => {
@@ -95,7 +97,7 @@ function planFor({ loop, store, settings }: Core): AppDeps["own"]["planFor"] {
 /** What lies between a request and the process that answers it. */
 function upstreamParts(
   { scheduler, settings, warn, events }: Core,
-  { stopping, cutOff }: Pick<ServerOptions, "stopping" | "cutOff">,
+  { stopping, cutOff }: { readonly stopping: AbortSignal; readonly cutOff: AbortSignal },
 ): Pick<AppDeps["families"], "upstream" | "prompts"> {
   const warnOf = (id: string, ended: Promise<void>): void =>
     void ended.catch((error: unknown) => warn("a model could not be ended", { id, error: String(error) }));
@@ -108,7 +110,7 @@ function upstreamParts(
       warnOf(id, scheduler.abandon(id));
     },
   });
-  events.on("workersLost", ({ models, message }) => {
+  events.on("workersLost", (models, message) => {
     // Before the cut: a client that repeats its request at once must not get the same process.
     for (const id of models) warnOf(id, scheduler.abandon(id));
     upstream.cut(models, message);

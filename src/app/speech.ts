@@ -30,8 +30,8 @@ export function createSpeech(options: Base & { readonly hub: HubClient; readonly
     drainMs: settings.drainMs,
     now: steadyNow,
     onOutput: (text) => logger.trace({ engine }, text.trimEnd()),
-    onChange: () => events.emit({ type: "changed" }),
-    onFound: () => events.emit({ type: "engineFound" }),
+    onChange: () => events.emit("changed"),
+    onFound: () => events.emit("engineFound"),
     warn,
   });
   const transcription = createTranscriptionEngine({

@@ -5,29 +5,27 @@ import { unreadSource } from "../desired/file-source.ts";
 import type { Executor } from "../execute/executor.ts";
 import { workersByAddress } from "../plan/workers.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
-import type { Scheduler } from "../scheduler/scheduler.ts";
 import { version } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
-import { type Condition, gatewayFindings, type StatusInput, toConditions } from "../status/conditions.ts";
-import type { Finding } from "../status/finding.ts";
+import type { StateFolder } from "../state/state-folder.ts";
+import { gatewayFindings, toConditions } from "../status/conditions.ts";
+import type { Condition, Finding, StatusInput } from "../status/finding.ts";
 import { modelFindings } from "../status/model-findings.ts";
 import { modelIds, type StatusReport, statusReport } from "../status/report.ts";
 import { waitingWorkers, workerFindings } from "../status/worker-conditions.ts";
 import type { Base } from "./events.ts";
 import type { Machine } from "./machine.ts";
 import type { Rpc } from "./rpc.ts";
+import type { Scheduling } from "./scheduling.ts";
 import type { State } from "./state.ts";
 
-type Parts = Base &
-  State &
-  Pick<Machine, "hub" | "router" | "engine" | "speech"> & {
-    readonly lock: Pick<StateLock, "id">;
-    readonly rpc: Rpc;
-    readonly scheduler: Scheduler;
-    readonly requests: () => Pick<Parameters<typeof statusReport>[0], "inFlight" | "waiting">;
-    readonly executor: Executor;
-    readonly loop: Loop;
-  };
+interface Parts extends Base, State, Machine, Scheduling {
+  readonly lock: StateLock;
+  readonly stateFolder: StateFolder;
+  readonly rpc: Rpc;
+  readonly executor: Executor;
+  readonly loop: Loop;
+}
 
 /** Returns the report; `stoppingSince` in ms, null while the gateway does not stop. */
 export function createStatus(parts: Parts): (stoppingSince: number | null) => StatusReport {
@@ -38,14 +36,13 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
   let conditions: ReadonlyMap<string, readonly Condition[]> = new Map();
   let models: ReturnType<typeof modelIds> = [];
 
-  function update(pass: Pass): void {
-    const { desired, observed, plan } = pass;
+  function update({ desired, observed, plan, running }: Pass): void {
     const input: StatusInput = {
       desired: desired.document,
       observed,
       plan,
       source,
-      running: pass.running.map(({ action: { kind, key, message }, startedAt }) => ({ kind, key, message, startedAt })),
+      running,
       backoff: loop.backoff(),
       hub: hub.reachability(),
       engineProblem: engine.problem(),
@@ -60,18 +57,19 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       ...workersFound(input),
     ];
     const before = conditions;
+    const now = Date.now();
     conditions = new Map(
-      found.map(([subject, findings]) => [
-        subject,
-        toConditions(findings, before.get(subject) ?? [], desired.generation, Date.now()),
-      ]),
+      found.map(([subject, findings]) => {
+        const earlier = before.get(subject) ?? [];
+        return [subject, toConditions(findings, earlier, desired.generation, now)];
+      }),
     );
     // Emitted last, as listeners read the report at once.
     for (const [subject, after] of conditions) {
       for (const condition of after) {
         const earlier = before.get(subject)?.find(({ type }) => type === condition.type);
         if (earlier?.status !== condition.status || earlier.reason !== condition.reason)
-          events.emit({ type: "conditionChanged", subject, condition });
+          events.emit("conditionChanged", subject, condition);
       }
     }
   }
@@ -86,8 +84,8 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
     });
   }
 
-  events.on("passed", ({ pass }) => update(pass));
-  events.on("sourceChecked", ({ status }) => {
+  events.on("passed", update);
+  events.on("sourceChecked", (status) => {
     source = status;
     // A report shows the newest source: the conditions beside it must not be of the one before.
     const pass = loop.last();

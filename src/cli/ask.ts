@@ -5,6 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
 import { amounts } from "./progress.ts";
+import { printJson } from "./text.ts";
 
 export async function planCommand({ settings, json, flags }: CommandLine): Promise<number> {
   const without = async (): Promise<PlanBody> => (await import("./offline.ts")).offlinePlan(settings);
@@ -13,7 +14,7 @@ export async function planCommand({ settings, json, flags }: CommandLine): Promi
     if (flags.includes("config")) await requireDocument(settings, theirs);
     return theirs;
   });
-  if (json) console.log(JSON.stringify(answer, null, 2));
+  if (json) printJson(answer);
   else printPlan(answer);
   if (answer.source?.valid === false) return brokenSource(answer.source.message);
   return isEmpty(answer) ? 0 : 2;
@@ -68,7 +69,7 @@ function printPlan(answer: PlanBody): void {
 
 export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
   const answer = await withGateway({ settings }, (client) => client.status());
-  if (json) console.log(JSON.stringify(answer, null, 2));
+  if (json) printJson(answer);
   else if ("conditions" in answer) printStatus(answer);
   else printShortStatus(answer, settings);
   const source = "conditions" in answer && answer.conditions.find(({ type }) => type === "SourceValid");

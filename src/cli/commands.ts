@@ -2,104 +2,108 @@
 // Each is imported when it runs: all of them together take half a second to load.
 import { GatewayError } from "../core/errors.ts";
 import { type CommandLine, settingRows, version } from "../settings/settings.ts";
-import { helpText, workerHelpText } from "./help.ts";
+import { sharedVariables } from "../settings/shared.ts";
+import { wrapped } from "./text.ts";
 
-export interface Command {
+interface Command {
   /** The last may be left out where it stands in brackets. */
   readonly operands: string;
+  /** Flags that its use shows. */
+  readonly shown?: string;
   readonly flags: readonly string[];
-  /** Its uses, without its name, each with its help. */
-  readonly uses: Readonly<Record<string, string>>;
+  readonly help: string;
   /** Resolves with the exit code; `serve` resolves with null when it listens. */
   readonly run: (line: CommandLine) => Promise<number | null>;
 }
 
 const gateway: readonly string[] = ["host", "port", "state"];
 
-export const commands: Readonly<Record<string, Command>> = {
+/** By name, which may be two words. */
+const commands: Readonly<Record<string, Command>> = {
   serve: {
     operands: "",
     flags: settingRows.map(({ flag }) => flag),
-    uses: { "": "run the gateway" },
+    help: "run the gateway",
     run: async (line) => (await import("./serve.ts")).serveCommand(line),
   },
   plan: {
     operands: "",
     flags: [...gateway, "config", "preset-allow", "json"],
-    uses: { "": "show what will be done: exit 0 nothing, 2 changes, 1 error or gateway.yaml is not in force" },
+    help: "show what will be done: exit 0 nothing, 2 changes, 1 error or gateway.yaml is not in force",
     run: async (line) => (await import("./ask.ts")).planCommand(line),
   },
   status: {
     operands: "",
     flags: [...gateway, "json"],
-    uses: { "": "show what is true: exit 0 ready, 2 not ready, 1 as for plan" },
+    help: "show what is true: exit 0 ready, 2 not ready, 1 as for plan",
     run: async (line) => (await import("./ask.ts")).statusCommand(line),
   },
   models: {
     operands: "",
     flags: [...gateway, "json"],
-    uses: {
-      "": "list the model cache: sizes, last use, what is stale; plan, models and gc work without a running gateway",
-    },
+    help: "list the model cache: sizes, last use, what is stale; plan, models and gc work without a running gateway",
     run: async (line) => (await import("./models.ts")).modelsCommand(line),
   },
   pull: {
     operands: "ID",
     flags: [...gateway, "force"],
-    uses: {
-      ID: "add a model to the document and follow its download; Ctrl+C leaves it, and the download continues. Exit 0 done, 130 left, 1 error",
-    },
+    help: "add a model to the document and follow its download; Ctrl+C leaves it, and the download continues. Exit 0 done, 130 left, 1 error",
     run: async (line) => (await import("./pull.ts")).pullCommand(line),
   },
   rm: {
     operands: "ID",
+    shown: "[--yes]",
     flags: [...gateway, "json", "yes", "force"],
-    uses: { "ID [--yes]": "delete a model's files: exit 0 done, 2 not confirmed, 1 error" },
+    help: "delete a model's files: exit 0 done, 2 not confirmed, 1 error",
     run: async (line) => (await import("./rm.ts")).rmCommand(line),
   },
   gc: {
     operands: "",
+    shown: "[--yes]",
     flags: [...gateway, "json", "yes", "force"],
-    uses: {
-      "[--yes]":
-        "list what nothing in the cache uses, with --yes delete it: exit 0 nothing left, 2 something remains, 1 error",
-    },
+    help: "list what nothing in the cache uses, with --yes delete it: exit 0 nothing left, 2 something remains, 1 error",
     run: async (line) => (await import("./models.ts")).gcCommand(line),
   },
   validate: {
     operands: "FILE",
     flags: ["preset-allow"],
-    uses: { FILE: "check a gateway.yaml: exit 0 valid, 1 not" },
+    help: "check a gateway.yaml: exit 0 valid, 1 not",
     run: async (line) => (await import("./validate.ts")).validateCommand(line),
   },
-  engine: {
-    operands: "install [llama|whisper|sherpa]",
+  "engine install": {
+    operands: "[llama|whisper|sherpa]",
     flags: ["state"],
-    uses: { "install [llama|whisper|sherpa]": "put an engine into the state folder" },
+    help: "put an engine into the state folder",
     run: async (line) => (await import("./engine.ts")).engineCommand(line),
   },
   worker: {
     operands: "",
+    shown: "[--host 127.0.0.1] [--port 50052] [--threads N]",
     flags: [...gateway, "rpc-server", "install-engine", "stop-grace", "threads"],
-    uses: {
-      "[--host 127.0.0.1] [--port 50052] [--threads N]":
-        "lend this machine to a gateway: run a ggml-rpc-server and restart it",
-    },
+    help: "lend this machine to a gateway: run a ggml-rpc-server on this IPv4 address and restart it",
     run: async (line) => (await import("./worker.ts")).workerCommand(line),
   },
-  key: {
-    operands: "create|list|revoke [NAME]",
+  "key create": {
+    operands: "NAME",
+    shown: "[--scope chat] [--expires 30d|2027-01-01]",
     flags: ["state", "json", "expires", "scope"],
-    uses: {
-      "create NAME [--scope chat] [--expires 30d|2027-01-01]":
-        "create a license key and print it, once; it is valid at once. Scope chat: list models, use them and read the status, nothing else",
-      list: "names, scopes and times of the keys",
-      "revoke NAME": "revoke a key, from the next request on",
-    },
-    run: async (line) => (await import("./key.ts")).keyCommand(line),
+    help: "create a license key and print it, once; it is valid at once. Scope chat: list models, use them and read the status, nothing else",
+    run: async (line) => (await import("./key.ts")).createCommand(line),
   },
-  version: { operands: "", flags: ["version"], uses: { "": "print the version" }, run: async () => print(version) },
-  help: { operands: "", flags: [], uses: { "": "print this text" }, run: async () => print(helpText(commands)) },
+  "key list": {
+    operands: "",
+    flags: ["state", "json"],
+    help: "names, scopes and times of the keys",
+    run: async (line) => (await import("./key.ts")).listCommand(line),
+  },
+  "key revoke": {
+    operands: "NAME",
+    flags: ["state", "json"],
+    help: "revoke a key, from the next request on",
+    run: async (line) => (await import("./key.ts")).revokeCommand(line),
+  },
+  version: { operands: "", flags: ["version"], help: "print the version", run: async () => print(version) },
+  help: { operands: "", flags: [], help: "print this text", run: async () => print(helpText()) },
 };
 
 function print(text: string): number {
@@ -109,55 +113,77 @@ function print(text: string): number {
 
 /** Errors: `invalid_request` for an unknown command, and for what a command does not take; then what the command throws. */
 export async function runCommand(line: CommandLine): Promise<number | null> {
-  const command = commandOf(line);
-  if (line.help) return print(line.command === "worker" ? workerHelpText() : helpText(commands));
-  return command.run(line);
+  const { name, operands } = commandOf(line);
+  if (line.help) return print(name === "help" ? helpText() : helpOf(name));
+  return (commands[name] as Command).run({ ...line, operands });
 }
 
-/**
- * One rule for all commands: what they do not take is an error. `plan --config F` ignored F beside a running gateway and ended
- * with "Nothing to do.", exit code 0.
- */
-export function commandOf({ command, operands, flags, settings, help }: CommandLine): Command {
+/** What a command does not take is an error: `plan --config F` ignored F beside a running gateway and said "Nothing to do." */
+export function commandOf({ command, operands: words, flags, settings, help }: CommandLine): {
+  readonly name: string;
+  readonly operands: readonly string[];
+} {
   const refuse = (why: string): never => {
     throw new GatewayError("invalid_request", `${why}; \`${settings.command("help")}\` lists what there is`);
   };
   const given = flags.filter((flag) => flag !== "help");
-  const name = command || "help";
   if (command === "" && given.length > 0) refuse(`--${given[0]} needs a command, such as serve`);
+  const pair = `${command} ${words[0]}`;
+  const [name, operands] = Object.hasOwn(commands, pair) ? [pair, words.slice(1)] : [command || "help", words];
   const found = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!found) return refuse(`there is no command ${command}`);
-  if (name === "serve") requireFlagsPassedOn(settings, operands);
+  if (!found) return refuse(`there is no command ${[command, ...words].join(" ")}`);
   const flag = given.find((each) => !found.flags.includes(each));
   if (flag !== undefined) {
     const takers = Object.entries(commands).flatMap(([other, { flags }]) => (flags.includes(flag) ? other : []));
-    refuse(`${command} does not take --${flag}, which is for ${takers.join(", ")}`);
+    refuse(`${name} does not take --${flag}, which is for ${takers.join(", ")}`);
   }
   // Help explains what is missing, and more.
-  if (help) return found;
+  if (help) return { name, operands };
   const names = found.operands.split(" ").filter((operand) => operand !== "");
   const extra = operands[names.length];
-  if (extra !== undefined) refuse(`${command} does not take ${JSON.stringify(extra)}`);
+  if (extra !== undefined) refuse(`${name} does not take ${JSON.stringify(extra)}`);
   const missing = names[operands.length];
-  if (missing !== undefined && !missing.startsWith("[")) refuse(`${command} needs ${missing}`);
-  return found;
+  if (missing !== undefined && !missing.startsWith("[")) refuse(`${name} needs ${missing}`);
+  return { name, operands };
 }
 
-/** Errors: `invalid_request` for flags that npm kept for itself: the gateway would listen elsewhere than was asked for. */
-function requireFlagsPassedOn(
-  { environment, command }: CommandLine["settings"],
-  operands: CommandLine["operands"],
-): void {
-  if (environment["npm_lifecycle_event"] !== "start") return;
-  const [word = ""] = operands.length === 1 ? operands : ["VALUE"];
-  const kept = settingRows.flatMap(({ flag }) => {
-    // Of `--port 9000` npm keeps the flag and passes the value on, as an operand.
-    const value = environment[`npm_config_${flag.replaceAll("-", "_")}`];
-    return value === undefined ? [] : [`--${flag}`, value === "true" ? word : value];
-  });
-  if (kept.length === 0) return;
-  throw new GatewayError(
-    "invalid_request",
-    `npm kept ${kept.filter((word) => word.startsWith("--")).join(", ")} for itself: put flags behind --, as in \`${command("serve", ...kept)}\``,
-  );
+export function helpText(): string {
+  return `Usage: model-gateway COMMAND [SETTINGS]
+
+Commands:
+${Object.keys(commands).map(useWithHelp).join("\n")}
+
+  --json           plan, status, models, gc, rm and key as JSON
+  --force          let pull, rm and gc change a gateway on --port that is not
+                   the one of the state folder
+  --help           what a single command takes
+
+Settings:
+${settingRows.map(settingText).join("\n")}
+
+Settings shared with other programs:
+${sharedVariables.map((row) => `  ${row.variable} (default ${row.fallback})\n      ${row.meaning}`).join("\n")}`;
+}
+
+function helpOf(name: string): string {
+  const { flags, shown = "", help } = commands[name] as Command;
+  const settings = settingRows.filter(({ flag }) => flags.includes(flag) && !shown.includes(`--${flag} `));
+  const rows = settings.map(settingText).join("\n") || "  none";
+  return `Usage: model-gateway ${useOf(name)}\n\n${wrapped(help, 79)}\n\nSettings:\n${rows}`;
+}
+
+const settingText = (row: (typeof settingRows)[number]): string =>
+  `  --${row.flag} (${row.variable}, default ${row.default || "none"})\n      ${row.help}`;
+
+function useOf(name: string): string {
+  const { operands, shown = "" } = commands[name] as Command;
+  return [name, operands, shown].filter((part) => part !== "").join(" ");
+}
+
+/** In two columns, or in two lines where the use is long. */
+function useWithHelp(name: string): string {
+  const use = useOf(name);
+  const indent = " ".repeat(19);
+  const help = wrapped((commands[name] as Command).help, 60).replaceAll("\n", `\n${indent}`);
+  return `  ${use.padEnd(17)}${use.length < 17 ? "" : `\n${indent}`}${help}`;
 }

@@ -8,7 +8,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { Settings } from "../settings/settings.ts";
 import { type LockHolder, lockHolder } from "../state/lock.ts";
 
-export interface Call<T> {
+interface Call<T> {
   readonly settings: Settings;
   /** The work changes something: only at the gateway of the state folder, unless it is forced. */
   readonly change?: { readonly force: boolean };
@@ -17,9 +17,8 @@ export interface Call<T> {
 }
 
 interface Target {
-  /** `http://HOST:PORT` */
-  readonly origin: string;
-  /** The gateway that has the state folder; null where none has. */
+  /** `http://HOST:PORT`; null where no gateway has the state folder, and no address is given. */
+  readonly origin: string | null;
   readonly owner: LockHolder | null;
 }
 
@@ -29,17 +28,16 @@ export async function withGateway<T>(
   work: (client: GatewayClient) => Promise<T>,
 ): Promise<T> {
   const target = await findTarget(settings);
-  if (!target) {
+  if (target.origin === null) {
     if (without) return without();
-    throw noGateway(settings, null);
+    throw noGateway(settings, target);
   }
   // A queued pull sends nothing until its turn.
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const ask: unknown = (url: string, init: object) => fetch(url, { ...init, dispatcher: agent });
-  const { licenseKey } = settings;
   const client = createGatewayClient({
     baseUrl: target.origin,
-    ...(licenseKey === undefined ? {} : { licenseKey }),
+    ...(settings.licenseKey === undefined ? {} : { licenseKey: settings.licenseKey }),
     fetch: ask as typeof globalThis.fetch,
   });
   try {
@@ -54,24 +52,19 @@ export async function withGateway<T>(
   }
 }
 
-/** Null where no gateway has the state folder, and no address is given. Errors: `invalid_request` for one that is starting. */
-async function findTarget({ stateDir, host, port, isAddressGiven }: Settings): Promise<Target | null> {
+/** Errors: `invalid_request` for a gateway that is starting. */
+async function findTarget({ stateDir, host, port, isAddressGiven }: Settings): Promise<Target> {
   const owner = await lockHolder(stateDir);
-  if (isAddressGiven) {
-    const bare = host.replace(/^\[|\]$/g, "");
-    return { origin: connectable(`http://${bare.includes(":") ? `[${bare}]` : bare}:${port}`), owner };
-  }
-  if (!owner) return null;
-  if (owner.url !== null) return { origin: connectable(owner.url), owner };
-  throw new GatewayError(
-    "invalid_request",
-    `the gateway of ${stateDir} (process ${owner.pid}) is starting: repeat this in a moment, or set its --port`,
-  );
-}
-
-/** Addresses to listen on that stand for all of them; not every system accepts connections to them. */
-function connectable(url: string): string {
-  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+  if (owner?.url === null && !isAddressGiven)
+    throw new GatewayError(
+      "invalid_request",
+      `the gateway of ${stateDir} (process ${owner.pid}) is starting: repeat this in a moment, or set its --port`,
+    );
+  const bare = host.replace(/^\[|\]$/g, "");
+  const given = `http://${bare.includes(":") ? `[${bare}]` : bare}:${port}`;
+  const url = isAddressGiven ? given : (owner?.url ?? null);
+  // Addresses that stand for all of them: not every system accepts connections to them.
+  return { origin: url?.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:") ?? null, owner };
 }
 
 /** Names the gateway if it is not the one of the state folder. Errors: `invalid_request` for one that may not be changed. */
@@ -90,27 +83,25 @@ async function checkOwner(
   console.error(`Note: ${whose}`);
 }
 
-function noGateway({ stateDir, command }: Settings, target: Target | null): GatewayError {
+function noGateway({ stateDir, command }: Settings, { origin, owner }: Target): GatewayError {
   const start = `\`${command("serve")}\` starts one`;
-  const owner = target?.owner;
   const own = owner && `that of ${stateDir} (process ${owner.pid}) listens on ${owner.url ?? "no address yet"}`;
   return new GatewayError(
     "invalid_request",
-    target
-      ? `no gateway answers on ${target.origin}; ${own ?? start}`
-      : `no gateway runs on the state folder ${stateDir}; ${start}, --port names another`,
+    origin === null
+      ? `no gateway runs on the state folder ${stateDir}; ${start}, --port names another`
+      : `no gateway answers on ${origin}; ${own ?? start}`,
   );
 }
 
 function asGatewayError(error: GatewayClientError, settings: Settings, target: Target): GatewayError {
   if (error.code === "unreachable") return noGateway(settings, target);
-  if (error.status === 401) {
-    const why =
-      settings.licenseKey === undefined
-        ? "needs a license key: set GATEWAY_LICENSE_KEY"
-        : "refuses the license key in GATEWAY_LICENSE_KEY: it is unknown, revoked or expired";
-    return new GatewayError("unauthorized", `the gateway on ${target.origin} ${why}`);
-  }
-  // Errors of Ollama's routes have no code.
-  return new GatewayError(isErrorCode(error.code) ? error.code : "invalid_request", error.message, { cause: error });
+  if (error.status !== 401)
+    // Errors of Ollama's routes have no code.
+    return new GatewayError(isErrorCode(error.code) ? error.code : "invalid_request", error.message, { cause: error });
+  const why =
+    settings.licenseKey === undefined
+      ? "needs a license key: set GATEWAY_LICENSE_KEY"
+      : "refuses the license key in GATEWAY_LICENSE_KEY: it is unknown, revoked or expired";
+  return new GatewayError("unauthorized", `the gateway on ${target.origin} ${why}`);
 }

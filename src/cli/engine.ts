@@ -1,15 +1,15 @@
 // `engine install`: puts an engine into the state folder.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
-import { type EngineName, installEngine } from "../engines/install/install.ts";
+import { installEngine } from "../engines/install/install.ts";
 import { installSherpa } from "../engines/install/sherpa.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { installProgress } from "./progress.ts";
 
 export async function engineCommand({ operands, settings }: CommandLine): Promise<number> {
-  const [verb, name = "llama"] = operands;
-  if (verb !== "install" || !isEngine(name))
-    throw new GatewayError("invalid_request", "use `model-gateway engine install [llama|whisper|sherpa]`");
+  const [name = "llama"] = operands;
+  if (name !== "llama" && name !== "whisper" && name !== "sherpa")
+    throw new GatewayError("invalid_request", `there is no engine ${name}: install llama, whisper or sherpa`);
   const stop = new AbortController();
   process.once("SIGINT", () => stop.abort());
   const options = {
@@ -26,8 +26,4 @@ export async function engineCommand({ operands, settings }: CommandLine): Promis
     console.log(`${name} ${version} is in ${dir} (${how})`);
   }
   return 0;
-}
-
-function isEngine(name: string): name is EngineName | "sherpa" {
-  return name === "llama" || name === "whisper" || name === "sherpa";
 }

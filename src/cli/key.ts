@@ -1,29 +1,15 @@
-// `key create|list|revoke`: the license keys in the state folder. A running gateway takes a change at its next request.
+// `key create`, `key list`, `key revoke`: the license keys in the state folder. A running gateway takes a change at its next request.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../keys/key-file.ts";
 import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../keys/key-list.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withLock } from "../state/lock.ts";
-import { printTable } from "./text.ts";
-
-const usage =
-  "use `model-gateway key create NAME [--scope chat] [--expires 30d|2027-01-01]`, `model-gateway key list` or `model-gateway key revoke NAME`";
-
-export async function keyCommand(line: CommandLine): Promise<number> {
-  const { operands, given, settings, json } = line;
-  const [verb, name, extra] = operands;
-  const isMaking = given("expires") !== undefined || given("scope") !== undefined;
-  if (extra !== undefined) throw new GatewayError("invalid_request", usage);
-  if (verb === "create" && name !== undefined) await create(line, name);
-  else if (verb === "revoke" && name !== undefined && !isMaking) await revoke(settings, name, json);
-  else if (verb === "list" && name === undefined && !isMaking) list(settings, json);
-  else throw new GatewayError("invalid_request", usage);
-  return 0;
-}
+import { printJson, printTable } from "./text.ts";
 
 /** The key alone goes to stdout, so that a script can take it from there. */
-async function create({ settings, given, json }: CommandLine, name: string): Promise<void> {
+export async function createCommand({ settings, operands, given, json }: CommandLine): Promise<number> {
+  const [name = ""] = operands;
   const now = Date.now();
   const expires = given("expires");
   const scope = given("scope") ?? "all";
@@ -39,7 +25,7 @@ async function create({ settings, given, json }: CommandLine, name: string): Pro
       `--scope must be ${keyScopes.join(" or ")}, not ${JSON.stringify(scope)}`,
     );
   const { key, entry } = await change(settings, (path) => addKey(path, { name, scope, expiresAt, now }));
-  if (json) return console.log(JSON.stringify({ ...shown(entry), key }, null, 2));
+  if (json) return printJson({ ...shown(entry), key });
   const until = expiresAt === undefined ? "" : `, until ${expiresAt}`;
   console.error(`License key ${name}, scope ${scope}${until}. It is shown only once; the state folder has its hash.\n`);
   console.log(key);
@@ -47,11 +33,12 @@ async function create({ settings, given, json }: CommandLine, name: string): Pro
 Clients send it as \`Authorization: Bearer KEY\` (their API key), \`X-License-Key\` or \`x-api-key\`; one that can send no
 header has it in its address, before the path: http://HOST:PORT/k/KEY/v1
 As soon as there is a key, every client needs one, on this machine too; hub search and speech stay open to all.`);
+  return 0;
 }
 
-function list(settings: Settings, json: boolean): void {
+export async function listCommand({ settings, json }: CommandLine): Promise<number> {
   const keys = listKeys(pathOf(settings));
-  if (json) return console.log(JSON.stringify(keys.map(shown), null, 2));
+  if (json) return printJson(keys.map(shown));
   const now = Date.now();
   const rows = keys.map((entry) => [
     entry.name,
@@ -63,16 +50,19 @@ function list(settings: Settings, json: boolean): void {
   else console.log(`No license keys: \`${settings.command("key", "create", "NAME")}\` creates one.`);
   if (settings.licenseKey !== undefined)
     console.log("GATEWAY_LICENSE_KEY is set: a gateway started with it accepts it too.");
+  return 0;
 }
 
-async function revoke(settings: Settings, name: string, json: boolean): Promise<void> {
+export async function revokeCommand({ settings, operands, json }: CommandLine): Promise<number> {
+  const [name = ""] = operands;
   const left = await change(settings, (path) => removeKey(path, name));
-  if (json) return console.log(JSON.stringify({ revoked: name, left: left.length }, null, 2));
+  if (json) return printJson({ revoked: name, left: left.length });
   console.log(`License key ${name} is revoked.`);
   if (left.length === 0 && settings.licenseKey === undefined)
     console.log(
       `It was the last one: the gateway now refuses every request that needs a key, also from this machine. \`${settings.command("key", "create", "NAME")}\` creates another; to use it from this machine without a key, delete ${pathOf(settings)} and restart the gateway.`,
     );
+  return 0;
 }
 
 function change<T>(settings: Settings, work: (path: string) => Promise<T>): Promise<T> {

@@ -3,15 +3,15 @@ import type { DiskBody } from "../../schemas/disk.ts";
 import type { Collected } from "../cache/report/garbage.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { bytesText, printTable } from "./text.ts";
+import { bytesText, printJson, printTable } from "./text.ts";
 
 export async function modelsCommand({ settings, json }: CommandLine): Promise<number> {
   const report = await withGateway<DiskBody>(
     { settings, without: async () => (await import("./offline.ts")).offlineReport(settings) },
     (client) => client.disk.report(),
   );
-  if (json) console.log(JSON.stringify(report, null, 2));
-  else printReport(report, settings);
+  if (json) return printJson(report);
+  printReport(report, settings);
   return 0;
 }
 
@@ -84,7 +84,7 @@ export async function gcCommand({ settings, json, yes, force }: CommandLine): Pr
       : { settings, change: { force } },
     (client) => client.disk.collect({ dryRun }),
   );
-  if (json) console.log(JSON.stringify(result, null, 2));
+  if (json) printJson(result);
   else printCollected(result, settings);
   return result.dryRun && result.items.length > 0 ? 2 : 0;
 }

@@ -3,36 +3,31 @@ import type { WriteStream } from "node:tty";
 import type { InstallProgress } from "../engines/install/install.ts";
 import { bytesText, durationText, wrapped } from "./text.ts";
 
-export function installProgress(name: string, stream: WriteStream): (progress: InstallProgress) => void {
-  if (stream.isTTY) return installBar(name, stream);
-  return installSteps(({ phase, percent, detail }) =>
-    stream.write(`${name}: ${phase} ${percent === undefined ? detail : `${percent}%`}\n`),
-  );
-}
-
-export function installBar(name: string, stream: WriteStream): (progress: InstallProgress) => void {
-  return ({ phase, detail, done, total }) => {
-    overwrite(stream, `${name}: ${phase} ${total > 0 ? bar(done, total) : ""}${detail}`);
-    if (phase === "check" && total > 0 && done >= total) stream.write("\n");
-  };
-}
-
 interface InstallStep {
   readonly phase: InstallProgress["phase"];
   /** Where it is known. */
-  readonly percent?: number;
+  readonly percent: number | undefined;
   readonly detail: string;
 }
 
-/** In a log file, one line per quarter is enough. */
-export function installSteps(log: (step: InstallStep) => void): (progress: InstallProgress) => void {
+/** `log`: where there is no terminal. In a log file, one line per quarter is enough. */
+export function installProgress(
+  name: string,
+  stream: WriteStream,
+  log: (step: InstallStep) => void = ({ phase, percent, detail }) =>
+    stream.write(`${name}: ${phase} ${percent === undefined ? detail : `${percent}%`}\n`),
+): (progress: InstallProgress) => void {
   let last = "";
   return ({ phase, detail, done, total }) => {
-    const quarter = total > 0 ? Math.floor((4 * done) / total) : 0;
-    const key = phase === "resolve" ? `${phase} ${detail}` : `${phase} ${quarter}`;
-    if (key === last) return;
-    last = key;
-    log({ phase, detail, ...(total > 0 ? { percent: 25 * quarter } : {}) });
+    if (stream.isTTY) {
+      overwrite(stream, `${name}: ${phase} ${total > 0 ? bar(done, total) : ""}${detail}`);
+      if (phase === "check" && total > 0 && done >= total) stream.write("\n");
+      return;
+    }
+    const percent = total > 0 ? 25 * Math.floor((4 * done) / total) : undefined;
+    const step = `${phase} ${phase === "resolve" ? detail : percent}`;
+    if (step !== last) log({ phase, percent, detail });
+    last = step;
   };
 }
 
@@ -44,15 +39,9 @@ export interface TransferStep {
   readonly secondsLeft?: number | null | undefined;
 }
 
-export interface TransferView {
-  step(step: TransferStep): void;
-  /** A line beside the progress. */
-  note(text: string): void;
-  /** Ends the line that is overwritten. */
-  end(): void;
-}
+export type TransferView = ReturnType<typeof transferProgress>;
 
-export function transferProgress(name: string, stream: WriteStream): TransferView {
+export function transferProgress(name: string, stream: WriteStream) {
   const isTerminal = stream.isTTY;
   let isOpen = false;
   let lastNote = "";
@@ -62,14 +51,15 @@ export function transferProgress(name: string, stream: WriteStream): TransferVie
     overwrite(stream, text);
   };
   return {
-    step: (step) => {
+    step: (step: TransferStep): void => {
       if (isTerminal) return rewrite(`${bar(step.completed, step.total)}${amounts(step)} ${name}`);
       // One line per tenth, for a log.
       const tenth = Math.floor(shareOf(step.completed, step.total) * 10);
       if (tenth !== lastTenth) stream.write(`${name}: ${10 * tenth}% ${amounts(step)}\n`);
       lastTenth = tenth;
     },
-    note: (text) => {
+    /** A line beside the progress. */
+    note: (text: string): void => {
       if (text === lastNote) return;
       lastNote = text;
       const line = `${name}: ${text}`;
@@ -82,7 +72,8 @@ export function transferProgress(name: string, stream: WriteStream): TransferVie
       stream.write(`\r\u001b[K${wrapped(line, widthOf(stream), "  ")}\n`);
       isOpen = false;
     },
-    end: () => {
+    /** Ends the line that is overwritten. */
+    end: (): void => {
       if (isOpen) stream.write("\n");
       isOpen = false;
     },

@@ -1,11 +1,11 @@
 // `rm ID`: deletes a model's files, after a question on the terminal.
 import { createInterface } from "node:readline/promises";
-import { type GatewayClient, GatewayClientError, type Removed } from "../client/index.ts";
+import { type GatewayClient, GatewayClientError } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { OwnCommand } from "../core/own-command.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { bytesText } from "./text.ts";
+import { bytesText, printJson } from "./text.ts";
 
 /** After so many ms the reason for the delay is printed. */
 const patienceMs = 2_000;
@@ -14,56 +14,35 @@ const patienceMs = 2_000;
 export async function rmCommand({ settings, operands, yes, force, json }: CommandLine): Promise<number> {
   const [id = ""] = operands;
   return withGateway({ settings, change: { force } }, async (client) => {
-    if (!yes) {
-      await requireKnown(client, id);
-      if (!(await isConfirmed(id, settings.command))) return 2;
+    const unpulled = await unpulledName(client, id);
+    if (!yes && !(await isConfirmed(id, settings.command))) return 2;
+    if (unpulled !== null) {
+      await client.desired.patch({ models: { [unpulled]: null } }, { wait: true });
+      console.log(`${id} is removed from the document and its pull cancelled; no file was present yet.`);
+      return 0;
     }
     // The removal waits for responses in flight, which is not visible here.
     const waiting = setTimeout(() => console.error("Waiting for responses that use it."), patienceMs);
-    const removed = await removeOrCancel(client, id).finally(() => clearTimeout(waiting));
-    if (removed === null)
-      console.log(`${id} is removed from the document and its pull cancelled; no file was present yet.`);
-    else if (json) console.log(JSON.stringify(removed, null, 2));
-    else console.log(`Removed ${removed.model}: ${bytesText(removed.freed_bytes)} freed.`);
+    const removed = await client.remove(id).finally(() => clearTimeout(waiting));
+    if (json) return printJson(removed);
+    console.log(`Removed ${removed.model}: ${bytesText(removed.freed_bytes)} freed.`);
     return 0;
   });
 }
 
-/** Before the question: a name without a model needs none. Errors: `model_not_found`. */
-async function requireKnown(client: GatewayClient, id: string): Promise<void> {
+/** Of a model without files, its name in the document; null where it has files. Errors: `invalid_request` where there is neither. */
+async function unpulledName(client: GatewayClient, id: string): Promise<string | null> {
   try {
     await client.remove(id, { dryRun: true });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    if ((await nameInDocument(client, id)) === undefined) throw notHere(error);
-  }
-}
-
-function isNotFound(error: unknown): error is GatewayClientError {
-  return error instanceof GatewayClientError && error.status === 404;
-}
-
-/** The hint of `model_not_found` is about getting a model: no help to a person who deletes one. */
-function notHere(error: GatewayClientError): GatewayError {
-  return new GatewayError("invalid_request", error.message, { cause: error });
-}
-
-async function nameInDocument(client: GatewayClient, id: string): Promise<string | undefined> {
-  const { document } = await client.desired.get();
-  const names = (document.models ?? []).map((model) => (typeof model === "string" ? model : model.id));
-  return names.find((name) => name.toLowerCase() === id.toLowerCase());
-}
-
-/** null: no file was present, and the document no longer names it. */
-async function removeOrCancel(client: GatewayClient, id: string): Promise<Removed | null> {
-  try {
-    return await client.remove(id);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    const named = await nameInDocument(client, id);
-    if (named === undefined) throw notHere(error);
-    await client.desired.patch({ models: { [named]: null } }, { wait: true });
     return null;
+  } catch (error) {
+    if (!(error instanceof GatewayClientError) || error.status !== 404) throw error;
+    const { document } = await client.desired.get();
+    const names = (document.models ?? []).map((model) => (typeof model === "string" ? model : model.id));
+    const named = names.find((name) => name.toLowerCase() === id.toLowerCase());
+    // The hint of `model_not_found` is about getting a model: no help to a person who deletes one.
+    if (named === undefined) throw new GatewayError("invalid_request", error.message, { cause: error });
+    return named;
   }
 }
 

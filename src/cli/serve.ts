@@ -6,7 +6,7 @@ import type { CommandLine } from "../settings/settings.ts";
 import type { Condition } from "../status/finding.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
 import { jsonLines, logOutput } from "./log-output.ts";
-import { installBar, installSteps } from "./progress.ts";
+import { installProgress } from "./progress.ts";
 import { stopOnSignals } from "./signals.ts";
 
 /** Where a license key could get into a log line. The raw packet is that of a request which the HTTP parser refused. */
@@ -32,11 +32,9 @@ export async function serveCommand({ settings }: CommandLine): Promise<null> {
   const starting = startGateway({
     settings,
     logger,
-    onInstallProgress: process.stderr.isTTY
-      ? installBar("llama-server", process.stderr)
-      : installSteps(({ phase, percent, detail }) =>
-          logger.info({ phase, percent, detail }, "installing llama-server"),
-        ),
+    onInstallProgress: installProgress("llama-server", process.stderr, (step) =>
+      logger.info(step, "installing llama-server"),
+    ),
     signal: giveUp.signal,
   });
   stopOnSignals(

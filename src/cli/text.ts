@@ -25,6 +25,7 @@ export function durationText(seconds: number): string {
 function twoDigits(value: number): string {
   return String(value).padStart(2, "0");
 }
+
 /** Lines of at most so many columns, but for longer words; further lines are indented. Without columns: as it is. */
 export function wrapped(text: string, columns: number | undefined, indent = ""): string {
   if (columns === undefined || columns <= indent.length) return text;
@@ -37,6 +38,12 @@ export function wrapped(text: string, columns: number | undefined, indent = ""):
     } else line += line === "" ? word : ` ${word}`;
   }
   return [...lines, line].join("\n");
+}
+
+/** The exit code of a command that is done then. */
+export function printJson(value: unknown): number {
+  console.log(JSON.stringify(value, null, 2));
+  return 0;
 }
 
 /** In columns, two blanks apart. */

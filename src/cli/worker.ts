@@ -11,7 +11,7 @@ import { freePort } from "../engines/process/free-port.ts";
 import { endLeftovers } from "../engines/process/leftovers.ts";
 import { runRpcWorker } from "../rpc/rpc-worker.ts";
 import { openDoor } from "../rpc/worker-door.ts";
-import { count } from "../settings/kinds.ts";
+import { wholeNumber } from "../settings/kinds.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withLock } from "../state/lock.ts";
 import { rpcWarning } from "../status/worker-conditions.ts";
@@ -23,16 +23,13 @@ import { stopOnSignals } from "./signals.ts";
 const routine =
   /^(?:Accepted client connection|Client connection closed|recv returned 0 |ggml_backend_load_best: failed to enumerate ).*\n?/gm;
 
-const defaultPort = 50_052;
-const unknownAddress = "ADDRESS";
-
 /** Runs until a signal ends it. */
 export async function workerCommand({ settings, given }: CommandLine): Promise<number> {
   const left = forgetSecrets();
   if (left.length > 0) console.error(`other processes of this user can read ${left.join(", ")} in the environment`);
-  const port = count(1, 65_535)(given("port"), { name: "--port", default: String(defaultPort) });
+  const port = wholeNumber(given("port") ?? "50052", "--port", 1, 65_535);
   // 0: as many as the engine thinks fit.
-  const threads = count(0, 4096)(given("threads"), { name: "--threads", default: "0" }) || null;
+  const threads = wholeNumber(given("threads") ?? "0", "--threads", 0, 4096) || null;
   const asked = given("host") ?? "127.0.0.1";
   const host = await ownAddress(asked);
   const innerPort = await freePort();
@@ -110,10 +107,7 @@ async function findBinary(
 async function ownAddress(host: string): Promise<string> {
   if (host.trim() === "") throw new GatewayError("invalid_request", "--host is empty; 0.0.0.0 means every address");
   if (host.includes(":"))
-    throw new GatewayError(
-      "invalid_request",
-      `--host ${host}: gateways reach workers by IPv4 only; give an IPv4 address`,
-    );
+    throw new GatewayError("invalid_request", `--host ${host}: gateways reach workers by IPv4 only`);
   try {
     return (await lookup(host, { family: 4 })).address;
   } catch (error) {
@@ -126,23 +120,22 @@ async function ownAddress(host: string): Promise<string> {
 
 /** The lines for the gateway's document, one for each address of this machine. */
 function printDocument(host: string, port: number): void {
-  const isEverywhere = host === "0.0.0.0";
-  const hosts = isEverywhere ? ownAddresses() : [host];
+  const hosts = host === "0.0.0.0" ? ownAddresses() : [host];
   console.log("Add this to the document (gateway.yaml) of the gateway:\n");
   for (const address of hosts) console.log(`  rpc: { mode: rpc, workers: ["${address}:${port}"] }`);
   if (hosts.length > 1) console.log("\n(one of them: all are this machine)");
-  if (hosts.includes(unknownAddress))
-    console.log(`\nPut this machine's address in place of ${unknownAddress}, as the gateway's machine reaches it.`);
-  console.log("");
-  if (hosts.every((address) => address.startsWith("127.") || address === "localhost"))
-    console.log("Only this machine reaches it; --host ADDRESS binds it to one that others reach.\n");
-  else console.log(`${rpcWarning}\n`);
+  const isLocal = hosts.every((address) => address.startsWith("127.") || address === "localhost");
+  const reach = isLocal
+    ? "Only this machine reaches it; --host ADDRESS binds it to one that others reach."
+    : rpcWarning;
+  console.log(`\n${reach}\n`);
 }
 
+/** `ADDRESS` stands for the one that is not known here. */
 function ownAddresses(): string[] {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const others = all.filter(
     ({ family, internal, address }) => family === "IPv4" && !internal && isTrustedAddress(address),
   );
-  return others.length > 0 ? others.map(({ address }) => address) : [unknownAddress];
+  return others.length > 0 ? others.map(({ address }) => address) : ["ADDRESS"];
 }

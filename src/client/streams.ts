@@ -33,10 +33,7 @@ export async function pullModel(
 export interface GatewayEvent {
   /** For `since`. */
   readonly id: string;
-  /**
-   * `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, …
-   * `reset`: events after `since` were missed, so read the status again; the events that are still kept follow.
-   */
+  /** `condition`, `action.finished`, `document`, … `reset`: events after `since` were missed, so read the status again. */
   readonly type: string;
   /** `at`, in ISO 8601, and the fields of the type. */
   readonly data: EventData;

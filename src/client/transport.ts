@@ -22,17 +22,13 @@ interface ClientRequest extends CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface Transport {
-  /** The response, its body unread. Errors: `GatewayClientError`; an abort is thrown as `fetch` throws it. */
-  send(path: string, request?: ClientRequest): Promise<Response>;
-  /** The response's JSON, typed by the schema of its route. */
-  json<T>(path: string, request?: ClientRequest): Promise<T>;
-}
+export type Transport = ReturnType<typeof createTransport>;
 
-export function createTransport({ baseUrl, licenseKey, fetch: given }: TransportOptions): Transport {
+export function createTransport({ baseUrl, licenseKey, fetch: given }: TransportOptions) {
   const base = baseUrl.replace(/\/+$/, "");
   const ask = given ?? globalThis.fetch;
 
+  /** The response, its body unread. Errors: `GatewayClientError`; an abort is thrown as `fetch` throws it. */
   async function send(path: string, request: ClientRequest = {}): Promise<Response> {
     const { method = "GET", query = {}, json, form, headers = {}, signal } = request;
     const parameters = new URLSearchParams();
@@ -56,6 +52,7 @@ export function createTransport({ baseUrl, licenseKey, fetch: given }: Transport
 
   return {
     send,
+    /** The response's JSON, typed by the schema of its route. */
     json: async <T>(path: string, request: ClientRequest = {}): Promise<T> => {
       const response = await send(path, request);
       const text = await attempt(request.signal, () => response.text());

@@ -8,10 +8,7 @@ export function backoffDelay(failures: number, { firstMs, maxMs }: { firstMs: nu
   return failures <= 0 ? 0 : Math.min(maxMs, firstMs * 2 ** (failures - 1));
 }
 
-/**
- * Earliest time (ms) at which a crashed process is started again. The first crash in ten minutes is repaired at
- * once, because clients wait for their model; a crash loop is slowed down.
- */
+/** When a crashed process is started again, ms: the first crash in ten minutes is repaired at once, as clients wait; a loop is slowed down. */
 export function restartAfterCrash(crashes: readonly number[], now: number): number {
   const recent = crashes.filter((at) => now - at < crashBackoff.windowMs);
   const last = recent.at(-1);

@@ -1,9 +1,6 @@
 // The catalog of error codes: HTTP status, condition reason, reaction of the reconciler, hint. Pure data.
 
-/**
- * What the reconciler does with a failed action. `retry`: with backoff, stalled after some tries. `wait`: retry for ever, because the
- * cause lies outside. `stall`: at once, until the document or the engine changes.
- */
+/** Of a failed action. `retry`: some times; `wait`: for ever, the cause lies outside; `stall`: not until document or engine change. */
 export type Reaction = "retry" | "wait" | "stall";
 
 interface ErrorKind {
@@ -58,22 +55,13 @@ const rows = {
   not_supported: stall(501, "Use another route: this gateway does not support it."),
   upstream_failed: retry(502, "Repeat the request: the engine failed and is restarted."),
   router_unavailable: retry(503, "See GET /status: the router is starting or failing."),
-  too_few_workers: wait(
-    503,
-    "Start the missing RPC workers, or lower rpc.minWorkers; GET /status has the condition of each.",
-  ),
+  too_few_workers: wait(503, "Start RPC workers, or lower rpc.minWorkers; GET /status has the condition of each."),
   speech_off: stall(
     503,
     "Add `speech: { transcription: { model: ggml-base.en.bin }, synthesis: { voice: en_US-lessac-medium } }` to gateway.yaml.",
   ),
-  busy: retry(
-    503,
-    "Repeat the request after the seconds in Retry-After: the queue is full, or every model slot is in use.",
-  ),
-  load_failing: retry(
-    503,
-    "Repair the model's file or its settings; POST /v1/models/load or POST /api/reconcile retries at once.",
-  ),
+  busy: retry(503, "Repeat the request after Retry-After seconds: the queue is full, or every model slot is in use."),
+  load_failing: retry(503, "Repair its file or settings; POST /v1/models/load or /api/reconcile retries at once."),
   engine_missing: stall(
     503,
     "Run `model-gateway engine install llama`, `whisper` or `sherpa`, or set the path of an installed engine.",
@@ -83,25 +71,15 @@ const rows = {
   wait_timeout: retry(504, "See GET /status: the change stays desired and continues."),
   state_unwritable: wait(500, "Make the state folder writable; nothing was changed."),
   preset_unwritable: wait(500, "Make router.preset.ini readable, or delete it."),
-  preset_foreign: stall(
-    500,
-    "Correct or remove the lines of router.preset.ini that the router cannot parse.",
-    "PresetInvalid",
-  ),
+  preset_foreign: stall(500, "Correct the lines of router.preset.ini that the router cannot parse.", "PresetInvalid"),
   hub_unreachable: wait(502, "Check the network, or HF_ENDPOINT."),
   hub_denied: stall(403, "Accept the repository's terms on the hub and set HF_TOKEN to a token that may read it."),
   hub_not_found: stall(404, "Check the repository's name and revision; a private one needs HF_TOKEN."),
   hub_rate_limited: wait(429, "Repeat the request later; a token in HF_TOKEN raises the hub's rate limit."),
   quant_not_found: stall(404, "Use a tag that the repository has; the message lists them."),
   quant_ambiguous: stall(409, "Use the file name as the tag: OWNER/NAME:FILE without .gguf."),
-  checksum_mismatch: retry(
-    502,
-    "Pull the model again: the bytes differ from the hub's checksum, and nothing was linked.",
-  ),
-  disk_full: wait(
-    507,
-    "Free disk space for the model cache, or for the file in the message, which has the missing bytes if known.",
-  ),
+  checksum_mismatch: retry(502, "Pull the model again: its bytes differ from the hub's checksum; nothing was linked."),
+  disk_full: wait(507, "Free disk space for the model cache, or the file in the message, which has the missing bytes."),
   cache_unwritable: wait(500, "Make the model cache writable, or choose another with HF_HUB_CACHE."),
   source_missing: wait(404, "Put the file in place, or correct the model's `source`."),
   not_a_model: stall(400, "Use another file: this one is not a GGUF model.", "InvalidModelFile"),

@@ -58,6 +58,11 @@ export function toGatewayError(error: unknown): GatewayError {
   return new GatewayError("internal", message, { cause: error });
 }
 
+/** Two sentences, whatever the first one ends in: an error's message has no full stop, a question keeps its mark. */
+export function followedBy(first: string, next: string): string {
+  return /[.?!]$/.test(first) ? `${first} ${next}` : `${first}. ${next}`;
+}
+
 /** The `code` of a Node system error (`ENOENT`, `ENOSPC`, …), if it is one. */
 export function systemCode(error: unknown): string | undefined {
   if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;

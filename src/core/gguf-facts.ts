@@ -31,25 +31,14 @@ export interface GgufDetails {
 export const poolings = { none: 0, mean: 1, cls: 2, last: 3, rank: 4 } as const;
 
 /** Architectures that read and never write: they have no next token to give. */
-const readingArchitectures: ReadonlySet<string> = new Set([
-  "bert",
-  "eurobert",
-  "gemma-embedding",
-  "gemma-embedding2",
-  "jina-bert-v2",
-  "jina-bert-v3",
-  "llama-embed",
-  "modern-bert",
-  "neo-bert",
-  "nomic-bert",
-  "nomic-bert-moe",
-  "t5encoder",
-]);
+const readingArchitectures: ReadonlySet<string> = new Set(
+  (
+    "bert eurobert gemma-embedding gemma-embedding2 jina-bert-v2 jina-bert-v3 llama-embed modern-bert neo-bert nomic-bert " +
+    "nomic-bert-moe t5encoder"
+  ).split(" "),
+);
 
-/**
- * Whether a model is for embeddings or ranking and not for chats: its file has a pooling type, or its architecture generates
- * no text. `pooling` as in {@link GgufDetails}.
- */
+/** For embeddings or ranking and not for chats: its file has a pooling type, or its architecture generates no text. */
 export function isForEmbeddings(architecture: string | null, pooling: number | null): boolean {
   return (architecture !== null && readingArchitectures.has(architecture)) || (pooling ?? poolings.none) > 0;
 }

@@ -55,10 +55,7 @@ export function shardOf(path: string): { readonly index: number; readonly count:
   return match ? { index: Number(match[1]), count: Number(match[2]) } : null;
 }
 
-/**
- * The interface's tag of a cached file: one of {@link shortTags} where the name has it as a word of its own
- * (`IQ4_0` and `Q4_0_4_4` are other quants), else the file name without `.gguf`. Ignores case, as files on the hub do.
- */
+/** The interface's tag of a cached file: a short one where the name has it as a word of its own, else the name without `.gguf`. */
 export function inferTag(path: string): string {
   const stem = fileStem(path);
   return shortTagIn(stem) ?? stem;
@@ -73,10 +70,7 @@ export function shortTagIn(stem: string): string | null {
   return null;
 }
 
-/**
- * The router's own tag of a file: the last `-` or `.` separated word of its stem, upper case; null where it lists none.
- * Seen on llama-server build 11669 (`--cache-list` and `GET /models` agree).
- */
+/** The router's own tag: the last `-` or `.` separated word of the stem, upper case; null where it lists none. Seen on build 11669. */
 export function routerTag(path: string): string | null {
   const file = path.slice(path.lastIndexOf("/") + 1);
   if (!file.endsWith(".gguf") || isAuxiliary(file)) return null;
@@ -86,10 +80,7 @@ export function routerTag(path: string): string | null {
   return word === undefined ? null : word.toUpperCase();
 }
 
-/**
- * The id under which the router registers a section of the preset file: it puts the tag through its own rule
- * (`foo-UD-Q4_K_XL` becomes `Q4_K_XL`, `tiny` becomes `TINY`), so two spellings may be one model. Seen on build 11669.
- */
+/** The router puts a section's tag through its own rule (`foo-UD-Q4_K_XL` is `Q4_K_XL`): two may be one model. Seen on build 11669. */
 export function registeredId(section: string): string {
   const colon = section.lastIndexOf(":");
   if (colon < 0) return section;
@@ -132,10 +123,7 @@ export type NameMatch =
   | { readonly kind: "found"; readonly id: string }
   | { readonly kind: "missing"; readonly nearest: readonly string[] };
 
-/**
- * Finds the model that a client's name means: exact, then ignoring case, then a short name that only one model has, then
- * the end of a file's name. An id goes before another model's alias.
- */
+/** What a client's name means: an id exactly, ignoring case, a short name that only one has, the end of a file's name. Ids go before aliases. */
 export function matchName(requested: string, models: readonly NamedModel[]): NameMatch {
   const name = normaliseName(requested);
   const aliases = (model: NamedModel): readonly string[] => model.aliases;
@@ -148,11 +136,7 @@ export function matchName(requested: string, models: readonly NamedModel[]): Nam
   return ending ? { kind: "found", id: ending.id } : { kind: "missing", nearest: nearestIds(name, models) };
 }
 
-/**
- * The model that a name spells out, for what cannot be undone: its id, or another name of its very file, ignoring case where
- * no exact spelling fits. A name that is merely near, or that several have, means none: once its model is gone, the same
- * call would mean the next one.
- */
+/** For what cannot be undone: an id or another name of its very file. A near name means none: repeated, it would mean the next model. */
 export function matchWholeName(requested: string, models: readonly RoutedModel[]): NameMatch {
   for (const name of [requested, normaliseName(requested)]) {
     for (const isNamed of byIdAndOthers<RoutedModel>((model) => [model.upstreamId, ...model.aliases])) {
@@ -180,10 +164,7 @@ export function endsInWord(name: string, word: string): boolean {
   return /[-._]/.test(name.at(-word.length - 1) ?? "") && name.toLowerCase().endsWith(word.toLowerCase());
 }
 
-/**
- * Of a repository's models whose names end in the id's tag as a word of its own, the one with the plainest name: what a pull
- * of that id selects (`UD-Q4_K_XL` is the file `foo-UD-Q4_K_XL`), so that it is found again under the id it was pulled by.
- */
+/** The plainest name that ends in the id's tag as a word: what a pull selects, so that it is found under the id it was pulled by. */
 export function plainestEndingIn<T extends NamedModel>(models: readonly T[], id: string): T | undefined {
   return allEndingIn(models, id)[0];
 }

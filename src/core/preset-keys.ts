@@ -1,6 +1,6 @@
 // Which options of the engine a document may set, and with which values. What is not on the list is refused: a list of what
 // is dangerous was never whole, and `mcp-servers-json` ran any command as the gateway's user. Pure.
-import { type PresetKind, presetKeyPattern, presetOptions } from "../../schemas/preset-options.ts";
+import { presetKeyPattern, presetOptions } from "../../schemas/preset-options.ts";
 
 /** Options that no setting lifts: they have a field of their own, belong to the router, or end its process. */
 const reserved: ReadonlyMap<string, string> = new Map(
@@ -34,15 +34,6 @@ const reserved: ReadonlyMap<string, string> = new Map(
 
 /** By their names, as the next engine may have more of them. */
 const runsCommands = /mcp|tool|agent|ffmpeg|exec|shell|command|^(?:no-)?ag$/;
-
-export type PresetVerdict = PresetKind | "reserved" | "command" | "denied";
-
-/** What a document may do with an option, whatever the process was started with. */
-export function presetVerdict(key: string): PresetVerdict {
-  if (reserved.has(key)) return "reserved";
-  if (runsCommands.test(key)) return "command";
-  return presetOptions.get(key) ?? "denied";
-}
 
 /** Why an option can never be set by a document; null where `--preset-allow` may add it, or need not. */
 function whyNever(key: string): string | null {

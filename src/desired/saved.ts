@@ -1,10 +1,8 @@
 // desired.json and last-applied.json on disk: their shapes and checks. Writes nothing.
 import { createHash } from "node:crypto";
-import { join } from "node:path";
 import { isJsonObject, type JsonObject } from "../core/json.ts";
 import { type Change, listChanges } from "../core/merge-patch.ts";
-import { noneAllowed, type PresetAllow, presetKeyProblem } from "../core/preset-keys.ts";
-import { parseJson, readIfPresent } from "../state/atomic-file.ts";
+import { type PresetAllow, presetKeyProblem } from "../core/preset-keys.ts";
 import {
   type DesiredState,
   type DocumentTree,
@@ -72,22 +70,6 @@ export function afterEdit(
     removals,
     spared: spared.filter((id) => !removals.some(({ names }) => names.includes(id))),
   };
-}
-
-/** The document and the file as last applied, from disk; without a running gateway. */
-export async function readSavedDocument(
-  stateDir: string,
-  presetAllow: PresetAllow = noneAllowed,
-): Promise<{
-  readonly tree: DocumentTree;
-  readonly applied: DocumentTree | null;
-  readonly removals: readonly Removal[];
-  readonly spared: readonly string[];
-}> {
-  const read = async (name: string): Promise<unknown> => parseJson((await readIfPresent(join(stateDir, name))) ?? "");
-  const applied = readTree(await read("last-applied.json"), presetAllow);
-  const { tree, removals, spared } = readSaved(await read("desired.json"), presetAllow) ?? startingFrom(applied);
-  return { tree, applied, removals, spared };
 }
 
 /** Without a document it is the file as last applied: from nothing, the file would show no difference, and never be applied. */

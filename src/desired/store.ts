@@ -4,8 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 import { equalJson, isJsonObject, type Json, type JsonObject } from "../core/json.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { createSerial } from "../core/serial.ts";
-import { readJsonState } from "../state/atomic-file.ts";
-import { plainStateFiles, type StateFiles } from "../state/state-folder.ts";
+import { plainStateFiles, readJsonState, type StateFiles } from "../state/state-folder.ts";
 import { boundProblem, clip } from "./document/bounds.ts";
 import {
   type Desired,
@@ -153,15 +152,11 @@ const desiredName = "desired.json";
 const appliedName = "last-applied.json";
 
 async function readState({ stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed }: StoreOptions) {
-  const setAside = (path: string): void => {
-    warn("unreadable state file set aside", { path });
-    files.noteAside(path);
-  };
   const leftOut = (key: string): void => warn("preset key no longer allowed, left out", { key });
   const readApplied = (value: unknown): DocumentTree | null => readTree(value, presetAllow);
-  const applied = await readJsonState(join(stateDir, appliedName), readApplied, setAside);
+  const applied = await readJsonState(join(stateDir, appliedName), readApplied, { files, warn });
   const read = (value: unknown): Saved | null => readSaved(value, presetAllow, leftOut);
-  const saved = await readJsonState(join(stateDir, desiredName), read, setAside);
+  const saved = await readJsonState(join(stateDir, desiredName), read, { files, warn });
   return { applied, saved: saved ?? startingFrom(applied) };
 }
 

@@ -1,6 +1,6 @@
-// license-keys.json on disk: permissions checked on read, changed by one process at a time, written whole.
+// license-keys.json on disk: changed by one process at a time, written whole.
 import { hash, randomBytes } from "node:crypto";
-import { chmodSync, lstatSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, readFileSync } from "node:fs";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { stateError, writeAtomic } from "../state/atomic-file.ts";
 import { isKeyName, isLive, type KeyEntry, type KeyScope, parseKeyList, renderKeyList } from "./key-list.ts";
@@ -11,7 +11,7 @@ export const keyFileName = "license-keys.json";
 export const keyLockName = "license-keys.lock";
 
 /** For its owner alone: write access to it grants any access. */
-const fileMode = 0o600;
+export const keyFileMode = 0o600;
 
 /** A new key: 256 random bits, and a prefix by which a person or a scanner of leaks recognizes it. */
 export function makeKey(): string {
@@ -23,77 +23,35 @@ export function hashOf(key: string): string {
   return hash("sha256", key);
 }
 
-export interface KeyFileLook {
-  /** Differs as soon as the file does. */
-  readonly stamp: string;
-  /** The newest of its times, ms. */
-  readonly changedAt: number;
-}
-
-/** A cheap check, for each request. null: no file. Errors: as readKeyFile. */
-export function lookAtKeyFile(path: string): KeyFileLook | null {
+/** null: no file. Errors: `invalid_request` for one that cannot be read. */
+export function readKeyText(path: string): string | null {
   try {
-    const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const why = systemCode(error) ?? String(error);
     // A dangling link is not a missing file: keys were intended, and without them every client would be let in.
-    if (stats === undefined && lstatSync(path, { throwIfNoEntry: false })) throw unreadable(path, "a link to nothing");
-    if (stats === undefined) return null;
-    const { ino, size, mtimeNs, ctimeNs } = stats;
-    return { stamp: `${ino} ${size} ${mtimeNs} ${ctimeNs}`, changedAt: Number(ctimeNs / 1_000_000n) };
-  } catch (error) {
-    throw unreadable(path, error);
+    if (why === "ENOENT" && !lstatSync(path, { throwIfNoEntry: false })) return null;
+    throw new GatewayError("invalid_request", `the license keys in ${path} cannot be read (${why})`, { cause: error });
   }
 }
 
-/**
- * Takes away what others may do with the file: `narrowed`. `open`: they may, and it cannot be changed (another owner, a
- * read-only mount).
- */
-export function narrowKeyFile(path: string): "narrow" | "narrowed" | "open" {
-  // Windows has no such bits.
-  if (process.platform === "win32") return "narrow";
-  try {
-    if ((statSync(path).mode & 0o077) === 0) return "narrow";
-    chmodSync(path, fileMode);
-    return "narrowed";
-  } catch {
-    return "open";
-  }
-}
-
-/** Errors: `invalid_request` for a file that cannot be read or understood. */
-export function readKeyFile(path: string): readonly KeyEntry[] {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    throw unreadable(path, error);
-  }
+/** Errors: `invalid_request` for a text that cannot be understood. */
+export function keysIn(text: string, path: string): readonly KeyEntry[] {
   const parsed = parseKeyList(text);
-  if (parsed.ok) return parsed.keys;
+  if (typeof parsed !== "string") return parsed;
   throw new GatewayError(
     "invalid_request",
-    `the license keys in ${path} cannot be understood: ${parsed.problem}; correct the file, or delete it and make new keys`,
+    `the license keys in ${path} cannot be understood: ${parsed}; correct the file, or delete it and make new keys`,
   );
 }
 
-function unreadable(path: string, error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error;
-  const why = systemCode(error) ?? String(error);
-  return new GatewayError("invalid_request", `the license keys in ${path} cannot be read (${why})`, { cause: error });
-}
-
-/** The keys in the file; none where there is no file. Errors: as readKeyFile. */
+/** The keys in the file; none where there is no file. Errors: `invalid_request` for one that cannot be read or understood. */
 export function listKeys(path: string): readonly KeyEntry[] {
-  return lookAtKeyFile(path) === null ? [] : readKeyFile(path);
+  const text = readKeyText(path);
+  return text === null ? [] : keysIn(text, path);
 }
 
-export interface NewKey {
-  readonly entry: KeyEntry;
-  /** Shown once: it is kept nowhere. */
-  readonly key: string;
-}
-
-/** Only under the file's lock. Errors: `invalid_request` for a name that is none or is taken, and as readKeyFile. */
+/** Only under the file's lock. Errors: `invalid_request` for a name that is none or is taken, and as listKeys. */
 export async function addKey(
   path: string,
   options: {
@@ -102,22 +60,20 @@ export async function addKey(
     readonly expiresAt: string | undefined;
     readonly now: number;
   },
-): Promise<NewKey> {
+): Promise<{ readonly entry: KeyEntry; readonly key: string }> {
   const { name, scope = "all", expiresAt, now } = options;
-  if (!isKeyName(name)) {
+  if (!isKeyName(name))
     throw new GatewayError(
       "invalid_request",
       "a key's name begins with a letter or digit and has up to 64 letters, digits and .@_-",
     );
-  }
   const keys = listKeys(path);
   const holder = keys.find((entry) => entry.name === name);
-  if (holder) {
+  if (holder)
     throw new GatewayError(
       "invalid_request",
       `there is ${isLive(holder, now) ? "a" : "an expired"} key named ${name}: take another name, or revoke it first`,
     );
-  }
   const key = makeKey();
   const createdAt = new Date(now).toISOString();
   const entry = { name, hash: hashOf(key), scope, createdAt, ...(expiresAt === undefined ? {} : { expiresAt }) };
@@ -131,12 +87,8 @@ export async function removeKey(path: string, name: string): Promise<readonly Ke
   const left = keys.filter((entry) => entry.name !== name);
   if (left.length === keys.length) {
     const names = keys.map((entry) => entry.name).join(", ");
-    throw new GatewayError(
-      "invalid_request",
-      names === ""
-        ? `there is no key named ${JSON.stringify(name)}, nor any other`
-        : `there is no key named ${JSON.stringify(name)}; there are ${names}`,
-    );
+    const others = names === "" ? ", nor any other" : `; there are ${names}`;
+    throw new GatewayError("invalid_request", `there is no key named ${JSON.stringify(name)}${others}`);
   }
   await write(path, left);
   return left;
@@ -144,7 +96,7 @@ export async function removeKey(path: string, name: string): Promise<readonly Ke
 
 async function write(path: string, keys: readonly KeyEntry[]): Promise<void> {
   try {
-    await writeAtomic(path, renderKeyList(keys), fileMode);
+    await writeAtomic(path, renderKeyList(keys), keyFileMode);
   } catch (error) {
     throw stateError(path, error);
   }

@@ -16,10 +16,6 @@ export interface KeyEntry {
   readonly expiresAt?: string;
 }
 
-export type ParsedKeyList =
-  | { readonly ok: true; readonly keys: readonly KeyEntry[] }
-  | { readonly ok: false; readonly problem: string };
-
 const formatVersion = 1;
 
 export function isKeyName(text: string): boolean {
@@ -35,32 +31,27 @@ export function isLive({ expiresAt }: KeyEntry, now: number): boolean {
 }
 
 /**
- * Strict: a file that is half understood grants unknown access. A mistyped `expiresAt`, for instance, would let a key live for
- * ever. Problems name places, never a value: a key may stand where its hash belongs.
+ * The keys, or in words what is wrong with the text. Strict: a mistyped `expiresAt` would let a key live for ever. A problem names a
+ * place, never a value: it may be a key.
  */
-export function parseKeyList(text: string): ParsedKeyList {
+export function parseKeyList(text: string): readonly KeyEntry[] | string {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return bad("it is no JSON");
+    return "it is no JSON";
   }
-  if (!isJsonObject(value)) return bad("it is no JSON object");
-  if (value["version"] !== formatVersion) return bad(`\`version\` is not ${formatVersion}`);
-  const list = value["keys"];
-  if (!Array.isArray(list)) return bad("`keys` is no list");
-  const keys: KeyEntry[] = [];
-  for (const [index, entry] of (list as readonly unknown[]).entries()) {
+  if (!isJsonObject(value)) return "it is no JSON object";
+  if (value["version"] !== formatVersion) return `\`version\` is not ${formatVersion}`;
+  const list: unknown = value["keys"];
+  if (!Array.isArray(list)) return "`keys` is no list";
+  for (const [index, entry] of list.entries()) {
     const problem = entryProblem(entry);
-    if (problem !== null) return bad(`keys[${index}]: ${problem}`);
-    keys.push(entry as KeyEntry);
+    if (problem !== null) return `keys[${index}]: ${problem}`;
   }
+  const keys = list as readonly KeyEntry[];
   const double = keys.findIndex(({ name }, index) => keys.findIndex((other) => other.name === name) < index);
-  return double < 0 ? { ok: true, keys } : bad(`keys[${double}]: another key has the same name`);
-}
-
-function bad(problem: string): ParsedKeyList {
-  return { ok: false, problem };
+  return double < 0 ? keys : `keys[${double}]: another key has the same name`;
 }
 
 function entryProblem(entry: unknown): string | null {

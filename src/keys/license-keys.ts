@@ -1,18 +1,12 @@
 // The license keys of a running gateway: which there are, and what each may do. What cannot be read or understood while it
 // runs leaves the keys as they were: it must never open the door.
 import { timingSafeEqual } from "node:crypto";
+import { chmodSync, statSync } from "node:fs";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
-import { hashOf, lookAtKeyFile, narrowKeyFile, readKeyFile } from "./key-file.ts";
+import { hashOf, keyFileMode, keysIn, readKeyText } from "./key-file.ts";
 import { isLive, type KeyEntry, type KeyScope } from "./key-list.ts";
 
-export interface LicenseKeys {
-  /** There is a file of keys, or a single key. An empty file counts: one whose last key was taken out opened the gateway. */
-  areRequired(): boolean;
-  /** No key is configured. */
-  areNone(): boolean;
-  /** null: unknown, revoked or expired. A new key is valid at once, a revoked one for at most {@link lookEveryMs} more. */
-  scopeOf(key: string): KeyScope | null;
-}
+export type LicenseKeys = ReturnType<typeof openLicenseKeys>;
 
 export interface LicenseKeysOptions {
   /** STATE/license-keys.json; it need not be there. */
@@ -31,46 +25,45 @@ const shortKey = 16;
 /** A look at the file for each request was a twentieth of its cost. */
 export const lookEveryMs = 100;
 
-/**
- * A file changed twice within the grain of its time stamps looks the same after the second change: while it is this young
- * (ms) it is read each time.
- */
-const young = 1_000;
-
 /** Errors: `invalid_request` for a file that cannot be read or understood, and for a single key that no client can send. */
-export function openLicenseKeys({ path, single, createCommand, now, warn }: LicenseKeysOptions): LicenseKeys {
+export function openLicenseKeys({ path, single, createCommand, now, warn }: LicenseKeysOptions) {
   if (single !== undefined) checkSingle(single, createCommand, warn);
   const singleDigest = single === undefined ? null : Buffer.from(hashOf(single), "hex");
   /** By their hash: what the time of a look-up shows of a SHA-256 leads to no key. */
-  let known: ReadonlyMap<string, KeyEntry> = new Map();
+  let entries: ReadonlyMap<string, KeyEntry> = new Map();
   /** Keys that were found, as they are presented: a hash for each request is a fiftieth of its cost. */
   const found = new Map<string, KeyEntry>();
   let lookedAt = Number.NEGATIVE_INFINITY;
   /** Of the file as it was last understood. null: there was none yet. */
-  let stamp: string | null = null;
+  let seen: string | null = null;
   let trouble: string | null = null;
+  let isOpen = false;
 
   function load(): void {
-    const look = lookAtKeyFile(path);
-    if (look === null) {
-      if (stamp !== null) throw new GatewayError("invalid_request", `the license keys in ${path} are gone`);
+    const text = readKeyText(path);
+    if (text === null) {
+      if (seen !== null) throw new GatewayError("invalid_request", `the license keys in ${path} are gone`);
       return;
     }
-    if (look.stamp === stamp && Math.abs(now() - look.changedAt) > young) return;
+    seeToMode();
+    if (text === seen) return;
+    entries = new Map(keysIn(text, path).map((entry) => [entry.hash, entry]));
     found.clear();
-    known = new Map(readKeyFile(path).map((entry) => [entry.hash, entry]));
-    // The stamp of the moment before: what changes the file after it was read shows at the next look.
-    if (look.stamp !== stamp) {
-      seeToMode();
-      if (areNone()) warn(`there is no license key, so requests are refused: \`${createCommand}\` makes one`, { path });
-    }
-    stamp = look.stamp;
+    seen = text;
+    if (areNone()) warn(`there is no license key, so requests are refused: \`${createCommand}\` makes one`, { path });
   }
 
+  /** Takes away what others may do with the file. Windows has no such bits. */
   function seeToMode(): void {
-    const mode = narrowKeyFile(path);
-    if (mode === "narrowed") warn("others could read or write the license keys; now only their owner can", { path });
-    if (mode === "open") warn("others can read or write the license keys: make the file its owner's alone", { path });
+    if (process.platform === "win32" || (statSync(path).mode & 0o077) === 0) return;
+    try {
+      chmodSync(path, keyFileMode);
+      warn("others could read or write the license keys; now only their owner can", { path });
+    } catch {
+      // Another owner, a read-only mount.
+      if (!isOpen) warn("others can read or write the license keys: make the file its owner's alone", { path });
+      isOpen = true;
+    }
   }
 
   function refresh(atOnce = false): void {
@@ -89,31 +82,35 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
     }
   }
 
-  const areNone = (): boolean => known.size === 0 && singleDigest === null;
+  const areNone = (): boolean => entries.size === 0 && singleDigest === null;
 
   load();
 
   return {
-    areNone() {
+    /** No key is configured. */
+    areNone: (): boolean => {
       refresh();
       return areNone();
     },
-    areRequired() {
+    /** There is a file of keys, or a single key. An empty file counts: one whose last key was taken out opened the gateway. */
+    areRequired: (): boolean => {
       refresh();
       // A file that appears and cannot be understood is a file of keys too.
-      return stamp !== null || trouble !== null || singleDigest !== null;
+      return seen !== null || trouble !== null || singleDigest !== null;
     },
-    scopeOf(key) {
+    /** null: unknown, revoked or expired. A new key is valid at once, a revoked one for at most {@link lookEveryMs} more. */
+    scopeOf: (key: string): KeyScope | null => {
       refresh();
       let entry = found.get(key);
-      if (entry) return isLive(entry, now()) ? (entry.scope ?? "all") : null;
-      const hash = hashOf(key);
-      if (singleDigest !== null && timingSafeEqual(Buffer.from(hash, "hex"), singleDigest)) return "all";
-      // A key that was just created is valid at once.
-      if (!known.has(hash)) refresh(true);
-      entry = known.get(hash);
-      if (!entry) return null;
-      found.set(key, entry);
+      if (!entry) {
+        const hash = hashOf(key);
+        if (singleDigest !== null && timingSafeEqual(Buffer.from(hash, "hex"), singleDigest)) return "all";
+        // A key that was just created is valid at once.
+        if (!entries.has(hash)) refresh(true);
+        entry = entries.get(hash);
+        if (!entry) return null;
+        found.set(key, entry);
+      }
       return isLive(entry, now()) ? (entry.scope ?? "all") : null;
     },
   };

@@ -1,6 +1,6 @@
 // The actions of a plan, and what may hold them back. Pure.
 import type { ErrorCode } from "../core/error-catalog.ts";
-import { followedBy } from "../core/sentences.ts";
+import { followedBy } from "../core/errors.ts";
 import type { SpeechKind } from "./observed.ts";
 
 export const actionKinds = [

@@ -10,11 +10,10 @@ import { prefixProblem } from "./prefixes.ts";
 import { type Environment, home, hubEndpoint, hubToken, modelCacheDir } from "./shared.ts";
 import { settingTable } from "./table.ts";
 
-type Table = typeof settingTable;
-type SettingName = keyof Table;
+type SettingName = keyof typeof settingTable;
 
 /** The value of each setting, as its kind reads it. */
-type SettingValues = { readonly [Name in SettingName]: ReturnType<Table[Name]["kind"]> };
+type SettingValues = { readonly [Name in SettingName]: ReturnType<(typeof settingTable)[Name]["read"]> };
 
 /** The rows of the table as they were read, and what follows from them and from the environment. */
 export interface Settings extends Omit<SettingValues, "hubTokenFile"> {
@@ -50,75 +49,74 @@ export interface CommandLine {
   readonly given: (flag: string) => string | undefined;
 }
 
+/** Flags of single commands, which no variable sets. */
+const commandFlags = {
+  expires: { type: "string" },
+  scope: { type: "string" },
+  threads: { type: "string" },
+  json: { type: "boolean" },
+  yes: { type: "boolean" },
+  force: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "v" },
+} as const;
+
 /** Errors: `invalid_request` for an unknown flag or a value that is none. */
 export function readSettings(args: readonly string[], environment: Environment = { ...process.env }): CommandLine {
+  const { values, positionals } = parse(args, environment);
+  const given = (flag: string): string | undefined => {
+    const value = values[flag];
+    return typeof value === "string" ? value : undefined;
+  };
+  const [command = values["version"] === true ? "version" : "", ...operands] = positionals;
+  return {
+    command,
+    operands,
+    flags: Object.keys(values),
+    // An empty variable counts as none.
+    settings: build(({ flag, variable }) => given(flag) ?? (environment[variable] || undefined), environment),
+    json: values["json"] === true,
+    yes: values["yes"] === true,
+    force: values["force"] === true,
+    help: values["help"] === true,
+    given,
+  };
+}
+
+function parse(args: readonly string[], environment: Environment): ReturnType<typeof parseArgs> {
   const options = Object.fromEntries(settingRows.map(({ flag }) => [flag, { type: "string" as const }]));
-  let parsed: ReturnType<typeof parseArgs>;
   try {
-    parsed = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        ...options,
-        expires: { type: "string" },
-        scope: { type: "string" },
-        threads: { type: "string" },
-        json: { type: "boolean" },
-        yes: { type: "boolean" },
-        force: { type: "boolean" },
-        help: { type: "boolean", short: "h" },
-        version: { type: "boolean", short: "v" },
-      },
-    });
+    return parseArgs({ args: [...args], allowPositionals: true, options: { ...options, ...commandFlags } });
   } catch (error) {
     // What follows is advice on how to pass a dash as a word.
     const [why = ""] = (error instanceof Error ? error.message : String(error)).split(". ");
     const help = startedAs({ state: { dir: "", isDefault: true }, where: [], environment })("help");
     throw new GatewayError("invalid_request", `${why}; \`${help}\` lists what there is`, { cause: error });
   }
-  const [command = parsed.values["version"] === true ? "version" : "", ...operands] = parsed.positionals;
-  const given = (flag: string): string | undefined => {
-    const value = parsed.values[flag];
-    return typeof value === "string" ? value : undefined;
-  };
-  return {
-    command,
-    operands,
-    flags: Object.keys(parsed.values),
-    settings: build((name) => {
-      const row = settingTable[name];
-      // An empty variable counts as none.
-      return given(row.flag) ?? (environment[row.variable] || undefined);
-    }, environment),
-    json: parsed.values["json"] === true,
-    yes: parsed.values["yes"] === true,
-    force: parsed.values["force"] === true,
-    help: parsed.values["help"] === true,
-    given,
-  };
 }
 
-function build(textOf: (name: SettingName) => string | undefined, environment: Environment): Settings {
-  const { hubTokenFile, ...values } = readTable(textOf);
+function build(textOf: (row: SettingRow) => string | undefined, environment: Environment): Settings {
+  const rows = Object.entries(settingTable).map(([name, row]) => [name, row.read(textOf(row))]);
+  const { hubTokenFile, ...values } = Object.fromEntries(rows) as SettingValues;
   const { host, port, nativePrefix, compatPrefix } = values;
   const problem = prefixProblem({ nativePrefix, compatPrefix });
-  if (problem !== null)
-    throw new GatewayError(
-      "invalid_request",
-      `${spelled("nativePrefix")} ${nativePrefix} and ${spelled("compatPrefix")} ${compatPrefix} do not go together: ${problem}`,
-    );
-  const stateDir = resolve(values.stateDir ?? defaultStateDir(environment));
+  if (problem !== null) {
+    const both = `${settingTable.nativePrefix.name} ${nativePrefix} and ${settingTable.compatPrefix.name} ${compatPrefix}`;
+    throw new GatewayError("invalid_request", `${both} do not go together: ${problem}`);
+  }
+  const standardDir = defaultStateDir(environment);
+  const stateDir = resolve(values.stateDir ?? standardDir);
   return {
     ...values,
     stateDir,
     configPath: resolve(values.configPath ?? join(stateDir, "gateway.yaml")),
-    isAddressGiven: (textOf("host") ?? textOf("port")) !== undefined && port !== 0,
+    isAddressGiven: (textOf(settingTable.host) ?? textOf(settingTable.port)) !== undefined && port !== 0,
     cacheDir: modelCacheDir(environment),
     hubEndpoint: hubEndpoint(environment),
     hubToken: hubToken(hubTokenFile, environment),
     licenseKey: environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined,
     command: startedAs({
-      state: { dir: stateDir, isDefault: stateDir === defaultStateDir(environment) },
+      state: { dir: stateDir, isDefault: stateDir === standardDir },
       // Port 0 is another one each time.
       where: [
         ...(host === settingTable.host.default ? [] : ["--host", host]),
@@ -128,20 +126,6 @@ function build(textOf: (name: SettingName) => string | undefined, environment: E
     }),
     environment,
   };
-}
-
-function readTable(textOf: (name: SettingName) => string | undefined): SettingValues {
-  const names = Object.keys(settingTable) as SettingName[];
-  const values = names.map((name) => {
-    const row = settingTable[name];
-    return [name, row.kind(textOf(name), { name: spelled(name), default: row.default })];
-  });
-  return Object.fromEntries(values) as SettingValues;
-}
-
-/** As a flag and as a variable: it is not known here which of them was used. */
-function spelled(name: SettingName): string {
-  return `--${settingTable[name].flag} (${settingTable[name].variable})`;
 }
 
 /** As help and docs list them. */

@@ -8,21 +8,13 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** They have no flags. */
 export const sharedVariables = [
-  {
-    variable: "GATEWAY_ENGINE_SOURCE",
-    fallback: "the release, then Debian",
-    meaning: "Where engines are installed from: release or debian.",
-  },
+  { variable: "GATEWAY_ENGINE_SOURCE", fallback: "release, then debian", meaning: "Where engines are installed from." },
   {
     variable: "GATEWAY_LICENSE_KEY",
     fallback: "none",
     meaning: "A license key, beside those of STATE/license-keys.json; commands that ask a gateway present it.",
   },
-  {
-    variable: "HTTPS_PROXY, HTTP_PROXY, NO_PROXY",
-    fallback: "none",
-    meaning: "A proxy on the way to the hub.",
-  },
+  { variable: "HTTPS_PROXY, HTTP_PROXY, NO_PROXY", fallback: "none", meaning: "A proxy on the way to the hub." },
   { variable: "HF_ENDPOINT", fallback: "https://huggingface.co", meaning: "The model hub." },
   {
     variable: "HF_TOKEN_PATH, HF_TOKEN",

@@ -10,222 +10,131 @@ import {
   prefix,
   presetKeys,
   seconds,
-  setting,
   text,
   yesOrNo,
 } from "./kinds.ts";
 
-/** By the name under which the program reads them, in the order of the docs: flag, kind, default, help, variable. */
+/** By the name under which the program reads them, in the order of the docs: kind, flag, default, help, variable. */
 export const settingTable = {
-  host: setting(
-    "host",
-    text,
-    "127.0.0.1",
-    "Address to listen on; one that other machines reach only with a license key.",
-  ),
-  port: setting("port", count(0, 65_535), "8484", "Port to listen on; 0 takes a free one."),
-  stateDir: setting(
+  host: text("host", "127.0.0.1", "Address to listen on; one that other machines reach only with a license key."),
+  port: count(0, 65_535)("port", "8484", "Port to listen on; 0 takes a free one."),
+  stateDir: optional(
     "state",
-    optional,
     "./state",
     "Folder for the desired document, the preset file and the engines. A global install uses the platform's state folder.",
   ),
-  configPath: setting("config", optional, "STATE/gateway.yaml", "The watched document."),
-  llamaServer: setting(
-    "llama-server",
-    optional,
-    "PATH, then STATE/engines",
-    "The engine's executable.",
-    "LLAMA_SERVER",
-  ),
-  installEngine: setting("install-engine", yesOrNo, "true", "Install the engine at the start when there is none."),
-  presetAllow: setting(
+  configPath: optional("config", "STATE/gateway.yaml", "The watched document."),
+  llamaServer: optional("llama-server", "PATH, then STATE/engines", "The engine's executable.", "LLAMA_SERVER"),
+  installEngine: yesOrNo("install-engine", "true", "Install the engine at the start when there is none."),
+  presetAllow: presetKeys(
     "preset-allow",
-    presetKeys,
     "",
     "Further llama-server options that a model's `preset` may set, separated by commas. Every client that may change the document can then set them.",
   ),
-  modelsMax: setting(
+  modelsMax: count(1)(
     "models-max",
-    count(1),
     "4",
     "Model slots: models loaded at once. For a further one the least recently used idle model is unloaded, unless the document pins it.",
   ),
-  queueLimit: setting(
-    "queue-limit",
-    count(1),
-    "256",
-    "Requests per model, queued and running together; the next one gets 503 `busy`.",
-  ),
-  transfers: setting("transfers", count(1), "1", "Models pulled at once; what speech needs is pulled beside them."),
-  resyncMs: setting("resync", seconds(0.1), "60", "Seconds between two passes of the reconciler if nothing happens."),
-  drainMs: setting(
-    "drain-timeout",
-    seconds(),
-    "30",
-    "Seconds to wait for responses in flight before a model is unloaded or reloaded.",
-  ),
-  loadTimeoutMs: setting(
-    "load-timeout",
-    seconds(),
-    "600",
-    "Seconds that a model may take to load, and that a request waits for a model slot.",
-  ),
-  startTimeoutMs: setting(
-    "start-timeout",
-    seconds(),
-    "60",
-    "Seconds that the router may take to start, and a request waits for it.",
-  ),
-  stopGraceMs: setting(
+  queueLimit: count(1)("queue-limit", "256", "Requests per model, queued and running; the next one gets 503 `busy`."),
+  transfers: count(1)("transfers", "1", "Models pulled at once; what speech needs is pulled beside them."),
+  resyncMs: seconds(0.1)("resync", "60", "Seconds between two passes of the reconciler if nothing happens."),
+  drainMs: seconds()("drain-timeout", "30", "Seconds for responses in flight before a model is unloaded or reloaded."),
+  loadTimeoutMs: seconds()("load-timeout", "600", "Seconds a model may take to load, and a request waits for a slot."),
+  startTimeoutMs: seconds()("start-timeout", "60", "Seconds the router may take to start, and a request waits for it."),
+  stopGraceMs: seconds()(
     "stop-grace",
-    seconds(),
     "10",
     "Seconds from TERM to KILL for a process; responses in flight get as long when the gateway stops.",
   ),
-  silenceLimitMs: setting(
+  silenceLimitMs: seconds()(
     "silence-limit",
-    seconds(),
     "20",
     "Seconds without a response after which a running router counts as hanging and is restarted.",
   ),
-  waitTimeoutMs: setting("wait-timeout", seconds(), "60", "Seconds that a call with ?wait=true waits."),
-  bodyLimit: setting("body-limit", bytes, "67108864", "Bytes that a chat's body may have. Other routes take 256 KiB."),
-  headerLimit: setting("header-limit", bytes, "16384", "Bytes that a request's address and headers may have together."),
-  headerTimeoutMs: setting(
-    "header-timeout",
-    seconds(0.1),
-    "60",
-    "Seconds in which a request's headers must have come.",
-  ),
-  requestTimeoutMs: setting(
+  waitTimeoutMs: seconds()("wait-timeout", "60", "Seconds that a call with ?wait=true waits."),
+  bodyLimit: bytes("body-limit", "67108864", "Bytes that a chat's body may have. Other routes take 256 KiB."),
+  headerLimit: bytes("header-limit", "16384", "Bytes that a request's address and headers may have together."),
+  headerTimeoutMs: seconds(0.1)("header-timeout", "60", "Seconds in which a request's headers must have come."),
+  requestTimeoutMs: seconds(0.1)(
     "request-timeout",
-    seconds(0.1),
     "300",
     "Seconds in which a request, with its body, must have come. The response has no limit.",
   ),
-  idleTimeoutMs: setting(
-    "idle-timeout",
-    seconds(0.1),
-    "72",
-    "Seconds that a connection stays open between two requests.",
-  ),
-  writeStallMs: setting(
+  idleTimeoutMs: seconds(0.1)("idle-timeout", "72", "Seconds that a connection stays open between two requests."),
+  writeStallMs: seconds(0.1)(
     "write-stall",
-    seconds(0.1),
     "600",
     "Seconds that a client may leave a response unread before it is cut; 3 s while other requests wait for the model.",
   ),
-  maxConnections: setting(
+  maxConnections: count(1)(
     "max-connections",
-    count(1),
     "2048",
     "Connections open at once. For a new one the longest idle one is closed; if none is idle, requests get 503 `busy`, except /livez and /readyz.",
   ),
-  eventListeners: setting(
-    "event-listeners",
-    count(0),
-    "256",
-    "Subscribers of /api/events at once; the next one gets 503 `busy`.",
-  ),
-  hubTokenFile: setting(
-    "hub-token-file",
-    optional,
-    "",
-    "File with the access token of the hub; wins over HF_TOKEN and HF_TOKEN_PATH.",
-  ),
-  allowedHosts: setting(
-    "allow-host",
-    list,
-    "",
-    "Further Host names to answer to, separated by commas.",
-    "GATEWAY_ALLOWED_HOSTS",
-  ),
-  corsOrigins: setting(
+  eventListeners: count(0)("event-listeners", "256", "Subscribers of /api/events; the next one gets 503 `busy`."),
+  hubTokenFile: optional("hub-token-file", "", "File with the hub's token; wins over HF_TOKEN and HF_TOKEN_PATH."),
+  allowedHosts: list("allow-host", "", "Further Host names to accept, separated by commas.", "GATEWAY_ALLOWED_HOSTS"),
+  corsOrigins: origins(
     "cors-origin",
-    origins,
     "",
     "Origins (https://HOST) whose web pages may call the gateway, separated by commas.",
     "GATEWAY_CORS_ORIGINS",
   ),
-  nativePrefix: setting("native-prefix", prefix, "/alpha/api", "Path of Ollama's API; it is at /api too."),
-  compatPrefix: setting("compat-prefix", prefix, "/beta/v1", "Path of OpenAI's API; it is at /v1 too."),
-  chatContext: setting(
+  nativePrefix: prefix("native-prefix", "/alpha/api", "Path of Ollama's API; it is at /api too."),
+  compatPrefix: prefix("compat-prefix", "/beta/v1", "Path of OpenAI's API; it is at /v1 too."),
+  chatContext: oneOf("apply", "grow", "ignore")(
     "chat-context",
-    oneOf("apply", "grow", "ignore"),
     "apply",
     "What the context size in a chat does: apply, grow (only a larger one counts) or ignore.",
   ),
-  keepAliveMs: setting(
+  keepAliveMs: duration(
     "keep-alive",
-    duration,
     "-1",
     "How long an idle model stays loaded, unless a request sets it: 5m, 1h30m, seconds; -1: until its model slot is needed.",
   ),
-  whisperServer: setting(
-    "whisper-server",
-    optional,
-    "PATH, then STATE/engines",
-    "The transcription engine's executable.",
-    "WHISPER_SERVER",
-  ),
-  speechEngine: setting(
+  whisperServer: optional("whisper-server", "PATH, then STATE/engines", "What transcribes.", "WHISPER_SERVER"),
+  speechEngine: oneOf("auto", "piper", "embedded")(
     "speech-engine",
-    oneOf("auto", "piper", "embedded"),
     "auto",
     "What speaks: piper, embedded (sherpa-onnx), or auto: a Python that has Piper where there is one, else embedded.",
   ),
-  piper: setting(
-    "piper",
-    optional,
-    "python3, python or piper in PATH",
-    "A Python that has Piper, or a `piper` command.",
-    "PIPER",
-  ),
-  speechIdleMs: setting("speech-idle", seconds(), "600", "Seconds after which an unused speech engine is ended."),
-  uploadLimit: setting("upload-limit", bytes, "536870912", "Bytes that an upload to be transcribed may have."),
-  uploadStallMs: setting(
+  piper: optional("piper", "python3, python or piper in PATH", "A Python with Piper, or a `piper` command.", "PIPER"),
+  speechIdleMs: seconds()("speech-idle", "600", "Seconds after which an unused speech engine is ended."),
+  uploadLimit: bytes("upload-limit", "536870912", "Bytes that an upload to be transcribed may have."),
+  uploadStallMs: seconds(0.1)(
     "upload-stall",
-    seconds(0.1),
     "15",
     "Seconds in which an upload whose turn has begun must bring 16 KiB more; else it is ended, as others wait behind it.",
   ),
-  uploadTimeMs: setting(
+  uploadTimeMs: seconds()(
     "upload-time",
-    seconds(),
     "300",
     "Seconds in which an upload whose turn has begun must be whole while others wait behind it; else it is ended.",
   ),
-  transcriptionMemory: setting(
+  transcriptionMemory: bytes(
     "transcription-memory",
-    bytes,
     "4294967296",
     "Bytes by which the transcription engine may grow for one upload, at most half of the machine's memory; beyond them it is ended, and the upload gets 413 `sound_too_long`.",
   ),
-  workerIntervalMs: setting("worker-interval", seconds(0.05), "5", "Seconds between two probes of an RPC worker."),
-  workerStableMs: setting(
+  workerIntervalMs: seconds(0.05)("worker-interval", "5", "Seconds between two probes of an RPC worker."),
+  workerStableMs: seconds()(
     "worker-stable",
-    seconds(),
     "10",
     "Seconds that a lost RPC worker has to respond before it is used again; doubles with each loss within ten minutes, up to five minutes.",
   ),
-  workerStallMs: setting(
+  workerStallMs: seconds(0.1)(
     "worker-stall",
-    seconds(0.1),
     "60",
     "Seconds that a model on RPC workers may compute without a sign of life before one of them counts as hanging.",
   ),
-  rpcServer: setting(
-    "rpc-server",
-    optional,
-    "PATH, then STATE/engines",
-    "The executable that `model-gateway worker` runs.",
-    "GGML_RPC_SERVER",
-  ),
-  logLevel: setting(
-    "log-level",
-    oneOf("trace", "debug", "info", "warn", "error", "silent"),
+  rpcServer: optional("rpc-server", "PATH, then STATE/engines", "What `model-gateway worker` runs.", "GGML_RPC_SERVER"),
+  logLevel: oneOf(
+    "trace",
+    "debug",
     "info",
-    "trace, debug, info, warn, error or silent.",
-  ),
+    "warn",
+    "error",
+    "silent",
+  )("log-level", "info", "trace, debug, info, warn, error or silent."),
 };

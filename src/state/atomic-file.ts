@@ -1,6 +1,6 @@
 // Files of the state folder: written whole or not at all.
 import { randomBytes } from "node:crypto";
-import { lstat, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 
@@ -56,46 +56,6 @@ export async function readBytesIfPresent(path: string): Promise<Buffer | null> {
     if (systemCode(error) === "ENOENT") return null;
     throw error;
   }
-}
-
-/**
- * A JSON state file's value as `read` understands it, or null where there is no file. What cannot be understood (`read`
- * answers null) or is no file at all (a folder, a link to nothing) is set aside under another name, so that nothing of it
- * is lost, and reported through `onCorrupt`. Errors: `state_unwritable`.
- */
-export async function readJsonState<T>(
-  path: string,
-  read: (value: unknown) => T | null,
-  onCorrupt: (asidePath: string) => void,
-): Promise<T | null> {
-  let why = "";
-  try {
-    const text = await readIfPresent(path);
-    if (text === null && !(await isThere(path))) return null;
-    const understood = text === null ? null : read(parseJson(text));
-    if (understood !== null) return understood;
-  } catch (error) {
-    why = systemCode(error) ?? String(error);
-    if (!["EISDIR", "ELOOP"].includes(why)) throw unreadable(path, why, error);
-  }
-  const aside = `${path}.corrupt-${Date.now()}`;
-  await rename(path, aside).catch((error: unknown) => {
-    throw unreadable(path, why || "it is damaged, and cannot be set aside", error);
-  });
-  onCorrupt(aside);
-  return null;
-}
-
-function unreadable(path: string, why: string, cause: unknown): GatewayError {
-  return new GatewayError("state_unwritable", `${path} cannot be read (${why})`, { cause });
-}
-
-/** Of a link the link itself. */
-function isThere(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** The text's value, or null where it is no JSON. */

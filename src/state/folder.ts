@@ -4,10 +4,7 @@ import { lstat, mkdir, readdir, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ignoreAbsent, systemCode } from "../core/errors.ts";
 
-/**
- * Makes a folder and those above it; one that exists is fine. Node's own `recursive` never ends, on a whole core, where an
- * existing folder takes no entries (`/proc/x`): such a place responds ENOENT.
- */
+/** With those above it. Node's own `recursive` never ends, on a whole core, where a folder takes no entries (`/proc/x`): here ENOENT. */
 export async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path);
@@ -29,10 +26,7 @@ async function isFolder(path: string): Promise<boolean> {
   );
 }
 
-/**
- * Every entry below a folder; none of a folder that is deleted meanwhile. Links are listed and not followed: Node's own
- * `recursive` follows them as of Node 26, and never ends where one leads to a folder above it.
- */
+/** None of a folder that is deleted meanwhile. Links are not followed: Node's own `recursive` follows them as of Node 26, in circles too. */
 export async function entriesBelow(folder: string): Promise<Dirent[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const folders = entries.filter((entry) => entry.isDirectory());

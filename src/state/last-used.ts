@@ -2,17 +2,9 @@
 import { join } from "node:path";
 import { isJsonObject } from "../core/json.ts";
 import { createSerial } from "../core/serial.ts";
-import { readJsonState } from "./atomic-file.ts";
-import { plainStateFiles, type StateFiles } from "./state-folder.ts";
+import { plainStateFiles, readJsonState, type StateFiles } from "./state-folder.ts";
 
-export interface LastUsed {
-  /** It is being used now. */
-  note(id: string): void;
-  /** ms */
-  entries(): ReadonlyMap<string, number>;
-  /** Writes what is not written yet. */
-  close(): Promise<void>;
-}
+export type LastUsed = Awaited<ReturnType<typeof openLastUsed>>;
 
 const everyMs = 60_000;
 /** Models come and go; those that were used longest ago are forgotten. */
@@ -24,14 +16,10 @@ export async function openLastUsed(options: {
   readonly warn: (message: string, fields: object) => void;
   readonly everyMs?: number;
   readonly files?: StateFiles;
-}): Promise<LastUsed> {
+}) {
   const { warn, now, files = plainStateFiles } = options;
   const path = join(options.stateDir, "last-used.json");
-  const read = await readJsonState(path, readTimes, (aside) => {
-    warn("the times of last use were unreadable and were set aside", { path: aside });
-    files.noteAside(aside);
-  });
-  const times = new Map(read ?? []);
+  const times = new Map(await readJsonState(path, readTimes, { files, warn }));
   const serial = createSerial();
   let timer: NodeJS.Timeout | undefined;
 
@@ -47,12 +35,15 @@ export async function openLastUsed(options: {
   }
 
   return {
-    note: (id) => {
+    /** It is being used now. */
+    note: (id: string): void => {
       times.set(id, now());
       timer ??= setTimeout(() => void write(), options.everyMs ?? everyMs).unref();
     },
-    entries: () => times,
-    close: async () => {
+    /** ms */
+    entries: (): ReadonlyMap<string, number> => times,
+    /** Writes what is not written yet. */
+    close: async (): Promise<void> => {
       clearTimeout(timer);
       if (timer) await write();
       await serial(async () => undefined);

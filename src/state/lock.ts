@@ -10,24 +10,13 @@ import { steadyNow } from "../core/steady.ts";
 import { isDiskRefusal, isFull, parseJson, readIfPresent, stateError, writeState } from "./atomic-file.ts";
 import { makeFolder } from "./folder.ts";
 
-export interface StateLock {
-  /** Of this run of the gateway. */
-  readonly id: string;
-  /**
-   * Checks that the folder has this lock, with the newest address, and writes it where the disk refused that so far. Errors:
-   * `state_unwritable`, `disk_full`; also where the lock is gone or another's, as the folder was deleted or replaced.
-   */
-  hold(): Promise<void>;
-  /** Sets the address under which commands find the gateway; `hold` writes it. */
-  announce(url: string): void;
-  release(): Promise<void>;
-}
+export type StateLock = Awaited<ReturnType<typeof lockState>>;
 
 export interface LockHolder {
   readonly pid: number;
   /** Start time by the kernel's clock, empty where it is unknown: a pid alone may have been reused. */
   readonly started: string;
-  /** Of this run of the gateway. */
+  /** Of this run of the gateway, or of the work that the lock is for. */
   readonly id: string;
   /** Where it listens; null while it starts. */
   readonly url: string | null;
@@ -37,13 +26,10 @@ export interface LockHolder {
 const patienceMs = 5_000;
 const pauseMs = 15;
 
-/**
- * Locks the folder for this gateway. On a full or read-only disk the lock is written by the first `hold` that can. Errors:
- * `invalid_request` where another gateway has the folder, or it cannot be used.
- */
-export async function lockState(stateDir: string): Promise<StateLock> {
+/** On a disk that takes no writes `hold` makes the lock later. Errors: `invalid_request` where the folder is taken or cannot be used. */
+export async function lockState(stateDir: string) {
   const path = join(stateDir, "gateway.lock");
-  const entry = await ownEntry();
+  const entry = await ownHolder(newId());
   let text = JSON.stringify(entry);
   let isWritten = false;
   const isMine = (found: string | null): boolean => found !== null && holderOf(found).id === entry.id;
@@ -60,11 +46,14 @@ export async function lockState(stateDir: string): Promise<StateLock> {
     if (!isDiskRefusal(error)) throw unusable(stateDir, error);
   }
   return {
+    /** Of this run of the gateway. */
     id: entry.id,
-    announce: (url) => {
+    /** Sets the address under which commands find the gateway; `hold` writes it. */
+    announce: (url: string): void => {
       text = JSON.stringify({ ...entry, url });
     },
-    hold: async () => {
+    /** Writes the newest address. Errors: `state_unwritable`, `disk_full`; also where the lock is gone or another's. */
+    hold: async (): Promise<void> => {
       try {
         if (!isWritten) return await take();
         const found = await readIfPresent(path);
@@ -78,7 +67,7 @@ export async function lockState(stateDir: string): Promise<StateLock> {
         throw stateError(path, error);
       }
     },
-    release: async () => {
+    release: async (): Promise<void> => {
       // A lock that the disk keeps is stale once its process is gone.
       if (isMine(await readIfPresent(path).catch(() => null))) await rm(path).catch(() => undefined);
     },
@@ -104,7 +93,7 @@ export async function lockHolder(stateDir: string): Promise<LockHolder | null> {
 /** Runs `work` while no other process has the lock of that name. Errors: `invalid_request` where it stays taken. */
 export async function withLock<T>(stateDir: string, name: string, work: () => Promise<T>): Promise<T> {
   const path = join(stateDir, name);
-  const text = JSON.stringify(await ownEntry());
+  const text = JSON.stringify(await ownHolder(newId()));
   const deadline = steadyNow() + patienceMs;
   try {
     await makeFolder(stateDir);
@@ -125,10 +114,7 @@ export async function withLock<T>(stateDir: string, name: string, work: () => Pr
   }
 }
 
-/**
- * Creates a lock file; returns null, or the living holder of the one that exists. `living` decides from its text. Errors:
- * `state_unwritable` where neither is possible.
- */
+/** null: it is ours; else its living holder, as `living` decides from its text. Errors: `state_unwritable` where it cannot be replaced. */
 export async function takeFile<T>(
   path: string,
   text: string,
@@ -176,12 +162,17 @@ async function replaced(path: string, dead: string, mine: string): Promise<boole
   return true;
 }
 
-async function ownEntry(): Promise<LockHolder> {
-  return { pid: process.pid, started: await ownStart(), id: randomBytes(8).toString("hex"), url: null };
+/** This process as the holder of a lock. */
+export async function ownHolder(id: string): Promise<LockHolder> {
+  return { pid: process.pid, started: await ownStart(), id, url: null };
+}
+
+function newId(): string {
+  return randomBytes(8).toString("hex");
 }
 
 /** An unreadable text is of a process that is gone (pid 0). */
-function holderOf(text: string): LockHolder {
+export function holderOf(text: string): LockHolder {
   const value = parseJson(text);
   const { pid, started, id, url } = isJsonObject(value) ? value : {};
   return {

@@ -1,10 +1,11 @@
 // The state folder under a running gateway: whether it is still this gateway's and can be written. Until it can, changes are
 // refused and the reason is reported.
-import { access, constants, lstat, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { access, constants, lstat, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { systemCode, toGatewayError } from "../core/errors.ts";
+import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
 import { createSerial } from "../core/serial.ts";
-import { writeState } from "./atomic-file.ts";
+import { parseJson, readIfPresent, writeState } from "./atomic-file.ts";
 
 export interface StateFolderReport {
   readonly writable: boolean;
@@ -16,28 +17,71 @@ export interface StateFolderReport {
 export interface StateFiles {
   /** Writes a file; on the disk when it resolves. Errors: `disk_full`, `state_unwritable`; nothing is changed then. */
   write(path: string, text: string): Promise<void>;
-  /** A damaged file was renamed to this path. */
-  noteAside(path: string): void;
+  /** Renames a damaged file, so that nothing of it is lost; answers with its new path. */
+  setAside(path: string): Promise<string>;
 }
 
-export interface StateFolder extends StateFiles {
-  report(): StateFolderReport;
-  /** Checks it now. */
-  look(): Promise<void>;
-  /** Checks it from time to time. */
-  start(everyMs: number): void;
-  stop(): Promise<void>;
-}
+export type StateFolder = ReturnType<typeof createStateFolder>;
 
 /** Without a running gateway. */
-export const plainStateFiles: StateFiles = { write: writeState, noteAside: () => undefined };
+export const plainStateFiles: StateFiles = { write: writeState, setAside: renameAside };
+
+/** For a look from outside. */
+export const untouchedFiles: StateFiles = { write: async () => undefined, setAside: async (path) => path };
+
+async function renameAside(path: string): Promise<string> {
+  const aside = `${path}.corrupt-${Date.now()}`;
+  await rename(path, aside);
+  return aside;
+}
+
+/** null: no file. What `read` answers null to, or is no file (a folder, a link to nothing), is set aside. Errors: `state_unwritable`. */
+export async function readJsonState<T>(
+  path: string,
+  read: (value: unknown) => T | null,
+  { files, warn }: { readonly files: StateFiles; readonly warn: (message: string, fields: object) => void },
+): Promise<T | null> {
+  try {
+    const text = await readIfPresent(path).catch((error: unknown) => {
+      if (["EISDIR", "ELOOP"].includes(systemCode(error) ?? "")) return "";
+      throw error;
+    });
+    if (text === null && !(await isThere(path))) return null;
+    const understood = read(parseJson(text ?? ""));
+    if (understood !== null) return understood;
+    warn("unreadable state file set aside", { path: await files.setAside(path) });
+    return null;
+  } catch (error) {
+    const why = systemCode(error) ?? String(error);
+    throw new GatewayError("state_unwritable", `${path} cannot be read (${why})`, { cause: error });
+  }
+}
+
+/** Of a link the link itself. */
+function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** gateway.id: sixteen hexadecimal digits, made at the first start, that tell it from others that share its model cache. */
+export async function openGatewayId(stateDir: string, files: StateFiles): Promise<string> {
+  const path = join(stateDir, "gateway.id");
+  const known = /^([0-9a-f]{16})\n?$/.exec((await readIfPresent(path)) ?? "")?.[1];
+  if (known !== undefined) return known;
+  const id = randomBytes(8).toString("hex");
+  // A disk that refuses it is reported by the folder; the next start makes another one.
+  await files.write(path, `${id}\n`).catch(() => undefined);
+  return id;
+}
 
 export function createStateFolder(options: {
   readonly stateDir: string;
   /** Errors: `disk_full`, `state_unwritable` where the folder is not locked for this gateway. */
   readonly hold: () => Promise<void>;
   readonly onChange: (report: StateFolderReport) => void;
-}): StateFolder {
+}) {
   const { stateDir, hold } = options;
   const serial = createSerial();
   let aside: readonly string[] = [];
@@ -61,7 +105,7 @@ export function createStateFolder(options: {
     try {
       await hold();
       if (!report.writable || (await isReadOnly(stateDir))) await tryToWrite(stateDir);
-      const present = await Promise.all(aside.map((path) => lstat(path).then(Boolean, () => false)));
+      const present = await Promise.all(aside.map(isThere));
       aside = aside.filter((_path, index) => present[index]);
       const message = `damaged files were set aside, and their content is not in force: ${aside.join(", ")}`;
       set(aside.length === 0 ? wellReport : { writable: true, reason: "FilesSetAside", message });
@@ -78,9 +122,11 @@ export function createStateFolder(options: {
     }));
   }
 
-  return {
-    noteAside: (path) => {
-      aside = [...aside, path];
+  const files: StateFiles = {
+    setAside: async (path) => {
+      const moved = await renameAside(path);
+      aside = [...aside, moved];
+      return moved;
     },
     write: (path, text) =>
       serial(async () => {
@@ -92,12 +138,17 @@ export function createStateFolder(options: {
           throw error;
         }
       }),
+  };
+  return {
+    ...files,
     report: () => report,
+    /** Checks it now. */
     look,
-    start: (everyMs) => {
+    /** Checks it from time to time. */
+    start: (everyMs: number): void => {
       timer = setInterval(() => void look(), everyMs).unref();
     },
-    stop: () => {
+    stop: (): Promise<void> => {
       clearInterval(timer);
       return serial(async () => undefined);
     },

@@ -1,59 +1,19 @@
 // Conditions: what is true of the gateway and of each model, why, and since when. Pure.
 import type { OwnCommand } from "../core/own-command.ts";
-import type { Desired } from "../desired/document/document.ts";
-import type { SourceStatus } from "../desired/document/parse.ts";
-import { type BackoffEntry, backoffKey, type HeldAction, type Plan } from "../plan/actions.ts";
-import { isOfRepo, type Observed } from "../plan/observed.ts";
-import { explain, failureOf, reasonOf } from "./failures.ts";
-import { type Condition, type Finding, finding, reported } from "./finding.ts";
+import type { HeldAction } from "../plan/actions.ts";
+import { isOfRepo } from "../plan/observed.ts";
+import {
+  type Condition,
+  type Finding,
+  failed,
+  failureOf,
+  finding,
+  reasonOf,
+  reported,
+  type StatusInput,
+} from "./finding.ts";
 import { speechFindings } from "./speech.ts";
 import { workersReady } from "./worker-conditions.ts";
-
-export type { Condition, Finding } from "./finding.ts";
-
-export interface StatusInput {
-  readonly desired: Desired;
-  readonly observed: Observed;
-  readonly plan: Plan;
-  readonly source: SourceStatus;
-  /** Keys and kinds of what is under way. */
-  readonly running: readonly {
-    readonly kind: string;
-    readonly key: string;
-    readonly message: string;
-    /** null: it waits for its turn. */
-    readonly startedAt: number | null;
-  }[];
-  readonly backoff: ReadonlyMap<string, BackoffEntry>;
-  readonly hub: { readonly status: "unknown" | "reachable" | "unreachable"; readonly message: string };
-  /** Whether the state folder takes changes. */
-  readonly state: { readonly writable: boolean; readonly reason: string; readonly message: string };
-  readonly engineProblem: { readonly reason: string; readonly message: string } | null;
-  readonly requests: RequestFacts;
-  readonly command: OwnCommand;
-}
-
-/** A model whose last load failed. */
-interface FailingLoad {
-  readonly failures: number;
-  /** Not tried before this, ms since the epoch. */
-  readonly until: number;
-  readonly message: string;
-}
-
-/** What the last drain of a model cut. */
-interface CutAnswers {
-  readonly count: number;
-  /** ms since the epoch. */
-  readonly at: number;
-}
-
-/** By the router's ids. */
-export interface RequestFacts {
-  readonly failing: ReadonlyMap<string, FailingLoad>;
-  readonly cuts: ReadonlyMap<string, CutAnswers>;
-  readonly drainMs: number;
-}
 
 /** Unreadable paths in a message. */
 const mostNamed = 10;
@@ -62,16 +22,20 @@ const mostNamed = 10;
 const lowDiskBytes = 512 * 1024 * 1024;
 
 export function gatewayFindings(input: StatusInput): Finding[] {
+  const { state, hub } = input;
+  const { valid, reason, message } = input.source;
   const parts = [
-    source(input),
-    stateWritable(input),
+    reported("SourceValid", valid ? "True" : reason === "Unread" ? "Unknown" : "False", reason, message),
+    reported("StateWritable", state.writable ? "True" : "False", state.reason, state.message),
     synced(input),
     reconciling(input),
     stalled(input),
     routerReady(input),
     cacheReadable(input),
     diskRoom(input),
-    hubReachable(input),
+    hub.status === "unknown"
+      ? finding("HubReachable", "NotTried")
+      : finding("HubReachable", hub.status === "reachable" ? "Answered" : "HubUnreachable", hub.message),
     workersReady(input.desired, input.observed),
     ...speechFindings(input),
   ];
@@ -98,14 +62,6 @@ function ready(parts: readonly Finding[]): Finding {
   return old ? finding("Ready", "ServingLastGood", old.message) : finding("Ready", "Serving");
 }
 
-function source({ source: { valid, reason, message } }: StatusInput): Finding {
-  return reported("SourceValid", valid ? "True" : reason === "Unread" ? "Unknown" : "False", reason, message);
-}
-
-function stateWritable({ state: { writable, reason, message } }: StatusInput): Finding {
-  return reported("StateWritable", writable ? "True" : "False", reason, message);
-}
-
 function synced({ plan, observed, running, desired, command }: StatusInput): Finding {
   for (const part of [observed.cache, observed.preset]) {
     if (part.state === "unknown") return finding("Synced", "NotObserved", part.why);
@@ -127,41 +83,46 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
     if (prune) return prunePending(prune, prunes.length - 1);
     return plan.spared.length > 0 ? pruneHeld(plan.spared, command) : finding("Synced", "AsDesired");
   }
-  const what = [
-    ...new Set([...pending.map((action) => action.message), ...running.map((action) => action.message)]),
-  ].join("; ");
-  return finding("Synced", desired.suspend ? "Suspended" : "OutOfSync", what);
+  const what = new Set([...pending, ...running.map(({ action }) => action)].map(({ message }) => message));
+  return finding("Synced", desired.suspend ? "Suspended" : "OutOfSync", [...what].join("; "));
 }
 
 function prunePending({ action, because, until }: HeldAction, more: number): Finding {
   const when = until === null ? "" : ` (due ${new Date(until).toISOString()})`;
-  return finding("Synced", "PrunePending", action.message, when, because, more);
+  const others = more > 0 ? ` (and ${more} more)` : "";
+  return finding("Synced", "PrunePending", `${action.message}${when}: ${because}${others}.`);
 }
 
 /** It stays like this until the document changes. */
 function pruneHeld(spared: readonly string[], command: OwnCommand): Finding {
   const [first = "", ...more] = spared;
   const kept = more.length > 0 ? `${first} and ${more.length} more` : first;
-  return finding("Synced", "PruneHeld", kept, command("rm", "ID"));
+  return finding(
+    "Synced",
+    "PruneHeld",
+    `Pruning leaves ${kept}, as the list of models was emptied. To delete one of them: \`${command("rm", "ID")}\`.`,
+  );
 }
 
 function reconciling({ running, plan }: StatusInput): Finding {
-  if (running.length > 0)
-    return finding("Reconciling", "Progressing", running.map((action) => action.message).join("; "));
   const settling = plan.held.find((held) => held.why === "settling");
-  if (settling) return finding("Reconciling", "Progressing", settling.action.message);
+  const acting = running.length > 0 || !settling ? running : [settling];
+  if (acting.length > 0)
+    return finding("Reconciling", "Progressing", acting.map(({ action }) => action.message).join("; "));
   const retry = plan.held.find((held) => held.why === "backoff" || held.why === "room");
-  return retry ? finding("Reconciling", "ProgressingWithRetry", retry.action.message) : finding("Reconciling", "Idle");
+  if (!retry) return finding("Reconciling", "Idle");
+  return finding("Reconciling", "ProgressingWithRetry", `${retry.action.message}: waits for its next try.`);
 }
 
 function stalled({ plan, backoff }: StatusInput): Finding {
-  const stuck = plan.held.filter((held) => held.why === "stalled");
-  const [first] = stuck;
+  const [first, ...others] = plan.held.filter((held) => held.why === "stalled");
   if (!first) return finding("Stalled", "NotStalled");
-  const failure = backoff.get(backoffKey(first.action));
-  const more = stuck.length > 1 ? ` (and ${stuck.length - 1} more)` : "";
-  if (!failure) return finding("Stalled", "Stalled", `${first.action.message} failed${more}`);
-  return reported("Stalled", "True", failure.reason, `${first.action.message} failed: ${explain(failure)}${more}`);
+  const { kind, key, message } = first.action;
+  const failure = failureOf(backoff, kind, key);
+  const more = others.length > 0 ? ` (and ${others.length} more)` : "";
+  if (!failure) return finding("Stalled", "Stalled", `${message} failed${more}`);
+  const { reason, message: why } = failed("Stalled", failure);
+  return reported("Stalled", "True", reason, `${message} failed: ${why}${more}`);
 }
 
 function routerReady({ observed, backoff, engineProblem }: StatusInput): Finding {
@@ -173,17 +134,18 @@ function routerReady({ observed, backoff, engineProblem }: StatusInput): Finding
       : finding("RouterReady", "NotStarted");
   if (router.phase === "ready")
     return router.silentSince === null
-      ? finding("RouterReady", "Running", router.pid ?? 0)
+      ? finding("RouterReady", "Running", `The router runs as process ${router.pid ?? 0}.`)
       : finding("RouterReady", "RouterSilent");
   const start = failureOf(backoff, "router.start", "router") ?? failureOf(backoff, "router.restart", "router");
-  if (start) return reported("RouterReady", "False", start.reason, explain(start));
+  if (start) return failed("RouterReady", start);
   if (preset.state === "unknown") return finding("RouterReady", "PresetUnreadable", preset.why);
   if (cache.state === "unknown") return finding("RouterReady", "CacheUnreadable", cache.why);
   const write = failureOf(backoff, "preset.write", "preset");
-  if (write) return reported("RouterReady", "False", write.reason, explain(write));
+  if (write) return failed("RouterReady", write);
   if (router.phase === "starting") return finding("RouterReady", "Starting");
-  if (router.crashes.length > 0) return finding("RouterReady", "RouterCrashed", router.lastWords);
-  return finding("RouterReady", "NotStarted");
+  if (router.crashes.length === 0) return finding("RouterReady", "NotStarted");
+  const what = "The router exited by itself and is restarted. Its last output:";
+  return finding("RouterReady", "RouterCrashed", `${what} ${router.lastWords}`);
 }
 
 function cacheReadable({ observed: { cache } }: StatusInput): Finding {
@@ -191,7 +153,7 @@ function cacheReadable({ observed: { cache } }: StatusInput): Finding {
   const { faults } = cache.value;
   if (faults.length === 0) return finding("CacheReadable", "Readable");
   const named = faults.slice(0, mostNamed).join(", ") + (faults.length > mostNamed ? ", …" : "");
-  return finding("CacheReadable", "EntriesUnreadable", named);
+  return finding("CacheReadable", "EntriesUnreadable", `Entries of the model cache cannot be read: ${named}.`);
 }
 
 function diskRoom({ observed: { freeBytes }, plan }: StatusInput): Finding {
@@ -201,12 +163,7 @@ function diskRoom({ observed: { freeBytes }, plan }: StatusInput): Finding {
   const megabytes = Math.floor(freeBytes.value / 1e6);
   return freeBytes.value < lowDiskBytes
     ? finding("DiskRoom", "DiskFull", `Only ${megabytes} MB are free on the disk of the model cache.`)
-    : finding("DiskRoom", "Enough", megabytes);
-}
-
-function hubReachable({ hub }: StatusInput): Finding {
-  if (hub.status === "unknown") return finding("HubReachable", "NotTried");
-  return finding("HubReachable", hub.status === "reachable" ? "Answered" : "HubUnreachable", hub.message);
+    : finding("DiskRoom", "Enough", `${megabytes} MB are free on the disk of the model cache.`);
 }
 
 /** Gives findings their times: one that had the same status before keeps its own. */

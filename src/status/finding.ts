@@ -1,9 +1,12 @@
-// The shape of a condition, and of a finding that becomes one. Findings are made from the condition tables: the caller chooses a
-// reason and hands in the facts. Pure.
-import { followedBy } from "../core/sentences.ts";
-import { gatewayConditions } from "./gateway-conditions.ts";
-import { partConditions } from "./part-conditions.ts";
-import type { Reason, Truth } from "./reason.ts";
+// What is found to be true, which becomes a condition once it has a time. Pure.
+import { followedBy } from "../core/errors.ts";
+import type { OwnCommand } from "../core/own-command.ts";
+import type { Desired } from "../desired/document/document.ts";
+import type { SourceStatus } from "../desired/document/parse.ts";
+import { type Action, type BackoffEntry, backoffKey, type Plan, type RunningAction } from "../plan/actions.ts";
+import { sourceState } from "../plan/model-files.ts";
+import { findCached, type Observed } from "../plan/observed.ts";
+import { type ConditionType, conditionTable, type Truth } from "./condition-table.ts";
 
 export interface Condition {
   readonly type: string;
@@ -17,24 +20,48 @@ export interface Condition {
   readonly lastTransitionTime: string;
 }
 
-/** A condition before it has a time. */
 export type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
 
-/** Every condition, by type, in the order of the docs. */
-export const conditionTable = { ...gatewayConditions, ...partConditions };
+export interface StatusInput {
+  readonly desired: Desired;
+  readonly observed: Observed;
+  readonly plan: Plan;
+  readonly source: SourceStatus;
+  readonly running: readonly Pick<RunningAction, "action" | "startedAt">[];
+  readonly backoff: ReadonlyMap<string, BackoffEntry>;
+  readonly hub: { readonly status: "unknown" | "reachable" | "unreachable"; readonly message: string };
+  /** Whether the state folder takes changes. */
+  readonly state: { readonly writable: boolean; readonly reason: string; readonly message: string };
+  readonly engineProblem: { readonly reason: string; readonly message: string } | null;
+  readonly requests: RequestFacts;
+  readonly command: OwnCommand;
+}
+
+/** By the router's ids; times in ms since the epoch. */
+export interface RequestFacts {
+  /** Models whose last load failed: they are not tried before `until`. */
+  readonly failing: ReadonlyMap<
+    string,
+    { readonly failures: number; readonly until: number; readonly message: string }
+  >;
+  /** What the last drain of a model cut. */
+  readonly cuts: ReadonlyMap<string, { readonly count: number; readonly at: number }>;
+  readonly drainMs: number;
+}
 
 type Table = typeof conditionTable;
-export type ConditionName = keyof Table;
-type ReasonName<Type extends ConditionName> = keyof Table[Type]["reasons"] & string;
-type Facts<Row> = Row extends Reason<infer Given> ? Given : never;
+type ConditionName = keyof Table;
 
-export function finding<Type extends ConditionName, Name extends ReasonName<Type>>(
+/** Status and remedy are those of the table; the message too, where the caller has none. */
+export function finding<Type extends ConditionName>(
   type: Type,
-  reason: Name,
-  ...facts: Facts<Table[Type]["reasons"][Name]>
+  reason: keyof Table[Type]["reasons"] & string,
+  message?: string,
 ): Finding {
-  const row = rowOf(type, reason);
-  return { type, status: row.status, reason, message: wordsOf(row, facts) };
+  const { reasons }: ConditionType = conditionTable[type];
+  const { status, meaning, remedy } = reasons[reason] as ConditionType["reasons"][string];
+  const sentence = message ?? meaning;
+  return { type, status, reason, message: remedy === null ? sentence : followedBy(sentence, remedy) };
 }
 
 /** What another part of the gateway found, with its own reason, message and remedy. */
@@ -42,13 +69,27 @@ export function reported(type: ConditionName, status: Truth, reason: string, mes
   return { type, status, reason, message };
 }
 
-function rowOf<Type extends ConditionName>(type: Type, reason: ReasonName<Type>): Reason<readonly unknown[]> {
-  return (conditionTable[type].reasons as Record<string, Reason<readonly unknown[]>>)[reason] as Reason<
-    readonly unknown[]
-  >;
+export function failureOf(
+  backoff: ReadonlyMap<string, BackoffEntry>,
+  kind: Action["kind"],
+  key: string,
+): BackoffEntry | undefined {
+  return backoff.get(backoffKey({ kind, key }));
 }
 
-function wordsOf({ message, meaning, remedy }: Reason<readonly unknown[]>, facts: readonly unknown[]): string {
-  const sentence = message?.(...facts) ?? meaning;
-  return remedy === null ? sentence : followedBy(sentence, remedy);
+/** Why something is not as the document says: an action failed. */
+export function failed(type: ConditionName, { reason, message, hint }: BackoffEntry): Finding {
+  return reported(type, "False", reason, followedBy(message, hint));
+}
+
+/** The reason for what the plan could not do, by the model's id in the cache. */
+export function reasonOf(cachedId: string, { models }: Desired, observed: Observed): "SourceMissing" | "CannotApply" {
+  const { cache } = observed;
+  const isGone = models.some(
+    (model) =>
+      cache.state === "known" &&
+      findCached(cache.value.models, model.id)?.id === cachedId &&
+      sourceState(model, observed) === "missing",
+  );
+  return isGone ? "SourceMissing" : "CannotApply";
 }

@@ -10,29 +10,13 @@ export interface JournalEvent {
   readonly data: object;
 }
 
-export interface Journal {
-  /** Of the events with one `latestOf` only the newest is kept: the progress of one long pull would leave nothing else. */
-  record(type: string, data: object, latestOf?: string): void;
-  /**
-   * The kept events after this id; `0` is the beginning of this run. A `reset` event comes first where events in between are
-   * no longer kept, and for an id of another run.
-   */
-  since(id: string): readonly JournalEvent[];
-  lastId(): string;
-  /** Calls back at each event; call the result to stop. */
-  follow(listener: (event: JournalEvent) => void): () => void;
-}
-
-interface Kept {
-  readonly number: number;
-  readonly latestOf: string | undefined;
-  readonly event: JournalEvent;
-}
+export type Journal = ReturnType<typeof createJournal>;
 
 const mostKept = 1000;
 
-export function createJournal(now: () => number, epoch: string): Journal {
-  const kept: Kept[] = [];
+export function createJournal(now: () => number, epoch: string) {
+  /** The oldest first; by what each is the latest of, else by its number. */
+  const kept = new Map<string | number, { readonly number: number; readonly event: JournalEvent }>();
   const listeners = new Set<(event: JournalEvent) => void>();
   let last = 0;
   /** The newest event that was dropped for want of space; 0: none. */
@@ -50,27 +34,34 @@ export function createJournal(now: () => number, epoch: string): Journal {
   }
 
   return {
-    record: (type, data, latestOf) => {
+    /** Of the events with one `latestOf` only the newest is kept: the progress of one long pull would leave nothing else. */
+    record: (type: string, data: object, latestOf?: string): void => {
       const number = ++last;
       const event = eventOf(number, type, data);
-      const before = latestOf === undefined ? -1 : kept.findIndex((entry) => entry.latestOf === latestOf);
-      if (before >= 0) kept.splice(before, 1);
-      kept.push({ number, latestOf, event });
-      if (kept.length > mostKept) dropped = kept.shift()?.number ?? dropped;
+      const key = latestOf ?? number;
+      kept.delete(key);
+      kept.set(key, { number, event });
+      const [oldest] = kept;
+      if (kept.size > mostKept && oldest) {
+        kept.delete(oldest[0]);
+        dropped = oldest[1].number;
+      }
       for (const listener of listeners) listener(event);
     },
-    since: (id) => {
+    /** The kept events after this id, `0`: from the start. `reset` comes first where some are lost, or the id is another run's. */
+    since: (id: string): readonly JournalEvent[] => {
       const number = numberOf(id);
       const isWhole = number !== null && number >= dropped;
       const after = isWhole ? number : dropped;
-      const events = kept.filter((entry) => entry.number > after).map(({ event }) => event);
+      const events = [...kept.values()].filter((entry) => entry.number > after).map(({ event }) => event);
       // Its id stands before the first event that follows: a client that comes back with it misses none.
       return isWhole ? events : [eventOf(dropped, "reset", {}), ...events];
     },
     lastId: () => `${epoch}-${last}`,
-    follow: (listener) => {
+    /** Calls back at each event; call the result to stop. */
+    follow: (listener: (event: JournalEvent) => void) => {
       listeners.add(listener);
-      return () => void listeners.delete(listener);
+      return (): void => void listeners.delete(listener);
     },
   };
 }

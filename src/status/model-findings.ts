@@ -5,9 +5,7 @@ import { type CachedModel, findCached, isOfRepo, type Observed } from "../plan/o
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { holdsFilesOf } from "../plan/removals.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
-import type { RequestFacts, StatusInput } from "./conditions.ts";
-import { explain, failureOf, reasonOf } from "./failures.ts";
-import { type Finding, finding, reported } from "./finding.ts";
+import { type Finding, failed, failureOf, finding, type RequestFacts, reasonOf, type StatusInput } from "./finding.ts";
 
 /** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds; Drained where it was. */
 export function modelFindings(id: string, input: StatusInput): Finding[] {
@@ -30,14 +28,21 @@ function present(
   if (cache.state === "unknown") return finding("Present", "NotObserved", cache.why);
   if (!found && isOfRepo(id, cache.value.unreadable))
     return finding("Present", "NotObserved", "Its folder in the model cache cannot be read.");
-  if (found?.complete) return finding("Present", "Cached", found.files.length, found.bytes);
+  if (found?.complete)
+    return finding(
+      "Present",
+      "Cached",
+      `${found.files.length} file(s) with ${found.bytes} bytes are in the model cache.`,
+    );
   const key = `model/${id}`;
-  const active = running.find((action) => action.key === key);
-  if (active) return finding("Present", active.startedAt === null ? "Queued" : "Pulling", active.message);
+  const active = running.find(({ action }) => action.key === key);
+  if (active?.startedAt === null)
+    return finding("Present", "Queued", `${active.action.message}: waits for other actions.`);
+  if (active) return finding("Present", "Pulling", active.action.message);
   const crowded = plan.held.find((held) => held.why === "room" && held.action.key === key);
   if (crowded) return finding("Present", "DiskFull", crowded.action.message);
   const failure = fetchFailure(id, backoff);
-  if (failure) return reported("Present", "False", failure.reason, explain(failure));
+  if (failure) return failed("Present", failure);
   const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find((action) => action.key === key);
   return found
     ? finding("Present", "Incomplete", planned?.message ?? "A file of it is missing or damaged.")
@@ -54,11 +59,8 @@ function verified({ inventory }: Observed, cached: CachedModel | undefined): Fin
   if (!cached?.complete) return finding("Verified", "Absent");
   const ours = inventory.find((entry) => holdsFilesOf(entry, cached));
   if (!ours) return finding("Verified", "NotOurs");
-  return finding(
-    "Verified",
-    "ChecksumMatched",
-    ours.files.some(({ found }) => found) ? "found it in the cache" : "stored it",
-  );
+  const done = ours.files.some(({ found }) => found) ? "found it in the cache" : "stored it";
+  return finding("Verified", "ChecksumMatched", `Its SHA-256 was checked when this gateway ${done}.`);
 }
 
 function applied(
@@ -69,7 +71,7 @@ function applied(
   if (!cached?.complete) return finding("Applied", "Absent");
   // Another source or revision that cannot be had: the files of before are still in force.
   const failure = fetchFailure(id, backoff);
-  if (failure) return reported("Applied", "False", failure.reason, explain(failure));
+  if (failure) return failed("Applied", failure);
   const problem = plan.findings.get(cached.id);
   if (problem !== undefined) return finding("Applied", reasonOf(cached.id, desired, observed), problem);
   if (observed.preset.state === "unknown" || observed.router.models.state === "unknown")
@@ -82,34 +84,31 @@ function applied(
   if (!listed) return finding("Applied", "NotListed");
   const current = observed.router.loadedPreset === preset.text && registeredCtxSize(listed) === wanted;
   const size = wanted === null ? "the router's own context size" : `a context of ${wanted} tokens`;
-  if (!current) return finding("Applied", "Pending", size);
+  if (!current) return finding("Applied", "Pending", `It does not run with ${size} yet.`);
   const trained = cached.nCtxTrain;
   const capped =
     wanted !== null && trained !== null && wanted > trained
       ? `; the model was trained for ${trained} and gets no more`
       : "";
   const raised = asked !== undefined && asked !== wanted ? `; ${asked} is less than the engine can run` : "";
-  return finding("Applied", "InForce", size, `${capped}${raised}`);
+  return finding("Applied", "InForce", `It runs with ${size}${capped}${raised}.`);
 }
 
 function loaded({ observed: { router }, requests }: StatusInput, cached: CachedModel | undefined): Finding {
   if (router.models.state === "unknown") return finding("Loaded", "NotObserved", router.models.why);
   const listed = router.models.value.find((model) => cached !== undefined && model.id === cached.upstreamId);
   if (!listed) return finding("Loaded", "NotListed");
-  if (listed.value === "loaded") return finding("Loaded", "Loaded", String(listed.nCtx ?? "unknown"));
+  if (listed.value === "loaded")
+    return finding("Loaded", "Loaded", `It is loaded with ${listed.nCtx ?? "unknown"} tokens of context.`);
   if (listed.value === "loading") return finding("Loaded", "Loading");
-  const failing = loadFailing(listed.id, requests);
-  if (failing) return failing;
-  return listed.failed ? finding("Loaded", "LoadFailed") : finding("Loaded", "Unloaded", listed.value);
-}
-
-/** Of a model that is not loaded, as its last load failed; null where it did not. */
-function loadFailing(upstreamId: string | undefined, { failing }: RequestFacts): Finding | null {
-  const entry = failing.get(upstreamId ?? "");
-  if (!entry) return null;
-  const { failures, until, message } = entry;
-  const loads = failures === 1 ? "Its last load" : `Each of its last ${failures} loads`;
-  return finding("Loaded", "LoadFailing", loads, message.replace(/\.$/, ""), new Date(until).toISOString());
+  const failing = requests.failing.get(listed.id);
+  if (failing) {
+    const loads = failing.failures === 1 ? "Its last load" : `Each of its last ${failing.failures} loads`;
+    const until = `The next try is not before ${new Date(failing.until).toISOString()}.`;
+    return finding("Loaded", "LoadFailing", `${loads} failed: ${failing.message.replace(/\.$/, "")}. ${until}`);
+  }
+  if (listed.failed) return finding("Loaded", "LoadFailed");
+  return finding("Loaded", "Unloaded", `The router reports it as ${listed.value}.`);
 }
 
 /** Of a model that was drained for a change. */
@@ -117,5 +116,6 @@ function drained(upstreamId: string | undefined, { cuts, drainMs }: RequestFacts
   const last = cuts.get(upstreamId ?? "");
   if (!last) return [];
   if (last.count === 0) return [finding("Drained", "Drained")];
-  return [finding("Drained", "DrainTimedOut", new Date(last.at).toISOString(), last.count, drainMs / 1000)];
+  const cut = `cut ${last.count} answer(s) that took longer than the ${drainMs / 1000} s of --drain-timeout.`;
+  return [finding("Drained", "DrainTimedOut", `Its last change, at ${new Date(last.at).toISOString()}, ${cut}`)];
 }

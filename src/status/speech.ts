@@ -1,21 +1,11 @@
 // What is said of speech: its condition, and its part of /status. Pure.
 import { restartAfterCrash } from "../core/backoff.ts";
-import type { Desired } from "../desired/document/document.ts";
-import type { BackoffEntry, Plan } from "../plan/actions.ts";
-import { type Observed, type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
+import { type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
 import { choiceKey, speechKey } from "../plan/speech.ts";
-import { explain, failureOf } from "./failures.ts";
-import { type Finding, finding, reported } from "./finding.ts";
-
-interface SpeechInput {
-  readonly desired: Pick<Desired, "speech">;
-  readonly observed: Pick<Observed, "speech">;
-  readonly plan: Pick<Plan, "held">;
-  readonly backoff: ReadonlyMap<string, BackoffEntry>;
-}
+import { type Finding, failed, failureOf, finding, reported, type StatusInput } from "./finding.ts";
 
 /** None while the document does not turn speech on. */
-export function speechFindings(input: SpeechInput): Finding[] {
+export function speechFindings(input: StatusInput): Finding[] {
   const { speech } = input.desired;
   if (speech === null) return [];
   const found = speechKinds.flatMap((kind) => {
@@ -31,7 +21,7 @@ export function speechFindings(input: SpeechInput): Finding[] {
 }
 
 /** Its message is a clause: those of both engines make one sentence. */
-function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { backoff, plan }: SpeechInput): Finding {
+function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { backoff, plan }: StatusInput): Finding {
   const isThere = state.cached.includes(wanted);
   const missing = kind === "transcription" ? "ModelMissing" : "VoiceMissing";
   if (state.problem !== null && state.phase === "stopped")
@@ -43,16 +33,17 @@ function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { b
   const meanwhile = other === null || other === wanted ? "" : `; ${other} still answers`;
   if (failure) {
     const isOwn = isThere || failure.reason === "HubUnreachable";
-    const why = `${explain(failure).replace(/\.$/, "")}${meanwhile}`;
+    const why = `${failed("SpeechReady", failure).message.replace(/\.$/, "")}${meanwhile}`;
     return reported("SpeechReady", "False", isOwn ? failure.reason : missing, why);
   }
   if (!isThere) return finding("SpeechReady", missing, `${wanted} is not here yet: it is being pulled${meanwhile}`);
-  if (state.silentSince !== null) return finding("SpeechReady", "NotAnswering", kind);
+  if (state.silentSince !== null)
+    return finding("SpeechReady", "NotAnswering", `${kind} does not answer; it is restarted if that lasts`);
   if (state.phase === "ready")
     return state.choice === wanted
-      ? finding("SpeechReady", "Serving", kind, wanted)
-      : finding("SpeechReady", "Changing", kind, state.choice ?? "another");
-  if (state.phase === "starting") return finding("SpeechReady", "Starting", kind, wanted);
+      ? finding("SpeechReady", "Serving", `${kind} runs with ${wanted}`)
+      : finding("SpeechReady", "Changing", `${kind} still runs with ${state.choice ?? "another"}`);
+  if (state.phase === "starting") return finding("SpeechReady", "Starting", `${kind} is starting with ${wanted}`);
   if (state.exitReason === "") return finding("SpeechReady", "Idle", `${kind} starts with the first request`);
   const ended = `it exited by itself: ${state.exitReason}`;
   const last = state.crashes.at(-1) ?? 0;

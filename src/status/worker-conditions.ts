@@ -14,7 +14,7 @@ export function workerFindings(
   const inUse =
     usedBy === null
       ? finding("InUse", isWaiting ? "WaitingForDrain" : "Idle")
-      : finding("InUse", "ServesModel", usedBy);
+      : finding("InUse", "ServesModel", `${usedBy} uses it.`);
   if (!worker || worker.verdict === "unprobed") return [finding("Reachable", "NotProbed"), inUse];
   return [reported("Reachable", worker.verdict === "up" ? "True" : "False", worker.reason, worker.message), inUse];
 }

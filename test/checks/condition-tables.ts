@@ -1,6 +1,5 @@
 // The tables of conditions in the docs, from the tables that the gateway reports them by.
-import { conditionTable } from "../../src/status/finding.ts";
-import type { ConditionType } from "../../src/status/reason.ts";
+import { type ConditionType, conditionTable } from "../../src/status/condition-table.ts";
 
 const conditions: readonly (readonly [string, ConditionType])[] = Object.entries(conditionTable);
 

@@ -5,9 +5,9 @@ import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { presetKinds } from "../../schemas/preset-options.ts";
-import { presetVerdict } from "../../src/core/preset-keys.ts";
 import { parseHelp } from "../../src/engines/llama/engine-source.ts";
 import { llamaServer } from "../support/engine.ts";
+import { presetVerdict } from "../support/preset-verdict.ts";
 import { readProjectFile } from "../support/project-files.ts";
 
 const help = async (): Promise<string> => (await promisify(execFile)(await llamaServer(), ["--help"])).stdout;

@@ -6,9 +6,9 @@ import { projectFiles, readProjectFile } from "../support/project-files.ts";
 /** Where the wall clock is meant: for dates that people read or files know. */
 const dates: Readonly<Record<string, string>> = {
   "src/cli/key.ts": "when a key was made and expires",
-  "src/cli/offline.ts": "ages of files, and when models were used",
-  "src/state/atomic-file.ts": "a part of a file's name",
-  "src/app/core.ts": "dates in the journal and the inventory; ages of files",
+  "src/app/machine.ts": "dates in the inventory; ages of files",
+  "src/state/state-folder.ts": "a part of a file's name",
+  "src/app/core.ts": "dates in the journal",
   "src/app/gateway.ts": "since when it stops; when license keys expire",
   "src/app/state.ts": "who changed the document when; when models were used",
   "src/app/status.ts": "when it started; dates in the conditions",

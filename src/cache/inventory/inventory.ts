@@ -4,8 +4,7 @@ import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/
 import { createSerial } from "../../core/serial.ts";
 import { type FormerRevision, type InventoryEntry, type SpeechKind, speechKinds } from "../../plan/observed.ts";
 import { leftAtOf } from "../../plan/removals.ts";
-import { readJsonState } from "../../state/atomic-file.ts";
-import { plainStateFiles, type StateFiles } from "../../state/state-folder.ts";
+import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
 import type { Origin } from "../download/verify.ts";
 
 /** A voice by its id, or a transcription model by its file's name. */
@@ -22,10 +21,7 @@ export async function openInventory(
   files: StateFiles = plainStateFiles,
 ) {
   const path = join(stateDir, "inventory.json");
-  let content = (await readJsonState(path, readContent, (aside) => {
-    warn("the inventory was unreadable and was set aside", { path: aside });
-    files.noteAside(aside);
-  })) ?? { entries: [], speech: [], place: null };
+  let content = (await readJsonState(path, readContent, { files, warn })) ?? { entries: [], speech: [], place: null };
   const serial = createSerial();
 
   function save(change: (content: Content) => Content): Promise<void> {

@@ -1,6 +1,5 @@
 // One mapper per family: the same error in the shape that the family's clients read. Pure.
-import { type GatewayError, toGatewayError } from "../../core/errors.ts";
-import { followedBy } from "../../core/sentences.ts";
+import { followedBy, type GatewayError, toGatewayError } from "../../core/errors.ts";
 
 export type Family = "gateway" | "compat" | "native";
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { readSavedDocument } from "../../../src/desired/saved.ts";
 import { type DesiredStore, openDesiredStore } from "../../../src/desired/store.ts";
+import { plainStateFiles, type StateFiles, untouchedFiles } from "../../../src/state/state-folder.ts";
 import { scratchFolder } from "../../support/scratch.ts";
 
 const file = { version: 1, models: { "acme/a:Q8_0": {}, "acme/b:Q8_0": { ctxSize: 512 } } };
@@ -12,7 +12,7 @@ const file = { version: 1, models: { "acme/a:Q8_0": {}, "acme/b:Q8_0": { ctxSize
 interface Damaged {
   readonly stateDir: string;
   readonly warnings: string[];
-  open(): Promise<DesiredStore>;
+  open(files?: StateFiles): Promise<DesiredStore>;
   /** Texts of the files set aside, by the file's name. */
   aside(): Promise<Record<string, string>>;
 }
@@ -21,9 +21,10 @@ interface Damaged {
 async function used(t: TestContext): Promise<Damaged> {
   const stateDir = await scratchFolder(t);
   const warnings: string[] = [];
-  const open = (): Promise<DesiredStore> =>
+  const open = (files = plainStateFiles): Promise<DesiredStore> =>
     openDesiredStore({
       stateDir,
+      files,
       now: Date.now,
       warn: (_message, fields) => void warnings.push((fields as { path: string }).path),
     });
@@ -83,11 +84,15 @@ describe("a damaged desired.json", () => {
   });
 
   it("is read without being touched by a look from outside", async (t) => {
-    const { stateDir } = await used(t);
+    const { stateDir, open } = await used(t);
     await writeFile(join(stateDir, "desired.json"), "{");
     const before = await readdir(stateDir);
-    assert.deepEqual(await readSavedDocument(stateDir), { tree: file, applied: file, removals: [], spared: [] });
+    const store = await open(untouchedFiles);
+    assert.deepEqual([store.current().tree, store.differencesFromFile()], [file, []]);
+    await store.applyFile({ version: 1, models: { "acme/z:Q8_0": {} } }, "file:2");
+    assert.deepEqual(ids(store), ["acme/z:Q8_0"]);
     assert.deepEqual(await readdir(stateDir), before);
+    assert.equal(await readFile(join(stateDir, "desired.json"), "utf8"), "{");
   });
 });
 
@@ -98,7 +103,7 @@ describe("a missing desired.json", () => {
     const store = await open();
     await store.applyFile(file, "file:1");
     assert.deepEqual(ids(store), ["acme/a:Q8_0", "acme/b:Q8_0"]);
-    assert.deepEqual(await readSavedDocument(stateDir), { tree: file, applied: file, removals: [], spared: [] });
+    assert.deepEqual((await open()).current().tree, file);
   });
 });
 

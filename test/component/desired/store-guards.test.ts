@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { readSavedDocument } from "../../../src/desired/saved.ts";
 import { type DesiredStore, openDesiredStore } from "../../../src/desired/store.ts";
 import { patch } from "../../support/documents.ts";
 import { refusal, scratchFolder } from "../../support/scratch.ts";
@@ -91,10 +90,9 @@ describe("preset keys that are no longer allowed", () => {
       { id: "acme/call:Q8_0", ctxSize: 512, preset: {} },
     ];
     assert.deepEqual(store.current().document.models, models);
-    const { tree } = await readSavedDocument(stateDir);
-    assert.deepEqual(tree, store.current().tree);
+    assert.deepEqual((await open(stateDir)).current().tree, store.current().tree);
     await store.change(patch({ "acme/call:Q8_0": { ctxSize: 1024 } }), "api");
-    assert.equal((await readSavedDocument(stateDir)).tree["version"], 1);
+    assert.equal((await open(stateDir)).current().tree["version"], 1);
     assert.doesNotMatch(await readFile(path, "utf8"), /mcp-servers-json/);
   });
 

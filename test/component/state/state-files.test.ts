@@ -6,7 +6,8 @@ import { describe, it } from "node:test";
 import { openInventory } from "../../../src/cache/inventory/inventory.ts";
 import { presetHandlers } from "../../../src/execute/router-actions.ts";
 import type { InventoryEntry } from "../../../src/plan/observed.ts";
-import { readIfPresent, readJsonState, writeAtomic, writeState } from "../../../src/state/atomic-file.ts";
+import { readIfPresent, writeAtomic, writeState } from "../../../src/state/atomic-file.ts";
+import { plainStateFiles, readJsonState } from "../../../src/state/state-folder.ts";
 import { refusal, scratchFolder } from "../../support/scratch.ts";
 
 const entry: InventoryEntry = {
@@ -69,7 +70,9 @@ describe("writing a state file", () => {
     assert.equal(await readIfPresent(join(folder, "none")), null);
     await assert.rejects(readIfPresent(folder), { code: "EISDIR" });
     await writeFile(join(folder, "plain"), "");
-    const error = await refusal(readJsonState(join(folder, "plain", "below"), (value) => value, ignore));
+    const error = await refusal(
+      readJsonState(join(folder, "plain", "below"), (value) => value, { files: plainStateFiles, warn: ignore }),
+    );
     assert.equal(error.code, "state_unwritable");
     assert.match(error.message, /cannot be read \(ENOTDIR\)/);
   });

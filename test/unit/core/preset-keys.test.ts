@@ -8,9 +8,9 @@ import {
   presetAllowProblem,
   presetKeyProblem,
   presetValueProblem,
-  presetVerdict,
 } from "../../../src/core/preset-keys.ts";
 import { readEntry } from "../../../src/plan/preset-file.ts";
+import { presetVerdict } from "../../support/preset-verdict.ts";
 
 const refused: readonly (readonly [why: RegExp, keys: string])[] = [
   [/use ctxSize/, "c ctx-size"],

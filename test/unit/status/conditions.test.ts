@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { errorCatalog } from "../../../src/core/error-catalog.ts";
-import { type Condition, gatewayFindings, type StatusInput, toConditions } from "../../../src/status/conditions.ts";
-import { conditionTable } from "../../../src/status/finding.ts";
+import { conditionTable } from "../../../src/status/condition-table.ts";
+import { gatewayFindings, toConditions } from "../../../src/status/conditions.ts";
+import type { Condition, StatusInput } from "../../../src/status/finding.ts";
 import { modelFindings } from "../../../src/status/model-findings.ts";
 import { build, randomMoment } from "../plan/random-worlds.ts";
 import {
@@ -13,6 +14,7 @@ import {
   failure,
   model,
   pulled,
+  pullOfModel,
   type Situation,
   stalledPull,
   statusInput,
@@ -42,7 +44,7 @@ const gateway: readonly (readonly [why: string, situation: Situation, conditions
       "a pull is running",
       {
         document: model,
-        running: [{ kind: "model.pull", key: "model/acme/a:Q8_0", message: "pull acme/a:Q8_0", startedAt: 0 }],
+        running: [{ action: pullOfModel, startedAt: 0 }],
       },
       { Synced: "False OutOfSync", Reconciling: "True Progressing" },
     ],

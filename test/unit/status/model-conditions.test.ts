@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { modelFindings } from "../../../src/status/model-findings.ts";
 import { known } from "../plan/world.ts";
-import { conditionOf, failure, model, pulled, type Situation, stalledPull, statusInput } from "./situations.ts";
+import {
+  conditionOf,
+  failure,
+  model,
+  pulled,
+  pullOfModel,
+  type Situation,
+  stalledPull,
+  statusInput,
+} from "./situations.ts";
 
 const sized = { models: [{ id: "acme/a:Q8_0", ctxSize: 4096 }] };
 
@@ -101,13 +110,13 @@ const models: readonly (readonly [
   [
     "being pulled",
     "acme/a:Q8_0",
-    { document: model, running: [{ kind: "model.pull", key: "model/acme/a:Q8_0", message: "pull", startedAt: 0 }] },
+    { document: model, running: [{ action: pullOfModel, startedAt: 0 }] },
     { Present: "False Pulling" },
   ],
   [
     "in the queue",
     "acme/a:Q8_0",
-    { document: model, running: [{ kind: "model.pull", key: "model/acme/a:Q8_0", message: "pull", startedAt: null }] },
+    { document: model, running: [{ action: pullOfModel, startedAt: null }] },
     { Present: "False Queued" },
   ],
   ["its pull failed", "acme/a:Q8_0", { document: model, backoff: stalledPull }, { Present: "False QuantNotFound" }],

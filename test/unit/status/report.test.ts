@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type DesiredState, emptyTree } from "../../../src/desired/document/document.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../../../src/plan/actions.ts";
-import type { Condition } from "../../../src/status/conditions.ts";
+import type { Condition } from "../../../src/status/finding.ts";
 import {
   actionBody,
   modelIds,

@@ -1,8 +1,8 @@
 // Situations of a gateway, for the tests of what is said of them: everything left out is as at rest.
 import type { SourceStatus } from "../../../src/desired/document/parse.ts";
-import type { BackoffEntry, Plan } from "../../../src/plan/actions.ts";
+import type { Action, BackoffEntry, Plan } from "../../../src/plan/actions.ts";
 import { plan } from "../../../src/plan/plan.ts";
-import type { StatusInput } from "../../../src/status/conditions.ts";
+import type { StatusInput } from "../../../src/status/finding.ts";
 import { desiredFrom, known, silenceLimitMs, type WorldInput, world } from "../plan/world.ts";
 
 export const applied: SourceStatus = {
@@ -58,6 +58,15 @@ export function conditionOf(
 }
 
 export const model = { models: ["acme/a:Q8_0"] };
+export const pullOfModel: Action = {
+  kind: "model.pull",
+  key: "model/acme/a:Q8_0",
+  model: "acme/a:Q8_0",
+  revision: undefined,
+  reason: "Absent",
+  message: "pull acme/a:Q8_0",
+  disrupts: [],
+};
 export const pulled: WorldInput = { files: ["acme/a/a-Q8_0.gguf"] };
 export const stalledPull = new Map([
   [
