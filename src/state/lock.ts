@@ -27,7 +27,7 @@ export interface LockHolder {
   readonly pid: number;
   /** Start time by the kernel's clock, empty where it is unknown: a pid alone may have been reused. */
   readonly started: string;
-  /** Of this run of the gateway. */
+  /** Of this run of the gateway, or of the work that the lock is for. */
   readonly id: string;
   /** Where it listens; null while it starts. */
   readonly url: string | null;
@@ -43,7 +43,7 @@ const pauseMs = 15;
  */
 export async function lockState(stateDir: string): Promise<StateLock> {
   const path = join(stateDir, "gateway.lock");
-  const entry = await ownEntry();
+  const entry = await ownHolder(newId());
   let text = JSON.stringify(entry);
   let isWritten = false;
   const isMine = (found: string | null): boolean => found !== null && holderOf(found).id === entry.id;
@@ -104,7 +104,7 @@ export async function lockHolder(stateDir: string): Promise<LockHolder | null> {
 /** Runs `work` while no other process has the lock of that name. Errors: `invalid_request` where it stays taken. */
 export async function withLock<T>(stateDir: string, name: string, work: () => Promise<T>): Promise<T> {
   const path = join(stateDir, name);
-  const text = JSON.stringify(await ownEntry());
+  const text = JSON.stringify(await ownHolder(newId()));
   const deadline = steadyNow() + patienceMs;
   try {
     await makeFolder(stateDir);
@@ -176,12 +176,17 @@ async function replaced(path: string, dead: string, mine: string): Promise<boole
   return true;
 }
 
-async function ownEntry(): Promise<LockHolder> {
-  return { pid: process.pid, started: await ownStart(), id: randomBytes(8).toString("hex"), url: null };
+/** This process as the holder of a lock. */
+export async function ownHolder(id: string): Promise<LockHolder> {
+  return { pid: process.pid, started: await ownStart(), id, url: null };
+}
+
+function newId(): string {
+  return randomBytes(8).toString("hex");
 }
 
 /** An unreadable text is of a process that is gone (pid 0). */
-function holderOf(text: string): LockHolder {
+export function holderOf(text: string): LockHolder {
   const value = parseJson(text);
   const { pid, started, id, url } = isJsonObject(value) ? value : {};
   return {

@@ -15,8 +15,8 @@ const dates: Readonly<Record<string, string>> = {
   "src/app/server.ts": "when a removal was asked for",
   "src/http/openai/responses-stream.ts": "when a response was created",
   "src/hub/http.ts": "Retry-After may be a date",
-  "src/cache/download/beside-partial.ts": "the age of a file",
-  "src/cache/download/partials.ts": "the age of a file",
+  "src/cache/download/in-use.ts": "the age of a file",
+  "src/cache/download/leftovers.ts": "the age of a file",
 };
 
 test("the wall clock is read for dates only", () => {

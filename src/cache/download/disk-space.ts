@@ -3,12 +3,12 @@ import { GatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { inMiB, reserveBytes } from "../../plan/room.ts";
 
-export type DiskRoom = ReturnType<typeof createDiskRoom>;
+export type DiskSpace = ReturnType<typeof createDiskSpace>;
 
 const lookMs = 1000;
 
 /** `freeBytes`: undefined if it is not known; then everything fits until the system refuses. */
-export function createDiskRoom(freeBytes: () => Promise<number | undefined>) {
+export function createDiskSpace(freeBytes: () => Promise<number | undefined>) {
   let lookedAt = steadyNow();
 
   function full(needed: number, free: number, cause?: unknown): GatewayError {

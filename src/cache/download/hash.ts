@@ -1,10 +1,12 @@
 // Digests of files: of one that is complete, and of one that is still being written, as far as it is there.
 // A large file is hashed in a thread of its own; a small one is not worth starting it.
 import { createHash } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
-import { basename } from "node:path";
+import { readFile, realpath, rm, stat } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { Worker } from "node:worker_threads";
+import { ignoreDangling } from "../../core/errors.ts";
 import { cacheError, cancelled, orCacheError } from "../../hub/errors.ts";
+import { isDigest } from "../layout/layout.ts";
 
 export interface Digests {
   /** Lower-case hex. */
@@ -95,7 +97,6 @@ function hashInThread(job: HashJob): Follower {
     const thread = new Worker(new URL("./hash-worker.js", import.meta.url), { workerData: job, name: "hash" });
     thread.on("message", settle);
     thread.on("error", (error) => settle(cacheError(error, basename(job.path))));
-    thread.on("exit", () => settle(cancelled(basename(job.path))));
     return thread;
   }
 
@@ -116,4 +117,23 @@ function hashInThread(job: HashJob): Follower {
       await worker?.terminate();
     },
   };
+}
+
+/**
+ * Deletes those of these links whose blob is not what it is named for, with the blob, so that they are fetched again. A file that
+ * is no link to a blob stays: its digest is not known. Throws `cache_unwritable`, `cancelled`.
+ */
+export async function dropDamaged(links: readonly string[], signal: AbortSignal): Promise<string[]> {
+  const dropped: string[] = [];
+  for (const link of links) {
+    const blob = await realpath(link).catch(ignoreDangling);
+    if (blob === null || basename(dirname(blob)) !== "blobs" || !isDigest(basename(blob))) continue;
+    if (isOneOf(await hashFile(blob, signal), basename(blob))) continue;
+    await orCacheError(basename(link), async () => {
+      await rm(blob);
+      await rm(link);
+    });
+    dropped.push(link);
+  }
+  return dropped;
 }

@@ -6,7 +6,7 @@ import { type FormerRevision, type InventoryEntry, type SpeechKind, speechKinds 
 import { leftAtOf } from "../../plan/removals.ts";
 import { readJsonState } from "../../state/atomic-file.ts";
 import { plainStateFiles, type StateFiles } from "../../state/state-folder.ts";
-import type { Origin } from "../download/verify.ts";
+import type { Origin } from "../download/fetch.ts";
 
 /** A voice by its id, or a transcription model by its file's name. */
 export interface SpeechEntry {

@@ -1,6 +1,6 @@
 // A start that fails because a file is damaged: the file is deleted, to be fetched again.
 import { stat } from "node:fs/promises";
-import { dropDamaged } from "../../cache/download/verify.ts";
+import { dropDamaged } from "../../cache/download/hash.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 
 /**
