@@ -1,6 +1,6 @@
 // Brings the files of a model into the cache: finds what is missing, stores it as partials, and when all are whole makes them
 // blobs, links them and moves the ref. Where the bytes come from is the source's matter: the hub's or a local file's.
-import { GatewayError } from "../../core/errors.ts";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
 import { unlessLeft } from "../../core/unless-left.ts";
 import { cacheError, cancelled, isStopping, orCacheError } from "../../hub/errors.ts";
@@ -9,9 +9,9 @@ import { isWholeGguf } from "../gguf/metadata.ts";
 import { blobPath, type CachedFile, partialPath, repoFolder, snapshotsFolder } from "../layout/layout.ts";
 import { blobName, type HubFile } from "../layout/select.ts";
 import { createDiskSpace, type DiskSpace } from "./disk-space.ts";
-import { following, hashFile, isOneOf } from "./hash.ts";
-import { holdPaths, isHeldTwice } from "./in-use.ts";
-import { cleanRepo, removeEmptyFolders } from "./leftovers.ts";
+import { following, hasDigest, isGitDigest } from "./hash.ts";
+import { holdPaths } from "./in-use.ts";
+import { cleanRepo, type PartialEntry, removeEmptyFolders } from "./leftovers.ts";
 import { carryOver, linkSnapshot, readRef, writeRef } from "./link.ts";
 import { fileAt, kept, openPartial, type PartialFile } from "./partial-file.ts";
 import { createReporter, type PullProgress, type Reporter } from "./progress.ts";
@@ -64,14 +64,14 @@ export interface FetchOptions {
 }
 
 /** The files of one model, and where their bytes come from. */
-export interface Delivery<File extends HubFile = HubFile> extends Omit<PulledModel, "files"> {
-  readonly files: readonly File[];
+export interface Delivery extends Omit<PulledModel, "files"> {
+  readonly files: readonly HubFile[];
   /** All files of the commit. */
   readonly tree: readonly HubFile[];
   /** Brings what a partial lacks. */
-  fill(file: File, target: Target): Promise<void>;
+  fill(file: HubFile, target: Target): Promise<void>;
   /** A local file with the same bytes. */
-  cloneOf?(file: File): string;
+  cloneOf?(file: HubFile): string | undefined;
 }
 
 export interface Target {
@@ -85,69 +85,74 @@ export interface Target {
 const running = new Map<string, Promise<unknown>>();
 
 /** Throws `hub_*`, `checksum_mismatch`, `not_a_model`, `disk_full`, `cache_unwritable`, `cancelled`. */
-export async function bring<File extends HubFile>(
-  options: FetchOptions,
-  delivery: Delivery<File>,
-): Promise<PullResult> {
+export async function bring(options: FetchOptions, delivery: Delivery): Promise<PullResult> {
   const { cacheDir, gateway, signal } = options;
   const { repo, files } = delivery;
   const folder = repoFolder(cacheDir, repo);
-  // From now on: a pull that runs before this one leaves what both count on.
-  const release = holdPaths(files.map((file) => partialOf(options, repo, file)));
+  const blobs = files.map(blobName);
+  const model = modelOf(delivery).toLowerCase();
+  const isOurs = ({ gateway: owner, sidecar }: PartialEntry): boolean =>
+    owner === gateway && sidecar?.model.toLowerCase() === model;
+  // From now on, so that a pull that runs before this one leaves what both count on.
+  const release = holdPaths(blobs.map((name) => partialPath(cacheDir, repo, name)));
   try {
     for (let other = running.get(folder); other; other = running.get(folder)) await unlessLeft(other, signal);
-    const work = bringInTurn(options, delivery);
-    const ended = work.then(ignore, ignore);
-    running.set(folder, ended);
-    const result = await work.finally(() => running.delete(folder));
+    const work = bringInTurn(options, delivery).finally(() => running.delete(folder));
+    running.set(folder, work.catch(ignore));
+    const result = await work;
     release();
-    // What a pull of an older commit left for this model serves nothing any more.
-    const model = modelOf(delivery).toLowerCase();
-    await cleanRepo(cacheDir, repo, gateway, (other) => other.toLowerCase() !== model);
+    // What kills left beside the blobs, and what a pull of an older commit left for this model.
+    await cleanRepo(cacheDir, repo, gateway, (entry) => isOurs(entry) || blobs.includes(entry.digest));
     return result;
-  } finally {
+  } catch (error) {
     release();
+    const hasNextTry = isStopping(signal) || options.isStillWanted?.() === true;
+    // What is no model fails every try. The failure says more than one of the cleaning would.
+    if (!hasNextTry || toGatewayError(error).code === "not_a_model")
+      await cleanRepo(cacheDir, repo, gateway, isOurs).catch(ignore);
+    await removeEmptyFolders(cacheDir, repo);
+    throw error;
   }
 }
 
-async function bringInTurn<File extends HubFile>(options: FetchOptions, delivery: Delivery<File>): Promise<PullResult> {
+async function bringInTurn(options: FetchOptions, delivery: Delivery): Promise<PullResult> {
   const { cacheDir, signal, gateway, tuning } = options;
   const { repo, files } = delivery;
   const progress = createReporter(files, options.onProgress);
   const space = createDiskSpace(() => options.freeBytes(cacheDir));
-  const partials = new Map<File, PartialFile>();
+  /** By blob; each is locked until its end. */
+  const partials = new Map<string, PartialFile>();
   try {
     const origins = await originsOf(options, delivery, progress);
     const missing = files.filter((file) => !origins.has(file));
-    const resumedBytes = await keptBytes(options, repo, missing);
+    const resumedBytes = await keptBytes(cacheDir, repo, missing);
     if (missing.length > 0) {
       // First: a pull that is refused leaves no folder.
       await space.check(missing.reduce((sum, { size }) => sum + size, -resumedBytes));
       // Other tools that read the cache warn of a repository without this folder, as one with nothing but a partial would be.
       await orCacheError("its own folder", () => makeFolder(snapshotsFolder(cacheDir, repo)));
     }
-    for (const file of origins.keys()) await requireGguf(repo, file, blobOf(options, repo, file));
-    for (const file of missing) {
-      const path = partialOf(options, repo, file);
-      const about = { model: modelOf(delivery), size: file.size, gateway };
-      const partial = await openPartial({ path, ...about, ...tuning, cloneOf: delivery.cloneOf?.(file) });
-      partials.set(file, partial);
-      await store({ options, delivery, file, partial, space, progress });
-      await requireGguf(repo, file, path);
+    for (const file of files) {
+      const name = blobName(file);
+      if (!origins.has(file) && !partials.has(name)) {
+        const about = { path: partialPath(cacheDir, repo, name), model: modelOf(delivery), size: file.size, gateway };
+        const partial = await openPartial({ ...about, ...tuning, cloneOf: delivery.cloneOf?.(file) });
+        partials.set(name, partial);
+        await store({ options, delivery, file, partial, space, progress });
+      }
+      await requireGguf(repo, file, partials.get(name)?.path ?? blobPath(cacheDir, repo, name));
     }
     // Not wanted any more: it is not shown then.
     if (signal.aborted) throw cancelled(repo);
     const pulled = pulledModel(delivery, origins);
     await options.beforeShown?.(pulled);
     for (const file of files.slice(0, 1)) progress.report(file, file.size, "linking");
-    for (const [file, partial] of partials) await partial.finish(blobOf(options, repo, file));
+    for (const [name, partial] of partials) await partial.finish(blobPath(cacheDir, repo, name));
     await show(cacheDir, pulled, delivery.tree);
     return { ...pulled, downloadedBytes: progress.downloadedBytes(), resumedBytes };
   } catch (error) {
-    const failure = await space.explain(cacheError(error, repo), progress.left());
-    await end([...partials.values()], failure, options);
-    await removeEmptyFolders(cacheDir, repo);
-    throw failure;
+    for (const partial of partials.values()) await partial.keep().catch(ignore);
+    throw await space.explain(cacheError(error, repo), progress.left());
   }
 }
 
@@ -161,41 +166,33 @@ async function show(cacheDir: string, pulled: PulledModel, tree: readonly HubFil
   await writeRef(cacheDir, repo, revision, commit);
 }
 
-/** Whole files stay for the next try too, if there is one. What is no model fails every try. */
-async function end(partials: readonly PartialFile[], failure: GatewayError, options: FetchOptions): Promise<void> {
-  const hasNextTry = isStopping(options.signal) || options.isStillWanted?.() === true;
-  for (const partial of partials) {
-    const isKept = failure.code !== "not_a_model" && (hasNextTry || isHeldTwice(partial.path));
-    // The failure says more than one of the cleaning would.
-    await (isKept ? partial.keep() : partial.discard()).catch(ignore);
-  }
-}
-
-interface Storing<File extends HubFile> {
+interface Storing {
   readonly options: FetchOptions;
-  readonly delivery: Delivery<File>;
-  readonly file: File;
+  readonly delivery: Delivery;
+  readonly file: HubFile;
   readonly partial: PartialFile;
   readonly space: DiskSpace;
   readonly progress: Reporter;
 }
 
-async function store<File extends HubFile>(storing: Storing<File>): Promise<void> {
+async function store(storing: Storing): Promise<void> {
   const { file, partial, progress } = storing;
   progress.report(file, coveredBytes(partial.extents()));
   if (partial.isVerified()) return;
   // What was kept of an earlier try may be wrong, or the ranges of a server: then once more, all in one piece.
   for (const isPlain of [false, true]) {
     if (await isFilledRight(storing, isPlain)) return partial.setVerified();
-    await partial.clear();
+    partial.forgetFrom(0);
   }
   throw mismatch(file, "other bytes than its digest promises");
 }
 
 /** Brings what the partial lacks; answers whether it is the right file then. */
-function isFilledRight<File extends HubFile>(storing: Storing<File>, isPlain: boolean): Promise<boolean> {
+function isFilledRight(storing: Storing, isPlain: boolean): Promise<boolean> {
   const { options, delivery, file, partial, space, progress } = storing;
-  return following(partial.path, file.size, options.signal, async (follower) => {
+  const name = blobName(file);
+  const job = { path: partial.path, size: file.size, isGit: isGitDigest(name) };
+  return following(job, options.signal, async (follower) => {
     // The digest cannot be kept over a restart; the thread reads the prefix again while the rest comes in.
     follower.advance(frontOf(partial.extents()));
     await delivery.fill(file, {
@@ -210,7 +207,7 @@ function isFilledRight<File extends HubFile>(storing: Storing<File>, isPlain: bo
     });
     progress.report(file, file.size, "verifying");
     follower.advance(file.size);
-    return isOneOf(await follower.digests(), blobName(file));
+    return (await follower.digest()) === name;
   });
 }
 
@@ -218,27 +215,30 @@ function isFilledRight<File extends HubFile>(storing: Storing<File>, isPlain: bo
  * Of the blobs that are there and right. One that nothing vouches for is hashed: another tool may have been cut off by a power
  * failure, and the blob's name is the only evidence.
  */
-async function originsOf<File extends HubFile>(
+async function originsOf(
   options: FetchOptions,
-  { repo, files }: Delivery<File>,
+  { repo, files }: Delivery,
   progress: Reporter,
-): Promise<Map<File, Origin>> {
-  const origins = new Map<File, Origin>();
+): Promise<Map<HubFile, Origin>> {
+  const origins = new Map<HubFile, Origin>();
   for (const file of files) {
-    const [name, path] = [blobName(file), blobOf(options, repo, file)];
+    const name = blobName(file);
+    const path = blobPath(options.cacheDir, repo, name);
     if ((await fileAt(path))?.size !== file.size) continue;
     const known = options.vouched?.(name);
     const isTrusted = known !== undefined && options.verify !== true;
     progress.report(file, file.size, isTrusted ? "downloading" : "verifying");
-    if (isTrusted || isOneOf(await hashFile(path, options.signal), name)) origins.set(file, known ?? "found");
+    if (isTrusted || (await hasDigest(path, name, options.signal))) origins.set(file, known ?? "found");
   }
   return origins;
 }
 
 /** Bytes of missing files that an earlier try left. */
-async function keptBytes(options: FetchOptions, repo: string, files: readonly HubFile[]): Promise<number> {
-  const left = await Promise.all(files.map((file) => kept(partialOf(options, repo, file), file.size)));
-  return left.reduce((sum, { written }) => sum + coveredBytes(written), 0);
+async function keptBytes(cacheDir: string, repo: string, files: readonly HubFile[]): Promise<number> {
+  let bytes = 0;
+  for (const file of files)
+    bytes += coveredBytes((await kept(partialPath(cacheDir, repo, blobName(file)), file.size)).written);
+  return bytes;
 }
 
 /** The checksum only proves that the bytes are the hub's: a web page named `.gguf` was pulled with `success`. */
@@ -247,9 +247,9 @@ async function requireGguf(repo: string, file: HubFile, place: string): Promise<
   throw new GatewayError("not_a_model", `${file.path} of ${repo} is not a whole GGUF file`);
 }
 
-function pulledModel<File extends HubFile>(
-  { repo, tag, commit, revision, files }: Delivery<File>,
-  origins: ReadonlyMap<File, Origin>,
+function pulledModel(
+  { repo, tag, commit, revision, files }: Delivery,
+  origins: ReadonlyMap<HubFile, Origin>,
 ): PulledModel {
   const cached = files.map((file): CachedFile => {
     const found: { found?: true } = origins.get(file) === "found" ? { found: true } : {};
@@ -261,14 +261,6 @@ function pulledModel<File extends HubFile>(
 /** Sidecars name the model of a partial by it. */
 function modelOf({ repo, tag }: Pick<PulledModel, "repo" | "tag">): string {
   return `${repo}:${tag}`;
-}
-
-function partialOf({ cacheDir }: FetchOptions, repo: string, file: HubFile): string {
-  return partialPath(cacheDir, repo, blobName(file));
-}
-
-function blobOf({ cacheDir }: FetchOptions, repo: string, file: HubFile): string {
-  return blobPath(cacheDir, repo, blobName(file));
 }
 
 function ignore(): void {

@@ -20,10 +20,6 @@ export interface ImportOptions extends Omit<FetchOptions, "isStillWanted"> {
   readonly source: string;
 }
 
-interface LocalFile extends HubFile {
-  readonly source: string;
-}
-
 /**
  * Throws `source_missing`, `not_a_model`, `disk_full`, `cache_unwritable`, `cancelled`. A sharded model is imported by any of
  * its shards.
@@ -33,19 +29,19 @@ export async function importModel({ id, source, ...options }: ImportOptions): Pr
   const repo = repoOf(id);
   const sources = shardPaths(source);
   for (const path of sources) await requireSource(path);
-  const files: LocalFile[] = [];
+  /** With the path of each. */
+  const files = new Map<HubFile, string>();
   for (const path of sources) {
     const { size } = await stat(path);
-    const { sha256 } = await hashFile(path, signal);
-    files.push({ path: fileNameFor(id, path), size, oid: "", sha256, source: path });
+    files.set({ path: fileNameFor(id, path), size, oid: "", sha256: await hashFile(path, false, signal) }, path);
   }
   // One snapshot for all local models of a repository: the router lists only the one that refs/main names.
   const commit = (await readRef(cacheDir, repo, "main")) ?? createHash("sha1").update(repo).digest("hex");
   // Only a stop leaves a part: after any other end it would lie beside its source for nothing.
   return bring(options, {
-    ...{ repo, tag: id.tag, commit, revision: "main", files, tree: [] },
-    fill: (file, target) => copy(file, target, signal),
-    cloneOf: (file) => file.source,
+    ...{ repo, tag: id.tag, commit, revision: "main", files: [...files.keys()], tree: [] },
+    fill: (file, target) => copy(files.get(file) ?? "", file.size, target, signal),
+    cloneOf: (file) => files.get(file),
   });
 }
 
@@ -53,7 +49,7 @@ export async function importModel({ id, source, ...options }: ImportOptions): Pr
  * A copy (a clone if the file system has them), not a hard link: a source that its owner overwrites in place would change the
  * blob under its hash. The copy is hashed too, as it is written: its source may have changed since.
  */
-async function copy({ source, size }: LocalFile, { partial, write }: Target, signal: AbortSignal): Promise<void> {
+async function copy(source: string, size: number, { partial, write }: Target, signal: AbortSignal): Promise<void> {
   try {
     for (const [from, to] of gapsOf(partial.extents(), size)) {
       const bytes = createReadStream(source, { start: from, end: to - 1, highWaterMark: 1024 * 1024, signal });

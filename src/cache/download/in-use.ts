@@ -27,11 +27,6 @@ export function isHeld(path: string): boolean {
   return held.has(path);
 }
 
-/** For a pull that holds it: whether another pull of this process does too. */
-export function isHeldTwice(path: string): boolean {
-  return (held.get(path) ?? 0) > 1;
-}
-
 export interface PartialLock {
   /** It was taken from another gateway, which may only be suspended: that may still write into its file. */
   readonly isBroken: boolean;

@@ -22,6 +22,8 @@ export interface PartialEntry {
   readonly digest: string;
   /** Absolute: the partial, its sidecar and lock, and what a kill left of writing these; the sidecar after the partial. */
   readonly paths: readonly string[];
+  /** The partial itself is there. */
+  readonly hasBytes: boolean;
   /** Null if there is none, or a damaged one. */
   readonly sidecar: Sidecar | null;
   /** Id of the gateway that downloads it; null if it is not known. */
@@ -53,6 +55,7 @@ export function partialEntries(cacheDir: string, repo: string, gateway: string):
       entries.push({
         digest,
         paths: own.map(({ path }) => path),
+        hasBytes: own.some(({ path }) => path === partial),
         sidecar,
         gateway: holder?.gateway ?? sidecar?.gateway ?? null,
         isLocked: holder?.isLive ?? false,
@@ -73,51 +76,41 @@ export async function cleanPartials(
   wanted: () => Iterable<string>,
   gateway: string,
 ): Promise<readonly string[]> {
-  const isWanted = (model: string): boolean => [...wanted()].some((id) => id.toLowerCase() === model.toLowerCase());
   const removed: string[] = [];
   for (const folder of await orCacheError("its folder", () => namesIn(cacheDir))) {
     const repo = repoOfFolder(folder);
-    if (repo !== null) removed.push(...(await cleanRepo(cacheDir, repo, gateway, isWanted)));
+    if (repo === null) continue;
+    const isLeft = ({ sidecar, modifiedAt, ...entry }: PartialEntry): boolean => {
+      const model = sidecar?.model.toLowerCase();
+      const isWanted = [...wanted()].some((id) => id.toLowerCase() === model);
+      // Of our own a sidecar alone is what a kill leaves beside a blob.
+      if (entry.gateway === gateway) return !isWanted || !entry.hasBytes;
+      return !isWanted && Date.now() - modifiedAt >= anothersMs;
+    };
+    removed.push(...(await cleanRepo(cacheDir, repo, gateway, isLeft)));
   }
   return removed.map((path) => path.slice(cacheDir.length + 1)).sort();
 }
 
-/** The same in one repository; answers with absolute paths. */
+/** Removes what is left of a repository's partials, as far as nothing writes it. Answers with absolute paths. */
 export async function cleanRepo(
   cacheDir: string,
   repo: string,
   gateway: string,
-  isWanted: (model: string) => boolean,
+  isLeft: (entry: PartialEntry) => boolean,
 ): Promise<readonly string[]> {
   const root = repoFolder(cacheDir, repo);
   const gone: string[] = [];
-  const remove = async (path: string): Promise<void> => {
-    await rm(path, { force: true });
-    gone.push(path);
-  };
   await orCacheError(repo, async () => {
-    for (const name of await namesIn(root)) if (await isLeftTemporary(root, name)) await remove(`${root}/${name}`);
+    for (const name of await namesIn(root)) if (await isLeftTemporary(root, name)) gone.push(`${root}/${name}`);
     for (const entry of await partialEntries(cacheDir, repo, gateway)) {
-      const partial = partialPath(cacheDir, repo, entry.digest);
-      if (isHeld(partial) || !isLeft(entry, partial, gateway, isWanted)) continue;
-      for (const path of entry.paths) await remove(path);
+      const isInUse = entry.isLocked || isHeld(partialPath(cacheDir, repo, entry.digest));
+      if (!isInUse && isLeft(entry)) gone.push(...entry.paths);
     }
+    for (const path of gone) await rm(path, { force: true });
   });
   if (gone.length > 0) await removeEmptyFolders(cacheDir, repo);
   return gone;
-}
-
-function isLeft(
-  { gateway, sidecar, isLocked, modifiedAt, paths }: PartialEntry,
-  partial: string,
-  own: string,
-  isWanted: (model: string) => boolean,
-): boolean {
-  if (isLocked) return false;
-  const serves = sidecar !== null && isWanted(sidecar.model);
-  // Of our own a sidecar alone is what a kill leaves beside a blob.
-  if (gateway === own) return !serves || !paths.includes(partial);
-  return !serves && Date.now() - modifiedAt >= anothersMs;
 }
 
 /** Whether a link, ref or copy that was on its way was left there. */

@@ -114,19 +114,22 @@ async function putLink({
   const place = snapshotPath(cacheDir, repo, commit, path);
   const source = blobPath(cacheDir, repo, blob);
   if (await sameFile(place, source)) return;
-  await replace(place, cacheDir, repo, async (temporary) => {
-    let refusal: unknown;
-    for (const way of ways) {
-      try {
-        if (way === "symlink") return await symlink(linkTarget(path, blob), temporary, "file");
-        if (way === "hardlink") return await link(source, temporary);
-        return await copyFile(source, temporary, constants.COPYFILE_FICLONE);
-      } catch (error) {
-        refusal = error;
-      }
+  await replace(place, cacheDir, repo, (temporary) => linkFile(source, linkTarget(path, blob), temporary, ways));
+}
+
+/** Makes `place` lead to a file, the symlink by `target`; where there are no links it is a copy. */
+export async function linkFile(source: string, target: string, place: string, ways = allWays): Promise<void> {
+  let refusal: unknown;
+  for (const way of ways) {
+    try {
+      if (way === "symlink") return await symlink(target, place, "file");
+      if (way === "hardlink") return await link(source, place);
+      return await copyFile(source, place, constants.COPYFILE_FICLONE);
+    } catch (error) {
+      refusal = error;
     }
-    throw refusal;
-  });
+  }
+  throw refusal;
 }
 
 /** Makes something under a temporary name, then renames it to its place: a reader sees the old or the new, never a half. */

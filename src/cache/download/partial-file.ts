@@ -11,7 +11,7 @@ import { parseJson, readIfPresent, syncFolder, writeAtomic } from "../../state/a
 import { makeFolder } from "../../state/folder.ts";
 import { besidePartial } from "../layout/layout.ts";
 import { lockPartial, type PartialLock } from "./in-use.ts";
-import { clipped, coveredBytes, type Extents, frontOf, readExtents, withExtent } from "./ranges.ts";
+import { clipped, coveredBytes, type Extents, readExtents, withExtent } from "./ranges.ts";
 
 export interface Sidecar {
   /** `owner/name:tag` of the model that the file is for. */
@@ -44,42 +44,38 @@ const recordMs = 2_000;
  * writes it, and `disk_full`.
  */
 export async function openPartial(options: PartialOptions): Promise<PartialFile> {
-  const { path, gateway } = options;
+  const { path, size, gateway } = options;
   return orCacheError(basename(path), async () => {
     await makeFolder(dirname(path));
     const lock = await lockPartial(path, gateway);
+    let there = nothing;
     try {
-      return (lock.isBroken ? null : await resumed(options, lock)) ?? (await begun(options, lock));
+      if (!lock.isBroken) there = await kept(path, size);
+      if (there.written.length === 0) return await begun(options, lock);
+      await writeSidecar(options, there);
+      return new PartialFile(options, lock, await open(path, constants.O_RDWR | constants.O_NOFOLLOW), there);
     } catch (error) {
+      if (there.written.length === 0) await removePartial(path);
       await lock.release().catch(() => undefined);
       throw error;
     }
   });
 }
 
-async function resumed(options: PartialOptions, lock: PartialLock): Promise<PartialFile | null> {
-  const { path, size } = options;
-  const { written, verified } = await kept(path, size);
-  if (written.length === 0) return null;
-  await writeSidecar(options, { written, verified });
-  const handle = await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
-  return new PartialFile(options, lock, handle, { written, verified });
-}
-
 async function begun(options: PartialOptions, lock: PartialLock): Promise<PartialFile> {
   const { path, size, cloneOf } = options;
-  const nothing = { written: [], verified: false };
-  try {
-    // Another gateway, whose lock was broken, keeps a file without a name: its late bytes reach no file of ours.
-    await rm(path, { force: true });
-    await writeSidecar(options, nothing);
-    if (cloneOf === undefined || !(await isCloned(cloneOf, path)))
-      return new PartialFile(options, lock, await open(path, "wx"), nothing);
-    return new PartialFile(options, lock, await open(path, "r+"), { written: [[0, size]], verified: false });
-  } catch (error) {
-    for (const place of [path, besidePartial(path, "sidecar")]) await rm(place, { force: true });
-    throw error;
-  }
+  // Another gateway, whose lock was broken, keeps a file without a name: its late bytes reach no file of ours.
+  await rm(path, { force: true });
+  await writeSidecar(options, nothing);
+  const isWhole = cloneOf !== undefined && (await isCloned(cloneOf, path));
+  const handle = await open(path, isWhole ? "r+" : "wx");
+  return new PartialFile(options, lock, handle, isWhole ? { written: [[0, size]], verified: false } : nothing);
+}
+
+/** The sidecar last: it names the owner of the partial. */
+async function removePartial(path: string): Promise<void> {
+  await rm(path, { force: true });
+  await rm(besidePartial(path, "sidecar"), { force: true });
 }
 
 /** All methods throw `disk_full`, `cache_unwritable`. */
@@ -122,18 +118,12 @@ export class PartialFile {
     this.#unrecorded += bytes.length;
     const most = this.#options.recordBytes ?? mostUnrecorded;
     // Beside the next writes: a sync takes a disk as long as they do.
-    if (this.#unrecorded >= most || steadyNow() - this.#recordedAt >= recordMs) this.#recording ??= this.#tryRecord();
+    if (this.#unrecorded >= most || steadyNow() - this.#recordedAt >= recordMs) void this.#record();
   }
 
-  /** Drops what is not reached from the beginning without a gap. */
-  forgetIslands(): void {
-    this.#written = clipped(this.#written, frontOf(this.#written));
-  }
-
-  /** Drops all bytes: they are wrong. */
-  async clear(): Promise<void> {
-    this.#written = [];
-    await this.#recordNow(() => this.#handle.truncate());
+  /** Drops what is there from a position on; it is written again. */
+  forgetFrom(position: number): void {
+    this.#written = clipped(this.#written, position);
   }
 
   /** All bytes are there and have the right digest. */
@@ -145,7 +135,7 @@ export class PartialFile {
   /** Renames the verified file to the blob. */
   async finish(blob: string): Promise<void> {
     await orCacheError(basename(this.path), async () => {
-      if (!(await this.#isOwn())) throw this.#isTaken();
+      await this.#requireOwn();
       await this.#close();
       await rename(this.path, blob);
       await syncFolder(dirname(blob));
@@ -154,64 +144,57 @@ export class PartialFile {
     });
   }
 
-  /** Stops writing; a later writer resumes. */
+  /** Stops writing; a later writer resumes, if there is anything. */
   async keep(): Promise<void> {
-    if (coveredBytes(this.#written) === 0) return this.discard();
-    await this.#recording;
     // On a full disk this fails: then the last record stands, and a few bytes more are fetched again.
-    await this.#tryRecord();
-    if (!(await fileAt(this.path))) return this.discard();
-    await this.#close();
-    await this.#lock.release().catch(() => undefined);
-  }
-
-  /** Stops writing and removes it, the sidecar last: that names the owner of the partial. */
-  async discard(): Promise<void> {
-    await orCacheError(basename(this.path), async () => {
-      const isOwn = !(await fileAt(this.path)) || (await this.#isOwn());
-      await this.#close();
-      for (const place of [this.path, besidePartial(this.path, "sidecar")]) if (isOwn) await rm(place, { force: true });
-      await this.#lock.release();
-    });
-  }
-
-  async #recordNow(before?: () => Promise<void>): Promise<void> {
-    await this.#recording;
-    if (this.#failure) throw this.#failure;
-    await orCacheError(basename(this.path), async () => {
-      await before?.();
-      await this.#record();
-    });
-  }
-
-  async #tryRecord(): Promise<void> {
+    await this.#recordNow().catch(() => undefined);
     try {
-      await this.#record();
-    } catch (error) {
-      this.#failure ??= cacheError(error, basename(this.path));
+      const isGone = (await fileAt(this.path)) === undefined;
+      const isUseless = isGone || (coveredBytes(this.#written) === 0 && (await this.#isOwn()));
+      await this.#close();
+      if (isUseless) await removePartial(this.path);
     } finally {
-      this.#recording = undefined;
+      await this.#lock.release();
     }
   }
 
+  async #recordNow(): Promise<void> {
+    await this.#recording;
+    await this.#record();
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** Starts a record, or joins the one under way. Never rejects: the next write throws its failure. */
+  #record(): Promise<void> {
+    this.#recording ??= this.#writeRecord()
+      .catch((error: unknown) => {
+        this.#failure ??= cacheError(error, basename(this.path));
+      })
+      .finally(() => {
+        this.#recording = undefined;
+      });
+    return this.#recording;
+  }
+
   /** The bytes first: the sidecar lists none that a power failure could take. */
-  async #record(): Promise<void> {
+  async #writeRecord(): Promise<void> {
     const there = { written: this.#written, verified: this.#isVerified };
     this.#unrecorded = 0;
     this.#recordedAt = steadyNow();
     await this.#handle.sync();
-    if (!(await this.#isOwn())) throw this.#isTaken();
+    await this.#requireOwn();
     await writeSidecar(this.#options, there);
+  }
+
+  async #requireOwn(): Promise<void> {
+    if (await this.#isOwn()) return;
+    throw new GatewayError("cache_unwritable", `${basename(this.path)} was taken away by another program`);
   }
 
   /** False once a person has deleted it, or another gateway broke the lock and begins again. */
   async #isOwn(): Promise<boolean> {
     const [there, own] = [await fileAt(this.path), await this.#handle.stat()];
     return there?.ino === own.ino;
-  }
-
-  #isTaken(): GatewayError {
-    return new GatewayError("cache_unwritable", `${basename(this.path)} was taken away by another program`);
   }
 
   async #close(): Promise<void> {
@@ -222,10 +205,12 @@ export class PartialFile {
 
 type Progress = Pick<Sidecar, "written" | "verified">;
 
+const nothing: Progress = { written: [], verified: false };
+
 /** What an earlier try left that a writer can resume. */
 export async function kept(path: string, size: number): Promise<Progress> {
   const [file, sidecar] = [await fileAt(path), await readSidecar(path)];
-  if (!file || sidecar?.size !== size) return { written: [], verified: false };
+  if (!file || sidecar?.size !== size) return nothing;
   const written = clipped(sidecar.written, Math.min(size, file.size));
   return { written, verified: sidecar.verified && coveredBytes(written) === size };
 }

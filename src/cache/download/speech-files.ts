@@ -1,8 +1,8 @@
 // Voices and transcription models: which are on the disk, and pulls of missing ones. Voices also get a flat folder of their own,
 // as Piper needs it; the bytes stay in the cache and are linked from there.
-import { copyFile, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
+import { lstat, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { orCacheError } from "../../hub/errors.ts";
 import { isModelFileName, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
@@ -11,6 +11,7 @@ import { parseJson } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { repoOfFolder, snapshotPath } from "../layout/layout.ts";
 import type { PullResult } from "./fetch.ts";
+import { linkFile } from "./link.ts";
 import { type FilesPull, pullFiles } from "./pull.ts";
 
 export interface CachedModelFile {
@@ -52,8 +53,12 @@ export async function pullVoice(
     );
     for (const { path } of inOrder) {
       const name = path.slice(path.lastIndexOf("/") + 1).normalize("NFC");
-      const place = snapshotPath(options.cacheDir, voiceRepo, pulled.commit, path);
-      await put(place, join(voicesDir, name.startsWith(`${key}.`) ? name : `${key}.${name}`));
+      const place = join(voicesDir, name.startsWith(`${key}.`) ? name : `${key}.${name}`);
+      const source = resolve(snapshotPath(options.cacheDir, voiceRepo, pulled.commit, path));
+      // In one step over what was there.
+      await rm(`${place}.part`, { force: true });
+      await linkFile(source, source, `${place}.part`);
+      await rename(`${place}.part`, place);
     }
   });
   return pulled;
@@ -81,34 +86,30 @@ export async function cachedTranscriptionModels(cacheDir: string): Promise<Cache
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-interface VoiceOnDisk {
-  readonly id: string;
-  /** Bytes of the model and of its description. */
-  readonly sizes: readonly [model: number, description: number];
-  /** A file of its own, put there by hand. */
-  readonly isPlain: boolean;
-}
-
-/** The voices that lie in a folder whole, by name: from the hub or put there by hand. */
-async function voicesIn(voicesDir: string): Promise<VoiceOnDisk[]> {
-  const voices: VoiceOnDisk[] = [];
+/**
+ * The voices that lie in a folder whole, by name, with the bytes of their models and descriptions: from the hub or put there by
+ * hand.
+ */
+async function voicesIn(voicesDir: string): Promise<Map<string, readonly [model: number, description: number]>> {
+  const voices = new Map<string, readonly [number, number]>();
   for (const name of (await namesIn(voicesDir)).toSorted()) {
     const id = /^(.+)\.onnx$/.exec(name)?.[1] ?? "";
-    const model = join(voicesDir, name);
-    const sizes = [await sizeOf(model), await sizeOf(`${model}.json`)] as const;
-    if (isVoiceId(id) && !sizes.includes(0)) voices.push({ id, sizes, isPlain: await isPlainFile(model) });
+    const sizes = [await sizeOf(join(voicesDir, name)), await sizeOf(join(voicesDir, `${name}.json`))] as const;
+    if (isVoiceId(id) && !sizes.includes(0)) voices.set(id, sizes);
   }
   return voices;
 }
 
 export async function cachedVoices(voicesDir: string): Promise<string[]> {
-  return (await voicesIn(voicesDir)).map(({ id }) => id);
+  return [...(await voicesIn(voicesDir)).keys()];
 }
 
-/** Of the voices in the folder those that were put there by hand, with their bytes. */
+/** Of the voices in the folder those that are files of their own, put there by hand, with their bytes. */
 export async function plainVoices(voicesDir: string): Promise<Map<string, number>> {
-  const plain = (await voicesIn(voicesDir)).filter(({ isPlain }) => isPlain);
-  return new Map(plain.map(({ id, sizes: [model, description] }) => [id, model + description]));
+  const found = new Map<string, number>();
+  for (const [id, [model, description]] of await voicesIn(voicesDir))
+    if (await isPlain(voicesDir, id)) found.set(id, model + description);
+  return found;
 }
 
 /** Takes a voice out of the folder; what it links to stays. Answers with how many names went. Throws `cache_unwritable`. */
@@ -124,7 +125,7 @@ export async function forgetVoice(voicesDir: string, voice: string): Promise<num
 /** The voices in the folder with their descriptions; one with a damaged description is left out. */
 export async function localVoices(voicesDir: string): Promise<Voice[]> {
   const voices: Voice[] = [];
-  for (const { id, sizes } of await voicesIn(voicesDir)) {
+  for (const [id, sizes] of await voicesIn(voicesDir)) {
     const voice = localVoice(id, await readDescription(voicesDir, id), sizes);
     if (voice) voices.push(voice);
   }
@@ -133,8 +134,8 @@ export async function localVoices(voicesDir: string): Promise<Voice[]> {
 
 /** Whether a voice was put into the folder by hand without its description. */
 export async function lacksDescription(voicesDir: string, voice: string): Promise<boolean> {
-  const model = join(voicesDir, `${voice}.onnx`);
-  return isVoiceId(voice) && (await isPlainFile(model)) && (await sizeOf(`${model}.json`)) === 0;
+  if (!isVoiceId(voice) || !(await isPlain(voicesDir, voice))) return false;
+  return (await sizeOf(join(voicesDir, `${voice}.onnx.json`))) === 0;
 }
 
 /** The description of a voice in the folder. Throws `engine_failed` if it is damaged or gone. */
@@ -146,22 +147,9 @@ async function readDescription(voicesDir: string, voice: string): Promise<unknow
   return parseJson(await readFile(join(voicesDir, `${voice}.onnx.json`), "utf8").catch(() => ""));
 }
 
-async function isPlainFile(path: string): Promise<boolean> {
-  const entry = await lstat(path).catch(() => null);
+async function isPlain(voicesDir: string, voice: string): Promise<boolean> {
+  const entry = await lstat(join(voicesDir, `${voice}.onnx`)).catch(() => null);
   return entry?.isFile() === true;
-}
-
-/** A link if the system has them, in one step over what was there. */
-async function put(source: string, target: string): Promise<void> {
-  const temporary = `${target}.part`;
-  await rm(temporary, { force: true });
-  try {
-    await symlink(resolve(source), temporary);
-  } catch (error) {
-    if (!["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP"].includes(systemCode(error) ?? "")) throw error;
-    await copyFile(source, temporary);
-  }
-  await rename(temporary, target);
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -10,7 +10,7 @@ import { cancelled, transferError } from "../../hub/errors.ts";
 import type { HubPlace } from "../../hub/http.ts";
 import type { HubFile } from "../layout/select.ts";
 import type { PartialFile } from "./partial-file.ts";
-import { createWorkList, gapsOf, type Piece, type PieceSizes, type WorkList } from "./ranges.ts";
+import { createWorkList, frontOf, gapsOf, type Piece, type PieceSizes, type WorkList } from "./ranges.ts";
 
 export interface TransferTuning extends PieceSizes {
   /** Connections for one file, at most. */
@@ -65,7 +65,7 @@ export interface Transfer {
 export async function transfer(order: Transfer): Promise<void> {
   if (!order.isPlain && (await new Connections(order).run())) return;
   // Bytes that are written a second time must not be hashed before that.
-  order.partial.forgetIslands();
+  order.partial.forgetFrom(frontOf(order.partial.extents()));
   await new Connections({ ...order, isPlain: true }).run();
 }
 

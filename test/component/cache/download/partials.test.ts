@@ -211,7 +211,7 @@ describe("two gateways and one file", () => {
     await other.write(1_500_000, Buffer.alloc(1_500_000, "late and wrong "));
     const refused = await refusalOf(other.finish(join(cacheDir, "models--acme--demo-GGUF/blobs", digest)));
     assert.equal(refused.code, "cache_unwritable");
-    await other.discard();
+    await other.keep();
     hold.release();
     assert.equal((await pulled).resumedBytes, 0);
     assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), whole);
