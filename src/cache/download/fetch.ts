@@ -71,7 +71,7 @@ export interface Delivery extends Omit<PulledModel, "files"> {
   /** Brings what a partial lacks. */
   fill(file: HubFile, target: Target): Promise<void>;
   /** A local file with the same bytes. */
-  cloneOf?(file: HubFile): string | undefined;
+  readonly cloneOf?: (file: HubFile) => string | undefined;
 }
 
 export interface Target {
@@ -117,7 +117,7 @@ export async function bring(options: FetchOptions, delivery: Delivery): Promise<
 
 async function bringInTurn(options: FetchOptions, delivery: Delivery): Promise<PullResult> {
   const { cacheDir, signal, gateway, tuning } = options;
-  const { repo, files } = delivery;
+  const { repo, files, cloneOf } = delivery;
   const progress = createReporter(files, options.onProgress);
   const space = createDiskSpace(() => options.freeBytes(cacheDir));
   /** By blob; each is locked until its end. */
@@ -135,8 +135,14 @@ async function bringInTurn(options: FetchOptions, delivery: Delivery): Promise<P
     for (const file of files) {
       const name = blobName(file);
       if (!origins.has(file) && !partials.has(name)) {
-        const about = { path: partialPath(cacheDir, repo, name), model: modelOf(delivery), size: file.size, gateway };
-        const partial = await openPartial({ ...about, ...tuning, cloneOf: delivery.cloneOf?.(file) });
+        const path = partialPath(cacheDir, repo, name);
+        const about = { model: modelOf(delivery), size: file.size, gateway };
+        const partial = await openPartial({
+          path,
+          ...about,
+          cloneOf: cloneOf?.(file),
+          recordBytes: tuning?.recordBytes,
+        });
         partials.set(name, partial);
         await store({ options, delivery, file, partial, space, progress });
       }

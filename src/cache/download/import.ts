@@ -39,7 +39,12 @@ export async function importModel({ id, source, ...options }: ImportOptions): Pr
   const commit = (await readRef(cacheDir, repo, "main")) ?? createHash("sha1").update(repo).digest("hex");
   // Only a stop leaves a part: after any other end it would lie beside its source for nothing.
   return bring(options, {
-    ...{ repo, tag: id.tag, commit, revision: "main", files: [...files.keys()], tree: [] },
+    repo,
+    tag: id.tag,
+    commit,
+    revision: "main",
+    files: [...files.keys()],
+    tree: [],
     fill: (file, target) => copy(files.get(file) ?? "", file.size, target, signal),
     cloneOf: (file) => files.get(file),
   });

@@ -6,7 +6,7 @@ import type { HubClient } from "../../hub/client.ts";
 import { cancelled } from "../../hub/errors.ts";
 import { snapshotPath } from "../layout/layout.ts";
 import { type HubFile, selectFiles } from "../layout/select.ts";
-import { bring, type FetchOptions, type PullResult } from "./fetch.ts";
+import { bring, type FetchOptions, type PullResult, type Target } from "./fetch.ts";
 import { resolving } from "./progress.ts";
 import { defaultTuning, type TransferTuning, transfer } from "./transfer.ts";
 
@@ -67,8 +67,7 @@ async function fromHub(
   // Names come from outside: each is checked before anything is written.
   for (const { path } of files) snapshotPath(cacheDir, repo, commit, path);
   const tuning = { ...defaultTuning, ...options.tuning };
-  return bring(options, {
-    ...{ repo, tag, commit, revision, files, tree },
-    fill: (file, target) => transfer({ client, repo, commit, file, signal, tuning, ...target }),
-  });
+  const fill = (file: HubFile, target: Target): Promise<void> =>
+    transfer({ client, repo, commit, file, signal, tuning, ...target });
+  return bring(options, { repo, tag, commit, revision, files, tree, fill });
 }
