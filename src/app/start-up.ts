@@ -1,7 +1,7 @@
 // Steps of a start that serve no request: the first document, leftovers of earlier runs, the watch over the model cache.
 import { access, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { cleanPartials } from "../cache/download/partials.ts";
+import { cleanPartials } from "../cache/download/leftovers.ts";
 import { systemCode } from "../core/errors.ts";
 import { watchFiles, watchPlace } from "../observe/file-watch.ts";
 import { packageRoot } from "../settings/settings.ts";

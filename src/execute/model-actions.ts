@@ -1,7 +1,8 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
+import type { PulledModel } from "../cache/download/fetch.ts";
 import { type ImportOptions, importModel, resolveSource, sourceStamp } from "../cache/download/import.ts";
 import type { PullProgress } from "../cache/download/progress.ts";
-import { type PulledModel, pullModel } from "../cache/download/pull.ts";
+import { pullModel } from "../cache/download/pull.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { removeFiles } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
@@ -117,7 +118,6 @@ export function modelHandlers(options: {
           client: options.hub,
           ...(action.revision === undefined ? {} : { revision: action.revision }),
           // Whatever fails here is planned again; what is not wanted any more is cancelled.
-          keepPartial: true,
           isStillWanted: () => options.isWanted(action.model),
         }),
       ),

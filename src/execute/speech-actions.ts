@@ -33,7 +33,6 @@ export function speechHandlers(options: {
     cacheDir,
     gateway: options.gateway,
     // Whatever fails here is planned again; what is not wanted any more is cancelled.
-    keepPartial: true,
     isStillWanted: () => options.isWanted(kind, choice),
     freeBytes,
     signal,

@@ -5,11 +5,15 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
+import { withGgufHead } from "../support/cache-folder.ts";
 
 const [size = 0, rate = 0] = process.argv.slice(2).map(Number);
-const block = createHash("shake256", { outputLength: 1024 * 1024 })
-  .update("pull")
-  .digest();
+// A pull takes no file that is no GGUF.
+const block = withGgufHead(
+  createHash("shake256", { outputLength: 1024 * 1024 })
+    .update("pull")
+    .digest(),
+);
 const commit = "c".repeat(40);
 const path = "big-Q8_0.gguf";
 

@@ -16,8 +16,8 @@ const dates: Readonly<Record<string, string>> = {
   "src/http/openai/responses-stream.ts": "when a response was created",
   "src/hub/errors.ts": "Retry-After may be a date",
   "src/hub/http.ts": "when the hub answered last",
-  "src/cache/download/beside-partial.ts": "the age of a file",
-  "src/cache/download/partials.ts": "the age of a file",
+  "src/cache/download/in-use.ts": "the age of a file",
+  "src/cache/download/leftovers.ts": "the age of a file",
 };
 
 test("the wall clock is read for dates only", () => {

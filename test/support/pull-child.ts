@@ -2,7 +2,7 @@
 // first line of its input, and ends saying `done` or why not.
 import { once } from "node:events";
 import { writeSync } from "node:fs";
-import { type DownloadTuning, pullModel } from "../../src/cache/download/pull.ts";
+import { type PullOptions, pullModel } from "../../src/cache/download/pull.ts";
 import { parseModelId } from "../../src/core/ids.ts";
 import { createHubClient } from "../../src/hub/client.ts";
 
@@ -12,7 +12,7 @@ export interface PullOrder {
   readonly cacheDir: string;
   readonly gateway: string;
   readonly id: string;
-  readonly tuning: DownloadTuning;
+  readonly tuning: NonNullable<PullOptions["tuning"]>;
 }
 
 const order = JSON.parse(process.argv[2] ?? "") as PullOrder;
@@ -27,7 +27,7 @@ try {
     cacheDir: order.cacheDir,
     gateway: order.gateway,
     id,
-    keepPartial: true,
+    isStillWanted: () => true,
     tuning: order.tuning,
     freeBytes: () => Promise.resolve(undefined),
     signal: new AbortController().signal,

@@ -3,43 +3,42 @@ import { GatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { inMiB, reserveBytes } from "../../plan/room.ts";
 
-export type DiskRoom = ReturnType<typeof createDiskRoom>;
+export type DiskSpace = ReturnType<typeof createDiskSpace>;
 
-const lookMs = 1000;
+const watchMs = 1000;
 
 /** `freeBytes`: undefined if it is not known; then everything fits until the system refuses. */
-export function createDiskRoom(freeBytes: () => Promise<number | undefined>) {
-  let lookedAt = steadyNow();
+export function createDiskSpace(freeBytes: () => Promise<number | undefined>) {
+  let checkedAt = 0;
 
-  function full(needed: number, free: number, cause?: unknown): GatewayError {
-    const lacking = inMiB(Math.max(0, needed + reserveBytes - free));
-    return new GatewayError(
-      "disk_full",
-      `The download needs ${inMiB(needed)}, and ${inMiB(reserveBytes)} stay free; the model cache's disk has ${inMiB(free)}: ${lacking} are missing.`,
-      { cause, neededBytes: needed },
-    );
+  async function requireFree(least: number, needed: number): Promise<void> {
+    checkedAt = steadyNow();
+    const free = await freeBytes();
+    if (free !== undefined && free < least) throw full(needed, free);
   }
 
   return {
     /** Throws `disk_full` if so many bytes and the reserve do not fit. */
-    async check(needed: number): Promise<void> {
-      const free = await freeBytes();
-      if (free !== undefined && free < needed + reserveBytes) throw full(needed, free);
-    },
+    check: (needed: number): Promise<void> => requireFree(needed + reserveBytes, needed),
     /** While bytes come in: throws `disk_full` if others have eaten into the reserve. Checks once a second. */
-    async watch(left: number): Promise<void> {
-      const now = steadyNow();
-      if (now - lookedAt < lookMs) return;
-      lookedAt = now;
-      const free = await freeBytes();
+    watch: async (left: number): Promise<void> => {
       // Half, as a file takes a little more than its bytes and the check before may have been exact.
-      if (free !== undefined && free < Math.min(left, reserveBytes / 2)) throw full(left, free);
+      if (steadyNow() - checkedAt >= watchMs) await requireFree(Math.min(left, reserveBytes / 2), left);
     },
     /** The system's own `disk_full`, with how much is missing if that is known. */
-    async explain(error: GatewayError, left: number): Promise<GatewayError> {
+    explain: async (error: GatewayError, left: number): Promise<GatewayError> => {
       if (error.code !== "disk_full" || error.neededBytes !== undefined) return error;
       const free = await freeBytes();
       return free === undefined ? error : full(left, free, error);
     },
   };
+}
+
+function full(needed: number, free: number, cause?: unknown): GatewayError {
+  const lacking = inMiB(Math.max(0, needed + reserveBytes - free));
+  return new GatewayError(
+    "disk_full",
+    `The download needs ${inMiB(needed)}, and ${inMiB(reserveBytes)} stay free; the model cache's disk has ${inMiB(free)}: ${lacking} are missing.`,
+    { cause, neededBytes: needed },
+  );
 }

@@ -5,15 +5,14 @@ import { closeSync, openSync, readlinkSync, readSync } from "node:fs";
 import { setPriority } from "node:os";
 import { basename } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
-import type { Digests, HashJob } from "./hash.ts";
+import type { HashJob } from "./hash.ts";
 
 const readBytes = 512 * 1024;
 const niceness = 5;
 
-function start(job: HashJob): void {
-  const file = openSync(job.path, "r");
-  const sha256 = createHash("sha256");
-  const sha1 = job.git ? createHash("sha1").update(`blob ${job.size}\0`) : undefined;
+function start({ path, size, isGit }: HashJob): void {
+  const file = openSync(path, "r");
+  const hash = isGit ? createHash("sha1").update(`blob ${size}\0`) : createHash("sha256");
   const buffer = Buffer.allocUnsafe(readBytes);
   let at = 0;
 
@@ -21,15 +20,12 @@ function start(job: HashJob): void {
     while (at < front) {
       const read = readSync(file, buffer, 0, Math.min(readBytes, front - at), at);
       if (read === 0) throw new Error(`the file ends at ${at} instead of ${front}`);
-      const piece = buffer.subarray(0, read);
-      sha256.update(piece);
-      sha1?.update(piece);
+      hash.update(buffer.subarray(0, read));
       at += read;
     }
-    if (at < job.size) return;
+    if (at < size) return;
     closeSync(file);
-    const digests: Digests = { sha256: sha256.digest("hex"), gitSha1: sha1?.digest("hex") ?? "" };
-    parentPort?.postMessage(digests);
+    parentPort?.postMessage(hash.digest("hex"));
     parentPort?.close();
   });
 }

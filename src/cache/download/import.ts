@@ -9,55 +9,44 @@ import { cancelled } from "../../hub/errors.ts";
 import { isWholeGguf } from "../gguf/metadata.ts";
 import { isSafePath } from "../layout/layout.ts";
 import type { HubFile } from "../layout/select.ts";
-import { type FetchOptions, fetchFiles, type SourceTarget } from "./fetch.ts";
+import { bring, type FetchOptions, type PullResult, type Target } from "./fetch.ts";
 import { hashFile } from "./hash.ts";
 import { readRef } from "./link.ts";
-import { holding, type PulledModel, show } from "./pull.ts";
-import { coveredBytes, gapsOf } from "./ranges.ts";
+import { gapsOf } from "./ranges.ts";
 
-export interface ImportOptions extends Omit<FetchOptions, "model" | "keepPartial" | "isStillWanted"> {
+export interface ImportOptions extends Omit<FetchOptions, "isStillWanted"> {
   readonly id: ModelId;
   /** Absolute. */
   readonly source: string;
-  /** As a pull has it. */
-  readonly beforeShown?: (model: PulledModel) => Promise<void>;
-}
-
-interface LocalFile extends HubFile {
-  readonly source: string;
-  /** The source's stamp before it was hashed. */
-  readonly stamp: string;
 }
 
 /**
  * Throws `source_missing`, `not_a_model`, `disk_full`, `cache_unwritable`, `cancelled`. A sharded model is imported by any of
  * its shards.
  */
-export async function importModel(options: ImportOptions): Promise<PulledModel> {
-  const { cacheDir, id, signal } = options;
+export async function importModel({ id, source, ...options }: ImportOptions): Promise<PullResult> {
+  const { cacheDir, signal } = options;
   const repo = repoOf(id);
-  const sources = shardPaths(options.source);
-  for (const source of sources) await requireSource(source);
-  const files: LocalFile[] = [];
-  for (const source of sources) {
-    const { size } = await stat(source);
-    const stamp = await stampOf(source);
-    const { sha256 } = await hashFile(source, signal);
-    files.push({ path: fileNameFor(id, source), size, oid: "", sha256, source, stamp });
+  const sources = shardPaths(source);
+  for (const path of sources) await requireSource(path);
+  /** With the path of each. */
+  const files = new Map<HubFile, string>();
+  for (const path of sources) {
+    const { size } = await stat(path);
+    files.set({ path: fileNameFor(id, path), size, oid: "", sha256: await hashFile(path, false, signal) }, path);
   }
-  const localOf = (file: HubFile): LocalFile => files.find(({ path }) => path === file.path) as LocalFile;
-  // A later start resumes it; after any other end it would lie beside its source for nothing.
-  const wanted = { ...options, model: `${repo}:${id.tag}`, keepPartial: true, isStillWanted: () => false };
-  return holding(cacheDir, repo, files, async () => {
-    const fetched = await fetchFiles(wanted, repo, files, {
-      fill: (file, target) => copy(localOf(file), target, signal),
-      cloneOf: (file) => localOf(file).source,
-    });
-    // One snapshot for all local models of a repository: the router lists only the one that refs/main names.
-    const commit = (await readRef(cacheDir, repo, "main")) ?? createHash("sha1").update(repo).digest("hex");
-    const model: PulledModel = { repo, tag: id.tag, commit, revision: "main", files: fetched.files };
-    await show(wanted, model, []);
-    return model;
+  // One snapshot for all local models of a repository: the router lists only the one that refs/main names.
+  const commit = (await readRef(cacheDir, repo, "main")) ?? createHash("sha1").update(repo).digest("hex");
+  // Only a stop leaves a part: after any other end it would lie beside its source for nothing.
+  return bring(options, {
+    repo,
+    tag: id.tag,
+    commit,
+    revision: "main",
+    files: [...files.keys()],
+    tree: [],
+    fill: (file, target) => copy(files.get(file) ?? "", file.size, target, signal),
+    cloneOf: (file) => files.get(file),
   });
 }
 
@@ -65,33 +54,21 @@ export async function importModel(options: ImportOptions): Promise<PulledModel> 
  * A copy (a clone if the file system has them), not a hard link: a source that its owner overwrites in place would change the
  * blob under its hash. The copy is hashed too, as it is written: its source may have changed since.
  */
-async function copy(
-  { source, size, stamp }: LocalFile,
-  { partial, write, onBytes }: SourceTarget,
-  signal: AbortSignal,
-): Promise<void> {
-  let completed = coveredBytes(partial.extents());
+async function copy(source: string, size: number, { partial, write }: Target, signal: AbortSignal): Promise<void> {
   try {
     for (const [from, to] of gapsOf(partial.extents(), size)) {
       const bytes = createReadStream(source, { start: from, end: to - 1, highWaterMark: 1024 * 1024, signal });
       let position = from;
       for await (const chunk of bytes as AsyncIterable<Buffer>) {
-        await write(position, [chunk]);
+        await write(position, chunk);
         position += chunk.length;
-        completed += chunk.length;
-        onBytes(chunk.length, completed);
       }
+      if (position < to) throw new GatewayError("source_missing", `${source} is still being written`);
     }
   } catch (error) {
     if (signal.aborted) throw cancelled(basename(source));
-    // An error of the cache has its code already.
-    const code = error instanceof GatewayError ? undefined : systemCode(error);
-    if (code === undefined) throw error;
-    throw new GatewayError("source_missing", `${source} cannot be read (${code})`, { cause: error });
+    throw sourceError(source, error);
   }
-  // The copy must be what was hashed: a source that is still being written is not.
-  if (completed < size || (await stampOf(source)) !== stamp)
-    throw new GatewayError("source_missing", `${source} is still being written`);
 }
 
 async function requireSource(source: string): Promise<void> {
@@ -100,13 +77,17 @@ async function requireSource(source: string): Promise<void> {
     isFile = (await stat(source)).isFile();
     await access(source, constants.R_OK);
   } catch (error) {
-    const code = systemCode(error);
-    if (code === undefined) throw error;
-    if (!isAbsent(error))
-      throw new GatewayError("source_missing", `${source} cannot be read (${code})`, { cause: error });
+    if (!isAbsent(error)) throw sourceError(source, error);
   }
   if (!isFile) throw new GatewayError("source_missing", `${source} is not there`);
   if (!(await isWholeGguf(source))) throw new GatewayError("not_a_model", `${source} is not a whole GGUF file`);
+}
+
+/** An error of the cache has its code already. */
+function sourceError(source: string, error: unknown): unknown {
+  const code = error instanceof GatewayError ? undefined : systemCode(error);
+  if (code === undefined) return error;
+  return new GatewayError("source_missing", `${source} cannot be read (${code})`, { cause: error });
 }
 
 /** The source's own name if it has the tag; else one that does, or the model would never be found under its id. */
@@ -119,12 +100,6 @@ function fileNameFor(id: ModelId, source: string): string {
   return isSafePath(plain) && inferTag(plain).toLowerCase() === id.tag.toLowerCase()
     ? plain
     : `${id.tag}${suffix}.gguf`;
-}
-
-/** Changes whenever the file is written to. */
-async function stampOf(source: string): Promise<string> {
-  const { ino, size, mtimeMs } = await stat(source);
-  return `${ino}:${size}:${mtimeMs}`;
 }
 
 /** Relative to the folder of gateway.yaml. */

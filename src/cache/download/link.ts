@@ -2,9 +2,9 @@
 // A ref is written last and in one step, as a reader takes it for "all of this is there".
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, link, open, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
+import { copyFile, link, readFile, readlink, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { GatewayError, ignoreDangling, isAbsent } from "../../core/errors.ts";
+import { ignoreDangling, isAbsent } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
 import { cacheError } from "../../hub/errors.ts";
 import { syncFolder } from "../../state/atomic-file.ts";
@@ -21,8 +21,8 @@ import {
   temporaryPath,
 } from "../layout/layout.ts";
 import { blobName, type HubFile } from "../layout/select.ts";
-import { fileAt } from "./beside-partial.ts";
 import { holdPaths } from "./in-use.ts";
+import { fileAt } from "./partial-file.ts";
 
 /** Ways to make a snapshot's file; the first that works counts, as not every file system has links. */
 export type LinkWay = "symlink" | "hardlink" | "copy";
@@ -33,20 +33,12 @@ export interface SnapshotLinks {
   readonly repo: string;
   readonly commit: string;
   readonly files: readonly CachedFile[];
-  readonly ways?: readonly LinkWay[] | undefined;
+  readonly ways?: readonly LinkWay[];
 }
 
-/** Links verified blobs into a commit's snapshot. A blob that is not there, whole, is refused before anything is linked. */
-export async function linkSnapshot({ cacheDir, repo, commit, files, ways }: SnapshotLinks): Promise<void> {
-  for (const file of files) {
-    if ((await fileAt(blobPath(cacheDir, repo, file.blob)))?.size !== file.size)
-      throw new GatewayError("checksum_mismatch", `The blob of ${file.path} is not there, or not whole.`);
-  }
-  for (const file of files) {
-    const place = snapshotPath(cacheDir, repo, commit, file.path);
-    const source = blobPath(cacheDir, repo, file.blob);
-    await putLink({ place, source, target: linkTarget(file.path, file.blob), cacheDir, repo, ways });
-  }
+/** Links blobs into a commit's snapshot. */
+export async function linkSnapshot({ files, ...into }: SnapshotLinks): Promise<void> {
+  for (const { path, blob } of files) await putLink({ ...into, path, blob });
 }
 
 /**
@@ -64,13 +56,12 @@ export async function carryOver(options: {
   const { cacheDir, repo, from, to, tree } = options;
   const shown = await blobsLinkedBelow(snapshotFolder(cacheDir, repo, from)).catch(ignoreDangling);
   for (const file of tree) {
+    const { path, size } = file;
     const blob = blobName(file);
-    if (!shown?.blobs.has(blob) || !isSafePath(file.path)) continue;
-    const place = snapshotPath(cacheDir, repo, to, file.path);
-    const source = blobPath(cacheDir, repo, blob);
-    const isThere = (await stat(place).catch(() => undefined)) !== undefined;
-    if (isThere || (await fileAt(source))?.size !== file.size) continue;
-    await putLink({ place, source, target: linkTarget(file.path, blob), cacheDir, repo });
+    if (!shown?.blobs.has(blob) || !isSafePath(path)) continue;
+    const isThere = (await stat(snapshotPath(cacheDir, repo, to, path)).catch(() => undefined)) !== undefined;
+    if (isThere || (await fileAt(blobPath(cacheDir, repo, blob)))?.size !== size) continue;
+    await putLink({ cacheDir, repo, commit: to, path, blob });
   }
 }
 
@@ -108,44 +99,37 @@ export async function readRef(cacheDir: string, repo: string, revision: string):
 /** Points a branch or tag to a commit, in one step. */
 export async function writeRef(cacheDir: string, repo: string, revision: string, commit: string): Promise<void> {
   const place = refPath(cacheDir, repo, revision);
-  await replace(place, cacheDir, repo, async (temporary) => {
-    const handle = await open(temporary, "w");
-    try {
-      await handle.writeFile(commit);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-  });
+  await replace(place, cacheDir, repo, (temporary) => writeFile(temporary, commit, { flush: true }));
   await syncFolder(dirname(place));
 }
 
-interface Link {
-  readonly place: string;
-  readonly source: string;
-  /** The target of a symlink at `place`. */
-  readonly target: string;
-  readonly cacheDir: string;
-  readonly repo: string;
-  readonly ways?: readonly LinkWay[] | undefined;
+async function putLink({
+  cacheDir,
+  repo,
+  commit,
+  path,
+  blob,
+  ways = allWays,
+}: Omit<SnapshotLinks, "files"> & Pick<CachedFile, "path" | "blob">): Promise<void> {
+  const place = snapshotPath(cacheDir, repo, commit, path);
+  const source = blobPath(cacheDir, repo, blob);
+  if (await sameFile(place, source)) return;
+  await replace(place, cacheDir, repo, (temporary) => linkFile(source, linkTarget(path, blob), temporary, ways));
 }
 
-async function putLink({ place, source, target, cacheDir, repo, ways = allWays }: Link): Promise<void> {
-  if (await sameFile(place, source)) return;
-  await replace(place, cacheDir, repo, async (temporary) => {
-    let refusal: unknown;
-    for (const way of ways) {
-      try {
-        if (way === "symlink") await symlink(target, temporary, "file");
-        else if (way === "hardlink") await link(source, temporary);
-        else await copyFile(source, temporary, constants.COPYFILE_FICLONE);
-        return;
-      } catch (error) {
-        refusal = error;
-      }
+/** Makes `place` lead to a file, the symlink by `target`; where there are no links it is a copy. */
+export async function linkFile(source: string, target: string, place: string, ways = allWays): Promise<void> {
+  let refusal: unknown;
+  for (const way of ways) {
+    try {
+      if (way === "symlink") return await symlink(target, place, "file");
+      if (way === "hardlink") return await link(source, place);
+      return await copyFile(source, place, constants.COPYFILE_FICLONE);
+    } catch (error) {
+      refusal = error;
     }
-    throw refusal;
-  });
+  }
+  throw refusal;
 }
 
 /** Makes something under a temporary name, then renames it to its place: a reader sees the old or the new, never a half. */

@@ -1,26 +1,34 @@
 // A blob on its way: the partial has its bytes, the sidecar lists those that are on the disk, the lock keeps other writers out.
 // Written at any position. A kill or a power failure loses what came in since the last record.
-import { constants } from "node:fs";
-import { chmod, copyFile, type FileHandle, open, rename, rm } from "node:fs/promises";
+import { constants, type Stats } from "node:fs";
+import { chmod, copyFile, type FileHandle, lstat, open, rename, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/json.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { cacheError, orCacheError } from "../../hub/errors.ts";
-import { syncFolder } from "../../state/atomic-file.ts";
+import { parseJson, readIfPresent, syncFolder, writeAtomic } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { besidePartial } from "../layout/layout.ts";
-import { fileAt, lockPartial, type PartialLock, readSidecar, writeSidecar } from "./beside-partial.ts";
-import { clipped, coveredBytes, type Extents, frontOf, withExtent } from "./ranges.ts";
+import { lockPartial, type PartialLock } from "./in-use.ts";
+import { clipped, coveredBytes, type Extents, readExtents, withExtent } from "./ranges.ts";
 
-export interface PartialOptions {
-  /** `partialPath` of the blob. */
-  readonly path: string;
-  /** `owner/name:tag` of the model that it is for. */
+export interface Sidecar {
+  /** `owner/name:tag` of the model that the file is for. */
   readonly model: string;
   /** Bytes of the whole file. */
   readonly size: number;
-  /** Id of this gateway. */
+  /** Id of the gateway that downloads it. */
   readonly gateway: string;
+  /** On the disk: there after a power failure too. */
+  readonly written: Extents;
+  /** The whole file is there and has the right digest. */
+  readonly verified: boolean;
+}
+
+export interface PartialOptions extends Pick<Sidecar, "model" | "size" | "gateway"> {
+  /** `partialPath` of the blob. */
+  readonly path: string;
   /** A file to begin as a clone of, if the file system has clones that take no space. */
   readonly cloneOf?: string | undefined;
   /** A record after so many bytes. */
@@ -28,7 +36,7 @@ export interface PartialOptions {
 }
 
 /** What a kill or a power failure may cost, the less of the two. */
-const recordBytes = 64 * 1024 * 1024;
+const mostUnrecorded = 64 * 1024 * 1024;
 const recordMs = 2_000;
 
 /**
@@ -36,17 +44,38 @@ const recordMs = 2_000;
  * writes it, and `disk_full`.
  */
 export async function openPartial(options: PartialOptions): Promise<PartialFile> {
-  const { path, gateway } = options;
+  const { path, size, gateway } = options;
   return orCacheError(basename(path), async () => {
     await makeFolder(dirname(path));
     const lock = await lockPartial(path, gateway);
+    let there = nothing;
     try {
-      return new PartialFile(options, lock, await begin(options, !lock.isBroken));
+      if (!lock.isBroken) there = await kept(path, size);
+      if (there.written.length === 0) return await begun(options, lock);
+      await writeSidecar(options, there);
+      return new PartialFile(options, lock, await open(path, constants.O_RDWR | constants.O_NOFOLLOW), there);
     } catch (error) {
+      if (there.written.length === 0) await removePartial(path);
       await lock.release().catch(() => undefined);
       throw error;
     }
   });
+}
+
+async function begun(options: PartialOptions, lock: PartialLock): Promise<PartialFile> {
+  const { path, size, cloneOf } = options;
+  // Another gateway, whose lock was broken, keeps a file without a name: its late bytes reach no file of ours.
+  await rm(path, { force: true });
+  await writeSidecar(options, nothing);
+  const isWhole = cloneOf !== undefined && (await isCloned(cloneOf, path));
+  const handle = await open(path, isWhole ? "r+" : "wx");
+  return new PartialFile(options, lock, handle, isWhole ? { written: [[0, size]], verified: false } : nothing);
+}
+
+/** The sidecar last: it names the owner of the partial. */
+async function removePartial(path: string): Promise<void> {
+  await rm(path, { force: true });
+  await rm(besidePartial(path, "sidecar"), { force: true });
 }
 
 /** All methods throw `disk_full`, `cache_unwritable`. */
@@ -56,110 +85,116 @@ export class PartialFile {
   readonly #lock: PartialLock;
   readonly #handle: FileHandle;
   #written: Extents;
+  #isVerified: boolean;
   #unrecorded = 0;
   #recordedAt = steadyNow();
   #recording: Promise<void> | undefined;
   #failure: GatewayError | undefined;
 
-  constructor(options: PartialOptions, lock: PartialLock, { handle, written }: Begun) {
+  constructor(options: PartialOptions, lock: PartialLock, handle: FileHandle, there: Progress) {
     this.path = options.path;
     this.#options = options;
     this.#lock = lock;
     this.#handle = handle;
-    this.#written = written;
+    this.#written = there.written;
+    this.#isVerified = there.verified;
   }
 
   extents(): Extents {
     return this.#written;
   }
 
-  async write(position: number, buffers: readonly Buffer[]): Promise<void> {
+  isVerified(): boolean {
+    return this.#isVerified;
+  }
+
+  async write(position: number, bytes: Buffer): Promise<void> {
     if (this.#failure) throw this.#failure;
-    let at = position;
     await orCacheError(basename(this.path), async () => {
-      for (let rest = buffers; rest.length > 0; ) {
-        const { bytesWritten } = await this.#handle.writev(rest, at);
-        at += bytesWritten;
-        rest = without(rest, bytesWritten);
-      }
+      for (let done = 0; done < bytes.length; )
+        done += (await this.#handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
     });
-    this.#written = withExtent(this.#written, position, at);
-    this.#unrecorded += at - position;
-    const most = this.#options.recordBytes ?? recordBytes;
-    if (this.#unrecorded >= most || steadyNow() - this.#recordedAt >= recordMs) this.#recording ??= this.#tryRecord();
+    this.#written = withExtent(this.#written, position, position + bytes.length);
+    this.#unrecorded += bytes.length;
+    const most = this.#options.recordBytes ?? mostUnrecorded;
+    // Beside the next writes: a sync takes a disk as long as they do.
+    if (this.#unrecorded >= most || steadyNow() - this.#recordedAt >= recordMs) void this.#record();
   }
 
-  /** Drops what is not reached from the beginning without a gap. */
-  forgetIslands(): void {
-    this.#written = clipped(this.#written, frontOf(this.#written));
+  /** Drops what is there from a position on; it is written again. */
+  forgetFrom(position: number): void {
+    this.#written = clipped(this.#written, position);
   }
 
-  /** All bytes are right: flushes them and renames the file to the blob. The sidecar stays until that is linked. */
+  /** All bytes are there and have the right digest. */
+  async setVerified(): Promise<void> {
+    this.#isVerified = true;
+    await this.#recordNow();
+  }
+
+  /** Renames the verified file to the blob. */
   async finish(blob: string): Promise<void> {
-    await this.#recording;
-    if (this.#failure) throw this.#failure;
     await orCacheError(basename(this.path), async () => {
-      await this.#record(true);
       await this.#requireOwn();
       await this.#close();
       await rename(this.path, blob);
       await syncFolder(dirname(blob));
+      await rm(besidePartial(this.path, "sidecar"), { force: true });
       await this.#lock.release();
     });
   }
 
-  /** Stops writing; a later writer resumes. */
+  /** Stops writing; a later writer resumes, if there is anything. */
   async keep(): Promise<void> {
-    await this.#recording;
     // On a full disk this fails: then the last record stands, and a few bytes more are fetched again.
-    await this.#tryRecord();
-    await this.#close();
-    if (!(await fileAt(this.path))) await this.#removeOwn().catch(() => undefined);
-    await this.#lock.release().catch(() => undefined);
-  }
-
-  /** Stops writing and removes it. */
-  async discard(): Promise<void> {
-    await orCacheError(basename(this.path), async () => {
-      await this.#close();
-      await this.#removeOwn();
-      await this.#lock.release();
-    });
-  }
-
-  async #tryRecord(): Promise<void> {
+    await this.#recordNow().catch(() => undefined);
     try {
-      await this.#record();
-    } catch (error) {
-      this.#failure ??= cacheError(error, basename(this.path));
+      const isGone = (await fileAt(this.path)) === undefined;
+      const isUseless = isGone || (coveredBytes(this.#written) === 0 && (await this.#isOwn()));
+      await this.#close();
+      if (isUseless) await removePartial(this.path);
     } finally {
-      this.#recording = undefined;
+      await this.#lock.release();
     }
   }
 
+  async #recordNow(): Promise<void> {
+    await this.#recording;
+    await this.#record();
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** Starts a record, or joins the one under way. Never rejects: the next write throws its failure. */
+  #record(): Promise<void> {
+    this.#recording ??= this.#writeRecord()
+      .catch((error: unknown) => {
+        this.#failure ??= cacheError(error, basename(this.path));
+      })
+      .finally(() => {
+        this.#recording = undefined;
+      });
+    return this.#recording;
+  }
+
   /** The bytes first: the sidecar lists none that a power failure could take. */
-  async #record(isStored = false): Promise<void> {
-    const { model, size, gateway } = this.#options;
-    const written = this.#written;
+  async #writeRecord(): Promise<void> {
+    const there = { written: this.#written, verified: this.#isVerified };
     this.#unrecorded = 0;
     this.#recordedAt = steadyNow();
     await this.#handle.sync();
     await this.#requireOwn();
-    await writeSidecar(this.path, { model, size, gateway, written, ...(isStored ? { stored: true } : {}) });
+    await writeSidecar(this.#options, there);
   }
 
-  /** A person may have deleted it, or another gateway replaced it after it broke the lock. */
   async #requireOwn(): Promise<void> {
-    const [there, own] = [await fileAt(this.path), await this.#handle.stat()];
-    if (there?.ino !== own.ino)
-      throw new GatewayError("cache_unwritable", `${basename(this.path)} was taken away by another program`);
+    if (await this.#isOwn()) return;
+    throw new GatewayError("cache_unwritable", `${basename(this.path)} was taken away by another program`);
   }
 
-  /** The sidecar last: it names the owner of the partial. */
-  async #removeOwn(): Promise<void> {
-    if (!(await this.#lock.isHeld())) return;
-    await rm(this.path, { force: true });
-    await rm(besidePartial(this.path, "sidecar"), { force: true });
+  /** False once a person has deleted it, or another gateway broke the lock and begins again. */
+  async #isOwn(): Promise<boolean> {
+    const [there, own] = [await fileAt(this.path), await this.#handle.stat()];
+    return there?.ino === own.ino;
   }
 
   async #close(): Promise<void> {
@@ -168,40 +203,40 @@ export class PartialFile {
   }
 }
 
-/** Bytes of an earlier try that a writer can resume. */
-export async function resumableBytes(path: string, size: number): Promise<number> {
-  return coveredBytes(await resumable(path, size));
-}
+type Progress = Pick<Sidecar, "written" | "verified">;
 
-interface Begun {
-  readonly handle: FileHandle;
-  readonly written: Extents;
-}
+const nothing: Progress = { written: [], verified: false };
 
-async function begin(options: PartialOptions, mayResume: boolean): Promise<Begun> {
-  const { path, model, size, gateway, cloneOf } = options;
-  const left = mayResume ? await resumable(path, size) : [];
-  if (left.length > 0) {
-    await writeSidecar(path, { model, size, gateway, written: left });
-    return { handle: await open(path, constants.O_RDWR | constants.O_NOFOLLOW), written: left };
-  }
-  try {
-    // Another gateway, whose lock was broken, keeps a file without a name: its late bytes reach no file of ours.
-    await rm(path, { force: true });
-    await writeSidecar(path, { model, size, gateway, written: [] });
-    const isWhole = cloneOf !== undefined && (await isCloned(cloneOf, path));
-    return { handle: await open(path, isWhole ? "r+" : "wx"), written: isWhole ? [[0, size]] : [] };
-  } catch (error) {
-    for (const place of [path, besidePartial(path, "sidecar")]) await rm(place, { force: true });
-    throw error;
-  }
-}
-
-async function resumable(path: string, size: number): Promise<Extents> {
+/** What an earlier try left that a writer can resume. */
+export async function kept(path: string, size: number): Promise<Progress> {
   const [file, sidecar] = [await fileAt(path), await readSidecar(path)];
-  // A second name of the file may belong to a program that does not expect it to change.
-  if (!file || file.nlink > 1 || sidecar?.size !== size) return [];
-  return clipped(sidecar.written, Math.min(size, file.size));
+  if (!file || sidecar?.size !== size) return nothing;
+  const written = clipped(sidecar.written, Math.min(size, file.size));
+  return { written, verified: sidecar.verified && coveredBytes(written) === size };
+}
+
+async function writeSidecar({ path, model, size, gateway }: PartialOptions, there: Progress): Promise<void> {
+  await writeAtomic(
+    besidePartial(path, "sidecar"),
+    JSON.stringify({ model, size, gateway, ...there } satisfies Sidecar),
+  );
+}
+
+/** Null if there is none, or a damaged one. */
+export async function readSidecar(partial: string): Promise<Sidecar | null> {
+  const path = besidePartial(partial, "sidecar");
+  const value = (await fileAt(path)) ? parseJson((await readIfPresent(path)) ?? "") : null;
+  if (!isJsonObject(value)) return null;
+  const { model, size, gateway, verified } = value;
+  const written = readExtents(value["written"]);
+  if (!written || typeof model !== "string" || typeof size !== "number" || typeof gateway !== "string") return null;
+  return { model, size, gateway, written, verified: verified === true };
+}
+
+/** A plain file; undefined for anything else: the target of a link is never ours. */
+export async function fileAt(path: string): Promise<Stats | undefined> {
+  const found = await lstat(path).catch(() => undefined);
+  return found?.isFile() ? found : undefined;
 }
 
 /** Answers at once: a clone shares its bytes with the original until one of them changes. */
@@ -215,13 +250,4 @@ async function isCloned(from: string, to: string): Promise<boolean> {
     await rm(to, { force: true });
     return false;
   }
-}
-
-function without(buffers: readonly Buffer[], bytes: number): readonly Buffer[] {
-  let left = bytes;
-  return buffers.flatMap((buffer) => {
-    const cut = Math.min(left, buffer.length);
-    left -= cut;
-    return cut === buffer.length ? [] : [cut === 0 ? buffer : buffer.subarray(cut)];
-  });
 }

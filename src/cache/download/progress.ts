@@ -1,6 +1,6 @@
-// What a pull reports while it runs: bytes, their rate and the time left. Pure: the time comes in as data.
-
-import type { CachedFile } from "../layout/layout.ts";
+// What a pull reports while it runs: bytes, their rate and the time left.
+import { steadyNow } from "../../core/steady.ts";
+import { blobName, type HubFile } from "../layout/select.ts";
 
 export interface PullProgress {
   /** Path in the repository; empty while resolving. */
@@ -32,35 +32,61 @@ export const resolving: PullProgress = {
   phase: "resolving",
 };
 
-/** A file with so many bytes there, of a model with so many. */
-export function progressOf(
-  { path, blob, size }: CachedFile,
-  completed: number,
-  totalCompleted: number,
-  totalBytes: number,
-): PullProgress {
+/** Received bytes are reported at most once in so many milliseconds. */
+const reportMs = 100;
+
+export type Reporter = ReturnType<typeof createReporter>;
+
+/** Reports the progress of a model's files, one after the other. */
+export function createReporter(files: readonly HubFile[], onProgress: (progress: PullProgress) => void) {
+  const pace = createPace(steadyNow());
+  const totalBytes = files.reduce((sum, { size }) => sum + size, 0);
+  const completed = new Map<HubFile, number>();
+  let reportedAt = 0;
+  let downloadedBytes = 0;
+
+  const left = (): number => [...completed.values()].reduce((rest, bytes) => rest - bytes, totalBytes);
+
+  function report(file: HubFile, bytes: number, phase: PullProgress["phase"] = "downloading"): void {
+    const name = blobName(file);
+    completed.set(file, bytes);
+    reportedAt = steadyNow();
+    const bytesPerSecond = pace.bytesPerSecond(reportedAt);
+    onProgress({
+      file: file.path,
+      digest: `${name.length === 64 ? "sha256" : "sha1"}:${name}`,
+      completed: bytes,
+      total: file.size,
+      totalCompleted: totalBytes - left(),
+      totalBytes,
+      bytesPerSecond,
+      secondsLeft: secondsLeft(left(), bytesPerSecond),
+      phase,
+    });
+  }
+
   return {
-    file: path,
-    digest: `${blob.length === 64 ? "sha256" : "sha1"}:${blob}`,
-    completed,
-    total: size,
-    totalCompleted,
-    totalBytes,
-    bytesPerSecond: 0,
-    secondsLeft: totalCompleted === totalBytes ? 0 : null,
-    phase: "downloading",
+    /** So many bytes of the file are there. */
+    report,
+    /** The same, `received` of them new; not each is reported. */
+    receive(file: HubFile, received: number, bytes: number): void {
+      const now = steadyNow();
+      pace.add(received, now);
+      downloadedBytes += received;
+      if (bytes === file.size || now - reportedAt >= reportMs) report(file, bytes);
+    },
+    /** Bytes of the model that are not there. */
+    left,
+    downloadedBytes: () => downloadedBytes,
   };
 }
 
-export function bytesOf(files: readonly { readonly size: number }[]): number {
-  return files.reduce((sum, file) => sum + file.size, 0);
-}
-
+/** Shorter samples would measure how bytes are bundled. */
+const sampleMs = 200;
 /** Over so many samples an old rate fades to a third. */
 const memory = 20;
 
-/** `sampleMs`: shorter samples would measure how bytes are bundled. */
-export function createPace(start: number, sampleMs = 200) {
+export function createPace(start: number) {
   let rate: number | null = null;
   let since = start;
   let waiting = 0;

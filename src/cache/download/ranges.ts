@@ -2,6 +2,7 @@
 
 /** From, and up to but without. */
 export type Extent = readonly [from: number, to: number];
+/** In order, with a gap between each two. */
 export type Extents = readonly Extent[];
 
 /** The extents with one more range, merged with what it overlaps or touches. */
@@ -22,14 +23,9 @@ export function clipped(extents: Extents, size: number): Extents {
 
 /** What is missing of a file of `size` bytes. */
 export function gapsOf(extents: Extents, size: number): Extents {
-  const gaps: Extent[] = [];
-  let at = 0;
-  for (const [from, to] of clipped(extents, size)) {
-    if (from > at) gaps.push([at, from]);
-    at = to;
-  }
-  if (at < size) gaps.push([at, size]);
-  return gaps;
+  const starts = [0, ...extents.map(([, to]) => to)];
+  const ends = [...extents.map(([from]) => from), size];
+  return starts.map((from, at): Extent => [from, ends[at] ?? size]).filter(([from, to]) => from < to);
 }
 
 /** Bytes in all extents. */
@@ -43,18 +39,15 @@ export function frontOf(extents: Extents): number {
   return first?.[0] === 0 ? first[1] : 0;
 }
 
-/** Checks extents that come from a file; null where they are none. */
+/** Extents that come from a file; null where they are none. */
 export function readExtents(value: unknown): Extents | null {
-  if (!Array.isArray(value)) return null;
-  let extents: Extents = [];
-  for (const entry of value) {
-    if (!Array.isArray(entry) || entry.length !== 2) return null;
-    const [from, to]: unknown[] = entry;
-    if (!Number.isSafeInteger(from) || !Number.isSafeInteger(to)) return null;
-    if (typeof from !== "number" || typeof to !== "number" || from < 0 || to <= from) return null;
-    extents = withExtent(extents, from, to);
-  }
-  return extents;
+  return Array.isArray(value) && value.every(isExtent) ? value : null;
+}
+
+function isExtent(value: unknown): value is Extent {
+  if (!Array.isArray(value) || value.length !== 2 || !value.every(Number.isSafeInteger)) return false;
+  const [from, to] = value as [number, number];
+  return from >= 0 && from < to;
 }
 
 /** What one connection fetches. `at` moves on as bytes come in; `to` may move down when another takes the rest. */
@@ -63,77 +56,63 @@ export interface Piece {
   to: number;
 }
 
-export type WorkList = ReturnType<typeof createWorkList>;
-
-export interface WorkListOptions {
-  readonly gaps: Extents;
+export interface PieceSizes {
   /** Bytes of a piece, at most. Bounds how far apart the connections write, as the digest follows from the front. */
   readonly pieceBytes: number;
   /** Less than twice this is not divided. */
   readonly leastBytes: number;
 }
 
-export function createWorkList({ gaps, pieceBytes, leastBytes }: WorkListOptions) {
+export type WorkList = ReturnType<typeof createWorkList>;
+
+export function createWorkList(gaps: Extents, { pieceBytes, leastBytes }: PieceSizes) {
   let free = gaps;
   const claimed = new Set<Piece>();
 
-  function take(from: number, to: number): void {
-    free = free.flatMap(([start, end]) => {
-      if (end <= from || start >= to) return [[start, end] as const];
-      return [[start, Math.min(end, from)] as const, [Math.max(start, to), end] as const].filter(([a, b]) => a < b);
-    });
+  /** Takes so many bytes from the front of a free extent; answers with their end. */
+  function take(gap: Extent, bytes: number): number {
+    const to = Math.min(gap[1], gap[0] + bytes);
+    free = free.map((each): Extent => (each === gap ? [to, gap[1]] : each)).filter(([from, end]) => from < end);
+    return to;
   }
 
+  /** Half of what the connection with most left has left. */
   function half(): Piece | null {
-    let largest: Piece | null = null;
-    for (const piece of claimed) {
-      if (largest === null || piece.to - piece.at > largest.to - largest.at) largest = piece;
-    }
-    if (largest === null || largest.to - largest.at < 2 * leastBytes) return null;
+    const [largest] = [...claimed].toSorted((a, b) => b.to - b.at - (a.to - a.at));
+    if (!largest || largest.to - largest.at < 2 * leastBytes) return null;
     const middle = largest.at + Math.ceil((largest.to - largest.at) / 2);
     const piece = { at: middle, to: largest.to };
     largest.to = middle;
     return piece;
   }
 
-  function gapAt(position: number): readonly [number, number] | undefined {
-    return free.find(([from]) => from === position);
-  }
+  const gapBehind = ({ to }: Piece): Extent | undefined => free.find(([from]) => from === to);
 
   return {
     /** The next piece, or null if nothing is left that is worth a connection of its own. */
     claim(): Piece | null {
-      const first = free[0];
+      const [first] = free;
       // Smaller towards the end: all end together then, and the digest has little left to follow.
       const share = Math.ceil(coveredBytes(free) / (2 * (claimed.size + 1)));
       const bytes = Math.max(leastBytes, Math.min(pieceBytes, share));
-      const piece = first ? { at: first[0], to: Math.min(first[1], first[0] + bytes) } : half();
-      if (!piece) return null;
-      take(piece.at, piece.to);
-      claimed.add(piece);
+      const piece = first ? { at: first[0], to: take(first, bytes) } : half();
+      if (piece) claimed.add(piece);
       return piece;
     },
     /** More for a connection that reads on past its piece: whether the bytes behind it were still free. */
     extend(piece: Piece): boolean {
-      const behind = gapAt(piece.to);
-      if (!behind) return false;
-      const to = Math.min(behind[1], piece.to + pieceBytes);
-      take(piece.to, to);
-      piece.to = to;
-      return true;
+      const behind = gapBehind(piece);
+      if (behind) piece.to = take(behind, pieceBytes);
+      return behind !== undefined;
     },
     /** The end of the free bytes behind a piece: what may be requested at once. */
-    freeTo: (piece: Piece): number => gapAt(piece.to)?.[1] ?? piece.to,
+    freeTo: (piece: Piece): number => gapBehind(piece)?.[1] ?? piece.to,
     /** The piece is done, or broke off; what it lacks is free again. */
     release(piece: Piece): void {
       claimed.delete(piece);
       free = withExtent(free, piece.at, piece.to);
     },
     /** Bytes that have not come in. */
-    left(): number {
-      let bytes = coveredBytes(free);
-      for (const piece of claimed) bytes += piece.to - piece.at;
-      return bytes;
-    },
+    left: (): number => [...claimed].reduce((sum, { at, to }) => sum + to - at, coveredBytes(free)),
   };
 }

@@ -1,16 +1,18 @@
 // Voices and transcription models: which are on the disk, and pulls of missing ones. Voices also get a flat folder of their own,
 // as Piper needs it; the bytes stay in the cache and are linked from there.
-import { copyFile, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
+import { lstat, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { orCacheError } from "../../hub/errors.ts";
 import { isModelFileName, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
 import { isVoiceId, localVoice, type Voice, voiceRepo } from "../../speech/voices.ts";
 import { parseJson } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
-import { repoOfFolder } from "../layout/layout.ts";
-import { type FilesPull, type PulledFiles, pullFiles } from "./pull.ts";
+import { repoOfFolder, snapshotPath } from "../layout/layout.ts";
+import type { PullResult } from "./fetch.ts";
+import { linkFile } from "./link.ts";
+import { type FilesPull, pullFiles } from "./pull.ts";
 
 export interface CachedModelFile {
   /** The file's name: `ggml-base.en.bin`. */
@@ -22,11 +24,10 @@ export interface CachedModelFile {
   readonly repo: string;
 }
 
+type SpeechPull = Omit<FilesPull, "repo" | "paths" | "name">;
+
 /** Brings a transcription model into the cache; nothing is downloaded that is there. Throws like {@link pullFiles}. */
-export async function pullTranscriptionModel(
-  file: string,
-  options: Omit<FilesPull, "repo" | "paths" | "name">,
-): Promise<PulledFiles> {
+export async function pullTranscriptionModel(file: string, options: SpeechPull): Promise<PullResult> {
   if (!isModelFileName(file)) throw new GatewayError("invalid_request", `${JSON.stringify(file)} is no ggml model.`);
   try {
     return await pullFiles({ ...options, repo: transcriptionRepo, name: file, paths: [file] });
@@ -35,6 +36,32 @@ export async function pullTranscriptionModel(
     // Its hint differs from that of a repository that a person named.
     throw new GatewayError("transcription_model_not_found", error.message, { cause: error });
   }
+}
+
+/** Brings a voice with its description and license into the cache and links it into `voicesDir`. Throws like {@link pullFiles}. */
+export async function pullVoice(
+  { key, files }: Voice,
+  { voicesDir, ...options }: SpeechPull & { readonly voicesDir: string },
+): Promise<PullResult> {
+  const paths = files.map(({ path }) => path);
+  const pulled = await pullFiles({ ...options, repo: voiceRepo, name: key, paths });
+  await orCacheError(key, async () => {
+    await makeFolder(voicesDir);
+    // The model last: a voice is there when its model is.
+    const inOrder = pulled.files.toSorted(
+      (a, b) => Number(a.path.endsWith(".onnx")) - Number(b.path.endsWith(".onnx")),
+    );
+    for (const { path } of inOrder) {
+      const name = path.slice(path.lastIndexOf("/") + 1).normalize("NFC");
+      const place = join(voicesDir, name.startsWith(`${key}.`) ? name : `${key}.${name}`);
+      const source = resolve(snapshotPath(options.cacheDir, voiceRepo, pulled.commit, path));
+      // In one step over what was there.
+      await rm(`${place}.part`, { force: true });
+      await linkFile(source, source, `${place}.part`);
+      await rename(`${place}.part`, place);
+    }
+  });
+  return pulled;
 }
 
 export async function cachedTranscriptionModel(cacheDir: string, name: string): Promise<CachedModelFile | null> {
@@ -59,51 +86,29 @@ export async function cachedTranscriptionModels(cacheDir: string): Promise<Cache
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Brings a voice with its description and license into the cache and links it into `voicesDir`. Throws like {@link pullFiles}. */
-export async function pullVoice(
-  voice: Voice,
-  options: Omit<FilesPull, "repo" | "paths" | "name"> & { readonly voicesDir: string },
-): Promise<PulledFiles> {
-  const { voicesDir } = options;
-  const pulled = await pullFiles({
-    ...options,
-    repo: voiceRepo,
-    name: voice.key,
-    paths: voice.files.map(({ path }) => path),
-  });
-  await orCacheError(voice.key, async () => {
-    await makeFolder(voicesDir);
-    // The model last: a voice is there when its model is.
-    const inOrder = pulled.files.toSorted(
-      (a, b) => Number(a.path.endsWith(".onnx")) - Number(b.path.endsWith(".onnx")),
-    );
-    for (const { path, place } of inOrder) {
-      const name = path.slice(path.lastIndexOf("/") + 1).normalize("NFC");
-      await put(place, join(voicesDir, name.startsWith(`${voice.key}.`) ? name : `${voice.key}.${name}`));
-    }
-  });
-  return pulled;
+/**
+ * The voices that lie in a folder whole, by name, with the bytes of their models and descriptions: from the hub or put there by
+ * hand.
+ */
+async function voicesIn(voicesDir: string): Promise<Map<string, readonly [model: number, description: number]>> {
+  const voices = new Map<string, readonly [number, number]>();
+  for (const name of (await namesIn(voicesDir)).toSorted()) {
+    const id = /^(.+)\.onnx$/.exec(name)?.[1] ?? "";
+    const sizes = [await sizeOf(join(voicesDir, name)), await sizeOf(join(voicesDir, `${name}.json`))] as const;
+    if (isVoiceId(id) && !sizes.includes(0)) voices.set(id, sizes);
+  }
+  return voices;
 }
 
-/** Ids of the voices that lie in a folder whole, by name: from the hub or put there by hand. */
 export async function cachedVoices(voicesDir: string): Promise<string[]> {
-  const names = await namesIn(voicesDir);
-  const ids: string[] = [];
-  for (const name of names) {
-    const id = /^(.+)\.onnx$/.exec(name)?.[1];
-    if (id === undefined || !isVoiceId(id)) continue;
-    if ((await sizeOf(join(voicesDir, name))) > 0 && (await sizeOf(join(voicesDir, `${name}.json`))) > 0) ids.push(id);
-  }
-  return ids.toSorted();
+  return [...(await voicesIn(voicesDir)).keys()];
 }
 
 /** Of the voices in the folder those that are files of their own, put there by hand, with their bytes. */
 export async function plainVoices(voicesDir: string): Promise<Map<string, number>> {
   const found = new Map<string, number>();
-  for (const id of await cachedVoices(voicesDir)) {
-    const entry = await lstat(join(voicesDir, `${id}.onnx`)).catch(() => null);
-    if (entry?.isFile() === true) found.set(id, entry.size + (await sizeOf(join(voicesDir, `${id}.onnx.json`))));
-  }
+  for (const [id, [model, description]] of await voicesIn(voicesDir))
+    if (await isPlain(voicesDir, id)) found.set(id, model + description);
   return found;
 }
 
@@ -120,11 +125,8 @@ export async function forgetVoice(voicesDir: string, voice: string): Promise<num
 /** The voices in the folder with their descriptions; one with a damaged description is left out. */
 export async function localVoices(voicesDir: string): Promise<Voice[]> {
   const voices: Voice[] = [];
-  for (const id of await cachedVoices(voicesDir)) {
-    const model = join(voicesDir, `${id}.onnx`);
-    const description = `${model}.json`;
-    const config = parseJson(await readFile(description, "utf8").catch(() => ""));
-    const voice = localVoice(id, config, [await sizeOf(model), await sizeOf(description)]);
+  for (const [id, sizes] of await voicesIn(voicesDir)) {
+    const voice = localVoice(id, await readDescription(voicesDir, id), sizes);
     if (voice) voices.push(voice);
   }
   return voices;
@@ -132,28 +134,22 @@ export async function localVoices(voicesDir: string): Promise<Voice[]> {
 
 /** Whether a voice was put into the folder by hand without its description. */
 export async function lacksDescription(voicesDir: string, voice: string): Promise<boolean> {
-  const model = join(voicesDir, `${voice}.onnx`);
-  const entry = isVoiceId(voice) ? await lstat(model).catch(() => null) : null;
-  return entry?.isFile() === true && (await sizeOf(`${model}.json`)) === 0;
+  if (!isVoiceId(voice) || !(await isPlain(voicesDir, voice))) return false;
+  return (await sizeOf(join(voicesDir, `${voice}.onnx.json`))) === 0;
 }
 
 /** The description of a voice in the folder. Throws `engine_failed` if it is damaged or gone. */
 export async function voiceConfigOf(voicesDir: string, voice: string): Promise<VoiceConfig> {
-  const text = await readFile(join(voicesDir, `${voice}.onnx.json`), "utf8").catch(() => "");
-  return parseVoiceConfig(parseJson(text), voice);
+  return parseVoiceConfig(await readDescription(voicesDir, voice), voice);
 }
 
-/** A link if the system has them, in one step over what was there. */
-async function put(source: string, target: string): Promise<void> {
-  const temporary = `${target}.part`;
-  await rm(temporary, { force: true });
-  try {
-    await symlink(resolve(source), temporary);
-  } catch (error) {
-    if (!["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP"].includes(systemCode(error) ?? "")) throw error;
-    await copyFile(source, temporary);
-  }
-  await rename(temporary, target);
+async function readDescription(voicesDir: string, voice: string): Promise<unknown> {
+  return parseJson(await readFile(join(voicesDir, `${voice}.onnx.json`), "utf8").catch(() => ""));
+}
+
+async function isPlain(voicesDir: string, voice: string): Promise<boolean> {
+  const entry = await lstat(join(voicesDir, `${voice}.onnx`)).catch(() => null);
+  return entry?.isFile() === true;
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -13,6 +13,8 @@ import { lacksDescription, localVoices } from "./speech-files.ts";
 const manifestPath = "voices.json";
 /** 173 voices are 250 kB. */
 const manifestLimit = 16 * 1024 * 1024;
+/** ms after a failure in which a list that was kept is answered without asking. */
+const restMs = 60_000;
 
 export type SpeechLists = ReturnType<typeof createSpeechLists>;
 
@@ -22,21 +24,19 @@ interface ListOptions {
   readonly voicesDir: string;
   /** ms until the hub is asked again. */
   readonly freshMs: number;
-  /** Default 60 s: ms after a failure in which a list that was kept is answered without asking. */
-  readonly restMs?: number;
   readonly now: () => number;
 }
 
 /** Asks the hub at most every `freshMs`, once for all callers that wait. Both lists are kept in `stateDir`. */
 export function createSpeechLists(options: ListOptions) {
   const { client, voicesDir } = options;
-  const official = keptList(options, "voices.json", readVoices, async (signal) => {
+  const official = keptList<Voice>(options, "voices.json", parseManifest, async (signal) => {
     const { body } = await client.openFile(voiceRepo, "main", manifestPath, { from: 0, signal });
     const tooLong = (): GatewayError =>
       new GatewayError("hub_unreachable", `voice list from the hub exceeds ${manifestLimit} bytes`);
     return (await readAtMost(body, manifestLimit, tooLong)).toString("utf8");
   });
-  const modelFiles = keptList(options, "transcription-models.json", readModelFiles, async (signal) => {
+  const modelFiles = keptList<ModelFile>(options, "transcription-models.json", readModelFiles, async (signal) => {
     const files = await client.listTree(transcriptionRepo, "main", signal);
     return JSON.stringify(files.map(({ path, size }) => ({ path, size })));
   });
@@ -55,57 +55,48 @@ export function createSpeechLists(options: ListOptions) {
     },
     /** Throws `voice_not_found`, which names the missing part of a voice that was put there by hand, `hub_*`. */
     officialVoice: async (name: string, signal: AbortSignal): Promise<Voice> => {
-      if (await lacksDescription(voicesDir, name))
-        throw new GatewayError("voice_not_found", `${name}.onnx has no description: ${name}.onnx.json is missing`, {
-          param: "voice",
-        });
-      return requireVoice(await official(signal), name);
+      if (!(await lacksDescription(voicesDir, name))) return requireVoice(await official(signal), name);
+      const message = `${name}.onnx has no description: ${name}.onnx.json is missing`;
+      throw new GatewayError("voice_not_found", message, { param: "voice" });
     },
   };
 }
 
-/** `read` answers null for a text that is no list; one without entries is none. */
+/** `read` answers null for what is no list; one without entries is none. */
 function keptList<T>(
-  { stateDir, freshMs, restMs = 60_000, now }: ListOptions,
+  { stateDir, freshMs, now }: ListOptions,
   name: string,
-  read: (text: string) => readonly T[] | null,
+  read: (value: unknown) => readonly T[] | null,
   fetchText: (signal: AbortSignal) => Promise<string>,
 ): (signal: AbortSignal) => Promise<readonly T[]> {
   const path = join(stateDir, name);
   let known: readonly T[] | null = null;
-  let askAgainAt = Number.NEGATIVE_INFINITY;
+  let askAgainAt = 0;
   const ask = createSharedWork(async (signal) => {
     try {
       const text = await fetchText(signal);
-      const list = read(text);
+      const list = read(parseJson(text));
       if (list === null) throw new GatewayError("hub_unreachable", `${name} from the hub is not a list`);
       known = list;
       askAgainAt = now() + freshMs;
       // Only used while the hub is down: a folder that cannot be written is reported elsewhere.
       await writeAtomic(path, text).catch(() => undefined);
-      return list;
     } catch (error) {
       const failure = toGatewayError(error);
       if (failure.code === "cancelled" || signal.aborted) throw failure;
-      known ??= read(await readFile(path, "utf8").catch(() => ""));
+      known ??= read(parseJson(await readFile(path, "utf8").catch(() => "")));
       if (known === null) throw failure;
       askAgainAt = now() + restMs;
-      return known;
     }
+    return known;
   });
   return async (signal) => (known !== null && now() < askAgainAt ? known : ask(signal));
 }
 
-function readVoices(text: string): readonly Voice[] | null {
-  return parseManifest(parseJson(text));
-}
-
-function readModelFiles(text: string): readonly ModelFile[] | null {
-  const value = parseJson(text);
-  if (!Array.isArray(value)) return null;
-  const files = value.filter(
-    (entry: Partial<ModelFile> | null): entry is ModelFile =>
-      typeof entry?.path === "string" && typeof entry.size === "number",
-  );
+function readModelFiles(value: unknown): readonly ModelFile[] | null {
+  const entries: readonly (Partial<ModelFile> | null)[] = Array.isArray(value) ? value : [];
+  const isFile = (entry: Partial<ModelFile> | null): entry is ModelFile =>
+    typeof entry?.path === "string" && typeof entry.size === "number";
+  const files = entries.filter(isFile);
   return files.length === 0 ? null : files;
 }

@@ -1,27 +1,30 @@
 // The bytes that a partial lacks, over as many connections as help, until they are all there or another try is no use.
 // If the server has no ranges, or answers them wrong, it is one connection that reads from the beginning.
+import type { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import { backoffDelay } from "../../core/backoff.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { steadyNow } from "../../core/steady.ts";
 import type { HubClient, OpenedFile } from "../../hub/client.ts";
 import { cancelled, transferError } from "../../hub/errors.ts";
 import type { HubPlace } from "../../hub/http.ts";
 import type { HubFile } from "../layout/select.ts";
 import type { PartialFile } from "./partial-file.ts";
-import { coveredBytes, createWorkList, frontOf, gapsOf, type Piece, type WorkList } from "./ranges.ts";
-import { createTries, receive, type TryOptions } from "./receive.ts";
+import { createWorkList, frontOf, gapsOf, type Piece, type PieceSizes, type WorkList } from "./ranges.ts";
 
-export interface TransferTuning extends TryOptions {
+export interface TransferTuning extends PieceSizes {
   /** Connections for one file, at most. */
   readonly connections: number;
-  /** Bytes that one connection fetches before it asks what is next. */
-  readonly pieceBytes: number;
-  /** Bytes that each connection gathers before they are written. */
+  /** Bytes that each connection gathers before they are written: small ones would each cost a trip to the file system. */
   readonly gatherBytes: number;
-  /** Less than this is not worth a connection. */
-  readonly leastBytes: number;
   /** Bytes per second of all together below which more connections are opened. */
   readonly slowPerSecond: number;
   /** Milliseconds between two checks of the rate. */
   readonly lookMs: number;
+  /** Failures in a row, without progress in between, after which the transfer fails. */
+  readonly tries: number;
+  /** Milliseconds before the second try; doubled for each further one. */
+  readonly retryMs: number;
 }
 
 export const defaultTuning: TransferTuning = {
@@ -36,6 +39,14 @@ export const defaultTuning: TransferTuning = {
   retryMs: 500,
 };
 
+/** Gathered bytes are written after so long at the latest, so that a slow line shows progress. */
+const gatherMs = 100;
+const longestWaitMs = 15_000;
+/** If the hub asks for a longer wait, the pull fails. */
+const longestAskedMs = 5 * 60_000;
+/** Less than this between two failures is no progress. */
+const leastGain = 64 * 1024;
+
 export interface Transfer {
   readonly client: HubClient;
   readonly repo: string;
@@ -45,85 +56,80 @@ export interface Transfer {
   readonly signal: AbortSignal;
   readonly tuning: TransferTuning;
   /** Ask for no ranges at all. */
-  readonly plain: boolean;
-  write(position: number, buffers: readonly Buffer[]): Promise<void>;
-  /** Of the whole pull; 0 while it is not known. */
-  bytesPerSecond(): number;
-  /** Bytes that came in, and how many of the file are there now, those on their way to the disk included. */
-  onBytes(received: number, completed: number): void;
+  readonly isPlain: boolean;
+  /** Writes to the partial. */
+  write(position: number, bytes: Buffer): Promise<void>;
 }
 
 /** Throws `hub_*`, `checksum_mismatch` if the hub announces another file, `cancelled`, and what `write` throws. */
-export async function transfer(options: Transfer): Promise<void> {
-  if (!options.plain && (await new RangeTransfer(options).run())) return;
-  await fromTheBeginning(options);
+export async function transfer(order: Transfer): Promise<void> {
+  if (!order.isPlain && (await new Connections(order).run())) return;
+  // Bytes that are written a second time must not be hashed before that.
+  order.partial.forgetFrom(frontOf(order.partial.extents()));
+  await new Connections({ ...order, isPlain: true }).run();
 }
 
-/** Connections side by side, each with a piece of the file. */
-class RangeTransfer {
-  readonly #options: Transfer;
+/** Connections side by side, each with a piece of the file; a plain one alone has all of it. */
+class Connections {
+  readonly #order: Transfer;
   readonly #work: WorkList;
   readonly #over = new AbortController();
   readonly #signal: AbortSignal;
-  #completed: number;
-  #gained = 0;
-  #lanes = 0;
+  readonly #lanes = new Set<Promise<void>>();
+  #leftBefore: number;
   /** The address of an earlier response: saves requests to the hub. */
   #place: HubPlace | undefined;
-  /** Whether the server answers ranges; undefined until the first response. */
-  #isFit: boolean | undefined;
+  /** The server has no ranges, or answers them wrong. */
+  #isUnfit = false;
   #failure: GatewayError | undefined;
-  #end: () => void = () => undefined;
 
-  constructor(options: Transfer) {
-    const { partial, file, tuning, signal } = options;
-    this.#options = options;
-    this.#work = createWorkList({ gaps: gapsOf(partial.extents(), file.size), ...tuning });
-    this.#signal = AbortSignal.any([signal, this.#over.signal]);
-    this.#completed = coveredBytes(partial.extents());
+  constructor(order: Transfer) {
+    this.#order = order;
+    this.#work = createWorkList(this.#gaps(), order.tuning);
+    this.#signal = AbortSignal.any([order.signal, this.#over.signal]);
+    this.#leftBefore = this.#work.left();
   }
 
   /** False if the server proved unfit for ranges. */
   async run(): Promise<boolean> {
-    const { tuning, signal, file } = this.#options;
-    const ended = new Promise<void>((resolve) => {
-      this.#end = resolve;
-    });
+    const { tuning, signal, file } = this.#order;
     const look = setInterval(() => this.#startMore(), tuning.lookMs);
     this.#startLane();
-    await ended;
+    while (this.#lanes.size > 0) await Promise.race(this.#lanes);
     clearInterval(look);
-    if (this.#failure) throw signal.aborted ? cancelled(file.path) : this.#failure;
-    return this.#isFit !== false;
+    if (this.#isUnfit) return false;
+    if (this.#gaps().length === 0) return true;
+    throw signal.aborted ? cancelled(file.path) : (this.#failure ?? cancelled(file.path));
+  }
+
+  #gaps(): ReturnType<typeof gapsOf> {
+    return gapsOf(this.#order.partial.extents(), this.#order.file.size);
   }
 
   #startMore(): void {
-    const { bytesPerSecond, tuning } = this.#options;
-    const rate = bytesPerSecond();
-    if (!this.#isFit || this.#signal.aborted || rate === 0 || rate >= tuning.slowPerSecond) return;
-    const worth = Math.ceil(this.#work.left() / (8 * tuning.leastBytes));
-    while (this.#lanes < Math.min(tuning.connections, worth)) this.#startLane();
+    const { tuning, isPlain } = this.#order;
+    const left = this.#work.left();
+    const perSecond = ((this.#leftBefore - left) * 1000) / tuning.lookMs;
+    this.#leftBefore = left;
+    if (isPlain || this.#signal.aborted || perSecond === 0 || perSecond >= tuning.slowPerSecond) return;
+    const worth = Math.ceil(left / (8 * tuning.leastBytes));
+    while (this.#lanes.size < Math.min(tuning.connections, worth)) this.#startLane();
   }
 
   #startLane(): void {
-    this.#lanes++;
-    this.#lane()
+    const lane = this.#fetchPieces()
       .catch((error: unknown) => {
-        const reason = transferError(error, this.#options.file.path, this.#signal);
-        if (this.#isFit === false || (reason.code === "cancelled" && this.#work.left() === 0)) return;
-        this.#failure ??= reason;
+        this.#failure ??= transferError(error, this.#order.file.path, this.#signal);
         // A failure for good ends the other lanes: what this one could not get, they could not either.
         this.#over.abort();
       })
-      .finally(() => {
-        this.#lanes--;
-        if (this.#lanes === 0) this.#end();
-      });
+      .finally(() => this.#lanes.delete(lane));
+    this.#lanes.add(lane);
   }
 
-  async #lane(): Promise<void> {
-    const { tuning, file } = this.#options;
-    const again = createTries(tuning);
+  async #fetchPieces(): Promise<void> {
+    let failures = 0;
+    let leftBefore = this.#work.left();
     for (let piece = this.#work.claim(); piece; piece = this.#work.claim()) {
       try {
         await this.#fetch(piece);
@@ -132,43 +138,44 @@ class RangeTransfer {
         if (this.#work.left() === 0) this.#over.abort();
       } catch (error) {
         this.#work.release(piece);
-        await again(transferError(error, file.path, this.#signal), this.#gained, this.#signal);
+        const left = this.#work.left();
+        failures = leftBefore - left >= leastGain ? 1 : failures + 1;
+        leftBefore = left;
+        await this.#waitAfter(transferError(error, this.#order.file.path, this.#signal), failures);
       }
     }
   }
 
-  async #fetch(piece: Piece): Promise<void> {
-    const { file, tuning, write, onBytes } = this.#options;
-    // One connection alone goes on and on; among several it stops at the beginning of the next one's piece.
-    const opened = await this.#open(piece, this.#lanes > 1 ? piece.to : this.#work.freeTo(piece));
-    this.#isFit = fits(opened, file, piece.at) && this.#isFit !== false;
-    if (!this.#isFit) {
-      opened.body.destroy();
-      this.#over.abort();
-      throw cancelled(file.path);
-    }
-    this.#place = opened.place;
-    await receive({
-      body: opened.body,
-      skip: 0,
-      at: () => piece.at,
-      until: () => piece.to,
-      more: () => this.#work.extend(piece),
-      taken: (bytes) => {
-        piece.at += bytes;
-        this.#completed += bytes;
-        this.#gained += bytes;
-        onBytes(bytes, this.#completed);
-      },
-      write,
-      gatherBytes: tuning.gatherBytes,
-    });
-    if (piece.at < piece.to) throw endedEarly(file, piece.at);
+  /** Throws the failure if another try is no use. */
+  async #waitAfter(failure: GatewayError, failures: number): Promise<void> {
+    const { tries, retryMs } = this.#order.tuning;
+    const asked = failure.retryAfterMs ?? 0;
+    const isPassing = failure.code === "hub_unreachable" || failure.code === "hub_rate_limited";
+    if (!isPassing || failures >= tries || asked > longestAskedMs) throw failure;
+    const wait = Math.max(asked, backoffDelay(failures, { firstMs: retryMs, maxMs: longestWaitMs }));
+    await delay(wait, undefined, { signal: this.#signal });
   }
 
-  async #open(piece: Piece, to: number): Promise<OpenedFile> {
-    const { client, repo, commit, file } = this.#options;
-    const range = { from: piece.at, to, signal: this.#signal };
+  async #fetch(piece: Piece): Promise<void> {
+    const { file, isPlain } = this.#order;
+    const opened = await this.#open(piece);
+    const fault = this.#faultOf(opened, piece);
+    if (fault) {
+      opened.body.destroy();
+      throw fault;
+    }
+    this.#place = opened.place;
+    // What is there already is read past: that costs the same, and what is on the disk stays there.
+    await this.#receive(opened.body, piece, isPlain ? piece.at : 0);
+    if (piece.at < piece.to)
+      throw new GatewayError("hub_unreachable", `${file.path} ended after ${piece.at} of ${file.size} bytes.`);
+  }
+
+  async #open(piece: Piece): Promise<OpenedFile> {
+    const { client, repo, commit, file, isPlain } = this.#order;
+    // One connection alone goes on and on; among several it stops at the beginning of the next one's piece.
+    const to = this.#lanes.size > 1 ? piece.to : this.#work.freeTo(piece);
+    const range = { ...(isPlain ? { from: 0 } : { from: piece.at, to }), signal: this.#signal };
     if (this.#place === undefined) return client.openFile(repo, commit, file.path, range);
     try {
       return await client.openFile(repo, commit, file.path, { ...range, place: this.#place });
@@ -179,67 +186,53 @@ class RangeTransfer {
       return client.openFile(repo, commit, file.path, range);
     }
   }
-}
 
-async function fromTheBeginning(options: Transfer): Promise<void> {
-  const { client, repo, commit, file, partial, signal, tuning, write } = options;
-  const again = createTries(tuning);
-  let gained = 0;
-  while (frontOf(partial.extents()) < file.size) {
+  /** What is wrong with a response: the hub's own headers must agree with its file list. */
+  #faultOf({ sha256, total, ranged, from }: OpenedFile, { at }: Piece): GatewayError | undefined {
+    const { file, isPlain } = this.#order;
+    if (file.sha256 !== undefined && sha256 !== undefined && sha256 !== file.sha256)
+      return mismatch(file, "another digest");
+    const isOther = total !== undefined && total !== file.size;
+    if (isPlain) return isOther ? mismatch(file, `another size (${total})`) : undefined;
+    if (ranged && from === at && !isOther) return undefined;
+    this.#isUnfit = true;
+    return cancelled(file.path);
+  }
+
+  /** Writes what the body has after its first `skip` bytes, up to the end of the piece, which may change meanwhile. */
+  async #receive(body: Readable, piece: Piece, skip: number): Promise<void> {
+    const { tuning, write } = this.#order;
+    let skipping = skip;
+    let gathered: Buffer[] = [];
+    let writtenTo = piece.at;
+    let writtenAt = steadyNow();
+    const flush = async (): Promise<void> => {
+      const [bytes, at] = [Buffer.concat(gathered), writtenTo];
+      gathered = [];
+      writtenTo = piece.at;
+      writtenAt = steadyNow();
+      await write(at, bytes);
+    };
     try {
-      const opened = await client.openFile(repo, commit, file.path, { from: 0, signal });
-      checkAnnounced(file, opened);
-      // Bytes that are written a second time must not be hashed before that.
-      partial.forgetIslands();
-      // What is there already is read past: that costs the same, and what is on the disk stays there.
-      const skip = frontOf(partial.extents());
-      let at = skip;
-      await receive({
-        body: opened.body,
-        skip,
-        at: () => at,
-        until: () => file.size,
-        more: () => false,
-        taken(bytes) {
-          at += bytes;
-          gained += bytes;
-          options.onBytes(bytes, at);
-        },
-        write,
-        gatherBytes: tuning.gatherBytes,
-      });
-      if (at < file.size) throw endedEarly(file, at);
-    } catch (error) {
-      await again(transferError(error, file.path, signal), gained, signal);
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        let rest = chunk.subarray(skipping);
+        skipping = Math.max(0, skipping - chunk.length);
+        while (rest.length > 0 && (piece.at < piece.to || this.#work.extend(piece))) {
+          const part = rest.subarray(0, piece.to - piece.at);
+          rest = rest.subarray(part.length);
+          gathered.push(part);
+          piece.at += part.length;
+        }
+        if (rest.length > 0) break;
+        if (piece.at - writtenTo >= tuning.gatherBytes || steadyNow() - writtenAt >= gatherMs) await flush();
+      }
+    } finally {
+      if (writtenTo < piece.at) await flush();
     }
   }
-}
-
-/** Whether the response is the requested range of the requested file. */
-function fits(opened: OpenedFile, file: HubFile, from: number): boolean {
-  checkDigest(file, opened);
-  return opened.ranged && opened.from === from && (opened.total === undefined || opened.total === file.size);
-}
-
-/** The hub's own headers must agree with its file list: else the list is stale, or the response is for another file. */
-function checkAnnounced(file: HubFile, opened: OpenedFile): void {
-  checkDigest(file, opened);
-  if (opened.total === undefined || opened.total === file.size) return;
-  opened.body.destroy();
-  throw mismatch(file, `another size (${opened.total})`);
-}
-
-function checkDigest(file: HubFile, { body, sha256 }: OpenedFile): void {
-  if (file.sha256 === undefined || sha256 === undefined || sha256 === file.sha256) return;
-  body.destroy();
-  throw mismatch(file, "another digest");
 }
 
 /** Bytes that are not those of the file that the hub's list names. */
 export function mismatch(file: HubFile, what: string): GatewayError {
   return new GatewayError("checksum_mismatch", `${file.path} came with ${what}; it was not kept.`);
-}
-
-function endedEarly(file: HubFile, at: number): GatewayError {
-  return new GatewayError("hub_unreachable", `${file.path} ended after ${at} of ${file.size} bytes.`);
 }

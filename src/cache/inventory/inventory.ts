@@ -5,7 +5,7 @@ import { createSerial } from "../../core/serial.ts";
 import { type FormerRevision, type InventoryEntry, type SpeechKind, speechKinds } from "../../plan/observed.ts";
 import { leftAtOf } from "../../plan/removals.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
-import type { Origin } from "../download/verify.ts";
+import type { Origin } from "../download/fetch.ts";
 
 /** A voice by its id, or a transcription model by its file's name. */
 export interface SpeechEntry {

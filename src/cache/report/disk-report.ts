@@ -111,16 +111,14 @@ function linksOf(model: CachedModel, { repos }: CacheSurvey) {
 
 function orphanBytes(files: RepoFiles): number {
   const linked = linkedBlobs(files);
-  const unfinished = new Set(files.partials.map(({ whole }) => whole));
-  const orphans = files.blobs.filter(({ name }) => !linked.has(name) && !unfinished.has(name));
+  const orphans = files.blobs.filter(({ name }) => !linked.has(name));
   return orphans.reduce((total, { size }) => total + size, 0);
 }
 
-/** Each file once. A whole file that is not linked yet counts as a blob. */
+/** Each file once. */
 function everyByte({ repos }: CacheSurvey): number {
-  const rest = repos.flatMap(({ partials }) => partials.filter(({ whole }) => whole === null));
   const files = repos.flatMap(({ snapshots, blobs }) => [...snapshots.flatMap((snapshot) => snapshot.files), ...blobs]);
-  return rest.reduce((total, { bytes }) => total + bytes, bytesOf(files));
+  return repos.flatMap(({ partials }) => partials).reduce((total, { bytes }) => total + bytes, bytesOf(files));
 }
 
 function isoTime(ms: number | undefined): string | null {

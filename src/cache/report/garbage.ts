@@ -119,7 +119,7 @@ function garbageOf(files: RepoFiles, input: GarbageInput): RepoGarbage {
   return {
     repo,
     links,
-    blobs: [...lost, ...partials.flatMap(({ whole }) => whole ?? [])],
+    blobs: [...lost],
     partials: partials.flatMap(({ paths }) => paths),
     speech,
     items: [
@@ -197,7 +197,6 @@ function lostBlobs(
       .filter((entry) => entry.keep || wanted.has(entry.id.toLowerCase()))
       .flatMap((entry) => entry.files.map(({ blob }) => blob)),
     ...desired.removals.filter((removal) => removal.repo === files.repo).flatMap((removal) => removal.blobs),
-    ...files.partials.flatMap(({ whole }) => whole ?? []),
   ]);
   return new Set(files.blobs.flatMap(({ name }) => (ours.has(name) && !needed.has(name) ? name : [])));
 }
@@ -236,13 +235,13 @@ function wantedIds({ models }: Pick<Desired, "models">): ReadonlySet<string> {
   return new Set(models.map(({ id }) => id.toLowerCase()));
 }
 
-function partialItem(repo: string, { paths, whole, bytes, model }: RepoPartial): GarbageItem {
+function partialItem(repo: string, { paths, bytes, model }: RepoPartial): GarbageItem {
   const partial = paths.find((path) => /[0-9a-f]{40}\.gw\.incomplete$/.test(path)) ?? paths[0] ?? "";
   return {
     repo,
     kind: "partial",
-    path: inCache(repo, whole === null ? partial : `blobs/${whole}`),
-    files: paths.length + (whole === null ? 0 : 1),
+    path: inCache(repo, partial),
+    files: paths.length,
     bytes,
     reason: "AbandonedPartial",
     message: `an unfinished download${model === null ? "" : ` of ${model}`} that nothing resumes`,

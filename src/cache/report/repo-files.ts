@@ -29,13 +29,11 @@ export interface RepoBlob {
   readonly names: number;
 }
 
-/** Unfinished work of a gateway: a file on its way, or one that is whole and was never linked. */
+/** Unfinished work of a gateway: a file on its way. */
 export interface RepoPartial {
   /** Relative to the repository's folder. */
   readonly paths: readonly string[];
-  /** Name of the blob of a file that is whole and was never linked; null: there is none. */
-  readonly whole: string | null;
-  /** Bytes on the disk, of the blob too. */
+  /** On the disk. */
   readonly bytes: number;
   /** The model that it is for; null if it is not known. */
   readonly model: string | null;

@@ -3,7 +3,7 @@
 import { createSerial } from "../../core/serial.ts";
 import { type CachedModel, filesOf, type InventoryEntry } from "../../plan/observed.ts";
 import { pathInRepo, storedFile } from "../../plan/removals.ts";
-import { hashFile, isOneOf } from "../download/hash.ts";
+import { hasDigest } from "../download/hash.ts";
 import { isDigest, repoFolder } from "../layout/layout.ts";
 import { contentKey } from "../layout/models.ts";
 import { readSnapshotFile } from "./repo-folder.ts";
@@ -23,7 +23,7 @@ export function createDamage(cacheDir: string, inventory: () => readonly Invento
     const key = contentKey(repo, commit, file);
     const digest = file.blob ?? storedFile(inventory(), { repo, commit, ...file })?.blob ?? "";
     if (file.size === null || hashed.has(key) || !isDigest(digest)) return false;
-    const isDamaged = !isOneOf(await hashFile(place, closing.signal), digest);
+    const isDamaged = !(await hasDigest(place, digest, closing.signal));
     hashed.set(key, isDamaged);
     return isDamaged;
   }

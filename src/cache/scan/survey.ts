@@ -5,7 +5,7 @@ import { basename, join, relative } from "node:path";
 import { ignoreDangling, systemCode } from "../../core/errors.ts";
 import { orCacheError } from "../../hub/errors.ts";
 import { isHeld } from "../download/in-use.ts";
-import { partialEntries } from "../download/partials.ts";
+import { partialEntries } from "../download/leftovers.ts";
 import { partialPath, partialSuffix, repoFolder, repoOfFolder } from "../layout/layout.ts";
 import { onDisk } from "../removal/remove.ts";
 import { type CacheSurvey, linkedBlobs, type RepoFiles, type RepoPartial } from "../report/repo-files.ts";
@@ -51,26 +51,21 @@ async function partialsOf(
   cacheDir: string,
   repo: string,
   gateway: string,
-  { blobs, snapshots }: RepoFolder,
+  { snapshots }: RepoFolder,
 ): Promise<RepoPartial[]> {
   const root = repoFolder(cacheDir, repo);
   const linked = linkedBlobs({ snapshots });
   const partials: RepoPartial[] = [];
-  for (const { digest, paths, data, sidecar, ...entry } of await partialEntries(cacheDir, repo, gateway)) {
-    const isShown = linked.has(digest);
-    const blob = blobs.find(({ name }) => name === digest);
-    // A sidecar alone is of a file that is whole; if its partial is there the blob is another program's.
-    const isWhole = data === null && sidecar !== null && blob !== undefined && !isShown;
+  for (const { digest, paths, sidecar, ...entry } of await partialEntries(cacheDir, repo, gateway)) {
     const sizes = await Promise.all(paths.map(bytesAt));
     partials.push({
-      paths: paths.map((path) => relative(root, path)).sort(),
-      whole: isWhole ? digest : null,
-      bytes: sizes.reduce((sum, size) => sum + size, isWhole ? blob.size : 0),
+      paths: paths.map((path) => relative(root, path)),
+      bytes: sizes.reduce((sum, size) => sum + size, 0),
       model: sidecar?.model ?? null,
       modifiedAt: entry.modifiedAt,
       isHeld: isHeld(partialPath(cacheDir, repo, digest)),
       isAnothers: entry.isLocked || (entry.gateway !== null && entry.gateway !== gateway),
-      isShown,
+      isShown: linked.has(digest),
     });
   }
   return partials;

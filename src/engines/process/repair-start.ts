@@ -1,5 +1,5 @@
 // A start that fails because a file is damaged: the file is deleted, to be fetched again.
-import { dropDamaged } from "../../cache/download/verify.ts";
+import { dropDamaged } from "../../cache/download/hash.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 
 export interface MendOptions {

@@ -22,7 +22,7 @@ describe("a disk without room", () => {
     let looks = 0;
     // Before the pull there is room; a second later somebody else has it.
     const freeBytes = async () => (looks++ === 0 ? reserveBytes + 6_000_000 : 1_000_000);
-    const error = await refusal(id, { keepPartial: true, freeBytes, tuning: { connections: 1 } });
+    const error = await refusal(id, { isStillWanted: () => true, freeBytes, tuning: { connections: 1 } });
     assert.equal(error.code, "disk_full");
     assert.match(error.message, /2[56]\d MiB are missing/);
     const pulled = await pull(id);
@@ -47,7 +47,7 @@ describe("a disk without room", () => {
     hub.addRepo("acme/demo-GGUF", { files });
     // Slow enough for the records to follow: on a full disk the last one stands.
     hub.pace(path, 10_000_000);
-    const asked = { keepPartial: true, cacheDir, tuning: { recordBytes: 128 * 1024 } };
+    const asked = { isStillWanted: () => true, cacheDir, tuning: { recordBytes: 128 * 1024 } };
     const blind = await refusal(id, asked);
     assert.equal(blind.code, "disk_full");
     let looks = 0;

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
+import type { PullResult } from "../../../../src/cache/download/fetch.ts";
 import { type ImportOptions, importModel, resolveSource } from "../../../../src/cache/download/import.ts";
 import type { PullProgress } from "../../../../src/cache/download/progress.ts";
-import type { PulledModel } from "../../../../src/cache/download/pull.ts";
 import { createCacheScanner } from "../../../../src/cache/scan/scan.ts";
 import { GatewayError } from "../../../../src/core/errors.ts";
 import { parseModelId } from "../../../../src/core/ids.ts";
@@ -21,7 +21,7 @@ interface Importing {
   readonly cacheDir: string;
   /** Writes a file outside the cache; answers with its path. */
   file(name: string, bytes?: Uint8Array): Promise<string>;
-  bring(id: string, source: string, more?: Partial<ImportOptions>): Promise<PulledModel>;
+  bring(id: string, source: string, more?: Partial<ImportOptions>): Promise<PullResult>;
   /** What the cache then shows under a name. */
   shown(id: string): Promise<CachedModel | undefined>;
 }
@@ -147,7 +147,8 @@ describe("importing a model", () => {
     const { file, bring, shown } = await importing(t);
     const source = await file("a-Q8_0.gguf", modelHead("one", 100));
     const first = await bring("local/x:Q8_0", source);
-    assert.deepEqual(await bring("local/x:Q8_0", source, { vouched: () => "stored" }), first);
+    const again = await bring("local/x:Q8_0", source, { vouched: () => "stored" });
+    assert.deepEqual(again, { ...first, downloadedBytes: 0 });
     await file("a-Q8_0.gguf", modelHead("two", 200));
     await bring("local/x:Q8_0", source);
     assert.equal((await shown("local/x:Q8_0"))?.nCtxTrain, 200);

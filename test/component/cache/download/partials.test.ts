@@ -1,10 +1,10 @@
 // What the cleaning of leftovers takes, and what it leaves.
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { describe, it } from "node:test";
+import { cleanPartials } from "../../../../src/cache/download/leftovers.ts";
 import { openPartial, type PartialFile } from "../../../../src/cache/download/partial-file.ts";
-import { cleanPartials } from "../../../../src/cache/download/partials.ts";
 import { frontOf } from "../../../../src/cache/download/ranges.ts";
 import { besidePartial, partialPath } from "../../../../src/cache/layout/layout.ts";
 import { sha256, withGgufHead } from "../../../support/cache-folder.ts";
@@ -81,12 +81,12 @@ describe("partials that were kept", () => {
     };
     hub.addRepo("acme/demo-GGUF", { files: shards });
     hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 1_000_000, 99);
-    assert.equal((await refusal(id, { keepPartial: true, tuning: { tries: 1 } })).code, "hub_unreachable");
+    assert.equal((await refusal(id, { isStillWanted: () => true, tuning: { tries: 1 } })).code, "hub_unreachable");
     const kept = await world();
     const repo = join(cacheDir, "models--acme--demo-GGUF");
     // Without it other readers of the cache take the folder for damaged.
     assert.deepEqual((await readdir(repo)).sort(), ["blobs", "snapshots"]);
-    // A whole shard with the note for whom it is, a part of another with its sidecar.
+    // A whole shard and a part of another, with their sidecars.
     assert.equal(kept.length, 4);
     assert.deepEqual(await cleanPartials(cacheDir, () => ["Acme/demo-gguf:q8_0"], "mine"), []);
     assert.deepEqual(await world(), kept);
@@ -94,14 +94,12 @@ describe("partials that were kept", () => {
     assert.deepEqual(await world(), []);
     await assert.rejects(readdir(repo), { code: "ENOENT" });
 
-    // What a snapshot shows is no leftover, whatever a sidecar says.
-    await refusal(id, { keepPartial: true, tuning: { tries: 1 } });
-    const [whole = ""] = (await world()).filter((line) => !line.endsWith(".incomplete"));
-    const snapshot = join(cacheDir, "models--acme--demo-GGUF/snapshots", "a".repeat(40));
-    await mkdir(snapshot, { recursive: true });
-    await symlink(`../../blobs/${whole.slice(-64)}`, join(snapshot, "x.gguf"));
+    // What a blob has become is no leftover, whatever a sidecar says.
+    await refusal(id, { isStillWanted: () => true, tuning: { tries: 1 } });
+    const blob = join(repo, "blobs", sha256(shards["demo-Q8_0-00001-of-00002.gguf"]));
+    await rename(`${blob}.gw.incomplete`, blob);
     await cleanPartials(cacheDir, () => [], "mine");
-    assert.equal((await world()).includes(whole), true);
+    assert.deepEqual(await world(), [relative(cacheDir, blob)]);
     hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 0, 0);
     assert.equal((await pull(id)).downloadedBytes, 2_000_000);
   });
@@ -110,7 +108,7 @@ describe("partials that were kept", () => {
     const { hub, pull, refusal, world } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files: demo });
     hub.dropAfter("demo-Q8_0.gguf", 1_000_000, 99);
-    await refusal(id, { keepPartial: true, tuning: { tries: 1 } });
+    await refusal(id, { isStillWanted: () => true, tuning: { tries: 1 } });
     hub.dropAfter("demo-Q8_0.gguf", 0, 0);
     hub.updateRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": withGgufHead(Buffer.alloc(200_000, "new ")) } });
     await pull(id);
@@ -132,7 +130,7 @@ describe("partials that were kept", () => {
     for (const path of paths) await age(join(cacheDir, path), 6 * dayMs);
     assert.deepEqual(await cleanPartials(cacheDir, () => [], "mine"), []);
     for (const path of paths) await age(join(cacheDir, path), 8 * dayMs);
-    const lock = await lockBy(cacheDir, { pid: process.ppid, gateway: "another" });
+    const lock = await lockBy(cacheDir, { pid: process.ppid, id: "another" });
     await age(lock, 100 * dayMs);
     assert.deepEqual(await cleanPartials(cacheDir, () => [], "mine"), [], "the process that holds the lock runs");
     await rm(lock);
@@ -142,13 +140,16 @@ describe("partials that were kept", () => {
   it("are gone once the file is there, and the sidecar of a model that is shown", async (t) => {
     const { hub, pull, cacheDir, world } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files: demo });
-    // As a kill leaves it between the linking and the end.
     const partial = await half(cacheDir, "mine");
-    await partial.write(1_500_000, [whole.subarray(1_500_000)]);
-    await partial.finish(join(cacheDir, "models--acme--demo-GGUF/blobs", digest));
+    await partial.write(1_500_000, whole.subarray(1_500_000));
+    await partial.setVerified();
     const [sidecar = ""] = (await world()).filter((line) => line.includes(".sidecar."));
     const text = await readFile(join(cacheDir, sidecar));
-    assert.deepEqual((await pull(id)).files[0], { path: "demo-Q8_0.gguf", blob: digest, size: whole.length });
+    await partial.finish(join(cacheDir, "models--acme--demo-GGUF/blobs", digest));
+    // As a kill leaves it between the rename and the end; the inventory has the blob already.
+    await writeFile(join(cacheDir, sidecar), text);
+    const { files } = await pull(id, { vouched: () => "stored" });
+    assert.deepEqual(files, [{ path: "demo-Q8_0.gguf", blob: digest, size: whole.length }]);
     assert.equal((await world()).length, 3);
     await writeFile(join(cacheDir, sidecar), text);
     assert.deepEqual(await cleanPartials(cacheDir, () => [id], "mine"), [sidecar]);
@@ -164,12 +165,12 @@ async function half(cacheDir: string, gateway: string): Promise<PartialFile> {
   const path = partialPath(cacheDir, "acme/demo-GGUF", digest);
   const partial = await openPartial({ path, model: id, size: whole.length, gateway });
   const at = frontOf(partial.extents());
-  await partial.write(at, [whole.subarray(at, 1_500_000)]);
+  await partial.write(at, whole.subarray(at, 1_500_000));
   return partial;
 }
 
 /** The lock as another process writes it. */
-async function lockBy(cacheDir: string, holder: { pid: number; gateway: string }): Promise<string> {
+async function lockBy(cacheDir: string, holder: { pid: number; id: string }): Promise<string> {
   const path = besidePartial(partialPath(cacheDir, "acme/demo-GGUF", digest), "lock");
   await writeFile(path, JSON.stringify({ started: "", ...holder }));
   return path;
@@ -180,8 +181,8 @@ const deadPid = 2 ** 22 + 1;
 
 describe("two gateways and one file", () => {
   for (const [what, holder] of [
-    ["a process that runs", { pid: process.ppid, gateway: "another" }],
-    ["one that cannot be probed, as in a container", { pid: deadPid, gateway: "another" }],
+    ["a process that runs", { pid: process.ppid, id: "another" }],
+    ["one that cannot be probed, as in a container", { pid: deadPid, id: "another" }],
   ] as const) {
     it(`the second one waits while ${what} holds the lock`, async (t) => {
       const { hub, pull, refusal, cacheDir, world } = await startPulling(t);
@@ -202,15 +203,15 @@ describe("two gateways and one file", () => {
     const { hub, pull, cacheDir, world, shown } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files: demo });
     const other = await half(cacheDir, "another");
-    const lock = await lockBy(cacheDir, { pid: deadPid, gateway: "another" });
+    const lock = await lockBy(cacheDir, { pid: deadPid, id: "another" });
     await age(lock, 70_000);
     const hold = hub.throttle("demo-Q8_0.gguf", 2_000_000);
     const pulled = pull(id);
     await hold.reached;
-    await other.write(1_500_000, [Buffer.alloc(1_500_000, "late and wrong ")]);
+    await other.write(1_500_000, Buffer.alloc(1_500_000, "late and wrong "));
     const refused = await refusalOf(other.finish(join(cacheDir, "models--acme--demo-GGUF/blobs", digest)));
     assert.equal(refused.code, "cache_unwritable");
-    await other.discard();
+    await other.keep();
     hold.release();
     assert.equal((await pulled).resumedBytes, 0);
     assert.deepEqual(await shown("acme/demo-GGUF", "demo-Q8_0.gguf"), whole);
@@ -221,7 +222,7 @@ describe("two gateways and one file", () => {
     const { hub, pull, cacheDir } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files: demo });
     await (await half(cacheDir, "mine")).keep();
-    await lockBy(cacheDir, { pid: deadPid, gateway: "mine" });
+    await lockBy(cacheDir, { pid: deadPid, id: "mine" });
     assert.equal((await pull(id)).resumedBytes, 1_500_000);
   });
 

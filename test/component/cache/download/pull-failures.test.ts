@@ -36,7 +36,7 @@ describe("a pull that fails", () => {
       hub.addRepo("acme/demo-GGUF", {
         files: { "demo-Q8_0-00001-of-00002.gguf": bytes("one"), "demo-Q8_0-00002-of-00002.gguf": content },
       });
-      const error = await refusal(id, { keepPartial: true });
+      const error = await refusal(id, { isStillWanted: () => true });
       assert.deepEqual(
         [error.code, error.reaction, error.message],
         ["not_a_model", "stall", "demo-Q8_0-00002-of-00002.gguf of acme/demo-GGUF is not a whole GGUF file"],
@@ -94,7 +94,7 @@ describe("a pull that fails", () => {
         onProgress: (step) => (step.file.includes("00002-of") && step.completed > 0 ? resolve() : undefined),
       });
     });
-    assert.equal((await world()).filter((line) => /\/[0-9a-f]{64}\.gw\.incomplete$/.test(line)).length, 1);
+    assert.equal((await world()).filter((line) => /\/[0-9a-f]{64}\.gw\.incomplete$/.test(line)).length, 2);
     abort.abort();
     assert.equal((await outcome)?.code, "cancelled");
     await hold.left;
@@ -105,7 +105,7 @@ describe("a pull that fails", () => {
 
   it("keeps whole shards for the next try, where there will be one, when the gateway stops or a later shard fails", async (t) => {
     const { hub, refusal, pull, world } = await startPulling(t);
-    const keepPartial = true;
+    const isStillWanted = () => true;
     const files = {
       "demo-Q8_0-00001-of-00002.gguf": bytes("one"),
       "demo-Q8_0-00002-of-00002.gguf": bytes("two", 2_000_000),
@@ -113,21 +113,21 @@ describe("a pull that fails", () => {
     hub.addRepo("acme/demo-GGUF", { files });
     const hold = hub.throttle("demo-Q8_0-00002-of-00002.gguf", 0);
     const abort = new AbortController();
-    const outcome = refusal(id, { signal: abort.signal, keepPartial });
+    const outcome = refusal(id, { signal: abort.signal, isStillWanted });
     await hold.reached;
     abort.abort(new GatewayError("shutting_down", "bye"));
     assert.equal((await outcome).code, "cancelled");
     hold.release();
-    // The whole shard, and the note that it is ours and for which model.
+    // The whole shard, and its sidecar.
     const kept = await world();
     assert.equal(kept.length, 2);
     hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 5, 99);
-    assert.equal((await refusal(id, { keepPartial })).code, "hub_unreachable");
+    assert.equal((await refusal(id, { isStillWanted })).code, "hub_unreachable");
     const still = await world();
     assert.ok(kept.every((line) => still.includes(line)));
     hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 0, 0);
     const pulled = await pull(id);
-    assert.equal(pulled.downloadedBytes + pulled.resumedBytes, 2_000_000);
+    assert.equal(pulled.downloadedBytes + pulled.resumedBytes, 2_300_000);
     hub.addRepo("acme/other-GGUF", { files });
     hub.dropAfter("demo-Q8_0-00002-of-00002.gguf", 5, 99);
     const before = await world();

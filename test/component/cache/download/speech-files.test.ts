@@ -14,6 +14,7 @@ import {
   pullVoice,
 } from "../../../../src/cache/download/speech-files.ts";
 import { createSpeechLists } from "../../../../src/cache/download/speech-lists.ts";
+import { snapshotPath } from "../../../../src/cache/layout/layout.ts";
 import { createHubClient } from "../../../../src/hub/client.ts";
 import { searchModels } from "../../../../src/speech/transcription-models.ts";
 import { requireVoice, searchVoices } from "../../../../src/speech/voices.ts";
@@ -148,7 +149,7 @@ describe("a transcription model", { concurrency: true }, () => {
         ["ggml-own.bin", "acme/ears"],
       ],
     );
-    assert.equal(cached[0]?.path, pulled.files[0]?.place);
+    assert.equal(cached[0]?.path, snapshotPath(cacheDir, pulled.repo, pulled.commit, "ggml-base.en.bin"));
     assert.equal(cached[0]?.size, 300_000);
     await rm(join(cacheDir, "models--ggerganov--whisper.cpp", "blobs"), { recursive: true });
     assert.equal((await cachedTranscriptionModels(cacheDir))[0]?.repo, "acme/ears");

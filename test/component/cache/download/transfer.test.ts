@@ -112,7 +112,7 @@ describe("a pull that goes on with an earlier one", () => {
     const { hub, pull, refusal, progress, shown, world } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files });
     hub.dropAfter(path, 2_000_000, 1);
-    const kept = { keepPartial: true, tuning: { tries: 1, recordBytes: 64 * 1024 } };
+    const kept = { isStillWanted: () => true, tuning: { tries: 1, recordBytes: 64 * 1024 } };
     assert.equal((await refusal(id, kept)).code, "hub_unreachable");
     assert.equal((await world()).length, 2);
     progress.length = 0;
@@ -131,7 +131,7 @@ describe("a pull that goes on with an earlier one", () => {
     hub.pace(path, 1_500_000);
     const abort = new AbortController();
     const stopped = refusal(id, {
-      keepPartial: true,
+      isStillWanted: () => true,
       tuning: several,
       signal: abort.signal,
       onProgress: ({ completed }) => (completed > size / 2 ? abort.abort(stopping) : undefined),
@@ -153,7 +153,7 @@ describe("a pull that goes on with an earlier one", () => {
     hub.addRepo("acme/bad", { files: { "bad-Q8_0.gguf": withGgufHead(randomBytes(size)) } });
     hub.corrupt("bad-Q8_0.gguf");
     const before = await world();
-    assert.equal((await refusal("acme/bad:Q8_0", { keepPartial: true })).code, "checksum_mismatch");
+    assert.equal((await refusal("acme/bad:Q8_0", { isStillWanted: () => true })).code, "checksum_mismatch");
     assert.equal(hub.sentBytes("bad-Q8_0.gguf"), 2 * size);
     assert.deepEqual(await world(), before);
   });
@@ -175,7 +175,7 @@ describe("a pull that goes on with an earlier one", () => {
       const { hub, pull, refusal, shown } = await startPulling(t);
       hub.addRepo("acme/demo-GGUF", { files });
       hub.dropAfter(path, 2_000_000, 1);
-      const kept = { keepPartial: true, tuning: { tries: 1 } };
+      const kept = { isStillWanted: () => true, tuning: { tries: 1 } };
       await refusal(id, kept);
       hub.failNext({ ...failure, match: (seen) => seen.path.includes("/resolve/") });
       assert.equal((await refusal(id, kept)).code, code);
@@ -190,7 +190,7 @@ describe("a pull that goes on with an earlier one", () => {
       const { hub, pull, refusal, shown } = await startPulling(t);
       hub.addRepo("acme/demo-GGUF", { files });
       hub.dropAfter(path, 1_000_000);
-      await refusal(id, { keepPartial: true, tuning: { tries: 1 } });
+      await refusal(id, { isStillWanted: () => true, tuning: { tries: 1 } });
       hub.lieAboutRanges(path, lie);
       // What is there is read past, not written again.
       assert.equal((await pull(id)).downloadedBytes, 2_000_000);

@@ -45,7 +45,7 @@ describe("a work list", () => {
       fc.property(fc.array(range), fc.array(fc.tuple(fc.nat(3), fc.nat(9), fc.nat(9))), (there, steps) => {
         const extents = there.reduce<Extents>((sum, [from, to]) => withExtent(sum, from, to), []);
         const gaps = gapsOf(extents, size);
-        const work = createWorkList({ gaps, pieceBytes: 8, leastBytes: 2 });
+        const work = createWorkList(gaps, { pieceBytes: 8, leastBytes: 2 });
         const times = Array.from({ length: size }, () => 0);
         const lanes: (Piece | null)[] = [null, null, null, null];
         const advance = (piece: Piece, most: number): void => {
