@@ -37,7 +37,7 @@ for (const [types, files] of [
     const source = files.map(readProjectFile).join("\n");
     const literals = [
       ...source.matchAll(
-        /(?:reason: (?:\w+ \? "\w+" : )?|new Unusable\(\s*|report\(\s*|noteFailure\(\s*|reason: \w+ \? )"([A-Z]\w+)"/g,
+        /(?:reason: (?:\w+ \? "\w+" : )?|new WorkerFault\(\s*|unapplied\(path, |report\(\s*|noteFailure\(\s*|reason: \w+ \? )"([A-Z]\w+)"/g,
       ),
     ].map((match) => match[1] ?? "");
     assert.ok(literals.length > 1, "the search for literals finds none any more");
