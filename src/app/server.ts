@@ -10,13 +10,13 @@ import { matchName, normaliseName } from "../core/ids.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { FileSource } from "../desired/file-source.ts";
 import type { DesiredStore } from "../desired/store.ts";
+import { createUpstream } from "../engines/llama/upstream.ts";
 import { type AppDeps, buildApp } from "../http/app.ts";
 import { isLoopback } from "../http/auth/guards.ts";
-import { createPromptQueue } from "../http/proxy/prompt-queue.ts";
-import { createUpstream } from "../http/proxy/upstream.ts";
 import type { OpenAnswers } from "../http/server/open-answers.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
 import { plan } from "../plan/plan.ts";
+import { createPromptQueue } from "../scheduler/prompt-queue.ts";
 import type { StatusReport } from "../status/report.ts";
 import type { Core } from "./core.ts";
 

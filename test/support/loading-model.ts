@@ -1,9 +1,9 @@
 // A model that loads for as long as a test wants it to, for the routes of a family; its engine then answers at once.
 
 import type { GatewayError } from "../../src/core/errors.ts";
+import type { AnswerSink } from "../../src/engines/llama/upstream.ts";
 import type { NativeRoutesDeps } from "../../src/http/ollama/routes.ts";
 import type { CompatRoutesDeps } from "../../src/http/openai/routes.ts";
-import type { AnswerSink } from "../../src/http/proxy/upstream.ts";
 import type { Lease } from "../../src/scheduler/requests.ts";
 
 type Outcome = "loaded" | GatewayError;

@@ -10,11 +10,11 @@ import {
 } from "../../../schemas/ollama.ts";
 import { ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { askInstance, type EngineAnswer } from "../../engines/llama/ask-instance.ts";
+import { isRefusal } from "../../engines/llama/upstream.ts";
 import type { Lease } from "../../scheduler/requests.ts";
 import { withinScope } from "../auth/within-scope.ts";
-import { askInstance, type EngineAnswer } from "../proxy/ask-instance.ts";
 import { withCause } from "../proxy/exchange.ts";
-import { isRefusal } from "../proxy/upstream.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { renderEngineError } from "../server/errors.ts";
 import { encodeJson, largeBytes } from "../server/long-texts.ts";

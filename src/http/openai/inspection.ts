@@ -4,7 +4,7 @@ import type { FastifyReply } from "fastify";
 import { engineAnswerSchema, loraScalesSchema, successSchema } from "../../../schemas/openai.ts";
 import { ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { askInstance } from "../proxy/ask-instance.ts";
+import { askInstance } from "../../engines/llama/ask-instance.ts";
 import { clientLeft } from "../server/client-left.ts";
 import { renderEngineError } from "../server/errors.ts";
 import { parseJsonBody } from "../server/json-body.ts";

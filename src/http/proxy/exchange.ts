@@ -4,12 +4,12 @@ import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { contextOf } from "../../commands/chat-context.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { type AnswerSink, type Exchange, isRefusal, lengthOf } from "../../engines/llama/upstream.ts";
+import { needsPermit, type PromptPermit } from "../../scheduler/prompt-queue.ts";
 import type { Lease } from "../../scheduler/requests.ts";
 import { errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "../server/errors.ts";
 import { RawReply, type ReplyListener } from "../server/raw-reply.ts";
 import type { ExchangeDeps, Generation } from "./generation.ts";
-import { needsPermit, type PromptPermit } from "./prompt-queue.ts";
-import { type AnswerSink, type Exchange, isRefusal, lengthOf } from "./upstream.ts";
 
 const attempts = 3;
 /**

@@ -2,11 +2,11 @@
 import type { ChatContext } from "../../commands/chat-context.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { KeepAlive } from "../../core/keep-alive.ts";
+import type { Upstream } from "../../engines/llama/upstream.ts";
 import type { CachedModel } from "../../plan/observed.ts";
+import type { PromptQueue } from "../../scheduler/prompt-queue.ts";
 import type { Scheduler } from "../../scheduler/scheduler.ts";
 import type { Dialect } from "../server/errors.ts";
-import type { PromptQueue } from "./prompt-queue.ts";
-import type { Upstream } from "./upstream.ts";
 
 /** How a family turns the engine's answer into its own. */
 export interface Translator {

@@ -1,9 +1,9 @@
 // The queue of large prompts: how much one model reads at once, what passes, and what becomes of a prompt whose client left.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createPromptQueue, type PromptPermit, type PromptQueue } from "../../../../src/http/proxy/prompt-queue.ts";
-import type { Entrance } from "../../../../src/scheduler/requests.ts";
-import { until } from "../../../support/scratch.ts";
+import { createPromptQueue, type PromptPermit, type PromptQueue } from "../../../src/scheduler/prompt-queue.ts";
+import type { Entrance } from "../../../src/scheduler/requests.ts";
+import { until } from "../../support/scratch.ts";
 
 const miB = 1 << 20;
 const id = "acme/a:Q8_0";

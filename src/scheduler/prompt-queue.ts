@@ -1,8 +1,8 @@
 // Limits the bytes of large prompts that one model reads at once. The engine reads a prompt in a thread that cannot be canceled:
 // 64 MB take 6 s and 2 GB of memory, and eight at once delayed all other requests by a minute. Small prompts pass. A permit ends
 // when the engine begins to answer, or has closed the connection of a client that left.
-import { clientLeftError, GatewayError } from "../../core/errors.ts";
-import type { Scheduler } from "../../scheduler/scheduler.ts";
+import { clientLeftError, GatewayError } from "../core/errors.ts";
+import type { Scheduler } from "./scheduler.ts";
 
 export interface PromptPermit {
   /** The prompt is sent; call the result when the engine has read it. `left`: aborted when the client left. */

@@ -1,5 +1,5 @@
 // One question to a model's process and its whole answer, for what is no stream.
-import type { Instance } from "../../engines/llama/instances.ts";
+import type { Instance } from "./instances.ts";
 import type { Upstream, UpstreamRequest } from "./upstream.ts";
 
 export interface EngineAnswer {

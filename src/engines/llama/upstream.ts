@@ -2,10 +2,10 @@
 // Knows HTTP, but no family's wire format.
 import type { Dispatcher } from "undici";
 import { clientLeftError, GatewayError, stoppingError, systemCode } from "../../core/errors.ts";
-import { readProgress } from "../../engines/llama/computing.ts";
-import type { Instance } from "../../engines/llama/instances.ts";
-import { createStallWatch, type StallWatch } from "../../engines/process/stall-watch.ts";
+import { createStallWatch, type StallWatch } from "../process/stall-watch.ts";
+import { readProgress } from "./computing.ts";
 import { createPools, type OwnConnection, openOwn, type Pools, sharedHealth } from "./connections.ts";
+import type { Instance } from "./instances.ts";
 import { createRounds, type Rounds } from "./rounds.ts";
 
 /** Receives an answer. Exactly one of `end` and `fail` comes last. */

@@ -1,7 +1,7 @@
 // Connections to the models' processes: pools, one of its own for a large prompt, and the question whether a silent process lives.
 import type { Socket } from "node:net";
 import { buildConnector, Client, Pool } from "undici";
-import type { Instance } from "../../engines/llama/instances.ts";
+import type { Instance } from "./instances.ts";
 
 export interface Pools {
   of(instance: Instance): Pool;
