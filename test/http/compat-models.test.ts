@@ -167,7 +167,7 @@ test("llama.cpp's own routes", async (t) => {
       ["{}", /must be a JSON array/],
       ['[{"id":0,"scale":"a"}]', /\[0\]\.scale must be a number/],
       ['[{"id":0,"scale":1,"path":"/etc/passwd"}]', /unknown field path/],
-      ["[{}]", /id is missing; scale is missing/],
+      ["[{}]", /\[0\]\.id is missing; \[0\]\.scale is missing/],
     ] as const) {
       const refused = await gateway.json(`/lora-adapters?model=${alpha}`, { method: "POST", body });
       assert.equal(refused.status, 400, body);

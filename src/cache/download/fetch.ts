@@ -78,7 +78,7 @@ export interface Target {
   readonly partial: PartialFile;
   /** What came before was wrong: the whole file in one piece. */
   readonly isPlain: boolean;
-  write(position: number, bytes: Buffer): Promise<void>;
+  write(position: number, buffers: readonly Buffer[]): Promise<void>;
 }
 
 /** By folder of a repository: its pulls run one after the other, as they may share files. */
@@ -204,11 +204,11 @@ function isFilledRight(storing: Storing, isPlain: boolean): Promise<boolean> {
     await delivery.fill(file, {
       partial,
       isPlain,
-      async write(position, bytes) {
+      async write(position, buffers) {
         await space.watch(progress.left());
-        await partial.write(position, bytes);
+        const received = await partial.write(position, buffers);
         follower.advance(frontOf(partial.extents()));
-        progress.receive(file, bytes.length, coveredBytes(partial.extents()));
+        progress.receive(file, received, coveredBytes(partial.extents()));
       },
     });
     progress.report(file, file.size, "verifying");

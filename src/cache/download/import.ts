@@ -60,7 +60,7 @@ async function copy(source: string, size: number, { partial, write }: Target, si
       const bytes = createReadStream(source, { start: from, end: to - 1, highWaterMark: 1024 * 1024, signal });
       let position = from;
       for await (const chunk of bytes as AsyncIterable<Buffer>) {
-        await write(position, chunk);
+        await write(position, [chunk]);
         position += chunk.length;
       }
       if (position < to) throw new GatewayError("source_missing", `${source} is still being written`);

@@ -108,17 +108,25 @@ export class PartialFile {
     return this.#isVerified;
   }
 
-  async write(position: number, bytes: Buffer): Promise<void> {
+  /** Returns how many bytes that were. */
+  async write(position: number, buffers: readonly Buffer[]): Promise<number> {
     if (this.#failure) throw this.#failure;
-    await orCacheError(basename(this.path), async () => {
-      for (let done = 0; done < bytes.length; )
-        done += (await this.#handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
-    });
-    this.#written = withExtent(this.#written, position, position + bytes.length);
-    this.#unrecorded += bytes.length;
+    const bytes = await orCacheError(basename(this.path), () => this.#writeAll(position, buffers));
+    this.#written = withExtent(this.#written, position, position + bytes);
+    this.#unrecorded += bytes;
     const most = this.#options.recordBytes ?? mostUnrecorded;
     // Beside the next writes: a sync takes a disk as long as they do.
     if (this.#unrecorded >= most || steadyNow() - this.#recordedAt >= recordMs) void this.#record();
+    return bytes;
+  }
+
+  /** A disk that is almost full takes a part, and then fails. */
+  async #writeAll(position: number, buffers: readonly Buffer[]): Promise<number> {
+    const total = buffers.reduce((sum, { length }) => sum + length, 0);
+    const { bytesWritten } = await this.#handle.writev(buffers, position);
+    if (bytesWritten < total)
+      await this.#writeAll(position + bytesWritten, [Buffer.concat(buffers).subarray(bytesWritten)]);
+    return total;
   }
 
   /** Drops what is there from a position on; it is written again. */

@@ -39,7 +39,7 @@ export const defaultTuning: TransferTuning = {
   retryMs: 500,
 };
 
-/** Gathered bytes are written after so long at the latest, so that a slow line shows progress. */
+/** Ms after which what was gathered is written with the next bytes: only what is written counts as progress. */
 const gatherMs = 100;
 const longestWaitMs = 15_000;
 /** If the hub asks for a longer wait, the pull fails. */
@@ -58,7 +58,7 @@ export interface Transfer {
   /** Ask for no ranges at all. */
   readonly isPlain: boolean;
   /** Writes to the partial. */
-  write(position: number, bytes: Buffer): Promise<void>;
+  write(position: number, buffers: readonly Buffer[]): Promise<void>;
 }
 
 /** Throws `hub_*`, `checksum_mismatch` if the hub announces another file, `cancelled`, and what `write` throws. */
@@ -205,13 +205,18 @@ class Connections {
     let skipping = skip;
     let gathered: Buffer[] = [];
     let writtenTo = piece.at;
-    let writtenAt = steadyNow();
+    let writtenAt = Number.NEGATIVE_INFINITY;
+    let writing = Promise.resolve();
+    /** One write after the other; the next bytes are gathered meanwhile. */
     const flush = async (): Promise<void> => {
-      const [bytes, at] = [Buffer.concat(gathered), writtenTo];
+      const [buffers, at] = [gathered, writtenTo];
       gathered = [];
       writtenTo = piece.at;
       writtenAt = steadyNow();
-      await write(at, bytes);
+      await writing;
+      writing = write(at, buffers);
+      // Its failure is thrown by the next flush, or at the end.
+      writing.catch(() => undefined);
     };
     try {
       for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -228,6 +233,7 @@ class Connections {
       }
     } finally {
       if (writtenTo < piece.at) await flush();
+      await writing;
     }
   }
 }

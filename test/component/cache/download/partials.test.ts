@@ -141,7 +141,7 @@ describe("partials that were kept", () => {
     const { hub, pull, cacheDir, world } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files: demo });
     const partial = await half(cacheDir, "mine");
-    await partial.write(1_500_000, whole.subarray(1_500_000));
+    await partial.write(1_500_000, [whole.subarray(1_500_000)]);
     await partial.setVerified();
     const [sidecar = ""] = (await world()).filter((line) => line.includes(".sidecar."));
     const text = await readFile(join(cacheDir, sidecar));
@@ -165,7 +165,7 @@ async function half(cacheDir: string, gateway: string): Promise<PartialFile> {
   const path = partialPath(cacheDir, "acme/demo-GGUF", digest);
   const partial = await openPartial({ path, model: id, size: whole.length, gateway });
   const at = frontOf(partial.extents());
-  await partial.write(at, whole.subarray(at, 1_500_000));
+  await partial.write(at, [whole.subarray(at, 1_500_000)]);
   return partial;
 }
 
@@ -208,7 +208,7 @@ describe("two gateways and one file", () => {
     const hold = hub.throttle("demo-Q8_0.gguf", 2_000_000);
     const pulled = pull(id);
     await hold.reached;
-    await other.write(1_500_000, Buffer.alloc(1_500_000, "late and wrong "));
+    await other.write(1_500_000, [Buffer.alloc(1_500_000, "late and wrong ")]);
     const refused = await refusalOf(other.finish(join(cacheDir, "models--acme--demo-GGUF/blobs", digest)));
     assert.equal(refused.code, "cache_unwritable");
     await other.keep();
