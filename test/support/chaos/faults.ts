@@ -81,8 +81,8 @@ async function takeCacheAway(world: World, streams: Streams, ms: number): Promis
   const { cacheDir } = world.folders;
   // Loaded models need no file; what is to be loaded has none.
   const over = streams.allow({ why: "the cache is away", codes: ["model_load_failed", "model_not_found"] });
-  // One whose load failed may rest for a while before it is tried again.
-  const rested = streams.allow({ why: "the cache was away", codes: ["load_failing"] });
+  // A load that began without it may end after it is back, and rests for a while before it is tried again.
+  const rested = streams.allow({ why: "the cache was away", codes: ["model_load_failed", "load_failing"] });
   await rename(cacheDir, `${cacheDir}-away`);
   try {
     await delay(ms);

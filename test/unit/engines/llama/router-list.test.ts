@@ -1,0 +1,43 @@
+// The router's list where requests for it overlap. Router and tables are plain functions here: only the order of events counts.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createRouterList } from "../../../../src/engines/llama/router-list.ts";
+import type { RouterProcess } from "../../../../src/engines/llama/router-process.ts";
+import type { RouterModel } from "../../../../src/plan/observed.ts";
+
+function listWith(value: string): readonly RouterModel[] {
+  return [{ id: "acme/alpha", value } as RouterModel];
+}
+
+test("a request for the list that a newer one overtakes ends when the newer list is in force", async () => {
+  const answers: ((list: readonly RouterModel[]) => void)[] = [];
+  const entered: (() => void)[] = [];
+  const list = createRouterList(
+    {
+      process: { pid: 1 },
+      client: { models: () => new Promise((resolve) => answers.push(resolve)) },
+      key: "",
+    } as unknown as RouterProcess,
+    {
+      instances: { update: () => new Promise((resolve) => entered.push(resolve)) },
+      pingMs: 1_000,
+      now: () => 0,
+      onChange: () => undefined,
+      onList: () => undefined,
+    },
+  );
+  const older = list.refresh();
+  const newer = list.refresh();
+  answers[1]?.(listWith("loading"));
+  answers[0]?.(listWith("unloaded"));
+  let isOver = false;
+  const over = older.then(() => {
+    isOver = true;
+  });
+  await new Promise(setImmediate);
+  assert.equal(isOver, false, "the newer list is not entered yet");
+  assert.equal(entered.length, 1);
+  entered[0]?.();
+  await Promise.all([over, newer]);
+  assert.deepEqual(list.models(), { state: "known", value: listWith("loading") });
+});
