@@ -11,6 +11,7 @@ import {
 import { emptyPreset, parsePreset } from "../../src/plan/preset-file.ts";
 import { createLoop, type Loop, type Pass } from "../../src/reconcile/loop.ts";
 import { restingRouter } from "../unit/plan/world.ts";
+import { cachedModel } from "./cached-model.ts";
 import { cleanUp } from "./clean-up.ts";
 import { type Doing, type Executing, startExecutor } from "./executing.ts";
 
@@ -67,7 +68,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
     const cache: Knowable<CacheSnapshot> = {
       state: "known",
       value: {
-        models: [...cached].map(cachedModel),
+        models: [...cached].map(listedModel),
         signature: [...cached].join(),
         unreadable: world.unreadable,
         faults: [],
@@ -142,31 +143,8 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
   return world;
 }
 
-function cachedModel(id: string): CachedModel {
-  const [repo = "", tag = ""] = id.split(":");
-  const common = {
-    nCtxTrain: null,
-    modifiedAt: 0,
-    digest: null,
-    architecture: null,
-    fileType: null,
-    sizeLabel: null,
-    pooling: null,
-    projector: null,
-    damage: null,
-    aliases: [],
-  };
-  return {
-    ...common,
-    id,
-    repo,
-    tag,
-    routerId: id,
-    upstreamId: id,
-    commit: "",
-    files: [`/cache/${tag}.gguf`],
-    blobs: [null],
-    bytes: 1,
-    complete: true,
-  };
+/** As the router lists it. */
+function listedModel(id: string): CachedModel {
+  const [, tag = ""] = id.split(":");
+  return cachedModel(id, { routerId: id, upstreamId: id, files: [`/cache/${tag}.gguf`], blobs: [null] });
 }

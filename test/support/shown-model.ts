@@ -1,6 +1,7 @@
 // A model as Ollama's clients are shown it, and what its file says.
 import type { GgufDetails } from "../../src/core/gguf-facts.ts";
 import type { ShownModel } from "../../src/http/ollama/wire/model-records.ts";
+import { cachedModel } from "./cached-model.ts";
 
 export const fileDetails: GgufDetails = {
   architecture: "llama",
@@ -26,28 +27,6 @@ export const fileDetails: GgufDetails = {
 };
 
 export function shown(facts: Partial<ShownModel["model"]>, more: Partial<Omit<ShownModel, "model">> = {}): ShownModel {
-  const model: ShownModel["model"] = {
-    id: "acme/alpha-GGUF:Q4_K_M",
-    repo: "acme/alpha-GGUF",
-    tag: "Q4_K_M",
-    aliases: [],
-    routerId: null,
-    upstreamId: "",
-    commit: "",
-    files: [],
-    blobs: [],
-    bytes: 1,
-    complete: true,
-    damage: null,
-    projector: null,
-    nCtxTrain: null,
-    modifiedAt: 0,
-    digest: null,
-    architecture: null,
-    fileType: null,
-    sizeLabel: null,
-    pooling: null,
-    ...facts,
-  };
+  const model = cachedModel("acme/alpha-GGUF:Q4_K_M", facts);
   return { model, projector: null, contextLength: null, details: null, digest: "00", ...more };
 }
