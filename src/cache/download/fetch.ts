@@ -152,7 +152,8 @@ async function bringInTurn(options: FetchOptions, delivery: Delivery): Promise<P
     if (signal.aborted) throw cancelled(repo);
     const pulled = pulledModel(delivery, origins);
     await options.beforeShown?.(pulled);
-    for (const file of files.slice(0, 1)) progress.report(file, file.size, "linking");
+    const [first] = files;
+    if (first) progress.report(first, first.size, "linking");
     for (const [name, partial] of partials) await partial.finish(blobPath(cacheDir, repo, name));
     await show(cacheDir, pulled, delivery.tree);
     return { ...pulled, downloadedBytes: progress.downloadedBytes(), resumedBytes };

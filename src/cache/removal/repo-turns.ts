@@ -1,10 +1,10 @@
-// One at a time with a repository's folder: pulls and imports, or a garbage collection.
+// Who may work in a repository's folder: pulls and imports, or one garbage collection.
 import { unlessLeft } from "../../core/unless-left.ts";
 
 export type RepoTurns = ReturnType<typeof createRepoTurns>;
 
 export function createRepoTurns() {
-  // Two pulls of a repository may run side by side; only a collection needs it for itself.
+  // Pulls of a repository take turns among themselves, in cache/download/fetch.ts; a collection runs beside none of them.
   const pulls = new Map<string, number>();
   const collections = new Map<string, Promise<void>>();
   return {
