@@ -8,13 +8,8 @@ import { createOrphans } from "../process/orphans.ts";
 import { createInstances } from "./instances.ts";
 import type { RouterClient } from "./router-client.ts";
 import { createRouterList, type RouterList, type RouterListOptions } from "./router-list.ts";
-import {
-  type RouterProcess,
-  type RouterProcessOptions,
-  showRepos,
-  startRouterProcess,
-  viewName,
-} from "./router-process.ts";
+import { type RouterProcess, type RouterProcessOptions, startRouterProcess } from "./router-process.ts";
+import { showRepos, viewName } from "./router-view.ts";
 
 export { isProgress } from "./router-list.ts";
 
