@@ -13,15 +13,8 @@ import { findOnPath } from "../install/locate.ts";
 import { memoryOf, watchMemory } from "../process/memory.ts";
 import { hasEnded, type ServerOptions, startServer } from "../process/server-process.ts";
 import type { EngineRun } from "./speech-engine.ts";
-import {
-  type EngineAnswer,
-  isReady,
-  requireAnswer,
-  sendUpload,
-  type Upload,
-  untilRefused,
-  whisperArguments,
-} from "./whisper-wire.ts";
+import { type EngineAnswer, sendUpload, type Upload } from "./whisper-upload.ts";
+import { isReady, requireAnswer, untilRefused, whisperArguments } from "./whisper-wire.ts";
 
 export interface WhisperRun extends EngineRun {
   /** Whether ffmpeg was there at the start: without it WAV, FLAC and MP3 are all that it reads. */
