@@ -3,8 +3,8 @@ import { copyFile, mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { entriesBelow } from "../../state/folder.ts";
+import type { Binaries } from "./build.ts";
 import { type EngineName, engineFacts } from "./catalog.ts";
-import type { Binaries } from "./folder.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
 /**

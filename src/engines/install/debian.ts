@@ -6,9 +6,9 @@ import path from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { createPrivateApt } from "./apt.ts";
 import { debianSuite } from "./apt-config.ts";
+import type { Build, BuildContext } from "./build.ts";
 import { type EngineName, engineFacts } from "./catalog.ts";
 import { assemble } from "./debian-folder.ts";
-import type { Build, BuildContext } from "./folder.ts";
 import { runTool } from "./run.ts";
 
 /** Asks Debian's package list for the engine. Throws `engine_missing` without a mirror, `engine_failed` with apt's words. */
