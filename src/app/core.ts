@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { FastifyBaseLogger } from "fastify";
 import { steadyNow } from "../core/steady.ts";
 import type { InstallProgress } from "../engines/install/build.ts";
-import { isProgress } from "../engines/llama/router.ts";
+import { isProgress } from "../engines/llama/router-list.ts";
 import { createExecutor } from "../execute/executor.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers, routerHandlers } from "../execute/router-actions.ts";

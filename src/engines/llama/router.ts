@@ -11,8 +11,6 @@ import { createRouterList, type RouterList, type RouterListOptions } from "./rou
 import { type RouterProcess, type RouterProcessOptions, startRouterProcess } from "./router-process.ts";
 import { showRepos, viewName } from "./router-view.ts";
 
-export { isProgress } from "./router-list.ts";
-
 /** What the router reads: remembered, so that the planner sees when it must read again. */
 export interface RouterInputs {
   readonly preset: string;
