@@ -1,18 +1,7 @@
-// Takes the engine's event streams apart at any chunk boundary. Pure.
+// Takes the engine's event streams apart. Pure.
 
-const lineFeed = 0x0a;
-
-/** Hands on the data of events: llama-server writes that of each in one line. A line that was cut off is none. */
-export function createSseParser(onData: (data: string) => void): (chunk: Buffer) => void {
-  let held: Buffer[] = [];
-  return (chunk) => {
-    // Only whole lines are decoded, as a chunk may end inside a character.
-    const whole = chunk.lastIndexOf(lineFeed) + 1;
-    const rest = chunk.subarray(whole);
-    if (whole === 0) return void held.push(rest);
-    const first = chunk.subarray(0, whole);
-    const text = (held.length === 0 ? first : Buffer.concat([...held, first])).toString();
-    held = rest.length > 0 ? [rest] : [];
-    for (const line of text.split("\n")) if (line.startsWith("data:")) onData(line.slice("data:".length).trim());
-  };
+/** Hands on the data of the events in whole lines: llama-server writes that of each in one line. */
+export function eachEvent(lines: Buffer, onData: (data: string) => void): void {
+  for (const line of lines.toString().split("\n"))
+    if (line.startsWith("data:")) onData(line.slice("data:".length).trim());
 }
