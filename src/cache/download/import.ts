@@ -9,10 +9,10 @@ import { cancelled } from "../../hub/errors.ts";
 import { isWholeGguf } from "../gguf/metadata.ts";
 import { isSafePath } from "../layout/layout.ts";
 import type { HubFile } from "../layout/select.ts";
+import { gapsOf } from "./extents.ts";
 import { bring, type FetchOptions, type PullResult, type Target } from "./fetch.ts";
 import { hashFile } from "./hash.ts";
 import { readRef } from "./link.ts";
-import { gapsOf } from "./ranges.ts";
 
 export interface ImportOptions extends Omit<FetchOptions, "isStillWanted"> {
   readonly id: ModelId;

@@ -10,8 +10,8 @@ import { cacheError, orCacheError } from "../../hub/errors.ts";
 import { parseJson, readIfPresent, syncFolder, writeAtomic } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { besidePartial } from "../layout/layout.ts";
+import { clipped, coveredBytes, type Extents, readExtents, withExtent } from "./extents.ts";
 import { lockPartial, type PartialLock } from "./in-use.ts";
-import { clipped, coveredBytes, type Extents, readExtents, withExtent } from "./ranges.ts";
 
 export interface Sidecar {
   /** `owner/name:tag` of the model that the file is for. */
