@@ -1,6 +1,7 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
 import type { PulledModel } from "../cache/download/fetch.ts";
-import { type ImportOptions, importModel, resolveSource, sourceStamp } from "../cache/download/import.ts";
+import { type ImportOptions, importModel } from "../cache/download/import.ts";
+import { resolveSource, sourceStamp } from "../cache/download/import-source.ts";
 import type { PullProgress } from "../cache/download/progress.ts";
 import { pullModel } from "../cache/download/pull.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
