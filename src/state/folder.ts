@@ -2,7 +2,7 @@
 import type { Dirent } from "node:fs";
 import { lstat, mkdir, readdir, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ignoreAbsent, systemCode } from "../core/errors.ts";
+import { ignoreAbsent, ignoreDangling, systemCode } from "../core/errors.ts";
 
 /** With those above it. Node's own `recursive` never ends, on a whole core, where a folder takes no entries (`/proc/x`): here ENOENT. */
 export async function makeFolder(path: string): Promise<void> {
@@ -24,6 +24,11 @@ async function isFolder(path: string): Promise<boolean> {
     (entry) => entry.isDirectory(),
     () => false,
   );
+}
+
+/** A folder's names; none if there is no such folder. */
+export async function namesIn(folder: string): Promise<string[]> {
+  return (await readdir(folder).catch(ignoreDangling)) ?? [];
 }
 
 /** None of a folder that is deleted meanwhile. Links are not followed: Node's own `recursive` follows them as of Node 26, in circles too. */

@@ -13,9 +13,10 @@ import { coveredBytes, frontOf } from "./extents.ts";
 import { hasDigest, isGitDigest } from "./hash.ts";
 import { following } from "./hash-follower.ts";
 import { holdPaths } from "./in-use.ts";
-import { cleanRepo, type PartialEntry, removeEmptyFolders } from "./leftovers.ts";
+import { cleanRepo, removeEmptyFolders } from "./leftovers.ts";
 import { carryOver, linkSnapshot, readRef, writeRef } from "./link.ts";
 import { fileAt, kept, openPartial, type PartialFile } from "./partial-file.ts";
+import type { PartialEntry } from "./partials.ts";
 import { createReporter, type PullProgress, type Reporter } from "./progress.ts";
 import { mismatch } from "./transfer.ts";
 

@@ -1,12 +1,13 @@
 // Reads everything in the model cache: revisions, blobs, unfinished files, and whether other programs are writing. For the
 // disk report and for garbage collection; the loop's own scan is scan.ts. Writes nothing.
-import { lstat, readdir } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import { ignoreDangling, systemCode } from "../../core/errors.ts";
 import { orCacheError } from "../../hub/errors.ts";
+import { namesIn } from "../../state/folder.ts";
 import { isHeld } from "../download/in-use.ts";
-import { partialEntries } from "../download/leftovers.ts";
-import { partialPath, partialSuffix, repoFolder, repoOfFolder } from "../layout/layout.ts";
+import { partialEntries } from "../download/partials.ts";
+import { partialSuffix, repoFolder, repoOfFolder } from "../layout/layout.ts";
 import { onDisk } from "../removal/remove.ts";
 import { type CacheSurvey, linkedBlobs, type RepoFiles, type RepoPartial } from "../report/repo-files.ts";
 import { type RepoFolder, readRepoFolder } from "./repo-folder.ts";
@@ -56,14 +57,14 @@ async function partialsOf(
   const root = repoFolder(cacheDir, repo);
   const linked = linkedBlobs({ snapshots });
   const partials: RepoPartial[] = [];
-  for (const { digest, paths, sidecar, ...entry } of await partialEntries(cacheDir, repo, gateway)) {
+  for (const { digest, partial, paths, sidecar, ...entry } of await partialEntries(cacheDir, repo, gateway)) {
     const sizes = await Promise.all(paths.map(bytesAt));
     partials.push({
       paths: paths.map((path) => relative(root, path)),
       bytes: sizes.reduce((sum, size) => sum + size, 0),
       model: sidecar?.model ?? null,
       modifiedAt: entry.modifiedAt,
-      isHeld: isHeld(partialPath(cacheDir, repo, digest)),
+      isHeld: isHeld(partial),
       isAnothers: entry.isLocked || (entry.gateway !== null && entry.gateway !== gateway),
       isShown: linked.has(digest),
     });
@@ -79,11 +80,6 @@ async function othersAt(cacheDir: string, root: string, { places }: RepoFolder):
   const locks = join(cacheDir, ".locks", basename(root));
   const all = [...own.map((place) => join(root, place)), ...(await namesIn(locks)).map((name) => join(locks, name))];
   return all.length === 0 ? null : Math.max(...(await Promise.all(all.map(timeOf))));
-}
-
-/** A folder's names; none if there is no such folder. */
-async function namesIn(folder: string): Promise<string[]> {
-  return (await readdir(folder).catch(ignoreDangling)) ?? [];
 }
 
 /** 0 for what went meanwhile. */
