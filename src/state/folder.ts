@@ -52,3 +52,11 @@ export async function removeIfEmpty(folder: string): Promise<boolean> {
     throw error;
   }
 }
+
+/** A folder and those in it, as far as they are empty. */
+export async function removeEmptyTree(folder: string): Promise<void> {
+  if ((await lstat(folder).catch(ignoreAbsent))?.isDirectory() !== true) return;
+  for (const entry of await readdir(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) await removeEmptyTree(join(folder, entry.name));
+  await removeIfEmpty(folder);
+}

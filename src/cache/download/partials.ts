@@ -1,5 +1,6 @@
 // Unfinished files in the cache, by blob: the partial, its sidecar and lock, and whose they are. Writes nothing. Links under such
 // a name are none of ours: they are not followed.
+import type { Stats } from "node:fs";
 import { orCacheError } from "../../hub/errors.ts";
 import { namesIn } from "../../state/folder.ts";
 import { blobsFolder, digestOfPartial, partialPath } from "../layout/layout.ts";
@@ -20,6 +21,8 @@ export interface PartialEntry {
   readonly gateway: string | null;
   /** Another process may be writing it. */
   readonly isLocked: boolean;
+  /** On the disk. */
+  readonly bytes: number;
   /** When any of it was written last, ms. */
   readonly modifiedAt: number;
 }
@@ -35,7 +38,7 @@ export function partialEntries(cacheDir: string, repo: string, gateway: string):
       const partial = partialPath(cacheDir, repo, digest);
       const places = names.filter((name) => digestOfPartial(name) === digest).map((name) => `${folder}/${name}`);
       const files = await Promise.all(places.map(async (path) => ({ path, file: await fileAt(path) })));
-      const own = files.flatMap(({ path, file }) => (file ? { path, modifiedAt: file.mtimeMs } : []));
+      const own = files.flatMap(({ path, file }) => (file ? { path, file } : []));
       if (own.length === 0) continue;
       const [sidecar, holder] = [await readSidecar(partial), await partialHolder(partial, gateway)];
       entries.push({
@@ -46,9 +49,15 @@ export function partialEntries(cacheDir: string, repo: string, gateway: string):
         sidecar,
         gateway: holder?.gateway ?? sidecar?.gateway ?? null,
         isLocked: holder?.isLive ?? false,
-        modifiedAt: Math.max(...own.map(({ modifiedAt }) => modifiedAt)),
+        bytes: own.reduce((sum, { file }) => sum + onDisk(file), 0),
+        modifiedAt: Math.max(...own.map(({ file }) => file.mtimeMs)),
       });
     }
     return entries;
   });
+}
+
+/** What a file takes on the disk: one that is written at several places has holes. */
+export function onDisk({ size, blocks }: Stats): number {
+  return Number.isFinite(blocks) ? Math.min(size, blocks * 512) : size;
 }

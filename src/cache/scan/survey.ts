@@ -8,8 +8,7 @@ import { namesIn } from "../../state/folder.ts";
 import { isHeld } from "../download/in-use.ts";
 import { partialEntries } from "../download/partials.ts";
 import { partialSuffix, repoFolder, repoOfFolder } from "../layout/layout.ts";
-import { onDisk } from "../removal/remove.ts";
-import { type CacheSurvey, linkedBlobs, type RepoFiles, type RepoPartial } from "../report/repo-files.ts";
+import { type CacheSurvey, linkedBlobs, type RepoFiles } from "../report/repo-files.ts";
 import { type RepoFolder, readRepoFolder } from "./repo-folder.ts";
 
 /**
@@ -48,28 +47,19 @@ async function readRepo(cacheDir: string, repo: string, gateway: string): Promis
   return { ...folder, repo, partials, othersAt: await othersAt(cacheDir, root, folder) };
 }
 
-async function partialsOf(
-  cacheDir: string,
-  repo: string,
-  gateway: string,
-  { snapshots }: RepoFolder,
-): Promise<RepoPartial[]> {
+async function partialsOf(cacheDir: string, repo: string, gateway: string, { snapshots }: RepoFolder) {
   const root = repoFolder(cacheDir, repo);
   const linked = linkedBlobs({ snapshots });
-  const partials: RepoPartial[] = [];
-  for (const { digest, partial, paths, sidecar, ...entry } of await partialEntries(cacheDir, repo, gateway)) {
-    const sizes = await Promise.all(paths.map(bytesAt));
-    partials.push({
-      paths: paths.map((path) => relative(root, path)),
-      bytes: sizes.reduce((sum, size) => sum + size, 0),
-      model: sidecar?.model ?? null,
-      modifiedAt: entry.modifiedAt,
-      isHeld: isHeld(partial),
-      isAnothers: entry.isLocked || (entry.gateway !== null && entry.gateway !== gateway),
-      isShown: linked.has(digest),
-    });
-  }
-  return partials;
+  const entries = await partialEntries(cacheDir, repo, gateway);
+  return entries.map(({ digest, partial, paths, bytes, sidecar, modifiedAt, ...entry }) => ({
+    paths: paths.map((path) => relative(root, path)),
+    bytes,
+    model: sidecar?.model ?? null,
+    modifiedAt,
+    isHeld: isHeld(partial),
+    isAnothers: entry.isLocked || (entry.gateway !== null && entry.gateway !== gateway),
+    isShown: linked.has(digest),
+  }));
 }
 
 /** The hub's own tools and llama.cpp write these while they download; their locks may stay for ever, so only the time counts. */
@@ -85,9 +75,4 @@ async function othersAt(cacheDir: string, root: string, { places }: RepoFolder):
 /** 0 for what went meanwhile. */
 async function timeOf(path: string): Promise<number> {
   return (await lstat(path).catch(ignoreDangling))?.mtimeMs ?? 0;
-}
-
-async function bytesAt(path: string): Promise<number> {
-  const found = await lstat(path).catch(ignoreDangling);
-  return found ? onDisk(found) : 0;
 }
