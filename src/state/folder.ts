@@ -1,6 +1,6 @@
-// Folders: made with those above them, listed with all that is below, and removed when empty.
+// Folders: made with those above them, listed with all that is below, synced, and removed when empty.
 import type { Dirent } from "node:fs";
-import { lstat, mkdir, readdir, rmdir, stat } from "node:fs/promises";
+import { lstat, mkdir, open, readdir, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ignoreAbsent, ignoreDangling, systemCode } from "../core/errors.ts";
 
@@ -37,6 +37,19 @@ export async function entriesBelow(folder: string): Promise<Dirent[]> {
   const folders = entries.filter((entry) => entry.isDirectory());
   const below = await Promise.all(folders.map(({ name }) => entriesBelow(join(folder, name)).catch(ignoreAbsent)));
   return [...entries, ...below.flatMap((found) => found ?? [])];
+}
+
+/** Makes a rename survive a power cut. Some filesystems and Windows cannot sync a folder; there the rename stands alone. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r").catch(() => null);
+  if (!folder) return;
+  try {
+    await folder.sync();
+  } catch (error) {
+    if (!["EINVAL", "EPERM", "EISDIR", "ENOTSUP"].includes(systemCode(error) ?? "")) throw error;
+  } finally {
+    await folder.close();
+  }
 }
 
 /** True if nothing is left in it, also if it was gone before: a removal that was cut short is finished. */

@@ -2,8 +2,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { parseJson } from "../../core/json.ts";
 import { createSharedWork } from "../../core/shared-work.ts";
-import { parseJson, writeAtomic } from "../../state/atomic-file.ts";
+import { writeAtomic } from "../../state/atomic-file.ts";
 
 /** ms after a failure in which a list that was kept is answered without asking. */
 const restMs = 60_000;

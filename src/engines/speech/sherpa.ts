@@ -6,9 +6,10 @@ import { appendFile, chmod, copyFile, readFile, rm, writeFile } from "node:fs/pr
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { GatewayError, isAbsent } from "../../core/errors.ts";
+import { parseJson } from "../../core/json.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
 import { isVoiceId } from "../../speech/voices.ts";
-import { parseJson, stateError } from "../../state/atomic-file.ts";
+import { stateError } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import type { SherpaInstallation } from "../install/sherpa.ts";
 import type { VoiceCommand } from "./voice-process.ts";
