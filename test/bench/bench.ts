@@ -8,7 +8,7 @@ import { Agent, type Dispatcher } from "undici";
 import { startGateway } from "../../src/app/gateway.ts";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { readSettings } from "../../src/settings/settings.ts";
-import { llamaServer } from "../support/engine.ts";
+import { installedServer } from "../support/engine.ts";
 import { cacheTalker } from "../support/folders.ts";
 
 interface Target {
@@ -149,7 +149,7 @@ async function run(): Promise<void> {
   const model = await cacheTalker({ cacheDir }, "acme/bench");
   await writeFile(join(stateDir, "gateway.yaml"), `version: 1\nmodels: [{ id: "${model}", preset: { threads: 1 } }]\n`);
   const settings = readSettings(
-    ["serve", "--port", "0", "--state", stateDir, "--llama-server", await llamaServer(), "--log-level", "silent"],
+    ["serve", "--port", "0", "--state", stateDir, "--llama-server", await installedServer(), "--log-level", "silent"],
     { PATH: process.env["PATH"], HF_HUB_CACHE: cacheDir },
   );
   const gateway = await startGateway({ settings: settings.settings, logger: pino({ level: "silent" }) });

@@ -12,7 +12,7 @@ import { bookYaml } from "../support/chaos/book.ts";
 import { chaosBytes, chaosFile, idOf, repoOf, residents } from "../support/chaos/models.ts";
 import { createWorld, processOf } from "../support/chaos/world.ts";
 import { cleanUp, type Ending } from "../support/clean-up.ts";
-import { llamaServer } from "../support/engine.ts";
+import { installedServer } from "../support/engine.ts";
 import { cacheModel } from "../support/folders.ts";
 import { childrenOf } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
@@ -64,7 +64,7 @@ export async function bareSide(t: Ending): Promise<Side> {
   const target: Target = { origin, prefixes: { compat: "/v1", native: "/none" }, headers: {} };
   const router = await runAgainAndAgain(
     t,
-    await llamaServer(),
+    await installedServer(),
     [
       `--host 127.0.0.1 --port ${port} --models-max ${placesForModels} --no-webui`.split(" "),
       ["--models-preset", preset],

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../src/engines/process/free-port.ts";
 import { commandLine } from "../support/command.ts";
-import { llamaServer } from "../support/engine.ts";
+import { installedServer } from "../support/engine.ts";
 import { cacheTalker } from "../support/folders.ts";
 import { until } from "../support/scratch.ts";
 
@@ -15,7 +15,7 @@ const rounds = 15;
 const root = await mkdtemp(join(tmpdir(), "gateway-edit-"));
 const cacheDir = join(root, "hub");
 const id = await cacheTalker({ cacheDir }, "acme/bench");
-const environment = { PATH: process.env["PATH"] ?? "", HF_HUB_CACHE: cacheDir, LLAMA_SERVER: await llamaServer() };
+const environment = { PATH: process.env["PATH"] ?? "", HF_HUB_CACHE: cacheDir, LLAMA_SERVER: await installedServer() };
 const undo: (() => Promise<unknown>)[] = [() => rm(root, { recursive: true, force: true })];
 
 interface Server {

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../src/engines/process/free-port.ts";
 import { commandLine } from "../support/command.ts";
-import { llamaServer } from "../support/engine.ts";
+import { installedServer } from "../support/engine.ts";
 import { residentMegabytes } from "../support/processes.ts";
 
 const repetitions = 5;
@@ -38,7 +38,7 @@ async function live(root: string, holdStreams: boolean): Promise<Life> {
     env: {
       PATH: process.env["PATH"] ?? "",
       HF_HUB_CACHE: join(root, "hub"),
-      LLAMA_SERVER: await llamaServer(),
+      LLAMA_SERVER: await installedServer(),
       GATEWAY_EVENT_LISTENERS: String(streams),
     },
     stdio: "ignore",

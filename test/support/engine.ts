@@ -1,8 +1,10 @@
 // The real engines for tests. A missing engine is a failure and not a skip: what is not run is not known to work.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { ignoreAbsent } from "../../src/core/errors.ts";
 import { type EngineBinary, type EngineName, engineFacts } from "../../src/engines/install/catalog.ts";
 import { installEngine } from "../../src/engines/install/install.ts";
 import { locateEngine } from "../../src/engines/install/locate.ts";
@@ -11,8 +13,26 @@ import { cleanUp } from "./clean-up.ts";
 
 export const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(packageRoot, "state", "engines");
 
-/** Absolute path of the llama-server to test with. */
-export function llamaServer(): Promise<string> {
+/**
+ * Absolute path of the llama-server to test with: the real one, whose models compute with one thread. Two wait for each other at each
+ * step, with a busy core each: a short chat took 250 ms of processor time beside other tests, and 1 ms with one thread.
+ */
+export async function llamaServer(): Promise<string> {
+  const script = `#!/bin/sh\nLLAMA_ARG_THREADS=1 exec '${await installedServer()}' "$@"\n`;
+  const path = join(packageRoot, "dist", "test", "llama-server");
+  if ((await readFile(path, "utf8").catch(ignoreAbsent)) !== script) await writeScript(path, script);
+  return path;
+}
+
+/** Several processes may write it at once: each finds a whole one there. */
+async function writeScript(path: string, script: string): Promise<void> {
+  const own = `${path}.${process.pid}`;
+  await writeFile(own, script, { mode: 0o755 });
+  await rename(own, path);
+}
+
+/** As its users run it. */
+export function installedServer(): Promise<string> {
   return engine("llama", "llama-server");
 }
 
