@@ -2,8 +2,8 @@
 import { mkdir, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/json.ts";
-import { isFull, parseJson } from "../../state/atomic-file.ts";
+import { isJsonObject, parseJson } from "../../core/json.ts";
+import { isFull } from "../../state/atomic-file.ts";
 import { withLock } from "../../state/lock.ts";
 import type { Binaries } from "./build.ts";
 import type { EngineName } from "./catalog.ts";

@@ -1,10 +1,9 @@
 // The HTTP interface of Piper's server from 1.5.0 on, which sherpa-server.ts speaks too.
 import { request } from "undici";
 import { GatewayError, reasonOf } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { isJsonObject, parseJson } from "../../core/json.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
 import { type Pcm, parseWav } from "../../speech/wav.ts";
-import { parseJson } from "../../state/atomic-file.ts";
 
 export interface PieceRequest {
   readonly text: string;

@@ -3,9 +3,10 @@ import { constants } from "node:fs";
 import { appendFile, chmod, copyFile, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { GatewayError, isAbsent } from "../../core/errors.ts";
+import { parseJson } from "../../core/json.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
 import { isVoiceId } from "../../speech/voices.ts";
-import { parseJson, stateError } from "../../state/atomic-file.ts";
+import { stateError } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 
 export interface PreparedVoice {
