@@ -1,5 +1,6 @@
 // How long an idle model stays loaded: its last request sets it. The time is the process's, and goes with it.
 import type { Model } from "./model.ts";
+import { noTurn } from "./placement.ts";
 import { isHeld, isLoading, modelOf, type State, wake } from "./state.ts";
 import { beginUnload } from "./unloads.ts";
 
@@ -32,7 +33,11 @@ function restart(state: State, { idle }: Model): void {
 /** A process that is gone takes its time along, and a new one has one from the start: its client may have left. */
 export function followProcesses(state: State): void {
   const { loaded } = state.world;
-  for (const model of state.models.values()) if (!loaded.has(model.id)) model.turn = model.idle = null;
+  for (const model of state.models.values()) {
+    if (loaded.has(model.id)) continue;
+    model.turn = noTurn;
+    model.idle = null;
+  }
   for (const [id, { origin }] of loaded) {
     const model = modelOf(state, id);
     if (model.idle?.origin === origin) continue;

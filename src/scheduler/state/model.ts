@@ -1,6 +1,6 @@
 // What the state holds of one model, and of what is being done to models: unloads, the one load, drains.
 import type { FailingLoad, Ticket, WaitReason } from "./events.ts";
-import type { Turn } from "./placement.ts";
+import { noTurn, type Turn } from "./placement.ts";
 
 /** Everything that is known of one model; dropped when nothing is. */
 export class Model {
@@ -18,7 +18,7 @@ export class Model {
   /** Since when its load waits for RPC workers. */
   workersSince: number | null = null;
   lastUsed = 0;
-  turn: Turn | null = null;
+  turn: Turn = noTurn;
   idle: Idle | null = null;
   failing: FailingLoad | null = null;
   /** Its last load ended early and is made again. */
