@@ -2,7 +2,7 @@
 // one order, from the bottom up. Listeners run at once, in the order in which they were added.
 import { EventEmitter } from "node:events";
 import type { FastifyBaseLogger } from "fastify";
-import type { SourceStatus } from "../desired/document/source-status.ts";
+import type { SourceStatus } from "../desired/document/parse.ts";
 import type { RouterEvent } from "../engines/llama/router-client.ts";
 import type { Outcome } from "../execute/executor.ts";
 import type { Action, Progress } from "../plan/actions.ts";

@@ -1,6 +1,6 @@
 // The status, wired: conditions follow the passes and the file source; a report is assembled on request.
 import { foldWorker } from "../core/worker-address.ts";
-import type { SourceStatus } from "../desired/document/source-status.ts";
+import type { SourceStatus } from "../desired/document/parse.ts";
 import { unreadSource } from "../desired/file-source.ts";
 import type { Executor } from "../execute/executor.ts";
 import { workersByAddress } from "../plan/workers.ts";

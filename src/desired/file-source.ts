@@ -9,8 +9,7 @@ import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { documentBounds, tooLong } from "./document/bounds.ts";
-import { failed, type Parsed, parseBytes } from "./document/parse.ts";
-import type { SourceStatus } from "./document/source-status.ts";
+import { failed, type Parsed, parseBytes, type SourceStatus } from "./document/parse.ts";
 import type { DesiredStore } from "./store.ts";
 
 export type FileSource = ReturnType<typeof watchFileSource>;

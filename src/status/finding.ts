@@ -2,7 +2,7 @@
 import { followedBy } from "../core/errors.ts";
 import type { OwnCommand } from "../core/own-command.ts";
 import type { Desired } from "../desired/document/document.ts";
-import type { SourceStatus } from "../desired/document/source-status.ts";
+import type { SourceStatus } from "../desired/document/parse.ts";
 import { type Action, type BackoffEntry, backoffKey, type Plan, type RunningAction } from "../plan/actions.ts";
 import { sourceState } from "../plan/model-files.ts";
 import { findCached, type Observed } from "../plan/observed.ts";

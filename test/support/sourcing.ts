@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { SourceStatus } from "../../src/desired/document/source-status.ts";
+import type { SourceStatus } from "../../src/desired/document/parse.ts";
 import { type FileSource, watchFileSource } from "../../src/desired/file-source.ts";
 import { type DesiredStore, openDesiredStore } from "../../src/desired/store.ts";
 import { cleanUp } from "./clean-up.ts";

@@ -1,10 +1,28 @@
 // gateway.yaml's text to a document tree, or to every problem in it with line and column. Reads no file.
-import { type CST, LineCounter, Parser, parseDocument } from "yaml";
+import { type CST, type Document, isMap, isScalar, LineCounter, Parser, parseDocument } from "yaml";
 import { noneAllowed, type PresetAllow } from "../../core/preset-keys.ts";
 import { clip, documentBounds, mostListed, tooLong, tooManyValues } from "./bounds.ts";
 import type { DocumentTree } from "./document.ts";
-import { locate, type SourceProblem } from "./source-status.ts";
-import { validateDocument } from "./validate.ts";
+import { formatPath, type Problem, validateDocument } from "./validate.ts";
+
+export interface SourceProblem {
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+  /** Dotted path of the key, empty for the document itself. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** The state of gateway.yaml. */
+export interface SourceStatus {
+  readonly path: string;
+  readonly valid: boolean;
+  /** Applied, Unread, ParseError, FileMissing, FileUnreadable, StateUnwritable, Conflict */
+  readonly reason: string;
+  readonly message: string;
+  readonly problems: readonly SourceProblem[];
+}
 
 export type Parsed =
   | { readonly ok: true; readonly tree: DocumentTree }
@@ -77,4 +95,25 @@ function outlineProblem(text: string): string | null {
     }
   }
   return null;
+}
+
+function locate(document: Document, lineCounter: LineCounter, problem: Problem): SourceProblem {
+  const offset = offsetOf(document, problem);
+  const { line, col } = lineCounter.linePos(offset);
+  return { line, column: col, path: clip(formatPath(problem.path)), message: problem.message };
+}
+
+function offsetOf(document: Document, { path, atKey }: Problem): number {
+  if (atKey === true) {
+    const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
+    const key = isMap(parent)
+      ? parent.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === path.at(-1))?.key
+      : undefined;
+    if (isScalar(key) && key.range) return key.range[0];
+  }
+  for (let length = path.length; length > 0; length--) {
+    const node = document.getIn(path.slice(0, length), true) as { range?: [number, number, number] } | undefined;
+    if (node?.range) return node.range[0];
+  }
+  return document.contents?.range?.[0] ?? 0;
 }

@@ -1,5 +1,5 @@
 // Situations of a gateway, for the tests of what is said of them: everything left out is as at rest.
-import type { SourceStatus } from "../../../src/desired/document/source-status.ts";
+import type { SourceStatus } from "../../../src/desired/document/parse.ts";
 import type { Action, BackoffEntry, Plan } from "../../../src/plan/actions.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import type { StatusInput } from "../../../src/status/finding.ts";

@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { toDesired } from "../../../../src/desired/document/document.ts";
-import { parseSource } from "../../../../src/desired/document/parse.ts";
-import type { SourceProblem } from "../../../../src/desired/document/source-status.ts";
+import { parseSource, type SourceProblem } from "../../../../src/desired/document/parse.ts";
 import { formatPath, validateDocument } from "../../../../src/desired/document/validate.ts";
 
 const whole = `# yaml-language-server: $schema=../schemas/gateway.schema.json
