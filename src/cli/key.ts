@@ -2,9 +2,8 @@
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
 import { addKey, removeKey } from "../keys/key-changes.ts";
-import { parseExpiry } from "../keys/key-expiry.ts";
 import { keyFileName, keyLockName, listKeys } from "../keys/key-file.ts";
-import { isKeyScope, isLive, type KeyEntry, keyScopes } from "../keys/key-list.ts";
+import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../keys/key-list.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withLock } from "../state/lock.ts";
 import { printJson, printTable } from "./text.ts";
