@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { aptConfiguration, mirrorsIn } from "../../../../src/engines/install/apt-config.ts";
+import { aptConfiguration, mirrorsIn } from "../../../../src/engines/install/apt.ts";
 import { scratchFolder } from "../../../support/scratch.ts";
 
 const hasApt = { skip: existsSync("/usr/bin/apt-get") ? false : "needs apt-get" };
