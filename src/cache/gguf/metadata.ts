@@ -3,13 +3,12 @@
 // Nothing here throws.
 import { stat } from "node:fs/promises";
 import type { GgufDetails } from "../../core/gguf-facts.ts";
-import { describeHead } from "./details.ts";
-import { type IsEnough, readHead } from "./head.ts";
+import { type GgufHead, type IsEnough, readHead } from "./head.ts";
 
 /** Reads no further than name, file type, trained context and pooling are. */
 export async function readGgufFacts(path: string): Promise<GgufDetails | null> {
   const head = await readHead(path, hasFacts);
-  const facts = head && describeHead(head, []);
+  const facts = head && describe(head, []);
   return facts && (head.end !== "cut" || isKnown(facts)) ? facts : null;
 }
 
@@ -28,7 +27,7 @@ export async function isGguf(path: string): Promise<boolean> {
 }
 
 const hasFacts: IsEnough = (head, key) => {
-  const facts = describeHead(head, []);
+  const facts = describe(head, []);
   if (!facts || !isKnown(facts)) return false;
   // The pooling, which few have, stands between the file type and the vocabulary; what is in memory costs nothing.
   return facts.pooling !== null || key === null || key.startsWith("tokenizer.");
@@ -45,7 +44,53 @@ export async function readGgufDetails(paths: string | readonly string[]): Promis
   if (!head || head.end === "cut") return null;
   const counts = [head.tensors?.weights ?? null];
   for (const path of shards) counts.push((await readHead(path))?.tensors?.weights ?? null);
-  return describeHead(head, counts);
+  return describe(head, counts);
+}
+
+/** `counts`: of the weights in each file, as far as they are known. Null without an architecture. */
+function describe({ values, templates }: GgufHead, counts: readonly (number | null)[]): GgufDetails | null {
+  const number = (key: string): number | null => {
+    const value = values.get(key);
+    return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
+  };
+  const text = (key: string): string | null => {
+    const value = values.get(key);
+    return typeof value === "string" && value.trim() !== "" ? value.trim() : null;
+  };
+  const architecture = values.get("general.architecture");
+  if (typeof architecture !== "string" || !/^[\w.-]{1,64}$/.test(architecture)) return null;
+  const template = templates.get("");
+  return {
+    architecture,
+    values,
+    ...(template === undefined ? {} : { template }),
+    templates: new Map([...templates].filter(([name]) => name !== "")),
+    parameterCount: sumOf(counts, number("split.count") ?? 1) ?? number("general.parameter_count"),
+    hasFimTokens: fimKeys.every((keys) => keys.some((key) => number(`tokenizer.ggml.${key}_token_id`) !== null)),
+    pooling: number(`${architecture}.pooling_type`),
+    contextLength: number(`${architecture}.context_length`) || null,
+    embeddingLength: number(`${architecture}.embedding_length`),
+    fileType: number("general.file_type"),
+    name: text("general.name"),
+    basename: text("general.basename"),
+    sizeLabel: text("general.size_label"),
+    license: text("general.license"),
+  };
+}
+
+/** The tokens before, behind and at a gap; files of 2024 have the second name. */
+const fimKeys = [
+  ["fim_pre", "prefix"],
+  ["fim_suf", "suffix"],
+  ["fim_mid", "middle"],
+];
+
+/** Null unless every one of the `expected` files was read. */
+function sumOf(counts: readonly (number | null)[], expected: number): number | null {
+  const known = counts.filter((count) => count !== null);
+  if (counts.length < expected || known.length < counts.length) return null;
+  const sum = known.reduce((total, count) => total + count, 0);
+  return sum > 0 && Number.isSafeInteger(sum) ? sum : null;
 }
 
 /**
