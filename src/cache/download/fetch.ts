@@ -10,8 +10,7 @@ import { blobPath, type CachedFile, partialPath, repoFolder, snapshotsFolder } f
 import { blobName, type HubFile } from "../layout/select.ts";
 import { createDiskSpace, type DiskSpace } from "./disk-space.ts";
 import { coveredBytes, frontOf } from "./extents.ts";
-import { hasDigest, isGitDigest } from "./hash.ts";
-import { following } from "./hash-follower.ts";
+import { following, hasDigest, isGitDigest } from "./hash.ts";
 import { holdPaths } from "./in-use.ts";
 import { cleanRepo, removeEmptyFolders } from "./leftovers.ts";
 import { carryOver, linkSnapshot, readRef, writeRef } from "./link.ts";

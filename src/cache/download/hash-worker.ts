@@ -5,7 +5,7 @@ import { closeSync, openSync, readlinkSync, readSync } from "node:fs";
 import { setPriority } from "node:os";
 import { basename } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
-import type { HashJob } from "./hash-follower.ts";
+import type { HashJob } from "./hash.ts";
 
 const readBytes = 512 * 1024;
 const niceness = 5;
@@ -40,5 +40,5 @@ function lowerPriority(): void {
 }
 
 lowerPriority();
-// oxlint-disable-next-line typescript/no-unsafe-argument -- hash-follower.ts is the only one that starts this thread
+// oxlint-disable-next-line typescript/no-unsafe-argument -- hash.ts is the only one that starts this thread
 start(workerData);

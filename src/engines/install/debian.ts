@@ -5,7 +5,7 @@ import { rm } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { createPrivateApt } from "./apt.ts";
-import { debianSuite } from "./apt-config.ts";
+import { debianSuite } from "./apt.ts";
 import type { Build, BuildContext } from "./build.ts";
 import { type EngineName, engineFacts } from "./catalog.ts";
 import { assemble } from "./debian-folder.ts";
