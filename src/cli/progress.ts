@@ -1,8 +1,7 @@
 // Progress of an install and of a pull: one line that is overwritten on a terminal, elsewhere a line per step.
 import type { WriteStream } from "node:tty";
 import type { InstallProgress } from "../engines/install/build.ts";
-import { amounts, bar, overwrite, shareOf, type TransferStep, widthOf } from "./progress-bar.ts";
-import { wrapped } from "./text.ts";
+import { bytesText, durationText, wrapped } from "./text.ts";
 
 interface InstallStep {
   readonly phase: InstallProgress["phase"];
@@ -30,6 +29,14 @@ export function installProgress(
     if (step !== last) log({ phase, percent, detail });
     last = step;
   };
+}
+
+export interface TransferStep {
+  /** Bytes of the whole. */
+  readonly completed: number;
+  readonly total: number;
+  readonly bytesPerSecond?: number | undefined;
+  readonly secondsLeft?: number | null | undefined;
 }
 
 export type TransferView = ReturnType<typeof transferProgress>;
@@ -71,4 +78,28 @@ export function transferProgress(name: string, stream: WriteStream) {
       isOpen = false;
     },
   };
+}
+
+function overwrite(stream: WriteStream, text: string): void {
+  stream.write(`\r\u001b[K${text.slice(0, widthOf(stream))}`);
+}
+
+function widthOf({ columns }: WriteStream): number {
+  return Math.max(20, (columns || 80) - 1);
+}
+
+function bar(done: number, total: number): string {
+  const share = shareOf(done, total);
+  return `[${"#".repeat(Math.round(share * 24)).padEnd(24)}] ${Math.floor(share * 100)}% `;
+}
+
+function shareOf(done: number, total: number): number {
+  return total > 0 ? Math.min(1, done / total) : 0;
+}
+
+/** Bytes, rate and time left, for a person. */
+export function amounts({ completed, total, bytesPerSecond = 0, secondsLeft = null }: TransferStep): string {
+  const rate = bytesPerSecond > 0 ? ` ${bytesText(bytesPerSecond)}/s` : "";
+  const left = secondsLeft !== null && secondsLeft > 0 ? ` ${durationText(secondsLeft)} left` : "";
+  return `${bytesText(completed)} of ${bytesText(total)}${rate}${left}`;
 }

@@ -2,7 +2,7 @@
 import type { ShortStatusBody, StatusBody } from "../client/index.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { amounts } from "./progress-bar.ts";
+import { amounts } from "./progress.ts";
 import { printJson, printProblem } from "./text.ts";
 
 export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
