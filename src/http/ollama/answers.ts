@@ -2,7 +2,6 @@
 import { performance } from "node:perf_hooks";
 import { GatewayError } from "../../core/errors.ts";
 import type { Translator } from "../proxy/generation.ts";
-import { eachEvent } from "../proxy/sse.ts";
 import { type ChatRecord, createChatRecords, merged } from "./wire/chat-records.ts";
 
 export interface AnswerShape {
@@ -53,6 +52,12 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
       return written();
     },
   };
+}
+
+/** Hands on the data of the events in whole lines: llama-server writes that of each in one line. */
+export function eachEvent(lines: Buffer, onData: (data: string) => void): void {
+  for (const line of lines.toString().split("\n"))
+    if (line.startsWith("data:")) onData(line.slice("data:".length).trim());
 }
 
 /** What cannot be read ends the answer: the client must not take it for whole. */
