@@ -1,12 +1,15 @@
-// One llama-server in router mode: its arguments, and its start until it responds.
+// One llama-server in router mode: its view of the model cache, its arguments, and its start until it responds.
 import { randomBytes } from "node:crypto";
+import { mkdir, readdir, readlink, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { systemCode } from "../../core/errors.ts";
+import { stateError } from "../../state/atomic-file.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
 import { freePort } from "../process/free-port.ts";
 import { markerName, markerValue } from "../process/leftovers.ts";
 import { type ManagedProcess, startProcess } from "../process/managed-process.ts";
 import { untilReady } from "../process/server-process.ts";
 import { createRouterClient, type RouterClient } from "./router-client.ts";
-import { viewName } from "./router-view.ts";
 
 export interface RouterProcess {
   readonly process: ManagedProcess;
@@ -26,6 +29,9 @@ export interface RouterProcessOptions {
   readonly choosePort?: () => Promise<number>;
   readonly onOutput: (text: string) => void;
 }
+
+/** In the state folder. */
+export const viewName = "router-cache";
 
 /**
  * Resolves when it responds. Errors: `engine_missing`, `shutting_down`, `engine_failed` with its last output: also where another
@@ -69,4 +75,25 @@ export async function startRouterProcess(
 function routerArguments(port: number, presetPath: string): string[] {
   const address = ["--host", "127.0.0.1", "--port", String(port)];
   return [...address, "--models-preset", presetPath, "--models-max", "0", "--no-models-autoload", "--no-webui"];
+}
+
+/** Links to the folders that can be read whole: llama-server exits at the first entry of its cache that it cannot read. */
+export async function showRepos(view: string, cacheDir: string, repos: readonly string[]): Promise<void> {
+  try {
+    // Not the folders above it: a state folder that was moved away came back empty, made by a reload that was under way.
+    await mkdir(view).catch((error: unknown) => {
+      if (systemCode(error) !== "EEXIST") throw error;
+    });
+    const shown = new Set(repos);
+    for (const name of await readdir(view)) {
+      const link = join(view, name);
+      const isRight = shown.has(name) && (await readlink(link).catch(() => null)) === join(cacheDir, name);
+      if (isRight) shown.delete(name);
+      else await rm(link);
+    }
+    // A junction needs no rights on Windows; elsewhere the type means nothing.
+    for (const name of shown) await symlink(join(cacheDir, name), join(view, name), "junction");
+  } catch (error) {
+    throw stateError(view, error);
+  }
 }

@@ -8,8 +8,13 @@ import { createOrphans } from "../process/orphans.ts";
 import { createInstances } from "./instances.ts";
 import type { RouterClient } from "./router-client.ts";
 import { createRouterList, type RouterList, type RouterListOptions } from "./router-list.ts";
-import { type RouterProcess, type RouterProcessOptions, startRouterProcess } from "./router-process.ts";
-import { showRepos, viewName } from "./router-view.ts";
+import {
+  type RouterProcess,
+  type RouterProcessOptions,
+  showRepos,
+  startRouterProcess,
+  viewName,
+} from "./router-process.ts";
 
 /** What the router reads: remembered, so that the planner sees when it must read again. */
 export interface RouterInputs {
