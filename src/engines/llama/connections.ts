@@ -3,6 +3,9 @@ import type { Socket } from "node:net";
 import { buildConnector, Client, Pool } from "undici";
 import type { Instance } from "./instances.ts";
 
+/** Both ends are on this machine: nothing is lost between them that probes would find. A stream has a connection of its own. */
+export const connect = { timeout: 5_000, keepAlive: false };
+
 export interface Pools {
   of(instance: Instance): Pool;
   destroy(): Promise<void>;
@@ -41,12 +44,12 @@ export interface OwnConnection {
 /** A connection of which we can close our half: the engine takes that for a client that left, and closes its own when it has finished. */
 export function openOwn(origin: string): OwnConnection {
   let socket: Socket | null = null;
-  const connect = buildConnector({ timeout: 5_000 });
+  const open = buildConnector(connect);
   const client = new Client(origin, {
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (options, done) =>
-      connect(options, (...made) => {
+      open(options, (...made) => {
         [, socket] = made;
         done(...made);
       }),

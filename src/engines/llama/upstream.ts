@@ -4,7 +4,7 @@ import type { Dispatcher } from "undici";
 import { clientLeftError, GatewayError, stoppingError, systemCode } from "../../core/errors.ts";
 import { createStallWatch, type StallWatch } from "../process/stall-watch.ts";
 import { readProgress } from "./computing.ts";
-import { createPools, type OwnConnection, openOwn, type Pools, sharedHealth } from "./connections.ts";
+import { connect, createPools, type OwnConnection, openOwn, type Pools, sharedHealth } from "./connections.ts";
 import type { Instance } from "./instances.ts";
 import { createRounds, type Rounds } from "./rounds.ts";
 
@@ -61,7 +61,7 @@ const mostLookMs = 500;
  */
 export function createUpstream({ probeAfterMs, stallMs, onStall, cutOff }: UpstreamOptions): Upstream {
   // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.
-  const connections = createPools({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } });
+  const connections = createPools({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect });
   const isHealthy = sharedHealth(connections, probeAfterMs);
   const lookMs = Math.min(mostLookMs, probeAfterMs / 2);
   const open = createRounds<Sending>(lookMs, (sending) => sending.look());
@@ -194,7 +194,9 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
   #dispatch(): void {
     const { path, body, stream } = this.#request;
     const headers = ["authorization", `Bearer ${this.instance.key}`];
-    if (body !== null) headers.push("content-type", "application/json", "content-length", String(lengthOf(body)));
+    if (body !== null) headers.push("content-type", "application/json");
+    // undici counts what is in one piece.
+    if (body !== null && body.length > 1) headers.push("content-length", String(lengthOf(body)));
     (this.#own?.client ?? this.#shared.connections.of(this.instance)).dispatch(
       {
         origin: this.instance.origin,

@@ -6,6 +6,13 @@ import { type Dialect, errorHeaders, type Family, renderError } from "./errors.t
 import { parseAnyBody } from "./long-texts.ts";
 import { compileFirst } from "./validate.ts";
 
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Its message goes to no client. */
+    logDefect(error: unknown): void;
+  }
+}
+
 /** Sets up an encapsulated scope for a family. Families that pass bodies on get them as bytes, unparsed. */
 export function installFamily(app: FastifyInstance, family: Family): void {
   app.removeAllContentTypeParsers();
@@ -41,7 +48,7 @@ export function sendError(
   reply: FastifyReply,
 ): void {
   const error = fromFramework(thrown, request);
-  if (error.code === "internal") request.log.error({ err: thrown }, "a request failed");
+  if (error.code === "internal") request.server.logDefect(thrown);
   const { status, body } = renderError(family, error);
   void reply.code(status).headers(errorHeaders(error)).send(body);
 }

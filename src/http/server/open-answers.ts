@@ -17,7 +17,8 @@ export function createOpenAnswers(): OpenAnswers {
   return {
     note: (response) => {
       open++;
-      response.once("close", ended);
+      // Emitted once; `once` makes two functions for each.
+      response.on("close", ended);
     },
     settled: async (signal) => {
       // Rejects when the signal aborts.

@@ -14,14 +14,12 @@ export interface ReplyListener {
 
 export class RawReply {
   readonly #response: ServerResponse;
+  readonly #listener: ReplyListener | undefined;
   #blockedSince: number | null = null;
 
   constructor(response: ServerResponse, listener?: ReplyListener) {
     this.#response = response;
-    response.on("drain", () => {
-      this.#blockedSince = null;
-      listener?.drained();
-    });
+    this.#listener = listener;
     response.on("close", () => {
       if (!response.writableFinished) listener?.left();
     });
@@ -36,7 +34,12 @@ export class RawReply {
   }
 
   write(chunk: Uint8Array | string): void {
-    if (!this.#response.destroyed && !this.#response.write(chunk)) this.#blockedSince ??= steadyNow();
+    if (this.#response.destroyed || this.#response.write(chunk) || this.isBlocked()) return;
+    this.#blockedSince = steadyNow();
+    this.#response.once("drain", () => {
+      this.#blockedSince = null;
+      this.#listener?.drained();
+    });
   }
 
   /** The client reads slower than we write. */
