@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { freePort } from "../../src/engines/process/free-port.ts";
 import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
 import { loadedIds, startTestGateway, untilLoaded } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
@@ -109,12 +108,10 @@ test("interface 4, RPC: workers come and go, and the mode is in force when the c
     return rest;
   };
   let unused: string[] = [];
-  // Answers at once that nothing listens: a name that does not resolve took up to 30 s of a slow DNS server's time.
-  const port = await freePort();
-  const away = `localhost:${port}`;
+  const away = "worker.invalid:50052";
 
   assert.deepEqual(await call("workers", { worker }), { ok: true, mode: "single", workers: [worker] });
-  assert.deepEqual(await call("workers", { workers: [away, worker, `LOCALHOST:${port}`] }), {
+  assert.deepEqual(await call("workers", { workers: [away, worker, "WORKER.invalid:50052"] }), {
     ok: true,
     mode: "single",
     workers: [worker, away],
