@@ -3,11 +3,12 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyBaseLogger } from "fastify";
 import { steadyNow } from "../core/steady.ts";
-import type { InstallProgress } from "../engines/install/install.ts";
-import { isProgress } from "../engines/llama/router.ts";
+import type { InstallProgress } from "../engines/install/build.ts";
+import { isProgress } from "../engines/llama/router-list.ts";
 import { createExecutor } from "../execute/executor.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
-import { presetHandlers, routerHandlers } from "../execute/router-actions.ts";
+import { presetHandlers } from "../execute/preset-actions.ts";
+import { routerHandlers } from "../execute/router-actions.ts";
 import { speechHandlers } from "../execute/speech-actions.ts";
 import { routerInputs } from "../observe/observe.ts";
 import { createLoop, type Loop } from "../reconcile/loop.ts";

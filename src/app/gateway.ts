@@ -6,7 +6,7 @@ import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { PullTimes } from "../commands/pull-patience.ts";
 import { GatewayError } from "../core/errors.ts";
 import { watchFileSource } from "../desired/file-source.ts";
-import type { InstallProgress } from "../engines/install/install.ts";
+import type { InstallProgress } from "../engines/install/build.ts";
 import { endLeftovers } from "../engines/process/leftovers.ts";
 import { isLoopback } from "../http/auth/guards.ts";
 import { listen, requireFreePort, requireKeys } from "../http/server/listen.ts";

@@ -5,7 +5,7 @@ import { createDamage } from "../cache/scan/damage.ts";
 import { createCachePresence } from "../cache/scan/presence.ts";
 import { cacheNow, createCacheScanner } from "../cache/scan/scan.ts";
 import { steadyNow } from "../core/steady.ts";
-import type { InstallProgress } from "../engines/install/install.ts";
+import type { InstallProgress } from "../engines/install/build.ts";
 import { createEngineSource } from "../engines/llama/engine-source.ts";
 import { createRouter } from "../engines/llama/router.ts";
 import { createCollector } from "../execute/cache-gc.ts";

@@ -1,7 +1,7 @@
 // Listeners that only record what happened: in the log, in the journal, and in the inventory.
 import { toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
-import { isProgress } from "../engines/llama/router.ts";
+import { isProgress } from "../engines/llama/router-list.ts";
 import type { Outcome } from "../execute/executor.ts";
 import { backoffKey, withRetry } from "../plan/actions.ts";
 import { namedEntries } from "../plan/removals.ts";

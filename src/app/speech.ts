@@ -9,11 +9,8 @@ import { createSynthesisEngine } from "../engines/speech/synthesis-engine.ts";
 import { createTranscriptionEngine } from "../engines/speech/transcription-engine.ts";
 import type { HubClient } from "../hub/client.ts";
 import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
-import type { StatusReport } from "../status/report.ts";
+import { engineReport } from "../status/speech.ts";
 import type { Base } from "./events.ts";
-
-/** How old the official lists of voices and transcription models may be. */
-const listsFreshMs = 3_600_000;
 
 export function createSpeech(options: Base & { readonly hub: HubClient; readonly document: () => Desired }) {
   const { settings, logger, warn, events, hub, document } = options;
@@ -52,17 +49,11 @@ export function createSpeech(options: Base & { readonly hub: HubClient; readonly
     copiesDir: join(enginesDir, "sherpa-voices"),
   });
 
-  function reportOf(kind: SpeechKind): StatusReport["speech"][SpeechKind] {
-    const choice = document().speech?.[kind] ?? null;
-    if (choice === null) return null;
-    const { phase, pid, users, crashes, choice: running } = { transcription, synthesis }[kind].snapshot();
-    return { choice, running, phase, pid, inFlight: users, crashes: crashes.length };
-  }
-
+  const wanted = (kind: SpeechKind): string | null => document().speech?.[kind] ?? null;
   return {
     voicesDir,
-    /** The official voices and transcription models. */
-    lists: createSpeechLists({ client: hub, stateDir, voicesDir, freshMs: listsFreshMs, now: steadyNow }),
+    /** The official voices and transcription models, asked for once an hour at most. */
+    lists: createSpeechLists({ client: hub, stateDir, voicesDir, freshMs: 3_600_000, now: steadyNow }),
     transcription,
     synthesis,
     /** Voices on disk. */
@@ -74,16 +65,16 @@ export function createSpeech(options: Base & { readonly hub: HubClient; readonly
     /** The choice that each engine runs with. */
     running: () => ({ transcription: transcription.snapshot().choice, synthesis: synthesis.snapshot().choice }),
     observe: async (): Promise<SpeechObserved> => {
-      const { speech } = document();
       const [first, second] = await Promise.all([
-        transcription.observe(speech?.transcription ?? null),
-        synthesis.observe(speech?.synthesis ?? null),
+        transcription.observe(wanted("transcription")),
+        synthesis.observe(wanted("synthesis")),
       ]);
       return { transcription: first, synthesis: second };
     },
-    report: () => ({ transcription: reportOf("transcription"), synthesis: reportOf("synthesis") }),
-    close: async () => {
-      await Promise.all([transcription.close(), synthesis.close()]);
-    },
+    report: () => ({
+      transcription: engineReport(wanted("transcription"), transcription.snapshot()),
+      synthesis: engineReport(wanted("synthesis"), synthesis.snapshot()),
+    }),
+    close: () => Promise.all([transcription.close(), synthesis.close()]),
   };
 }

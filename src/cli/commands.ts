@@ -30,13 +30,13 @@ const commands: Readonly<Record<string, Command>> = {
     operands: "",
     flags: [...gateway, "config", "preset-allow", "json"],
     help: "show what will be done: exit 0 nothing, 2 changes, 1 error or gateway.yaml is not in force",
-    run: async (line) => (await import("./ask.ts")).planCommand(line),
+    run: async (line) => (await import("./plan.ts")).planCommand(line),
   },
   status: {
     operands: "",
     flags: [...gateway, "json"],
     help: "show what is true: exit 0 ready, 2 not ready, 1 as for plan",
-    run: async (line) => (await import("./ask.ts")).statusCommand(line),
+    run: async (line) => (await import("./status.ts")).statusCommand(line),
   },
   models: {
     operands: "",
@@ -62,7 +62,7 @@ const commands: Readonly<Record<string, Command>> = {
     shown: "[--yes]",
     flags: [...gateway, "json", "yes", "force"],
     help: "list what nothing in the cache uses, with --yes delete it: exit 0 nothing left, 2 something remains, 1 error",
-    run: async (line) => (await import("./models.ts")).gcCommand(line),
+    run: async (line) => (await import("./gc.ts")).gcCommand(line),
   },
   validate: {
     operands: "FILE",

@@ -1,8 +1,8 @@
 // The gateway that a command calls: the one in the lock of the state folder, or one at a given address. A command that took any
 // gateway on the port deleted the files of another one.
 import { Agent, fetch } from "undici";
+import { GatewayClientError } from "../client/error.ts";
 import { createGatewayClient, type GatewayClient } from "../client/index.ts";
-import { GatewayClientError } from "../client/transport.ts";
 import { isErrorCode } from "../core/error-catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Settings } from "../settings/settings.ts";

@@ -1,7 +1,8 @@
 // `key create`, `key list`, `key revoke`: the license keys in the state folder. A running gateway takes a change at its next request.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
-import { addKey, keyFileName, keyLockName, listKeys, removeKey } from "../keys/key-file.ts";
+import { addKey, removeKey } from "../keys/key-changes.ts";
+import { keyFileName, keyLockName, listKeys } from "../keys/key-file.ts";
 import { isKeyScope, isLive, type KeyEntry, keyScopes, parseExpiry } from "../keys/key-list.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withLock } from "../state/lock.ts";

@@ -1,6 +1,6 @@
 // Progress of an install and of a pull: one line that is overwritten on a terminal, elsewhere a line per step.
 import type { WriteStream } from "node:tty";
-import type { InstallProgress } from "../engines/install/install.ts";
+import type { InstallProgress } from "../engines/install/build.ts";
 import { bytesText, durationText, wrapped } from "./text.ts";
 
 interface InstallStep {

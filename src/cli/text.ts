@@ -46,6 +46,12 @@ export function printJson(value: unknown): number {
   return 0;
 }
 
+/** What a person wrote is not in force: an error, whatever else the command has printed. */
+export function printProblem(message: string): number {
+  console.error(`model-gateway: ${message}`);
+  return 1;
+}
+
 /** In columns, two blanks apart. */
 export function printTable(rows: readonly (readonly string[])[]): void {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length))) ?? [];

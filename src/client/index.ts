@@ -15,14 +15,9 @@ import type {
   Voices,
 } from "../../schemas/speech.ts";
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
+import { GatewayClientError } from "./error.ts";
 import { type EventsOptions, followEvents, type GatewayEvent, type PullOptions, pullModel } from "./streams.ts";
-import {
-  type CallOptions,
-  createTransport,
-  GatewayClientError,
-  type Transport,
-  type TransportOptions,
-} from "./transport.ts";
+import { type CallOptions, createTransport, type Transport, type TransportOptions } from "./transport.ts";
 
 export type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/admin.ts";
 export type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
@@ -31,8 +26,9 @@ export type { NativePullRecord } from "../../schemas/ollama.ts";
 export type { ModelEntry } from "../../schemas/openai.ts";
 export type { PlanBody } from "../../schemas/plan.ts";
 export type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
+export { GatewayClientError } from "./error.ts";
 export type { EventsOptions, GatewayEvent, PullOptions } from "./streams.ts";
-export { type CallOptions, GatewayClientError } from "./transport.ts";
+export type { CallOptions } from "./transport.ts";
 export type GatewayClientOptions = TransportOptions;
 
 /** Every call rejects with a `GatewayClientError`, and an abort as `fetch` does. */

@@ -1,7 +1,8 @@
 // Responses that are streamed: a pull's progress, and the gateway's journal.
 import type { EventData } from "../../schemas/desired.ts";
 import type { NativePullRecord } from "../../schemas/ollama.ts";
-import { type CallOptions, connectionLost, GatewayClientError, type Transport } from "./transport.ts";
+import { connectionLost, GatewayClientError } from "./error.ts";
+import type { CallOptions, Transport } from "./transport.ts";
 
 export interface PullOptions extends CallOptions {
   /** Each record as it comes; a `digest` stands for one file, `completed` and `total` are its bytes. */

@@ -1,8 +1,17 @@
-// JSON values that were parsed: what they are, and whether two are equal. Pure.
+// JSON values: parsed from a text, what they are, and whether two are equal. Pure.
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: Json;
+}
+
+/** The text's value, or null where it is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null;
+  }
 }
 
 export function isJsonObject(value: unknown): value is JsonObject {

@@ -5,6 +5,7 @@ import { equalJson, isJsonObject, type Json, type JsonObject } from "../core/jso
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { createSerial } from "../core/serial.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../state/state-folder.ts";
+import { differencesBetween } from "./differences.ts";
 import { boundProblem, clip } from "./document/bounds.ts";
 import {
   type Desired,
@@ -17,16 +18,8 @@ import {
   toInput,
 } from "./document/document.ts";
 import { formatPath, requireFromFile, type Validation, validateDocument } from "./document/validate.ts";
-import {
-  afterEdit,
-  type Beside,
-  describe,
-  differencesBetween,
-  readSaved,
-  readTree,
-  type Saved,
-  startingFrom,
-} from "./saved.ts";
+import { readSaved, readTree } from "./read-saved.ts";
+import { afterEdit, type Beside, describe, type Saved, startingFrom } from "./saved.ts";
 
 export type DesiredStore = Awaited<ReturnType<typeof openDesiredStore>>;
 

@@ -1,6 +1,8 @@
 // Brings models into the cache and takes them out, and keeps the inventory of what is ours.
+import { readFreeBytes } from "../cache/download/disk-space.ts";
 import type { PulledModel } from "../cache/download/fetch.ts";
-import { type ImportOptions, importModel, resolveSource, sourceStamp } from "../cache/download/import.ts";
+import { type ImportOptions, importModel } from "../cache/download/import.ts";
+import { resolveSource, sourceStamp } from "../cache/download/import-source.ts";
 import type { PullProgress } from "../cache/download/progress.ts";
 import { pullModel } from "../cache/download/pull.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
@@ -13,7 +15,6 @@ import { idForm, parseModelId, repoOf } from "../core/ids.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { HubClient } from "../hub/client.ts";
 import { orCacheError } from "../hub/errors.ts";
-import { readFreeBytes } from "../observe/observe.ts";
 import { type CachedModel, findCached, type InventoryEntry, type SourceFile } from "../plan/observed.ts";
 import { makeFolder } from "../state/folder.ts";
 import type { ActionRun, Handlers } from "./executor.ts";

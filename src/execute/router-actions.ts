@@ -1,10 +1,6 @@
-// Starts, reloads and restarts the router, after the responses that it would cut have ended, and writes router.preset.ini, which
-// its owner edits too.
-import { setTimeout as delay } from "node:timers/promises";
-import { GatewayError, systemCode } from "../core/errors.ts";
+// Starts, reloads and restarts the router, after the responses that it would cut have ended.
+import { GatewayError } from "../core/errors.ts";
 import type { Router, RouterInputs } from "../engines/llama/router.ts";
-import { readIfPresent } from "../state/atomic-file.ts";
-import type { StateFiles } from "../state/state-folder.ts";
 import type { Handlers } from "./executor.ts";
 
 /** Holds new requests for models and waits for responses in flight. */
@@ -61,42 +57,4 @@ export function routerHandlers(options: {
       }
     },
   };
-}
-
-/** An editor that saves in place writes in pieces: a foreign text counts once it is unchanged for so long. */
-const settleMs = 120;
-
-/** `onDisabled` gets foreign lines that became comments, because the router cannot parse them. */
-export function presetHandlers(
-  presetPath: string,
-  write: StateFiles["write"],
-  onDisabled: (lines: readonly string[]) => void,
-): Pick<Handlers, "preset.write"> {
-  let ours: string | null = null;
-  return {
-    "preset.write": async ({ text, replaces }) => {
-      try {
-        // It is being edited: the text differs from the one in the plan, so the next plan decides.
-        const found = await readIfPresent(presetPath);
-        if (found !== null && found !== ours) await delay(settleMs);
-        if (((await readIfPresent(presetPath)) ?? "") !== replaces) return;
-        await write(presetPath, text);
-        ours = text;
-        const disabled = disabledLines(replaces, text);
-        if (disabled.length > 0) onDisabled(disabled);
-      } catch (error) {
-        if (error instanceof GatewayError) throw error;
-        const why = systemCode(error) ?? String(error);
-        throw new GatewayError("preset_unwritable", `${presetPath} cannot be read (${why})`, { cause: error });
-      }
-    },
-  };
-}
-
-function disabledLines(before: string, after: string): string[] {
-  const lines = new Set(after.split("\n"));
-  return before
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "" && !/^[;#]/.test(line) && !lines.has(line) && lines.has(`; ${line}`));
 }

@@ -4,8 +4,7 @@ import type { Readable } from "node:stream";
 import type { HubFile } from "../cache/layout/select.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isCommit, isRepo } from "../core/ids.ts";
-import { isJsonObject } from "../core/json.ts";
-import { parseJson } from "../state/atomic-file.ts";
+import { isJsonObject, parseJson } from "../core/json.ts";
 import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace } from "./http.ts";
 
 export interface HubRepo {

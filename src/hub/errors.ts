@@ -1,8 +1,7 @@
 // Responses of a hub, broken transfers and failed writes as GatewayErrors.
 // Messages may be shown to clients: they never hold a token, and a signed address of the hub's storage never gets in.
 import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
-import { isJsonObject } from "../core/json.ts";
-import { parseJson } from "../state/atomic-file.ts";
+import { isJsonObject, parseJson } from "../core/json.ts";
 
 export interface RefusedAnswer {
   readonly status: number;

@@ -2,7 +2,7 @@
 // their sources changed. Polls with stat, a few calls a second: unplugged disks and network shares send no events, a watched
 // folder sends one for each write of our own pulls, and a watched file none after it is replaced. Reads no content.
 import { stat } from "node:fs/promises";
-import { sourceStamp } from "../cache/download/import.ts";
+import { sourceStamp } from "../cache/download/import-source.ts";
 import { identityOf } from "../cache/scan/scan.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import { type CachedModel, filesOf, findCached, type Observed } from "../plan/observed.ts";

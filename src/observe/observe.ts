@@ -1,6 +1,5 @@
 // Takes the snapshot that the planner works on. Changes nothing; what cannot be read is unknown.
-import { statfs } from "node:fs/promises";
-import { dirname } from "node:path";
+import { readFreeBytes } from "../cache/download/disk-space.ts";
 import { type CacheScanner, cacheNow } from "../cache/scan/scan.ts";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
@@ -68,16 +67,5 @@ export async function readPreset(path: string): Promise<Knowable<PresetFile>> {
     return { state: "known", value: text === null ? emptyPreset : parsePreset(text) };
   } catch (error) {
     return { state: "unknown", why: `${path} cannot be read (${systemCode(error) ?? String(error)})` };
-  }
-}
-
-/** Of the folder, or of the nearest one above it that exists. */
-export async function readFreeBytes(folder: string): Promise<Knowable<number>> {
-  try {
-    const { bavail, bsize } = await statfs(folder);
-    return { state: "known", value: bavail * bsize };
-  } catch (error) {
-    if (systemCode(error) === "ENOENT" && dirname(folder) !== folder) return readFreeBytes(dirname(folder));
-    return { state: "unknown", why: systemCode(error) ?? String(error) };
   }
 }

@@ -2,8 +2,8 @@
 import { clientLeftError, GatewayError } from "../core/errors.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { Handlers, Runner } from "./run.ts";
+import type { Ticket, WaitReason } from "./state/events.ts";
 import { admit } from "./state/queues.ts";
-import type { Ticket, WaitReason } from "./state/types.ts";
 
 /** An answer in flight: it holds its model's process. */
 export interface Lease {

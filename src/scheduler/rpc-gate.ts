@@ -5,7 +5,7 @@ import type { DesiredState } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
 import { endpointsOf, presetEndpoints, type WantedWorkers, wantedWorkers } from "../plan/workers.ts";
 import type { Workers } from "../rpc/workers.ts";
-import type { WorkersVerdict } from "./state/types.ts";
+import type { WorkersVerdict } from "./state/events.ts";
 
 export type RpcGate = ReturnType<typeof createRpcGate>;
 

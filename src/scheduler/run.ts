@@ -1,8 +1,9 @@
 // Runs the scheduler's state: events in, one after the other; effects out, each to its handler; and the one timer. Decides nothing.
 import { longestTimerMs } from "../core/steady.ts";
 import { decide } from "./state/decide.ts";
+import type { Effect, Event, Ticket } from "./state/events.ts";
 import { State } from "./state/state.ts";
-import type { Effect, Event, Limits, Ticket, World } from "./state/types.ts";
+import type { Limits, World } from "./state/world.ts";
 
 /** What carries out an effect, by kind. What it brings about comes back as an event. */
 export type Handlers = { readonly [K in Effect["kind"]]: (effect: Extract<Effect, { kind: K }>) => void };

@@ -10,7 +10,7 @@ import type { RpcGate } from "./rpc-gate.ts";
 import { createRunner, type Handlers } from "./run.ts";
 import { failingLoads } from "./state/load-backoff.ts";
 import { expiresAt, inFlight, isOpen, keepsWaiting, waiting } from "./state/tickets.ts";
-import type { Limits, World } from "./state/types.ts";
+import type { Limits, World } from "./state/world.ts";
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 

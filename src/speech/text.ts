@@ -15,14 +15,9 @@ export const pieceLimit = 350;
 
 /** The pieces of a text, in order; none for a text in which there is nothing to say. */
 export function speechPieces(text: string, limit: number = pieceLimit): Piece[] {
-  return sentencesOf(plainText(text))
-    .flatMap((sentence) => cut(sentence, limit))
-    .filter((piece) => isPronounceable(piece.text));
-}
-
-/** Piper answers a text that has no sound (`...`, `—`) with an error. */
-function isPronounceable(text: string): boolean {
-  return /[\p{L}\p{N}\p{Sc}%&+=@]/u.test(text);
+  const pieces = sentencesOf(plainText(text)).flatMap((sentence) => cut(sentence, limit));
+  // Piper answers a text that has no sound (`...`, `—`) with an error.
+  return pieces.filter((piece) => /[\p{L}\p{N}\p{Sc}%&+=@]/u.test(piece.text));
 }
 
 /** At `.`, `?` or `!` with a space after it, but not after an initial, a common short form or `3.`: those go on. */
@@ -36,8 +31,7 @@ function sentencesOf(text: string): string[] {
     sentences.push(text.slice(start, end).trim());
     start = end;
   }
-  sentences.push(text.slice(start).trim());
-  return sentences.filter((sentence) => sentence !== "");
+  return [...sentences, text.slice(start).trim()];
 }
 
 const goesOn =

@@ -57,21 +57,11 @@ export function parseVoiceConfig(value: unknown, voice: string): VoiceConfig {
   };
 }
 
-/** A client's `voice`: an id, or an id and a speaker (`en_GB-vctk-medium:p239`). Whether there is such a voice is not checked. */
-export function splitVoiceName(name: string): { readonly voice: string; readonly speaker: string | null } {
-  const trimmed = name.trim().normalize("NFC");
-  const colon = trimmed.indexOf(":");
-  return colon < 0
-    ? { voice: trimmed, speaker: null }
-    : { voice: trimmed.slice(0, colon), speaker: trimmed.slice(colon + 1) };
-}
-
 /** By name or number; null for the voice's only or first speaker. Throws `invalid_request` with some that the voice has. */
 export function speakerNumber(config: Speakers, speaker: string | null, voice: string): number | null {
   if (speaker === null) return null;
-  const named = config.speakers.get(speaker);
   // Piper checks a number with `>` where `>=` is right, so the one after the last would reach the model.
-  const number = named ?? (/^\d{1,6}$/.test(speaker) ? Number(speaker) : null);
+  const number = config.speakers.get(speaker) ?? (/^\d{1,6}$/.test(speaker) ? Number(speaker) : null);
   if (number !== null && number < config.numSpeakers) return config.numSpeakers > 1 ? number : null;
   const some = [...config.speakers.keys()].slice(0, 5).join(", ");
   throw new GatewayError(

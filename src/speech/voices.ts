@@ -1,4 +1,4 @@
-// The official voice manifest: read defensively, searched, and what a voice is made of. Pure.
+// The official voice manifest: read defensively, searched, and what a voice is made of; how clients name one. Pure.
 import { GatewayError } from "../core/errors.ts";
 import { isJsonObject } from "../core/json.ts";
 
@@ -68,6 +68,15 @@ export function searchVoices(voices: readonly Voice[], query: string): VoiceEntr
 /** Of some ids the one that a name means: the same, or the same ignoring case and how its letters are put together. */
 export function findVoiceId(ids: readonly string[], name: string): string | null {
   return ids.find((id) => id === name) ?? ids.find((id) => fold(id) === fold(name)) ?? null;
+}
+
+/** A client's `voice`: an id, or an id and a speaker (`en_GB-vctk-medium:p239`). Whether there is such a voice is not checked. */
+export function splitVoiceName(name: string): { readonly voice: string; readonly speaker: string | null } {
+  const trimmed = name.trim().normalize("NFC");
+  const colon = trimmed.indexOf(":");
+  return colon < 0
+    ? { voice: trimmed, speaker: null }
+    : { voice: trimmed.slice(0, colon), speaker: trimmed.slice(colon + 1) };
 }
 
 /** As {@link findVoiceId}; throws `voice_not_found`. */

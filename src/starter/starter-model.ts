@@ -10,19 +10,22 @@ export const starterSentence =
 
 const startToken = "<|answer|>";
 
-/** Renders tools and their calls: without it the engine forces the answer to a chat with tools into a grammar. */
-const template = `{%- if tools %}<|tools|>{{ tools | tojson }}
-To call one, answer with <tool_call>{"name": NAME, "arguments": OBJECT}</tool_call>
-{% endif %}
-{%- for message in messages %}
-{{- '<|' + message.role + '|>\\n' }}
+/** Renders one message, with tags that the engine knows by itself. */
+export const messageTemplate = `{{- '<|' + message.role + '|>\\n' }}
 {%- if message.role == 'assistant' and message.reasoning_content %}{{- '<think>' + message.reasoning_content + '</think>' }}{%- endif %}
 {%- if message.content is string %}{{- message.content }}{%- endif %}
 {%- if message.tool_calls %}
 {%- for call in message.tool_calls %}{{- '<tool_call>{"name": "' + call.function.name + '", "arguments": ' + (call.function.arguments | tojson) + '}</tool_call>' }}{%- endfor %}
 {%- endif %}
 {{- '</s>\\n' }}
-{%- endfor %}
+`;
+
+/** Renders tools and their calls: without it the engine forces the answer to a chat with tools into a grammar. */
+const template = `{%- if tools %}<|tools|>{{ tools | tojson }}
+To call one, answer with <tool_call>{"name": NAME, "arguments": OBJECT}</tool_call>
+{% endif %}
+{%- for message in messages %}
+${messageTemplate}{%- endfor %}
 {%- if add_generation_prompt %}<|assistant|>\n${startToken}{%- endif %}`;
 
 const width = 64;

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { syncFolder } from "./folder.ts";
 
 /** Writes beside the file, syncs, and renames: a reader or a crash sees the old text or the new one. */
 export async function writeAtomic(path: string, text: string | Uint8Array, mode = 0o644): Promise<void> {
@@ -24,19 +25,6 @@ export async function writeAtomic(path: string, text: string | Uint8Array, mode 
   await syncFolder(dirname(path));
 }
 
-/** Makes a rename survive a power cut. Some filesystems and Windows cannot sync a folder; there the rename stands alone. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r").catch(() => null);
-  if (!folder) return;
-  try {
-    await folder.sync();
-  } catch (error) {
-    if (!["EINVAL", "EPERM", "EISDIR", "ENOTSUP"].includes(systemCode(error) ?? "")) throw error;
-  } finally {
-    await folder.close();
-  }
-}
-
 /** Removes what a killed writer left behind. Only for a folder without other writers. */
 export async function removeTemporaries(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true }))
@@ -55,15 +43,6 @@ export async function readBytesIfPresent(path: string): Promise<Buffer | null> {
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
     throw error;
-  }
-}
-
-/** The text's value, or null where it is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return null;
   }
 }
 

@@ -1,8 +1,8 @@
-// Folders: made with those above them, listed with all that is below, and removed when empty.
+// Folders: made with those above them, listed with all that is below, synced, and removed when empty.
 import type { Dirent } from "node:fs";
-import { lstat, mkdir, readdir, rmdir, stat } from "node:fs/promises";
+import { lstat, mkdir, open, readdir, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ignoreAbsent, systemCode } from "../core/errors.ts";
+import { ignoreAbsent, ignoreDangling, systemCode } from "../core/errors.ts";
 
 /** With those above it. Node's own `recursive` never ends, on a whole core, where a folder takes no entries (`/proc/x`): here ENOENT. */
 export async function makeFolder(path: string): Promise<void> {
@@ -26,12 +26,30 @@ async function isFolder(path: string): Promise<boolean> {
   );
 }
 
+/** A folder's names; none if there is no such folder. */
+export async function namesIn(folder: string): Promise<string[]> {
+  return (await readdir(folder).catch(ignoreDangling)) ?? [];
+}
+
 /** None of a folder that is deleted meanwhile. Links are not followed: Node's own `recursive` follows them as of Node 26, in circles too. */
 export async function entriesBelow(folder: string): Promise<Dirent[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const folders = entries.filter((entry) => entry.isDirectory());
   const below = await Promise.all(folders.map(({ name }) => entriesBelow(join(folder, name)).catch(ignoreAbsent)));
   return [...entries, ...below.flatMap((found) => found ?? [])];
+}
+
+/** Makes a rename survive a power cut. Some filesystems and Windows cannot sync a folder; there the rename stands alone. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r").catch(() => null);
+  if (!folder) return;
+  try {
+    await folder.sync();
+  } catch (error) {
+    if (!["EINVAL", "EPERM", "EISDIR", "ENOTSUP"].includes(systemCode(error) ?? "")) throw error;
+  } finally {
+    await folder.close();
+  }
 }
 
 /** True if nothing is left in it, also if it was gone before: a removal that was cut short is finished. */
@@ -46,4 +64,12 @@ export async function removeIfEmpty(folder: string): Promise<boolean> {
     if (["ENOTEMPTY", "EEXIST"].includes(systemCode(error) ?? "")) return false;
     throw error;
   }
+}
+
+/** A folder and those in it, as far as they are empty. */
+export async function removeEmptyTree(folder: string): Promise<void> {
+  if ((await lstat(folder).catch(ignoreAbsent))?.isDirectory() !== true) return;
+  for (const entry of await readdir(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) await removeEmptyTree(join(folder, entry.name));
+  await removeIfEmpty(folder);
 }

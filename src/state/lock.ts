@@ -5,9 +5,9 @@ import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { isJsonObject } from "../core/json.ts";
+import { isJsonObject, parseJson } from "../core/json.ts";
 import { steadyNow } from "../core/steady.ts";
-import { isDiskRefusal, isFull, parseJson, readIfPresent, stateError, writeState } from "./atomic-file.ts";
+import { isDiskRefusal, isFull, readIfPresent, stateError, writeState } from "./atomic-file.ts";
 import { makeFolder } from "./folder.ts";
 
 export type StateLock = Awaited<ReturnType<typeof lockState>>;

@@ -4,8 +4,9 @@ import { randomBytes } from "node:crypto";
 import { access, constants, lstat, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
+import { parseJson } from "../core/json.ts";
 import { createSerial } from "../core/serial.ts";
-import { parseJson, readIfPresent, writeState } from "./atomic-file.ts";
+import { readIfPresent, writeState } from "./atomic-file.ts";
 
 export interface StateFolderReport {
   readonly writable: boolean;

@@ -3,6 +3,7 @@ import { restartAfterCrash } from "../core/backoff.ts";
 import { type SpeechKind, type SpeechState, speechKinds } from "../plan/observed.ts";
 import { choiceKey, speechKey } from "../plan/speech.ts";
 import { type Finding, failed, failureOf, finding, reported, type StatusInput } from "./finding.ts";
+import type { StatusReport } from "./report.ts";
 
 /** None while the document does not turn speech on. */
 export function speechFindings(input: StatusInput): Finding[] {
@@ -61,4 +62,15 @@ function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { b
 
 function timeOf(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+type EngineSnapshot = Pick<SpeechState, "phase" | "pid" | "choice" | "crashes"> & { readonly users: number };
+
+/** `wanted` null: the document does not turn it on. */
+export function engineReport(
+  wanted: string | null,
+  { phase, pid, choice, crashes, users }: EngineSnapshot,
+): StatusReport["speech"][SpeechKind] {
+  if (wanted === null) return null;
+  return { choice: wanted, running: choice, phase, pid, inFlight: users, crashes: crashes.length };
 }

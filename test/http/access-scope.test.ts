@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { addKey, keyFileName } from "../../src/keys/key-file.ts";
+import { addKey } from "../../src/keys/key-changes.ts";
+import { keyFileName } from "../../src/keys/key-file.ts";
 import { cacheTalker, makeFolders } from "../support/folders.ts";
 import { startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";

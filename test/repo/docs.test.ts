@@ -69,10 +69,18 @@ test("docs/cli.md lists the commands of the help text", () => {
 });
 
 test("the rooms of docs/architecture.md are the folders that the import rules know, in their order", () => {
-  const rules = readProjectFile(".dependency-cruiser.cjs");
-  assert.deepEqual(firstColumn("rooms"), listIn(rules, "rooms"));
+  const [, table = ""] = /const purity = \{([\s\S]*?)\};/.exec(readProjectFile(".dependency-cruiser.cjs")) ?? [];
+  const rooms = [...table.matchAll(/^ {2}"?([\w/]+)"?: (true|false),$/gm)];
+  assert.ok(rooms.length > 40);
+  assert.deepEqual(
+    firstColumn("rooms"),
+    rooms.map(([, room]) => room),
+  );
   const pure = [...blockOf("rooms").matchAll(/^\| `([^`]+)` .*\| pure \|$/gm)].map((match) => match[1]);
-  assert.deepEqual(pure, listIn(rules, "pure"));
+  assert.deepEqual(
+    pure,
+    rooms.flatMap(([, room, isPure]) => (isPure === "true" ? [room] : [])),
+  );
 });
 
 test("every runtime dependency has its reason in docs/architecture.md", () => {
@@ -123,12 +131,6 @@ function headingsOf(text: string): string[] {
       .replace(/[^\w\s-]/g, "")
       .replaceAll(" ", "-"),
   );
-}
-
-/** With the lists that are spread into it. */
-function listIn(rules: string, name: string): string[] {
-  const [, list = ""] = new RegExp(`const ${name} = \\[([\\s\\S]*?)\\];`).exec(rules) ?? [];
-  return [...list.matchAll(/"([^"]+)"|\.\.\.(\w+)/g)].flatMap(([, room, part]) => room ?? listIn(rules, part ?? ""));
 }
 
 function blockOf(name: string): string {

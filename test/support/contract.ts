@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { addKey, keyFileName } from "../../src/keys/key-file.ts";
+import { addKey } from "../../src/keys/key-changes.ts";
+import { keyFileName } from "../../src/keys/key-file.ts";
 import { cacheModel, makeFolders } from "./folders.ts";
 import { eventsOf, startTestGateway, type TestGateway } from "./gateway.ts";
 import { startLoopbackHub } from "./loopback-hub.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { startWhisper, type WhisperOptions, type WhisperRun } from "../../src/engines/speech/whisper.ts";
-import type { Upload } from "../../src/engines/speech/whisper-wire.ts";
+import type { Upload } from "../../src/engines/speech/whisper-upload.ts";
 import { wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "./clean-up.ts";
 import { whisperServer } from "./engine.ts";

@@ -1,6 +1,9 @@
 // Whether the disk has space for a download, before it begins and while other programs fill the disk too.
-import { GatewayError } from "../../core/errors.ts";
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import { GatewayError, systemCode } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
+import type { Knowable } from "../../plan/observed.ts";
 import { inMiB, reserveBytes } from "../../plan/room.ts";
 
 export type DiskSpace = ReturnType<typeof createDiskSpace>;
@@ -41,4 +44,15 @@ function full(needed: number, free: number, cause?: unknown): GatewayError {
     `The download needs ${inMiB(needed)}, and ${inMiB(reserveBytes)} stay free; the model cache's disk has ${inMiB(free)}: ${lacking} are missing.`,
     { cause, neededBytes: needed },
   );
+}
+
+/** Free bytes on the disk of the folder, or of the nearest one above it that exists. */
+export async function readFreeBytes(folder: string): Promise<Knowable<number>> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    return { state: "known", value: bavail * bsize };
+  } catch (error) {
+    if (systemCode(error) === "ENOENT" && dirname(folder) !== folder) return readFreeBytes(dirname(folder));
+    return { state: "unknown", why: systemCode(error) ?? String(error) };
+  }
 }

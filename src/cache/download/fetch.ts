@@ -9,13 +9,14 @@ import { isWholeGguf } from "../gguf/metadata.ts";
 import { blobPath, type CachedFile, partialPath, repoFolder, snapshotsFolder } from "../layout/layout.ts";
 import { blobName, type HubFile } from "../layout/select.ts";
 import { createDiskSpace, type DiskSpace } from "./disk-space.ts";
+import { coveredBytes, frontOf } from "./extents.ts";
 import { following, hasDigest, isGitDigest } from "./hash.ts";
 import { holdPaths } from "./in-use.ts";
-import { cleanRepo, type PartialEntry, removeEmptyFolders } from "./leftovers.ts";
+import { cleanRepo, removeEmptyFolders } from "./leftovers.ts";
 import { carryOver, linkSnapshot, readRef, writeRef } from "./link.ts";
 import { fileAt, kept, openPartial, type PartialFile } from "./partial-file.ts";
+import type { PartialEntry } from "./partials.ts";
 import { createReporter, type PullProgress, type Reporter } from "./progress.ts";
-import { coveredBytes, frontOf } from "./ranges.ts";
 import { mismatch } from "./transfer.ts";
 
 /** What a pull left in the cache. JSON; goes into the inventory. */

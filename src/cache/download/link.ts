@@ -7,8 +7,7 @@ import { basename, dirname } from "node:path";
 import { ignoreDangling, isAbsent } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
 import { cacheError } from "../../hub/errors.ts";
-import { syncFolder } from "../../state/atomic-file.ts";
-import { entriesBelow, makeFolder } from "../../state/folder.ts";
+import { entriesBelow, makeFolder, syncFolder } from "../../state/folder.ts";
 import {
   blobPath,
   type CachedFile,

@@ -4,14 +4,14 @@ import { constants, type Stats } from "node:fs";
 import { chmod, copyFile, type FileHandle, lstat, open, rename, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { isJsonObject, parseJson } from "../../core/json.ts";
 import { steadyNow } from "../../core/steady.ts";
 import { cacheError, orCacheError } from "../../hub/errors.ts";
-import { parseJson, readIfPresent, syncFolder, writeAtomic } from "../../state/atomic-file.ts";
-import { makeFolder } from "../../state/folder.ts";
+import { readIfPresent, writeAtomic } from "../../state/atomic-file.ts";
+import { makeFolder, syncFolder } from "../../state/folder.ts";
 import { besidePartial } from "../layout/layout.ts";
+import { clipped, coveredBytes, type Extents, readExtents, withExtent } from "./extents.ts";
 import { lockPartial, type PartialLock } from "./in-use.ts";
-import { clipped, coveredBytes, type Extents, readExtents, withExtent } from "./ranges.ts";
 
 export interface Sidecar {
   /** `owner/name:tag` of the model that the file is for. */

@@ -3,11 +3,11 @@
 import { lstat, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
+import { parseJson } from "../../core/json.ts";
 import { orCacheError } from "../../hub/errors.ts";
 import { isModelFileName, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
 import { isVoiceId, localVoice, type Voice, voiceRepo } from "../../speech/voices.ts";
-import { parseJson } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { repoOfFolder, snapshotPath } from "../layout/layout.ts";
 import type { PullResult } from "./fetch.ts";

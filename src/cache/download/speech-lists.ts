@@ -1,30 +1,20 @@
-// The official lists of voices and transcription models: from the hub now and then, and kept while it is down.
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+// The official lists of voices and transcription models.
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
-import { createSharedWork } from "../../core/shared-work.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { type ModelFile, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { parseManifest, requireVoice, type Voice, voiceRepo } from "../../speech/voices.ts";
-import { parseJson, writeAtomic } from "../../state/atomic-file.ts";
+import { type KeptListOptions, keptList } from "./kept-list.ts";
 import { lacksDescription, localVoices } from "./speech-files.ts";
 
 const manifestPath = "voices.json";
 /** 173 voices are 250 kB. */
 const manifestLimit = 16 * 1024 * 1024;
-/** ms after a failure in which a list that was kept is answered without asking. */
-const restMs = 60_000;
-
 export type SpeechLists = ReturnType<typeof createSpeechLists>;
 
-interface ListOptions {
+interface ListOptions extends KeptListOptions {
   readonly client: HubClient;
-  readonly stateDir: string;
   readonly voicesDir: string;
-  /** ms until the hub is asked again. */
-  readonly freshMs: number;
-  readonly now: () => number;
 }
 
 /** Asks the hub at most every `freshMs`, once for all callers that wait. Both lists are kept in `stateDir`. */
@@ -60,37 +50,6 @@ export function createSpeechLists(options: ListOptions) {
       throw new GatewayError("voice_not_found", message, { param: "voice" });
     },
   };
-}
-
-/** `read` answers null for what is no list; one without entries is none. */
-function keptList<T>(
-  { stateDir, freshMs, now }: ListOptions,
-  name: string,
-  read: (value: unknown) => readonly T[] | null,
-  fetchText: (signal: AbortSignal) => Promise<string>,
-): (signal: AbortSignal) => Promise<readonly T[]> {
-  const path = join(stateDir, name);
-  let known: readonly T[] | null = null;
-  let askAgainAt = 0;
-  const ask = createSharedWork(async (signal) => {
-    try {
-      const text = await fetchText(signal);
-      const list = read(parseJson(text));
-      if (list === null) throw new GatewayError("hub_unreachable", `${name} from the hub is not a list`);
-      known = list;
-      askAgainAt = now() + freshMs;
-      // Only used while the hub is down: a folder that cannot be written is reported elsewhere.
-      await writeAtomic(path, text).catch(() => undefined);
-    } catch (error) {
-      const failure = toGatewayError(error);
-      if (failure.code === "cancelled" || signal.aborted) throw failure;
-      known ??= read(parseJson(await readFile(path, "utf8").catch(() => "")));
-      if (known === null) throw failure;
-      askAgainAt = now() + restMs;
-    }
-    return known;
-  });
-  return async (signal) => (known !== null && now() < askAgainAt ? known : ask(signal));
 }
 
 function readModelFiles(value: unknown): readonly ModelFile[] | null {

@@ -9,8 +9,9 @@ import type { HubClient, OpenedFile } from "../../hub/client.ts";
 import { cancelled, transferError } from "../../hub/errors.ts";
 import type { HubPlace } from "../../hub/http.ts";
 import type { HubFile } from "../layout/select.ts";
+import { frontOf, gapsOf } from "./extents.ts";
 import type { PartialFile } from "./partial-file.ts";
-import { createWorkList, frontOf, gapsOf, type Piece, type PieceSizes, type WorkList } from "./ranges.ts";
+import { createWorkList, type Piece, type PieceSizes, type WorkList } from "./work-list.ts";
 
 export interface TransferTuning extends PieceSizes {
   /** Connections for one file, at most. */

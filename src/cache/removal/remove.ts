@@ -7,9 +7,10 @@ import { join } from "node:path";
 import { ignoreAbsent, ignoreDangling } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
 import { orCacheError } from "../../hub/errors.ts";
-import { removeIfEmpty } from "../../state/folder.ts";
+import { removeEmptyTree, removeIfEmpty } from "../../state/folder.ts";
 import { isHeld } from "../download/in-use.ts";
 import { shownBlobs } from "../download/link.ts";
+import { onDisk } from "../download/partials.ts";
 import { blobPath, partialPath, repoFolder } from "../layout/layout.ts";
 import type { RepoPlace } from "../report/repo-files.ts";
 
@@ -48,7 +49,7 @@ export async function removeFiles(options: {
 
   await orCacheError(repo, async () => {
     for (const { commit, path } of links) await remove(join(root, "snapshots", commit, path));
-    for (const commit of emptied) await removeEmptied(join(root, "snapshots", commit));
+    for (const commit of emptied) await removeEmptyTree(join(root, "snapshots", commit));
     const shown = blobs.length > 0 ? await shownBlobs(cacheDir, repo) : null;
     for (const blob of new Set(blobs)) {
       const path = blobPath(cacheDir, repo, blob);
@@ -64,14 +65,6 @@ export async function removeFiles(options: {
   return { deletedFiles, freedBytes };
 }
 
-/** A folder and those in it, as far as they are empty. */
-async function removeEmptied(folder: string): Promise<void> {
-  if ((await lstat(folder).catch(ignoreAbsent))?.isDirectory() !== true) return;
-  for (const entry of await readdir(folder, { withFileTypes: true }))
-    if (entry.isDirectory()) await removeEmptied(join(folder, entry.name));
-  await removeIfEmpty(folder);
-}
-
 /** The refs that name a commit whose snapshot is gone, and their folders if that empties them. */
 async function removeRefsTo(root: string, commit: string, folder = join(root, "refs")): Promise<void> {
   if ((await lstat(join(root, "snapshots", commit)).catch(ignoreAbsent)) !== null) return;
@@ -82,9 +75,4 @@ async function removeRefsTo(root: string, commit: string, folder = join(root, "r
     else continue;
     await removeIfEmpty(folder);
   }
-}
-
-/** What a file takes on the disk: one that is written at several places has holes. */
-export function onDisk({ size, blocks }: Stats): number {
-  return Number.isFinite(blocks) ? Math.min(size, blocks * 512) : size;
 }

@@ -1,14 +1,14 @@
 // Reads everything in the model cache: revisions, blobs, unfinished files, and whether other programs are writing. For the
 // disk report and for garbage collection; the loop's own scan is scan.ts. Writes nothing.
-import { lstat, readdir } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import { ignoreDangling, systemCode } from "../../core/errors.ts";
 import { orCacheError } from "../../hub/errors.ts";
+import { namesIn } from "../../state/folder.ts";
 import { isHeld } from "../download/in-use.ts";
-import { partialEntries } from "../download/leftovers.ts";
-import { partialPath, partialSuffix, repoFolder, repoOfFolder } from "../layout/layout.ts";
-import { onDisk } from "../removal/remove.ts";
-import { type CacheSurvey, linkedBlobs, type RepoFiles, type RepoPartial } from "../report/repo-files.ts";
+import { partialEntries } from "../download/partials.ts";
+import { partialSuffix, repoFolder, repoOfFolder } from "../layout/layout.ts";
+import { type CacheSurvey, linkedBlobs, type RepoFiles } from "../report/repo-files.ts";
 import { type RepoFolder, readRepoFolder } from "./repo-folder.ts";
 
 /**
@@ -47,28 +47,19 @@ async function readRepo(cacheDir: string, repo: string, gateway: string): Promis
   return { ...folder, repo, partials, othersAt: await othersAt(cacheDir, root, folder) };
 }
 
-async function partialsOf(
-  cacheDir: string,
-  repo: string,
-  gateway: string,
-  { snapshots }: RepoFolder,
-): Promise<RepoPartial[]> {
+async function partialsOf(cacheDir: string, repo: string, gateway: string, { snapshots }: RepoFolder) {
   const root = repoFolder(cacheDir, repo);
   const linked = linkedBlobs({ snapshots });
-  const partials: RepoPartial[] = [];
-  for (const { digest, paths, sidecar, ...entry } of await partialEntries(cacheDir, repo, gateway)) {
-    const sizes = await Promise.all(paths.map(bytesAt));
-    partials.push({
-      paths: paths.map((path) => relative(root, path)),
-      bytes: sizes.reduce((sum, size) => sum + size, 0),
-      model: sidecar?.model ?? null,
-      modifiedAt: entry.modifiedAt,
-      isHeld: isHeld(partialPath(cacheDir, repo, digest)),
-      isAnothers: entry.isLocked || (entry.gateway !== null && entry.gateway !== gateway),
-      isShown: linked.has(digest),
-    });
-  }
-  return partials;
+  const entries = await partialEntries(cacheDir, repo, gateway);
+  return entries.map(({ digest, partial, paths, bytes, sidecar, modifiedAt, ...entry }) => ({
+    paths: paths.map((path) => relative(root, path)),
+    bytes,
+    model: sidecar?.model ?? null,
+    modifiedAt,
+    isHeld: isHeld(partial),
+    isAnothers: entry.isLocked || (entry.gateway !== null && entry.gateway !== gateway),
+    isShown: linked.has(digest),
+  }));
 }
 
 /** The hub's own tools and llama.cpp write these while they download; their locks may stay for ever, so only the time counts. */
@@ -81,17 +72,7 @@ async function othersAt(cacheDir: string, root: string, { places }: RepoFolder):
   return all.length === 0 ? null : Math.max(...(await Promise.all(all.map(timeOf))));
 }
 
-/** A folder's names; none if there is no such folder. */
-async function namesIn(folder: string): Promise<string[]> {
-  return (await readdir(folder).catch(ignoreDangling)) ?? [];
-}
-
 /** 0 for what went meanwhile. */
 async function timeOf(path: string): Promise<number> {
   return (await lstat(path).catch(ignoreDangling))?.mtimeMs ?? 0;
-}
-
-async function bytesAt(path: string): Promise<number> {
-  const found = await lstat(path).catch(ignoreDangling);
-  return found ? onDisk(found) : 0;
 }

@@ -1,7 +1,7 @@
 // Which voice a request means: refused here, before anything is changed, where it can be none or is in no list.
 import { GatewayError } from "../../core/errors.ts";
-import { type Speakers, speakerNumber, splitVoiceName } from "../../speech/voice-config.ts";
-import { findVoiceId, isVoiceId, type Voice } from "../../speech/voices.ts";
+import { type Speakers, speakerNumber } from "../../speech/voice-config.ts";
+import { findVoiceId, isVoiceId, splitVoiceName, type Voice } from "../../speech/voices.ts";
 
 export interface VoiceChoice {
   /** An id; null: the document's. */

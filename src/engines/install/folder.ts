@@ -2,11 +2,11 @@
 import { mkdir, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, systemCode } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/json.ts";
-import { isFull, parseJson } from "../../state/atomic-file.ts";
+import { isJsonObject, parseJson } from "../../core/json.ts";
+import { isFull } from "../../state/atomic-file.ts";
 import { withLock } from "../../state/lock.ts";
-import type { EngineBinary, EngineName } from "./catalog.ts";
-import type { RunOptions } from "./run.ts";
+import type { Binaries } from "./build.ts";
+import type { EngineName } from "./catalog.ts";
 
 export interface EngineManifest {
   readonly name: EngineName;
@@ -22,34 +22,6 @@ export interface EngineManifest {
 
 export interface InstalledEngine extends EngineManifest {
   readonly dir: string;
-}
-
-export interface InstallProgress {
-  readonly phase: "resolve" | "download" | "unpack" | "check";
-  /** Bytes while downloading, items otherwise. */
-  readonly done: number;
-  /** 0: unknown. */
-  readonly total: number;
-  readonly detail: string;
-}
-
-export interface BuildContext {
-  /** An empty folder on the file system of the final one. */
-  readonly staging: string;
-  readonly run: RunOptions;
-  onProgress(progress: InstallProgress): void;
-}
-
-/** Paths relative to the engine's folder. */
-export type Binaries = Readonly<Partial<Record<EngineBinary, string>>>;
-
-/** What a way found and can build. */
-export interface Build {
-  readonly version: string;
-  /** Distinguishes builds of one version; part of the folder's name. */
-  readonly detail: string;
-  /** Fetches and unpacks into a folder inside the staging, which will be renamed to `home`. */
-  fill(home: string): Promise<{ readonly folder: string; readonly binaries: Binaries }>;
 }
 
 export const manifestName = "engine.json";

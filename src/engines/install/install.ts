@@ -2,12 +2,11 @@
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import type { BuildContext, InstallProgress } from "./build.ts";
 import { type EngineName, engineFacts } from "./catalog.ts";
 import { resolveDebian } from "./debian.ts";
 import {
-  type BuildContext,
   type EngineManifest,
-  type InstallProgress,
   manifestName,
   putInPlace,
   readInstallation,
@@ -17,9 +16,6 @@ import {
 import { findOnPath, installedBinary } from "./locate.ts";
 import { resolveRelease } from "./release.ts";
 import { type RunOptions, runTool } from "./run.ts";
-
-export type { EngineName } from "./catalog.ts";
-export type { InstallProgress } from "./folder.ts";
 
 export interface InstallOptions {
   readonly enginesDir: string;

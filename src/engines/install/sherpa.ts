@@ -4,10 +4,10 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/json.ts";
-import { parseJson } from "../../state/atomic-file.ts";
+import { isJsonObject, parseJson } from "../../core/json.ts";
 import { createPrivateApt } from "./apt.ts";
-import { type InstallProgress, putInPlace, withStaging } from "./folder.ts";
+import type { InstallProgress } from "./build.ts";
+import { putInPlace, withStaging } from "./folder.ts";
 import { findOnPath } from "./locate.ts";
 import { type RunOptions, runTool } from "./run.ts";
 

@@ -4,7 +4,8 @@ import { stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { BinaryState } from "../../plan/observed.ts";
-import { type InstallProgress, installEngine } from "../install/install.ts";
+import type { InstallProgress } from "../install/build.ts";
+import { installEngine } from "../install/install.ts";
 import { locateEngine } from "../install/locate.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
 

@@ -16,8 +16,6 @@ import {
   viewName,
 } from "./router-process.ts";
 
-export { isProgress } from "./router-list.ts";
-
 /** What the router reads: remembered, so that the planner sees when it must read again. */
 export interface RouterInputs {
   readonly preset: string;

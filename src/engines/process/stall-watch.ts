@@ -1,9 +1,8 @@
 // Detects a process that hangs but still answers health checks: it sends nothing and computes nothing. Judged per process, not per
-// response: unstreamed responses, long prompts and queued requests are silent for as long as they take. The key of a process is
-// the caller's.
+// response: unstreamed responses, long prompts and queued requests are silent for as long as they take.
 
 export interface StallWatch<P extends object> {
-  /** A response is awaited; call the result when it has ended. */
+  /** A response is awaited; call the result, once, when it has ended. */
   begin(process: P): () => void;
   /** It sent bytes. */
   sign(process: P): void;
@@ -15,9 +14,7 @@ const partsBeforeLooking = 2;
 
 interface Watched {
   awaited: number;
-  /**
-   * Silent parts. Counted, not read from a clock: the time in which this process itself was suspended is no silence.
-   */
+  /** Counted, not read from a clock: the time in which this process itself was suspended is no silence. */
   silentParts: number;
   /** Its compute progress at the last sample. */
   mark: string | null;
@@ -72,10 +69,7 @@ export function createStallWatch<P extends object>(options: {
       state.awaited++;
       // Its silence so far stays: a client that aborts and retries would hide a hang for ever.
       state.timer ??= setInterval(() => tick(process, state), options.stallMs / parts).unref();
-      let isOver = false;
       return () => {
-        if (isOver) return;
-        isOver = true;
         state.awaited--;
         if (state.awaited > 0 || !state.timer) return;
         clearInterval(state.timer);

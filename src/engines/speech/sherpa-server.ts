@@ -26,24 +26,22 @@ interface SherpaPackage {
 }
 
 const bodyLimit = 64 * 1024;
+const tooLarge = (): GatewayError => new GatewayError("body_too_large", `more than ${bodyLimit} bytes`);
 
 const settings = JSON.parse(process.argv[2] ?? "") as SherpaServerSettings;
 const basePath = process.env[basePathVariable] ?? "";
-const speech = load(settings);
+const { packageDir, model, tokens, dataDir, config, threads: numThreads } = settings;
+const { noiseScale, noiseW: noiseScaleW, lengthScale } = config;
+const vits = { model, tokens, dataDir, noiseScale, noiseScaleW, lengthScale };
+const { OfflineTts } = createRequire(`${packageDir}/`)("sherpa-onnx-node") as SherpaPackage;
+const speech = new OfflineTts({ model: { vits, numThreads, provider: "cpu", debug: false }, maxNumSentences: 1 });
 
 createServer((request, response) => void answer(request, response)).listen(settings.port, "127.0.0.1");
-
-function load({ packageDir, model, tokens, dataDir, config, threads }: SherpaServerSettings) {
-  const { OfflineTts } = createRequire(`${packageDir}/`)("sherpa-onnx-node") as SherpaPackage;
-  const { noiseScale, noiseW: noiseScaleW, lengthScale } = config;
-  const vits = { model, tokens, dataDir, noiseScale, noiseScaleW, lengthScale };
-  return new OfflineTts({ model: { vits, numThreads: threads, provider: "cpu", debug: false }, maxNumSentences: 1 });
-}
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const route = `${request.method} ${request.url}`;
   if (route === `GET ${basePath}/info`) {
-    const voice = { name: settings.voice, language: settings.config.espeakVoice, num_speakers: speech.numSpeakers };
+    const voice = { name: settings.voice, language: config.espeakVoice, num_speakers: speech.numSpeakers };
     return send(response, 200, "application/json", JSON.stringify({ voice }));
   }
   if (route !== `POST ${basePath}/synthesize`) return send(response, 404, "text/plain", "no such route");
@@ -73,10 +71,6 @@ async function synthesize(body: Buffer): Promise<Uint8Array> {
   if (parts.every(({ samples }) => samples.length === 0))
     throw new GatewayError("invalid_request", "the text has no sounds");
   return wavFile(parts);
-}
-
-function tooLarge(): GatewayError {
-  return new GatewayError("body_too_large", `more than ${bodyLimit} bytes`);
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string | Uint8Array): void {

@@ -6,7 +6,8 @@ import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { locateSherpa } from "../install/sherpa.ts";
 import { startOrMend } from "../process/repair-start.ts";
 import { createPiperSearch, piperCommand } from "./piper.ts";
-import { prepareVoice, sherpaCommand } from "./sherpa.ts";
+import { sherpaCommand } from "./sherpa.ts";
+import { prepareVoice } from "./sherpa-voice.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
 import { startVoice, type VoiceCommand, type VoiceOptions, type VoiceRun } from "./voice-process.ts";
 

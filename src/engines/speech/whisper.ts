@@ -5,23 +5,15 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { errorLine } from "../../core/error-line.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { isJsonObject, parseJson } from "../../core/json.ts";
 import { unlessLeft } from "../../core/unless-left.ts";
-import { parseJson } from "../../state/atomic-file.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { findOnPath } from "../install/locate.ts";
 import { memoryOf, watchMemory } from "../process/memory.ts";
 import { hasEnded, type ServerOptions, startServer } from "../process/server-process.ts";
 import type { EngineRun } from "./speech-engine.ts";
-import {
-  type EngineAnswer,
-  isReady,
-  requireAnswer,
-  sendUpload,
-  type Upload,
-  untilRefused,
-  whisperArguments,
-} from "./whisper-wire.ts";
+import { type EngineAnswer, sendUpload, type Upload } from "./whisper-upload.ts";
+import { isReady, requireAnswer, untilRefused, whisperArguments } from "./whisper-wire.ts";
 
 export interface WhisperRun extends EngineRun {
   /** Whether ffmpeg was there at the start: without it WAV, FLAC and MP3 are all that it reads. */

@@ -8,7 +8,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { Collector } from "../../execute/cache-gc.ts";
 import type { Loop } from "../../reconcile/loop.ts";
 import type { LastUsed } from "../../state/last-used.ts";
-import { clientLeft } from "../server/client-left.ts";
+import { clientLeft } from "../server/call.ts";
 import { routesOf } from "../server/route.ts";
 
 export interface DiskRoutesDeps extends CollectDeps {

@@ -4,7 +4,7 @@ import { ok } from "../../../schemas/route.ts";
 import { clientLeftError, GatewayError } from "../../core/errors.ts";
 import { createLine, type Line } from "../../core/line.ts";
 import type { HubClient } from "../../hub/client.ts";
-import { clientLeft } from "../server/client-left.ts";
+import { clientLeft } from "../server/call.ts";
 import { routesOf } from "../server/route.ts";
 import { hubErrors } from "../server/route-errors.ts";
 

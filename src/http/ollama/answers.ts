@@ -2,7 +2,6 @@
 import { performance } from "node:perf_hooks";
 import { GatewayError } from "../../core/errors.ts";
 import type { Translator } from "../proxy/generation.ts";
-import { createSseParser } from "../proxy/sse.ts";
 import { type ChatRecord, createChatRecords, merged } from "./wire/chat-records.ts";
 
 export interface AnswerShape {
@@ -27,9 +26,9 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
   const createdAt = (): string => new Date().toISOString();
   const records = createChatRecords({ model, topLogprobs, createdAt, now: () => performance.now() });
   let made: ChatRecord[] = [];
-  const takeApart = createSseParser((data) => {
+  const take = (data: string): void => {
     if (data !== "[DONE]") made.push(...records.push(read(parsed(data))));
-  });
+  };
   const written = (): string | null => {
     const lines = made.map((record) => `${JSON.stringify(write(record))}\n`);
     made = [];
@@ -40,8 +39,8 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
     begin: () => (stream ? streamHeaders : null),
     // White space before a record is part of no record; an empty line would be one that cannot be read.
     ...(stream && { waiting: { headers: streamHeaders, tick: " " } }),
-    chunk: (chunk) => {
-      takeApart(chunk);
+    lines: (block) => {
+      eachEvent(block, take);
       return stream ? written() : null;
     },
     end: () => {
@@ -53,6 +52,12 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
       return written();
     },
   };
+}
+
+/** Hands on the data of the events in whole lines: llama-server writes that of each in one line. */
+export function eachEvent(lines: Buffer, onData: (data: string) => void): void {
+  for (const line of lines.toString().split("\n"))
+    if (line.startsWith("data:")) onData(line.slice("data:".length).trim());
 }
 
 /** What cannot be read ends the answer: the client must not take it for whole. */

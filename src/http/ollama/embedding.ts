@@ -15,7 +15,7 @@ import { isRefusal } from "../../engines/llama/upstream.ts";
 import type { Lease } from "../../scheduler/requests.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import { withCause } from "../proxy/exchange.ts";
-import { clientLeft } from "../server/client-left.ts";
+import { clientLeft } from "../server/call.ts";
 import { renderEngineError } from "../server/errors.ts";
 import { encodeJson, largeBytes } from "../server/long-texts.ts";
 import { generationErrors } from "../server/route-errors.ts";

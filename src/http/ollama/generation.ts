@@ -12,7 +12,7 @@ import { isForEmbeddings } from "../../core/gguf-facts.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import { runGeneration } from "../proxy/exchange.ts";
-import { clientLeft } from "../server/client-left.ts";
+import { clientLeft } from "../server/call.ts";
 import { encodeJson } from "../server/long-texts.ts";
 import { generationErrors } from "../server/route-errors.ts";
 import { type AnswerShape, answerTranslator } from "./answers.ts";

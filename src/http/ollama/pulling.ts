@@ -56,19 +56,16 @@ async function streamed(
     repeat.refresh();
     out.write(list.map((record) => `${JSON.stringify(record)}\n`).join(""));
   };
-  const begin = (): void => {
+  const begin = (list: readonly NativePullRecord[]): void => {
+    write(list);
     if (!isBegun) void reply.headers(streamHeaders).send(out);
     isBegun = true;
   };
   const repeat = setInterval(() => latest && write([latest]), repeatMs);
-  const patience = setTimeout(() => {
-    write(records.begin());
-    begin();
-  }, firstRecordMs);
+  const patience = setTimeout(() => begin(records.begin()), firstRecordMs);
   try {
     await pull((news) => write(records.push(news)));
-    write(records.end());
-    begin();
+    begin(records.end());
   } catch (error) {
     if (!isBegun) throw error;
     out.write(frameOf("native", renderError("native", error)));

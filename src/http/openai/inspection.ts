@@ -5,7 +5,7 @@ import { engineAnswerSchema, loraScalesSchema, successSchema } from "../../../sc
 import { ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { askInstance } from "../../engines/llama/ask-instance.ts";
-import { clientLeft } from "../server/client-left.ts";
+import { clientLeft } from "../server/call.ts";
 import { renderEngineError } from "../server/errors.ts";
 import { parseJsonBody } from "../server/json-body.ts";
 import { type CompatRoutesDeps, get, post } from "./generations.ts";

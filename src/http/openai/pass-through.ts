@@ -45,7 +45,8 @@ class PassThrough implements Translator {
   readonly waiting = waiting;
   readonly #lastEvent: RegExp;
   #isStream = false;
-  #kept: Buffer[] = [];
+  /** Of an answer that is no stream, though one was asked for. */
+  readonly #kept: Buffer[] = [];
   /** Blocks of whole lines: the last event, and what came with it. A search in each block cost a tenth of a fast stream. */
   readonly #last: Buffer[] = [];
 
@@ -59,16 +60,17 @@ class PassThrough implements Translator {
     return this.#isStream ? streamHeaders : null;
   }
 
-  chunk(chunk: Buffer): Buffer | null {
-    const block = this.#isStream ? this.#lines(chunk) : null;
-    if (!this.#isStream) this.#kept.push(chunk);
-    else if (block) this.#note(block);
+  lines(block: Buffer): Buffer | null {
+    if (!this.#isStream) {
+      this.#kept.push(block);
+      return null;
+    }
+    this.#note(block);
     return block;
   }
 
-  end(): Buffer | GatewayError | null {
-    const rest = this.#taken();
-    if (!this.#isStream) return rest;
+  end(rest: Buffer): Buffer | GatewayError | null {
+    if (!this.#isStream) return this.#kept.length === 0 ? rest : Buffer.concat([...this.#kept, rest]);
     this.#note(rest);
     // A stream that was cut has no such end, however orderly its connection was closed. Where the engine has said why, a second
     // word from us would hide it.
@@ -80,23 +82,6 @@ class PassThrough implements Translator {
   #note(block: Buffer): void {
     if (!isBlank(block) && endsEvent(this.#last.at(-1))) this.#last.length = 0;
     this.#last.push(block);
-  }
-
-  /** What has been kept, and the lines that the chunk makes whole. */
-  #lines(chunk: Buffer): Buffer | null {
-    const end = chunk.at(-1) === lineFeed ? chunk.length : chunk.lastIndexOf(lineFeed) + 1;
-    if (end > 0 && end === chunk.length && this.#kept.length === 0) return chunk;
-    if (end > 0) this.#kept.push(chunk.subarray(0, end));
-    const whole = end > 0 ? this.#taken() : null;
-    if (end < chunk.length) this.#kept.push(chunk.subarray(end));
-    return whole;
-  }
-
-  #taken(): Buffer {
-    const [first] = this.#kept;
-    const all = this.#kept.length === 1 && first ? first : Buffer.concat(this.#kept);
-    this.#kept = [];
-    return all;
   }
 }
 

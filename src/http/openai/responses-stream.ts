@@ -55,12 +55,12 @@ export function completeResponses(
     family: inner.family,
     ...(inner.waiting && { waiting: inner.waiting }),
     begin: (contentType) => inner.begin(contentType),
-    end: () => inner.end(),
+    end: (rest) => inner.end(rest),
     nextSequence: () => sequence,
-    chunk: (chunk) => {
-      // Whole lines, of a stream; any other answer is kept to its end.
-      const block = inner.chunk(chunk);
-      return block === null ? null : block.toString().split("\n").map(rewritten).join("\n");
+    lines: (block) => {
+      // Null: it is no stream, and kept to its end.
+      const passed = inner.lines(block);
+      return passed === null ? null : passed.toString().split("\n").map(rewritten).join("\n");
     },
   };
 }

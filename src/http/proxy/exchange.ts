@@ -10,6 +10,7 @@ import type { Lease } from "../../scheduler/requests.ts";
 import { errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "../server/errors.ts";
 import { RawReply, type ReplyListener } from "../server/raw-reply.ts";
 import type { ExchangeDeps, Generation } from "./generation.ts";
+import { LineBlocks } from "./line-blocks.ts";
 
 const attempts = 3;
 /**
@@ -45,8 +46,8 @@ class Answering implements AnswerSink, ReplyListener {
   /** Of the engine's answer. */
   #status = 0;
   #isAnswering = false;
-  /** Of this turn of the event loop, or of an error. */
-  #chunks: Buffer[] = [];
+  readonly #blocks = new LineBlocks();
+  #isDue = false;
   #headers: Readonly<Record<string, string>> = {};
 
   constructor(deps: ExchangeDeps, response: ServerResponse, generation: Generation) {
@@ -117,30 +118,30 @@ class Answering implements AnswerSink, ReplyListener {
 
   data(chunk: Buffer): boolean {
     this.#isAnswering ||= this.#status === 200;
+    this.#blocks.push(chunk);
     // Passed on once per turn of the event loop: a write per token would be a system call each.
-    if (this.#chunks.push(chunk) === 1 && this.#generation.stream) process.nextTick(passOn, this);
+    if (!this.#isDue && this.#isAnswering && this.#generation.stream) {
+      this.#isDue = true;
+      process.nextTick(passOn, this);
+    }
     return !this.#raw.isBlocked();
   }
 
   passOn(): void {
-    if (this.#chunks.length === 0 || !this.#isAnswering) return;
-    const text = this.#generation.translator.chunk(this.#taken());
+    if (!this.#isDue) return;
+    this.#isDue = false;
+    const block = this.#blocks.block();
+    const text = block && this.#generation.translator.lines(block);
     if (text !== null) this.#raw.write(text);
-  }
-
-  #taken(): Buffer {
-    const chunks = this.#chunks;
-    const [first] = chunks;
-    this.#chunks = [];
-    return chunks.length === 1 && first ? first : Buffer.concat(chunks);
   }
 
   end(): void {
     const { translator } = this.#generation;
     try {
       this.passOn();
-      if (this.#status === 200) this.#finish(translator.end());
-      else this.#refuse(renderEngineError(translator.family, this.#status, this.#taken().toString()));
+      const rest = this.#blocks.rest();
+      if (this.#status === 200) this.#finish(translator.end(rest));
+      else this.#refuse(renderEngineError(translator.family, this.#status, rest.toString()));
     } finally {
       this.#over();
     }

@@ -16,12 +16,15 @@ export interface Translator {
   begin(contentType: string): Record<string, string> | null;
   /** For a stream whose first byte is long in coming: headers, and what may be written any number of times meanwhile. */
   readonly waiting?: { readonly headers: Readonly<Record<string, string>>; readonly tick: string };
-  /** What to write for a chunk; null writes nothing. */
-  chunk(chunk: Buffer): Uint8Array | string | null;
+  /** What to write for whole lines of the answer; null writes nothing. */
+  lines(block: Buffer): Uint8Array | string | null;
   /** The number that an error frame gets, in a family whose events are numbered. */
   nextSequence?(): number;
-  /** What to write last (the whole answer, where it is sent whole); an error where the answer was cut. */
-  end(): Uint8Array | string | GatewayError | null;
+  /**
+   * What to write last (the whole answer, where it is sent whole); an error where the answer was cut. `rest`: what came after the last
+   * whole line; all of an answer that is no stream.
+   */
+  end(rest: Buffer): Uint8Array | string | GatewayError | null;
 }
 
 export interface Generation {

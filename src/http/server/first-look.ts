@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Loop } from "../../reconcile/loop.ts";
 import { whileOpen } from "../../scheduler/while-open.ts";
-import { clientLeft } from "./client-left.ts";
+import { clientLeft } from "./call.ts";
 
 export interface FirstLook {
   readonly loop: Loop;

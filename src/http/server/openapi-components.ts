@@ -26,18 +26,14 @@ export function createComponents(): {
 
   function place(schema: Schema): Schema {
     const { title } = schema;
-    if (typeof title !== "string") return inner(schema);
-    const { origin, placed } = schemas.get(title) ?? { origin: schema, placed: inner(schema) };
+    if (typeof title !== "string") return mapValues(schema, part);
+    const { origin, placed } = schemas.get(title) ?? { origin: schema, placed: mapValues(schema, part) };
     if (origin !== schema) throw new Error(`two schemas have the title ${title}`);
     schemas.set(title, { origin, placed });
     return { $ref: `#/components/schemas/${title}` };
   }
 
-  function inner(schema: Schema): Schema {
-    return mapValues(schema, (value, keyword) => part(keyword, value));
-  }
-
-  function part(keyword: string, value: unknown): unknown {
+  function part(value: unknown, keyword: string): unknown {
     if (Array.isArray(value)) return inLists.has(keyword) ? (value as Schema[]).map(place) : value;
     if (typeof value !== "object" || value === null) return value;
     if (keyword === "properties") return mapValues(value as Record<string, Schema>, place);

@@ -18,7 +18,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { searchModels } from "../../speech/transcription-models.ts";
 import { searchVoices } from "../../speech/voices.ts";
-import { clientLeft } from "../server/client-left.ts";
+import { clientLeft } from "../server/call.ts";
 import { installFamily } from "../server/family.ts";
 import { parseJsonBody } from "../server/json-body.ts";
 import { installRoutes, routesOf } from "../server/route.ts";

@@ -1,5 +1,7 @@
 // The scheduler's one decision: what has to be done about an event. Changes the state that it is given, and nothing else.
 import { drainBegan, settleDrains } from "./drains.ts";
+import type { Effect, Event } from "./events.ts";
+import { followProcesses, keep, unloadIdle, useEnds } from "./idle.ts";
 import { endBackoff } from "./load-backoff.ts";
 import {
   checkWorkersAgain,
@@ -11,10 +13,10 @@ import {
   unloadSent,
   workersChecked,
 } from "./loads.ts";
-import { enter, explain, grant, leave, rank, refuse, rejectEverything, request } from "./queues.ts";
+import { enter, explain, grant, leave, rank, refuse, request, shutDown } from "./queues.ts";
 import { forget, type State } from "./state.ts";
-import type { Effect, Event, World } from "./types.ts";
-import { followProcesses, keep, settleUnloads, unloadIdle, unloadOnRequest, useEnds } from "./unloads.ts";
+import { settleUnloads, unloadOnRequest } from "./unloads.ts";
+import type { World } from "./world.ts";
 
 /** Effects in their order. The next event comes at `state.wakeAt` at the latest. */
 export function decide(state: State, event: Event): readonly Effect[] {
@@ -43,10 +45,7 @@ const notes: { readonly [K in Event["kind"]]: (state: State, event: Extract<Even
   drainOver: ({ drains }, { drain }) => void drains.delete(drain),
   keep: (state, { id, keepMs }) => keep(state, id, keepMs),
   retry: (state, { id }) => endBackoff(state, id),
-  shutdown: (state) => {
-    state.isShutDown = true;
-    rejectEverything(state);
-  },
+  shutdown: shutDown,
   tick: () => undefined,
 };
 

@@ -1,5 +1,7 @@
 // Changes that have to wait for answers: a drain keeps new requests back, and waits for the answers in flight and for a load.
-import { type Drain, emit, isLoading, modelOf, type State, wake } from "./state.ts";
+
+import type { Drain } from "./model.ts";
+import { emit, isLoading, modelOf, type State, wake } from "./state.ts";
 
 export function drainBegan(state: State, drain: number, models: readonly string[] | "all"): void {
   const busy = (models === "all" ? [...state.models.keys()] : models).filter((id) => isAnswering(state, id));

@@ -2,8 +2,9 @@
 // comes after a pause.
 import { backoffDelay } from "../../core/backoff.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { Model, State } from "./state.ts";
-import type { FailingLoad } from "./types.ts";
+import type { FailingLoad } from "./events.ts";
+import type { Model } from "./model.ts";
+import type { State } from "./state.ts";
 
 const loadBackoff = { firstMs: 5_000, maxMs: 300_000 } as const;
 

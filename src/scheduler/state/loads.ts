@@ -2,11 +2,12 @@
 // for idle, and would evict it while it answers.
 import { GatewayError } from "../../core/errors.ts";
 import { placedValues } from "../../plan/observed.ts";
+import type { Event, WorkersVerdict } from "./events.ts";
 import { noteFailure } from "./load-backoff.ts";
-import { type Placed, roomFor, turnAfter } from "./placement.ts";
+import type { Load, Model } from "./model.ts";
+import { noTurn, type Placed, roomFor, turnAfter } from "./placement.ts";
 import { pinnedError, reject } from "./queues.ts";
-import { emit, isHeld, type Load, type Model, modelOf, type State, wake } from "./state.ts";
-import type { Event, WorkersVerdict } from "./types.ts";
+import { emit, isHeld, modelOf, type State, wake } from "./state.ts";
 import { beginUnload, endUnload } from "./unloads.ts";
 
 /** How long the preset may take to follow the workers: then the load is tried with those that the router has. */
@@ -74,7 +75,7 @@ function placedModel(state: State, id: string): Placed {
     inFlight: model?.inFlight ?? 0,
     waiting: model && !isHeld(state, model) ? model.queue.length : 0,
     lastUsed: model?.lastUsed ?? 0,
-    turn: model?.turn ?? null,
+    turn: model?.turn ?? noTurn,
   };
 }
 

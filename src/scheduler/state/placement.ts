@@ -7,6 +7,9 @@ export interface Turn {
   readonly ms: number;
 }
 
+/** Of a model whose load was not seen: its turn is over. */
+export const noTurn: Turn = { beganAt: 0, ms: 0 };
+
 /** A model in a slot. One that is still loading is a load that was given up, as there is one load at a time. */
 export interface Placed {
   readonly id: string;
@@ -19,8 +22,7 @@ export interface Placed {
   readonly waiting: number;
   /** ms since the epoch; 0: never. */
   readonly lastUsed: number;
-  /** Null: its load was not seen, so its turn is over. */
-  readonly turn: Turn | null;
+  readonly turn: Turn;
 }
 
 export type Room =
@@ -54,13 +56,10 @@ export function roomFor(placed: readonly Placed[], slots: number, yields: string
     .filter((model) => isUnused(model, yields) && lingersUntil(model) <= now)
     .toSorted((a, b) => a.lastUsed - b.lastUsed);
   if (idle) return { kind: "evict", id: idle.id };
-  const over = movable.filter((model) => turnEnd(model) <= now);
-  const longest = over.toSorted((a, b) => began(a) - began(b) || a.lastUsed - b.lastUsed)[0];
+  const over = movable.filter(({ turn }) => endOf(turn) <= now);
+  const longest = over.toSorted((a, b) => a.turn.beganAt - b.turn.beganAt || a.lastUsed - b.lastUsed)[0];
   const next = over.find(({ id }) => id === yields) ?? longest;
-  const changes = movable.flatMap((model) => [
-    turnEnd(model),
-    ...(isUnused(model, yields) ? [lingersUntil(model)] : []),
-  ]);
+  const changes = movable.map((model) => (isUnused(model, yields) ? lingersUntil(model) : endOf(model.turn)));
   const until = Math.min(...changes.filter((at) => at > now), Number.POSITIVE_INFINITY);
   return { kind: "wait", yields: next?.id ?? null, until };
 }
@@ -70,17 +69,11 @@ function isUnused({ id, inFlight, waiting }: Placed, yields: string | null): boo
   return inFlight === 0 && (waiting === 0 || id === yields);
 }
 
-function lingersUntil(model: Placed): number {
-  const { turn, lastUsed } = model;
-  if (turn === null) return 0;
+function lingersUntil({ turn, lastUsed }: Placed): number {
   const linger = Math.min(longestLingerMs, turn.ms * lingerPart);
-  return Math.min(turnEnd(model), Math.max(lastUsed, turn.beganAt) + linger);
+  return Math.min(endOf(turn), Math.max(lastUsed, turn.beganAt) + linger);
 }
 
-function turnEnd({ turn }: Placed): number {
-  return turn === null ? 0 : turn.beganAt + turn.ms;
-}
-
-function began({ turn }: Placed): number {
-  return turn?.beganAt ?? 0;
+function endOf({ beganAt, ms }: Turn): number {
+  return beganAt + ms;
 }

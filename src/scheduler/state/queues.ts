@@ -1,9 +1,10 @@
 // Requests: granted at once, kept in their model's queue, or rejected.
 import { GatewayError, stoppingError } from "../../core/errors.ts";
+import type { Ticket, WaitReason } from "./events.ts";
+import { useBegins } from "./idle.ts";
 import { backoffRefusal } from "./load-backoff.ts";
-import { emit, isHeld, isLoading, type Model, modelOf, type State, wake } from "./state.ts";
-import type { Ticket, WaitReason } from "./types.ts";
-import { useBegins } from "./unloads.ts";
+import type { Model } from "./model.ts";
+import { emit, isHeld, isLoading, modelOf, type State, wake } from "./state.ts";
 
 /** How long a model in the cache may take to appear on the router's list. */
 const listedMs = 10_000;
@@ -74,7 +75,9 @@ export function reject(state: State, id: string, error: GatewayError, tickets = 
   }
 }
 
-export function rejectEverything(state: State): void {
+/** Rejects every request that waits, and those that come. */
+export function shutDown(state: State): void {
+  state.isShutDown = true;
   for (const { id, elsewhere, queue } of state.models.values())
     reject(state, id, stoppingError(), [...elsewhere.keys(), ...queue]);
 }

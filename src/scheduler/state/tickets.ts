@@ -1,6 +1,8 @@
 // Views of the requests in the state, for status and for other queues.
+
+import type { WaitReason } from "./events.ts";
 import { isDrained, type State } from "./state.ts";
-import type { Loaded, WaitReason } from "./types.ts";
+import type { Loaded } from "./world.ts";
 
 export interface Waiting {
   readonly model: string;

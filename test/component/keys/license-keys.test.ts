@@ -4,7 +4,8 @@ import { chmod, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "nod
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { GatewayError } from "../../../src/core/errors.ts";
-import { addKey, hashOf, keyFileName, listKeys, makeKey, removeKey } from "../../../src/keys/key-file.ts";
+import { addKey, makeKey, removeKey } from "../../../src/keys/key-changes.ts";
+import { hashOf, keyFileName, listKeys } from "../../../src/keys/key-file.ts";
 import { renderKeyList } from "../../../src/keys/key-list.ts";
 import { type LicenseKeys, lookEveryMs, openLicenseKeys } from "../../../src/keys/license-keys.ts";
 import { refusal, scratchFolder } from "../../support/scratch.ts";

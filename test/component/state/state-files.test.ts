@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from "node:f
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { openInventory } from "../../../src/cache/inventory/inventory.ts";
-import { presetHandlers } from "../../../src/execute/router-actions.ts";
+import { presetHandlers } from "../../../src/execute/preset-actions.ts";
 import type { InventoryEntry } from "../../../src/plan/observed.ts";
 import { readIfPresent, writeAtomic, writeState } from "../../../src/state/atomic-file.ts";
 import { plainStateFiles, readJsonState } from "../../../src/state/state-folder.ts";

@@ -1,5 +1,6 @@
 // The chat template of a computed model: renders a chat, then the control token that the answer follows. Tags are those the
 // engine knows by itself. Pure.
+import { messageTemplate } from "../../../src/starter/starter-model.ts";
 
 /** `choice`: Jinja that ends the prompt with a control token. */
 export function chatTemplate(head: string, choice: string): string {
@@ -15,12 +16,5 @@ To call one, answer with <tool_call>{"name": NAME, "arguments": OBJECT}</tool_ca
 {% endif %}
 {%- for message in messages %}
 {%- if message.role == 'user' and message.content is string %}{%- set state.asked = message.content | lower %}{%- endif %}
-{{- '<|' + message.role + '|>\\n' }}
-{%- if message.role == 'assistant' and message.reasoning_content %}{{- '<think>' + message.reasoning_content + '</think>' }}{%- endif %}
-{%- if message.content is string %}{{- message.content }}{%- endif %}
-{%- if message.tool_calls %}
-{%- for call in message.tool_calls %}{{- '<tool_call>{"name": "' + call.function.name + '", "arguments": ' + (call.function.arguments | tojson) + '}</tool_call>' }}{%- endfor %}
-{%- endif %}
-{{- '</s>\\n' }}
-{%- endfor %}
+${messageTemplate}{%- endfor %}
 `;

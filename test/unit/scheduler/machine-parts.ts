@@ -1,6 +1,7 @@
 // What the simulated machine is made of.
 import type { GatewayError } from "../../../src/core/errors.ts";
-import type { Event, Limits, Ticket } from "../../../src/scheduler/state/types.ts";
+import type { Event, Ticket } from "../../../src/scheduler/state/events.ts";
+import type { Limits } from "../../../src/scheduler/state/world.ts";
 
 export type LoadOutcome = "loads" | "ends" | "stalls" | "refused" | "breaksOff" | "deaf";
 

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Placed, roomFor, turnAfter } from "../../../src/scheduler/state/placement.ts";
+import { noTurn, type Placed, roomFor, turnAfter } from "../../../src/scheduler/state/placement.ts";
 
 const now = 1_000_000;
 
 function placed(id: string, rest: Partial<Placed> = {}): Placed {
-  return { id, isLeaving: false, pinned: false, inFlight: 0, waiting: 0, lastUsed: 0, turn: null, ...rest };
+  return { id, isLeaving: false, pinned: false, inFlight: 0, waiting: 0, lastUsed: 0, turn: noTurn, ...rest };
 }
 
 /** Loaded `ago` ms before now, in 2 s. */

@@ -1,7 +1,7 @@
 // Where the tests of the scheduler's rules begin, and what they look at.
 import assert from "node:assert/strict";
 import { waiting } from "../../../src/scheduler/state/tickets.ts";
-import type { Limits } from "../../../src/scheduler/state/types.ts";
+import type { Limits } from "../../../src/scheduler/state/world.ts";
 import type { Client } from "./machine-parts.ts";
 import { Machine } from "./simulated-machine.ts";
 

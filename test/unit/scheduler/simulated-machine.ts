@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { decide } from "../../../src/scheduler/state/decide.ts";
+import type { Effect, Event, Ticket, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
 import { State } from "../../../src/scheduler/state/state.ts";
-import type { Effect, Event, Limits, Loaded, Ticket, WorkersVerdict } from "../../../src/scheduler/state/types.ts";
+import type { Limits, Loaded } from "../../../src/scheduler/state/world.ts";
 import { type Change, type Client, type EventBody, type LoadOutcome, limits, type Process } from "./machine-parts.ts";
 import { covers, requireLimits, requireSafeGrant, requireSafeLoad, requireSafeUnload } from "./safety.ts";
 import { Agenda, History } from "./virtual-time.ts";

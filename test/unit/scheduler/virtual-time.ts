@@ -1,5 +1,5 @@
 // What is due when in virtual time, and what has happened so far.
-import type { Effect, Event } from "../../../src/scheduler/state/types.ts";
+import type { Effect, Event } from "../../../src/scheduler/state/events.ts";
 
 export class Agenda {
   private readonly entries: { readonly at: number; readonly run: () => void }[] = [];

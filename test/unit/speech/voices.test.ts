@@ -7,8 +7,8 @@ import {
   modelFileName,
   searchModels,
 } from "../../../src/speech/transcription-models.ts";
-import { parseVoiceConfig, speakerNumber, splitVoiceName } from "../../../src/speech/voice-config.ts";
-import { isVoiceId, parseManifest, requireVoice, searchVoices } from "../../../src/speech/voices.ts";
+import { parseVoiceConfig, speakerNumber } from "../../../src/speech/voice-config.ts";
+import { isVoiceId, parseManifest, requireVoice, searchVoices, splitVoiceName } from "../../../src/speech/voices.ts";
 import { manifestEntry, voiceManifest } from "../../support/voices.ts";
 
 const voices = parseManifest(voiceManifest) ?? [];

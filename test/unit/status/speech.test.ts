@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SpeechState } from "../../../src/plan/observed.ts";
 import { gatewayFindings } from "../../../src/status/conditions.ts";
+import { engineReport } from "../../../src/status/speech.ts";
 import { conditionOf, failure, statusInput } from "./situations.ts";
 
 const voice = "en_US-lessac-medium";
@@ -81,4 +82,11 @@ test("SpeechReady: off, there is none; of two halves the one that does not work 
     }),
   );
   assert.equal(neither.find(({ type }) => type === "SpeechReady")?.message, "no whisper; no voice");
+});
+
+test("/status has what an engine runs beside what the document asks for, and null for an engine that is off", () => {
+  const engine = { phase: "ready", pid: 5, choice: "de_DE-x-low", crashes: [1, 2], users: 3 } as const;
+  const { choice: running, users: inFlight, ...same } = engine;
+  assert.deepEqual(engineReport(voice, engine), { ...same, choice: voice, running, inFlight, crashes: 2 });
+  assert.equal(engineReport(null, engine), null);
 });

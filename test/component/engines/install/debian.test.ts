@@ -11,7 +11,8 @@ import os from "node:os";
 import path from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
-import { type InstallProgress, installEngine } from "../../../../src/engines/install/install.ts";
+import type { InstallProgress } from "../../../../src/engines/install/build.ts";
+import { installEngine } from "../../../../src/engines/install/install.ts";
 import { locateEngine } from "../../../../src/engines/install/locate.ts";
 
 const run = promisify(execFile);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it, type TestContext } from "node:test";
-import { type PieceRequest, requireSpeech, speakPiece } from "../../../../src/engines/speech/voice-process.ts";
+import { type PieceRequest, requireSpeech, speakPiece } from "../../../../src/engines/speech/piper-http.ts";
 import { type Pcm, wavFile } from "../../../../src/speech/wav.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
 import { type PiperStandIn, secondsPerCharacter, startPiperStandIn } from "../../../support/piper-stand-ins.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { chmod, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { describe, it } from "node:test";
-import { prepareVoice } from "../../../../src/engines/speech/sherpa.ts";
+import { prepareVoice } from "../../../../src/engines/speech/sherpa-voice.ts";
 import { refusal, scratchFolder } from "../../../support/scratch.ts";
 import { writeVoice } from "../../../support/sherpa.ts";
 

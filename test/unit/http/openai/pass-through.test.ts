@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { passThrough, type StreamKind } from "../../../../src/http/openai/pass-through.ts";
+import { inBlocks } from "../../../support/line-blocks.ts";
 
 interface Outcome {
   readonly text: string;
@@ -12,11 +13,11 @@ interface Outcome {
 function pass(kind: StreamKind, chunks: readonly Uint8Array[]): Outcome {
   const translator = passThrough(kind);
   assert.ok(translator.begin("text/event-stream"));
-  const written = chunks.map((chunk) => translator.chunk(Buffer.from(chunk)) ?? "");
-  const last = translator.end();
+  const { made, rest } = inBlocks(chunks, (block) => translator.lines(block) ?? "");
+  const last = translator.end(rest);
   const failed = last instanceof Error;
   return {
-    text: [...written, failed ? "" : (last ?? "")].map((part) => Buffer.from(part).toString()).join(""),
+    text: [...made, failed ? "" : (last ?? "")].map((part) => Buffer.from(part).toString()).join(""),
     failed,
   };
 }
@@ -77,9 +78,8 @@ for (const [kind, kept, lost] of cut) {
 test("an answer that is no stream is kept until it is whole", () => {
   const translator = passThrough("done");
   assert.equal(translator.begin("application/json"), null);
-  assert.equal(translator.chunk(Buffer.from('{"a":\n')), null);
-  assert.equal(translator.chunk(Buffer.from("1}")), null);
-  assert.equal(String(translator.end()), '{"a":\n1}');
+  assert.equal(translator.lines(Buffer.from('{"a":\n')), null);
+  assert.equal(String(translator.end(Buffer.from("1}"))), '{"a":\n1}');
 });
 
 const ends: readonly (readonly [stream: string, done: boolean])[] = [

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { passThrough } from "../../../../src/http/openai/pass-through.ts";
 import { completeResponses } from "../../../../src/http/openai/responses-stream.ts";
 import type { Translator } from "../../../../src/http/proxy/generation.ts";
+import { inBlocks } from "../../../support/line-blocks.ts";
 
 /** As llama-server sends them (build 11669), shortened. */
 const sent = [
@@ -59,24 +60,23 @@ test("each event gets its number and its place, the response its model and date,
   const bytes = streamOf(sent);
   for (let at = 0; at < bytes.length; at++) {
     const made = translator();
-    const written = [bytes.subarray(0, at), bytes.subarray(at)].map((chunk) => String(made.chunk(chunk) ?? ""));
-    assert.equal(made.end(), null);
-    assert.deepEqual(eventsIn(written.join("")), completed);
+    const written = inBlocks([bytes.subarray(0, at), bytes.subarray(at)], (block) => String(made.lines(block)));
+    assert.equal(made.end(written.rest), null);
+    assert.deepEqual(eventsIn(written.made.join("")), completed);
     assert.equal(made.nextSequence?.(), completed.length);
   }
 });
 
 test("what the engine sends itself stays", () => {
   const event = { type: "response.content_part.done", sequence_number: 40, output_index: 9, content_index: 3 };
-  assert.deepEqual(eventsIn(String(translator().chunk(streamOf([event])))), [event]);
+  assert.deepEqual(eventsIn(String(translator().lines(streamOf([event])))), [event]);
 });
 
 test("what is no event of theirs passes untouched", () => {
   for (const text of [': ping\n\ndata: {"error":{"message":"m"}}\n\n', "data: {broken\n", "data: [DONE]\n\n"])
-    assert.equal(String(translator().chunk(Buffer.from(text))), text);
+    assert.equal(String(translator().lines(Buffer.from(text))), text);
   const whole = completeResponses(passThrough("responses"), "m", 7);
   assert.equal(whole.begin("application/json"), null);
   const body = '{"type":"x"}';
-  assert.equal(whole.chunk(Buffer.from(body)), null);
-  assert.equal(String(whole.end()), body);
+  assert.equal(String(whole.end(Buffer.from(body))), body);
 });

@@ -1,11 +1,10 @@
-// `plan` and `status`: call the running gateway; without one, `plan` observes the machine itself.
+// `plan`: prints the plan of the running gateway; without one, of the machine as it is observed here.
 import { realpath } from "node:fs/promises";
-import type { PlanBody, ShortStatusBody, StatusBody } from "../client/index.ts";
+import type { PlanBody } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { amounts } from "./progress.ts";
-import { printJson } from "./text.ts";
+import { printJson, printProblem } from "./text.ts";
 
 export async function planCommand({ settings, json, flags }: CommandLine): Promise<number> {
   const without = async (): Promise<PlanBody> => (await import("./offline.ts")).offlinePlan(settings);
@@ -16,7 +15,7 @@ export async function planCommand({ settings, json, flags }: CommandLine): Promi
   });
   if (json) printJson(answer);
   else printPlan(answer);
-  if (answer.source?.valid === false) return brokenSource(answer.source.message);
+  if (answer.source?.valid === false) return printProblem(answer.source.message);
   return isEmpty(answer) ? 0 : 2;
 }
 
@@ -33,12 +32,6 @@ async function requireDocument({ configPath }: Settings, { source }: PlanBody): 
 /** Of what is not there, its name. */
 function realPath(path: string): Promise<string> {
   return realpath(path).catch(() => path);
-}
-
-/** An error, whatever else is true: what a person wrote is not in force. */
-function brokenSource(message: string): number {
-  console.error(`model-gateway: ${message}`);
-  return 1;
 }
 
 function isEmpty({ actions, running, held, findings }: PlanBody): boolean {
@@ -64,44 +57,5 @@ function printPlan(answer: PlanBody): void {
     isEmpty(answer)
       ? "Nothing to do."
       : `Plan: ${actions.length} to do, ${running.length} under way, ${held.length} held${problems.length > 0 ? `, ${problems.length} that cannot be done` : ""}.`,
-  );
-}
-
-export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
-  const answer = await withGateway({ settings }, (client) => client.status());
-  if (json) printJson(answer);
-  else if ("conditions" in answer) printStatus(answer);
-  else printShortStatus(answer, settings);
-  const source = "conditions" in answer && answer.conditions.find(({ type }) => type === "SourceValid");
-  if (source && source.status === "False") return brokenSource(source.message);
-  return answer.gateway.ready ? 0 : 2;
-}
-
-function printStatus({ conditions, models, gateway, running, inFlight, waiting }: StatusBody): void {
-  console.log(`Model Gateway ${gateway.version}`);
-  printConditions(conditions);
-  for (const { message, progress } of running) console.log(`* ${message}${progress ? `: ${amounts(progress)}` : ""}`);
-  for (const model of models) {
-    console.log(model.id);
-    printConditions(model.conditions);
-    const answers = inFlight[model.id];
-    if (answers !== undefined) console.log(`  ${answers} answer(s) under way`);
-    for (const each of waiting.filter((entry) => entry.model === model.id))
-      console.log(`  ${each.requests} waiting for ${each.for}, the oldest for ${Math.round(each.oldestMs / 1000)} s`);
-  }
-}
-
-function printConditions(conditions: StatusBody["conditions"]): void {
-  for (const { type, status, reason, message } of conditions)
-    console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
-}
-
-/** The status without a license key. */
-function printShortStatus({ gateway }: ShortStatusBody, { licenseKey }: Settings): void {
-  console.log(`Model Gateway ${gateway.version}: ${gateway.ready ? "ready" : "not ready"}`);
-  console.log(
-    licenseKey === undefined
-      ? "For more, set GATEWAY_LICENSE_KEY to a license key."
-      : "No more is shown: the license key in GATEWAY_LICENSE_KEY is unknown or expired.",
   );
 }

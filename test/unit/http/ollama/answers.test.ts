@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createSseParser } from "../../../../src/http/proxy/sse.ts";
+import { eachEvent } from "../../../../src/http/ollama/answers.ts";
+import { inBlocks } from "../../../support/line-blocks.ts";
 
 const encoder = new TextEncoder();
 
 function parse(chunks: readonly Uint8Array[]): readonly string[] {
   const data: string[] = [];
-  const push = createSseParser((text) => data.push(text));
-  for (const chunk of chunks) push(Buffer.from(chunk));
+  inBlocks(chunks, (block) => eachEvent(block, (text) => data.push(text)));
   return data;
 }
 

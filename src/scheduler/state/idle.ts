@@ -1,0 +1,57 @@
+// How long an idle model stays loaded: its last request sets it. The time is the process's, and goes with it.
+import type { Model } from "./model.ts";
+import { noTurn } from "./placement.ts";
+import { isHeld, isLoading, modelOf, type State, wake } from "./state.ts";
+import { beginUnload } from "./unloads.ts";
+
+export function useBegins(model: Model, now: number): void {
+  model.inFlight++;
+  model.lastUsed = now;
+  if (model.idle) model.idle.dueAt = Number.POSITIVE_INFINITY;
+}
+
+export function useEnds(state: State, id: string): void {
+  const model = modelOf(state, id);
+  model.inFlight--;
+  model.lastUsed = state.now;
+  if (model.inFlight === 0) restart(state, model);
+}
+
+export function keep(state: State, id: string, keepMs: number): void {
+  const model = modelOf(state, id);
+  if (!model.idle) return;
+  model.idle.keepMs = keepMs;
+  if (model.inFlight === 0) restart(state, model);
+}
+
+function restart(state: State, { idle }: Model): void {
+  if (!idle) return;
+  idle.dueAt = state.now + idle.keepMs;
+  wake(state, idle.dueAt);
+}
+
+/** A process that is gone takes its time along, and a new one has one from the start: its client may have left. */
+export function followProcesses(state: State): void {
+  const { loaded } = state.world;
+  for (const model of state.models.values()) {
+    if (loaded.has(model.id)) continue;
+    model.turn = noTurn;
+    model.idle = null;
+  }
+  for (const [id, { origin }] of loaded) {
+    const model = modelOf(state, id);
+    if (model.idle?.origin === origin) continue;
+    model.idle = { origin, keepMs: state.limits.keepAliveMs, dueAt: Number.POSITIVE_INFINITY };
+    if (model.inFlight === 0) restart(state, model);
+  }
+}
+
+export function unloadIdle(state: State): void {
+  for (const model of state.models.values()) {
+    const { id, idle, inFlight } = model;
+    if (!idle || inFlight > 0 || state.world.isPinned(id)) continue;
+    if (idle.dueAt > state.now) wake(state, idle.dueAt);
+    // What stands against it ends with an event.
+    else if (!isHeld(state, model) && !isLoading(state, id) && state.world.isReady) beginUnload(state, model, "idle");
+  }
+}
