@@ -96,6 +96,8 @@ export function createLoop(options: LoopOptions) {
     const running = executor.running();
     last = { number, at: options.now(), desired, observed, plan: found, running };
     options.onPass(last);
+    // First: a call that waits next would take this pass for one that is to come, and wait for the resync.
+    endPass();
     waiters.check(last);
   }
 

@@ -11,8 +11,9 @@ import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { starterSentence } from "../../src/starter/starter-model.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { runCommand, startCommand } from "../support/command.ts";
-import { cacheTalker, makeFolders, makeTalkerFolders } from "../support/folders.ts";
+import { cacheTalker, makeFolders, makeTalkerFolders, talker } from "../support/folders.ts";
 import { streamChat } from "../support/gateway.ts";
+import { instanceOf, suspend } from "../support/held-answer.ts";
 import { answersOf } from "../support/models.ts";
 import { isRunning } from "../support/processes.ts";
 import { patchWith } from "../support/requests.ts";
@@ -252,10 +253,11 @@ test("TERM lets answers in flight end; what is still running after the grace end
   const asked = (): void => {
     if (++pieces === 10) serve.process.kill("SIGTERM");
   };
-  const [whole, endless] = await Promise.all([
-    streamChat(url, "acme/talker:Q8_0", "hi", asked),
-    streamChat(url, "acme/talker:Q8_0", "forever", asked),
-  ]);
+  const endlessly = streamChat(url, talker, "forever", asked);
+  const whole = await streamChat(url, talker, "hi", asked);
+  const release = suspend(t, await instanceOf(folders, talker));
+  const endless = await endlessly;
+  release();
   assert.deepEqual(whole, { text: answersOf("talker").hello, done: true, error: null });
   assert.deepEqual([endless.done, endless.error], [false, "the gateway is stopping"]);
   assert.equal((await serve.exited).code, 0);

@@ -18,12 +18,16 @@ interface Endless {
 }
 
 /** A gateway with a stream of the slow model that does not end. */
-async function answering(t: TestContext, flags: readonly string[]): Promise<Endless> {
+async function answering(t: TestContext): Promise<Endless> {
   const folders = await makeFolders(t);
   await cacheModel(folders, "acme/slow", "slow-Q8_0.gguf", modelBytes(slowModel("slow")));
   const other = await cacheTalker(folders, "acme/other");
   const models = `{ id: "${slow}", ctxSize: 512, preset: { threads: 1 } }`;
-  const gateway = await startTestGateway(t, { folders, yaml: `version: 1\nmodels: [${models}]\n`, flags });
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels: [${models}]\n`,
+    flags: ["--drain-timeout", "300", "--stop-grace", "0.1"],
+  });
   await gateway.converged();
   let pieces = 0;
   let begun: () => void = () => undefined;
@@ -55,7 +59,7 @@ async function untilMore(gateway: TestGateway, { pieces }: Pick<Endless, "pieces
 }
 
 test("a change that is taken back while it drains cuts nobody, and lets in who waits", async (t) => {
-  const { gateway, pieces } = await answering(t, ["--drain-timeout", "300"]);
+  const { gateway, pieces } = await answering(t);
   await changeSize(gateway, 1024);
   await gateway.until("it drains", () => isDraining(gateway));
   const waits = gateway.ask(slow);
@@ -67,7 +71,7 @@ test("a change that is taken back while it drains cuts nobody, and lets in who w
 });
 
 test("a router that is killed while a change drains is back at once, for everybody", async (t) => {
-  const { gateway, other, pieces } = await answering(t, ["--drain-timeout", "300"]);
+  const { gateway, other, pieces } = await answering(t);
   await changeSize(gateway, 1024);
   await gateway.until("it drains", () => isDraining(gateway));
   const { pid } = gateway.gateway.status().router;

@@ -1,6 +1,6 @@
 // A real gateway process that is told to end: what its clients see, how soon it is gone, what it leaves.
 import assert from "node:assert/strict";
-import { access, readFile, writeFile } from "node:fs/promises";
+import { access, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
@@ -16,6 +16,7 @@ import {
   talkerDocument,
 } from "../support/folders.ts";
 import { streamChat } from "../support/gateway.ts";
+import { instanceOf, suspend } from "../support/held-answer.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
 import { isRunning } from "../support/processes.ts";
@@ -61,19 +62,6 @@ async function startSlow(t: TestContext, flags: readonly string[]): Promise<Serv
 async function assertNothingLeft(folders: GatewayFolders): Promise<void> {
   assert.deepEqual(await findLeftovers(folders.stateDir), []);
   await assert.rejects(access(join(folders.stateDir, "gateway.lock")));
-}
-
-/** Stops the slow model's process, so that its answers last and cost nothing; the result lets it go on. */
-async function holdTalker(t: TestContext, { stateDir }: GatewayFolders): Promise<() => void> {
-  const pids = await findLeftovers(stateDir);
-  const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8")));
-  const pid = pids.find((_pid, index) => commands[index]?.includes(talker)) ?? assert.fail("it is not loaded");
-  process.kill(pid, "SIGSTOP");
-  const release = (): void => void process.kill(pid, "SIGCONT");
-  cleanUp(t, async () => {
-    if (await isRunning(pid)) release();
-  });
-  return release;
 }
 
 /** A POST that ends with `body`'s last line. */
@@ -129,7 +117,7 @@ test("while it stops: not ready but alive, nothing new, and streams end in their
     stream("/v1/responses", { stream: true, input: "forever", messages: undefined }),
   ];
   await Promise.all(begun);
-  const release = await holdTalker(t, folders);
+  const release = suspend(t, await instanceOf(folders, talker));
   serve.process.kill("SIGTERM");
   await serve.output(/Stopping/);
   const readiness = await until("not ready", async () => {
@@ -185,7 +173,7 @@ test("who waits for a model is turned away at once; who has an answer under way 
     waiting ??= Promise.all([ask(one), ask(two), change()]).finally(() => (refusedAt = performance.now()));
   });
   await until("both have asked", () => waiting !== null);
-  const release = await holdTalker(t, folders);
+  const release = suspend(t, await instanceOf(folders, talker));
   await fetch(`${url}/status`);
   serve.process.kill("SIGTERM");
   const { done, error } = await under;

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
-import { cleanUp } from "../support/clean-up.ts";
 import { startCommand } from "../support/command.ts";
 import { cacheTalker, makeTalkerFolders, talker } from "../support/folders.ts";
 import { startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
+import { slowDown, suspend } from "../support/held-answer.ts";
 import { answersOf } from "../support/models.ts";
 import { childrenOf, isRunning } from "../support/processes.ts";
 import { until } from "../support/scratch.ts";
@@ -20,14 +20,6 @@ async function start(t: Parameters<typeof startTestGateway>[0]): Promise<TestGat
   return { ...gateway, alpha };
 }
 
-/** Stops a process; it goes on with the test's end, if it is still there. */
-function suspend(t: Parameters<typeof startTestGateway>[0], pid: number): void {
-  process.kill(pid, "SIGSTOP");
-  cleanUp(t, async () => {
-    if (await isRunning(pid)) process.kill(pid, "SIGCONT");
-  });
-}
-
 test("a router that hangs is told, and replaced within seconds; answers on loaded models go on, and new ones begin", async (t) => {
   const { alpha, gateway, ...rest } = await start(t);
   assert.equal(await rest.ask(alpha), answersOf("acme/alpha").hello);
@@ -36,6 +28,8 @@ test("a router that hangs is told, and replaced within seconds; answers on loade
   const stream = streamChat(rest.url, talker, "forever", () => {
     if (++pieces === 5) suspend(t, before);
   });
+  await until("it hangs", () => pieces >= 5);
+  await slowDown(t, rest, talker);
   const began = performance.now();
   await rest.until("told", ({ conditions }) => conditions.some(({ reason }) => reason === "RouterSilent"));
   assert.equal(await rest.ask(alpha), answersOf("acme/alpha").hello, "a loaded model answers without its router");
@@ -90,11 +84,12 @@ test("a gateway that was suspended for longer than its silence limit goes on whe
   let pieces = 0;
   const stream = streamChat(url, talker, "forever", () => void pieces++);
   await until("it speaks", () => pieces > 5);
+  await slowDown(t, folders, talker);
   const pid = serve.process.pid ?? 0;
   const engines = await findLeftovers(folders.stateDir);
-  suspend(t, pid);
+  const resume = suspend(t, pid);
   await new Promise((resolve) => setTimeout(resolve, 14_000));
-  process.kill(pid, "SIGCONT");
+  resume();
   const seen = pieces;
   await until("it goes on", () => pieces > seen + 20);
   await until("ready", async () => (await fetch(`${url}/readyz`)).status === 200);

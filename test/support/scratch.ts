@@ -23,11 +23,12 @@ export async function until<T>(
   timeoutMs = patienceMs,
 ): Promise<NonNullable<Exclude<T, false>>> {
   const deadline = Date.now() + timeoutMs;
-  for (;;) {
+  // Long waits look less often: a look is often a request.
+  for (let waitMs = 4; ; waitMs = Math.min(20, waitMs * 1.2)) {
     const found = await look();
     if (found !== false && found !== null && found !== undefined) return found as NonNullable<Exclude<T, false>>;
     if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 4));
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 }
 

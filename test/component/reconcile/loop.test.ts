@@ -62,6 +62,14 @@ describe("passes", () => {
     assert.equal(world.looks(), before + 1);
   });
 
+  it("follow for a call that begins to wait when the pass that another one waited for ends", async (t) => {
+    const { world, held } = await startHeld(t);
+    held.open();
+    const wait = { generation: world.want(), timeoutMs: patienceMs, test: () => true };
+    const first = await world.loop.waitFor(wait);
+    assert.ok((await world.loop.waitFor(wait)).number > first.number);
+  });
+
   it("come by themselves after a while", async (t) => {
     const world = startLooping(t, { resyncMs: 10 });
     world.loop.start();

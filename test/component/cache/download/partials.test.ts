@@ -57,10 +57,8 @@ describe("cleaning partials", () => {
     const { hub, pull, cacheDir, shown, world } = await startPulling(t);
     hub.addRepo("acme/demo-GGUF", { files: demo });
     const hold = hub.throttle("demo-Q8_0.gguf", 2_000_000);
-    let pulled: Promise<unknown> | undefined;
-    await new Promise<void>((resolve) => {
-      pulled = pull(id, { onProgress: (step) => (step.completed > 0 ? resolve() : undefined) });
-    });
+    const pulled = pull(id);
+    await hold.reached;
     assert.equal(
       (await world()).some((line) => line.endsWith(".gw.incomplete")),
       true,
