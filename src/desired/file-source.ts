@@ -21,7 +21,11 @@ interface Content {
 }
 
 /** An editor's save comes in pieces, a ms or two apart: a text counts if it is unchanged after this time. */
-const settleMs = 50;
+const settleMs = 15;
+/** The same of a text that is shorter than the one in force, as half of a save is: it may lack what is to stay. */
+const shorterSettleMs = 50;
+/** ms between an event and the first read: the write that follows a truncation is part of it. */
+const eventMs = 5;
 /** An applied text is read once more after this time. */
 const recheckMs = 400;
 
@@ -50,6 +54,8 @@ export function watchFileSource(options: FileSourceOptions) {
   let status = unreadSource(path);
   /** Of the text that was applied or found wrong last. */
   let seenHash: string | null = null;
+  /** Of the text that was applied last. */
+  let appliedBytes = 0;
   let work: Promise<void> = Promise.resolve();
   /** Part of the work, and not begun. */
   let next: Promise<void> | null = null;
@@ -61,6 +67,7 @@ export function watchFileSource(options: FileSourceOptions) {
     const found = "hash" in source ? await apply(path, source, options) : source;
     // What could not be stored is tried again at each poll.
     seenHash = found.valid || found.reason === "ParseError" ? hash : null;
+    if ("bytes" in source && found.valid) appliedBytes = source.bytes.length;
     if (found.reason !== status.reason || found.message !== status.message) options.onStatus((status = found));
     // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file.
     if (found.valid) settleIn(recheckMs);
@@ -72,7 +79,9 @@ export function watchFileSource(options: FileSourceOptions) {
     for (let before = ""; "hash" in source && source.hash !== seenHash && source.hash !== before; ) {
       before = source.hash;
       // Rejects when the source is closed.
-      await delay(settleMs, undefined, { signal: closing.signal }).catch(() => undefined);
+      await delay(source.bytes.length < appliedBytes ? shorterSettleMs : settleMs, undefined, {
+        signal: closing.signal,
+      }).catch(() => undefined);
       source = await readSource(path);
     }
     return source;
@@ -97,7 +106,7 @@ export function watchFileSource(options: FileSourceOptions) {
   const watcher = watch([...folders], { depth: 0, ignoreInitial: true, ignorePermissionErrors: true });
   watcher.on("all", (_event, changed) => {
     if (others.has(resolve(changed)) || options.isOther?.(resolve(changed))) options.onOther();
-    else settleIn(settleMs / 2);
+    else settleIn(eventMs);
   });
   // What changed between the first look and the watcher's own has no event.
   watcher.on("ready", () => void settle());
