@@ -116,6 +116,7 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
   try {
     const url = await listen(app, settings);
     lock.announce(url);
+    core.logger.info({ url }, "the port is open");
     await files.check();
     await core.stateFolder.look();
     core.stateFolder.start(stateCheckMs);

@@ -70,7 +70,8 @@ test("a damaged model is fetched again, whether its size or a failed load tells,
   assert.equal(conditionOf(gateway, id, "Verified"), "True ChecksumMatched");
   const damage = {
     "a failed load": async () => {
-      await writeFile(blob, Buffer.from(bytes).fill(0, 0, 1000));
+      // In place: a file that is empty for a moment is found to be so by its size.
+      await writeFile(blob, Buffer.from(bytes).fill(0, 0, 1000), { flag: "r+" });
       const response = await fetch(`${gateway.url}/v1/chat/completions`, chatWith(id));
       assert.equal(response.status, 500, await response.text());
     },

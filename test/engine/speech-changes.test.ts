@@ -227,11 +227,12 @@ test("a voice and a model that are damaged on the disk are fetched again, and wh
     ({ speech }) => speech.synthesis?.phase === "stopped" && speech.transcription?.phase === "stopped",
   );
   const voice = await realpath(join(gateway.stateDir, "voices", `${lowVoice}.onnx`));
-  await writeFile(voice, Buffer.alloc((await stat(voice)).size));
+  // In place: a file that is empty for a moment is fetched again before anybody asks.
+  await writeFile(voice, Buffer.alloc((await stat(voice)).size), { flag: "r+" });
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
   const models = join(gateway.cacheDir, "models--ggerganov--whisper.cpp", "snapshots");
   const [commit = ""] = await readdir(models);
   const model = await realpath(join(models, commit, "ggml-said.en.bin"));
-  await writeFile(model, Buffer.alloc((await stat(model)).size));
+  await writeFile(model, Buffer.alloc((await stat(model)).size), { flag: "r+" });
   assert.equal(((await heard()) as string).trim(), spokenWords);
 });

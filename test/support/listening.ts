@@ -5,8 +5,8 @@ import type { TestGatewayOptions } from "./gateway.ts";
 /** Options of a gateway's start; `then` gets its address. */
 export function onListening(then: (url: string) => void): Pick<TestGatewayOptions, "flags" | "logger"> {
   const write = (line: string): void => {
-    const url = /"Server listening at (http[^"]+)"/.exec(line)?.[1];
-    if (url !== undefined) then(url);
+    const { msg, url } = JSON.parse(line) as { msg: string; url?: string };
+    if (msg === "the port is open" && url !== undefined) then(url);
   };
   return { flags: ["--log-level", "info"], logger: pino({ level: "info" }, { write }) };
 }
