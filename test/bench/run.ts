@@ -1,6 +1,13 @@
 // `npm run bench`: what the gateway costs beside a bare proxy; `-- chat`: beside a real model's process; `-- edit`: how soon an edit
 // is in force; `-- life`: start, stop and idle streams; `-- pull`: pulls beside curl and aria2c; `-- drops`: what becomes of answers
-// under way, beside the engine's own router; `-- scan`: the scans of a large request and of a large cache.
+// under way, beside the engine's own router; `-- scan`: the scans of a large request and of a large cache; `-- while-pulling`: chats
+// while a large file is pulled. `--json FILE` writes the figures that have a goal.
+import { writeFile } from "node:fs/promises";
+import { cpus } from "node:os";
+import { findings } from "./goals.ts";
+
+const option = process.argv.indexOf("--json");
+const [, file] = option < 0 ? [] : process.argv.splice(option, 2);
 const [what = "speed"] = process.argv.slice(2);
 
 if (what === "speed") await import("./wire/speed.ts");
@@ -10,7 +17,14 @@ else if (what === "pull") await import("./pull.ts");
 else if (what === "drops") await import("./drops.ts");
 else if (what === "edit") await import("./edit.ts");
 else if (what === "scan") await import("./scan.ts");
+else if (what === "while-pulling") await import("./while-pulling.ts");
 else {
-  console.error(`there is no benchmark ${what}: speed, chat, edit, life, pull, drops and scan are known`);
+  console.error(
+    `there is no benchmark ${what}: speed, chat, edit, life, pull, drops, scan and while-pulling are known`,
+  );
   process.exitCode = 1;
 }
+
+const machine = { node: process.version, processor: cpus()[0]?.model, cores: cpus().length };
+if (file !== undefined)
+  await writeFile(file, `${JSON.stringify({ what, at: new Date().toISOString(), machine, findings }, null, 2)}\n`);

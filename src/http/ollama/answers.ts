@@ -4,6 +4,10 @@ import { GatewayError } from "../../core/errors.ts";
 import type { Translator } from "../proxy/generation.ts";
 import { createSseParser } from "../proxy/sse.ts";
 import { type ChatRecord, createChatRecords, merged } from "./wire/chat-records.ts";
+import { type EventShape, lastShape, type TextKind, textsIn } from "./wire/plain-text.ts";
+
+/** Stands in a record for its text. */
+const mark = "TEXT";
 
 export interface AnswerShape {
   /** The name that the client used. */
@@ -27,9 +31,36 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
   const createdAt = (): string => new Date().toISOString();
   const records = createChatRecords({ model, topLogprobs, createdAt, now: () => performance.now() });
   let made: ChatRecord[] = [];
-  const takeApart = createSseParser((data) => {
-    if (data !== "[DONE]") made.push(...records.push(read(parsed(data))));
-  });
+  let shape: EventShape | null = null;
+  /** Of the event that was parsed last. */
+  let last: unknown;
+  let block: Buffer | null = null;
+  let cutOut: Buffer | null = null;
+
+  function onData(data: string): void {
+    last = data === "[DONE]" ? null : read(parsed(data));
+    if (last !== null) made.push(...records.push(last));
+  }
+
+  /** Records of events of the known shape, which take no parse. */
+  function take(bytes: Buffer): boolean {
+    block = bytes;
+    const texts = shape && textsIn(bytes, shape);
+    cutOut = shape && texts ? recordsOf(shape.kind, texts) : null;
+    return cutOut !== null;
+  }
+
+  function recordsOf(kind: TextKind, texts: readonly string[]): Buffer {
+    const message = kind === "content" ? { content: mark } : { thinking: mark };
+    const record = JSON.stringify(write(records.piece(message, [])));
+    // The last one: the model's name stands before it.
+    const at = record.lastIndexOf(mark);
+    const before = Buffer.from(record.slice(0, at)).toString("latin1");
+    const after = `${record.slice(at + mark.length)}\n`;
+    return Buffer.from(`${before}${texts.join(after + before)}${after}`, "latin1");
+  }
+
+  const takeApart = createSseParser(onData, stream ? take : undefined);
   const written = (): string | null => {
     const lines = made.map((record) => `${JSON.stringify(write(record))}\n`);
     made = [];
@@ -41,15 +72,19 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
     // White space before a record is part of no record; an empty line would be one that cannot be read.
     ...(stream && { waiting: { headers: streamHeaders, tick: " " } }),
     chunk: (chunk) => {
+      cutOut = null;
       takeApart(chunk);
-      return stream ? written() : null;
+      if (!stream || cutOut !== null) return cutOut;
+      if (block) shape = records.hasFailed() ? null : lastShape(block, last);
+      block = null;
+      return written();
     },
     end: () => {
-      const last = records.end();
+      const end = records.end();
       // The exchange renders it, with the reason why the answer was cut.
-      if (last instanceof GatewayError) return last;
-      if (!stream) return JSON.stringify(write(merged(made, last)));
-      made.push(last);
+      if (end instanceof GatewayError) return end;
+      if (!stream) return JSON.stringify(write(merged(made, end)));
+      made.push(end);
       return written();
     },
   };
