@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCacheScanner } from "../../src/cache/scan/scan.ts";
 import { scanBody } from "../../src/http/json/body-scan.ts";
-import { cacheRepo, commitOf, modelHead } from "../support/cache-folder.ts";
+import { fillCache } from "./full-cache.ts";
+import { judge } from "./goals.ts";
 
 async function timed(what: string, work: () => unknown): Promise<void> {
   const times: number[] = [];
@@ -27,12 +28,7 @@ await timed("the same, parsed", () => JSON.parse(body.toString()) as unknown);
 
 const cacheDir = await mkdtemp(join(tmpdir(), "gateway-bench-"));
 try {
-  for (let index = 0; index < 250; index++) {
-    const { link, main } = cacheRepo(cacheDir, `acme${index % 10}/model-${index}-GGUF`);
-    await main(commitOf("main"));
-    for (const tag of ["Q8_0", "Q4_K_M", "Q5_K_M", "Q4_0"])
-      await link(commitOf("main"), `model-${index}-${tag}.gguf`, modelHead(`${index} ${tag}`));
-  }
+  await fillCache(cacheDir);
   const { scan } = createCacheScanner(cacheDir);
   await timed("a cache of 1,000 models", scan);
 } finally {

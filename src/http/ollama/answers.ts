@@ -4,7 +4,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { Translator } from "../proxy/generation.ts";
 import { createSseParser } from "../proxy/sse.ts";
 import { type ChatRecord, createChatRecords, merged } from "./wire/chat-records.ts";
-import { type EventShape, lastShape, type TextKind, textsIn } from "./wire/plain-text.ts";
+import { type EventShape, joined, lastShape, type TextKind, textsIn } from "./wire/plain-text.ts";
 
 /** Stands in a record for its text. */
 const mark = "TEXT";
@@ -57,7 +57,7 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
     const at = record.lastIndexOf(mark);
     const before = Buffer.from(record.slice(0, at)).toString("latin1");
     const after = `${record.slice(at + mark.length)}\n`;
-    return Buffer.from(`${before}${texts.join(after + before)}${after}`, "latin1");
+    return Buffer.from(joined(before, texts, after + before, after), "latin1");
   }
 
   const takeApart = createSseParser(onData, stream ? take : undefined);

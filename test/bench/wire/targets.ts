@@ -36,7 +36,7 @@ const chats = "/v1/chat/completions";
 export async function startTargets(t: Ending, withFull = false): Promise<readonly Target[]> {
   const root = await mkdtemp(join(tmpdir(), "gateway-bench-"));
   cleanUp(t, () => rm(root, { recursive: true, force: true }));
-  const emulator = await started(t, [script("emulator")]);
+  const emulator = await startEmulator(t);
   const bare = await started(t, [script("bare"), String(emulator.port)]);
   const small = await startGateway(t, join(root, "small"), emulator.port);
   const common = { path: chats, model: small.model, headers: {}, closes: false };
@@ -46,8 +46,12 @@ export async function startTargets(t: Ending, withFull = false): Promise<readonl
     { ...common, name: "bare", port: bare.port, pids: [bare.pid] },
     small,
     { ...small, name: "Ollama", path: "/alpha/api/chat" },
-    ...(withFull ? [{ ...(await startGateway(t, join(root, "full"), emulator.port, true)), name: "full" }] : []),
+    ...(withFull ? [{ ...(await startGateway(t, join(root, "full"), emulator.port, { isFull: true })), name: "full" }] : []),
   ];
+}
+
+export function startEmulator(t: Ending): Promise<{ readonly port: number; readonly pid: number }> {
+  return started(t, [script("emulator")]);
 }
 
 async function started(t: Ending, args: readonly string[]): Promise<{ port: number; pid: number }> {
@@ -61,7 +65,12 @@ async function started(t: Ending, args: readonly string[]): Promise<{ port: numb
 }
 
 /** `isFull`: with 1,000 keys, 1,000 models in 5,000 files, and 200 of them in the document. */
-export async function startGateway(t: Ending, root: string, modelPort: number, isFull = false): Promise<Target> {
+export async function startGateway(
+  t: Ending,
+  root: string,
+  modelPort: number,
+  { isFull = false, env = {} }: { readonly isFull?: boolean; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<Target> {
   const [stateDir, cacheDir] = [join(root, "state"), join(root, "hub")];
   await mkdir(stateDir, { recursive: true });
   const model = await cacheTalker({ cacheDir }, "acme/bench");
@@ -87,6 +96,7 @@ export async function startGateway(t: Ending, root: string, modelPort: number, i
       HF_HUB_CACHE: cacheDir,
       LLAMA_SERVER: engine,
       GATEWAY_LOG_LEVEL: "error",
+      ...env,
     },
     stdio: ["ignore", flags.length > 0 ? "inherit" : "ignore", "inherit"],
   });
