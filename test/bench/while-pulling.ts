@@ -54,7 +54,8 @@ async function chatTimes(gateway: Target, work?: Promise<unknown>): Promise<numb
 
 async function pull(gateway: Target): Promise<void> {
   const answer = await call(gateway, "POST", "/alpha/api/pull", { model: pulled, stream: false });
-  if (!answer.ok || !(await answer.text()).includes("success")) throw new Error("the pull failed");
+  const text = await answer.text();
+  if (!answer.ok || !text.includes("success")) throw new Error(`the pull failed: ${text}`);
 }
 
 async function run(t: Ending): Promise<void> {

@@ -20,6 +20,7 @@ export function createSseParser(
     const block = held.length === 0 ? first : Buffer.concat([...held, first]);
     held = rest.length > 0 ? [rest] : [];
     if (take(block)) return;
-    for (const line of block.toString().split("\n")) if (line.startsWith("data:")) onData(line.slice("data:".length).trim());
+    for (const line of block.toString().split("\n"))
+      if (line.startsWith("data:")) onData(line.slice("data:".length).trim());
   };
 }

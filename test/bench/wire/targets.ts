@@ -46,7 +46,9 @@ export async function startTargets(t: Ending, withFull = false): Promise<readonl
     { ...common, name: "bare", port: bare.port, pids: [bare.pid] },
     small,
     { ...small, name: "Ollama", path: "/alpha/api/chat" },
-    ...(withFull ? [{ ...(await startGateway(t, join(root, "full"), emulator.port, { isFull: true })), name: "full" }] : []),
+    ...(withFull
+      ? [{ ...(await startGateway(t, join(root, "full"), emulator.port, { isFull: true })), name: "full" }]
+      : []),
   ];
 }
 

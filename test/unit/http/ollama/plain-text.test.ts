@@ -53,7 +53,19 @@ function records(blocks: readonly (string | Buffer)[], name = "m", asGenerate = 
     });
 }
 
-const oddTexts = ["a", "é漢😀", "\n", '"', "\\", '\\"', "\u0000", "TEXT", '","done":true,"x":"', '"}}],"created":1', ""];
+const oddTexts = [
+  "a",
+  "é漢😀",
+  "\n",
+  '"',
+  "\\",
+  '\\"',
+  "\u0000",
+  "TEXT",
+  '","done":true,"x":"',
+  '"}}],"created":1',
+  "",
+];
 
 test("odd texts, models and thoughts", () => {
   for (const kind of ["content", "reasoning_content"]) {
