@@ -1,6 +1,13 @@
 // `npm run bench`: what the gateway costs beside a bare proxy; `-- chat`: beside a real model's process; `-- edit`: how soon an edit
 // is in force; `-- life`: start, stop and idle streams; `-- pull`: pulls beside curl and aria2c; `-- drops`: what becomes of answers
-// under way, beside the engine's own router; `-- scan`: the scans of a large request and of a large cache.
+// under way, beside the engine's own router; `-- scan`: the scans of a large request and of a large cache. `--json FILE`
+// writes the figures that have a goal.
+import { writeFile } from "node:fs/promises";
+import { cpus } from "node:os";
+import { findings } from "./goals.ts";
+
+const option = process.argv.indexOf("--json");
+const [, file] = option < 0 ? [] : process.argv.splice(option, 2);
 const [what = "speed"] = process.argv.slice(2);
 
 if (what === "speed") await import("./wire/speed.ts");
@@ -14,3 +21,7 @@ else {
   console.error(`there is no benchmark ${what}: speed, chat, edit, life, pull, drops and scan are known`);
   process.exitCode = 1;
 }
+
+const machine = { node: process.version, processor: cpus()[0]?.model, cores: cpus().length };
+if (file !== undefined)
+  await writeFile(file, `${JSON.stringify({ what, at: new Date().toISOString(), machine, findings }, null, 2)}\n`);

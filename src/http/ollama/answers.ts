@@ -3,6 +3,10 @@ import { performance } from "node:perf_hooks";
 import { GatewayError } from "../../core/errors.ts";
 import type { Translator } from "../proxy/generation.ts";
 import { type ChatRecord, createChatRecords, merged } from "./wire/chat-records.ts";
+import { type EventShape, joined, lastShape, textsIn } from "./wire/plain-text.ts";
+
+/** Stands in a record for its text. */
+const mark = "TEXT";
 
 export interface AnswerShape {
   /** The name that the client used. */
@@ -26,9 +30,31 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
   const createdAt = (): string => new Date().toISOString();
   const records = createChatRecords({ model, topLogprobs, createdAt, now: () => performance.now() });
   let made: ChatRecord[] = [];
-  const take = (data: string): void => {
-    if (data !== "[DONE]") made.push(...records.push(read(parsed(data))));
-  };
+  /** Of the last event that was parsed; null: it has more than a text. */
+  let shape: EventShape | null = null;
+
+  function parse(block: Buffer): void {
+    let last: unknown = null;
+    eachEvent(block, (data) => {
+      last = data === "[DONE]" ? null : read(parsed(data));
+      if (last !== null) made.push(...records.push(last));
+    });
+    shape = stream && !records.hasFailed() ? lastShape(block, last) : null;
+  }
+
+  /** Records of events of the known shape, which take no parse; null: not all are. */
+  function cutOut(block: Buffer): Buffer | null {
+    const texts = shape && textsIn(block, shape);
+    if (!shape || !texts) return null;
+    const message = shape.kind === "content" ? { content: mark } : { thinking: mark };
+    const record = JSON.stringify(write(records.piece(message, [])));
+    // The last one: the model's name stands before it.
+    const at = record.lastIndexOf(mark);
+    const before = Buffer.from(record.slice(0, at)).toString("latin1");
+    const after = `${record.slice(at + mark.length)}\n`;
+    return Buffer.from(joined(before, texts, after + before, after), "latin1");
+  }
+
   const written = (): string | null => {
     const lines = made.map((record) => `${JSON.stringify(write(record))}\n`);
     made = [];
@@ -40,7 +66,9 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
     // White space before a record is part of no record; an empty line would be one that cannot be read.
     ...(stream && { waiting: { headers: streamHeaders, tick: " " } }),
     lines: (block) => {
-      eachEvent(block, take);
+      const cut = cutOut(block);
+      if (cut) return cut;
+      parse(block);
       return stream ? written() : null;
     },
     end: () => {

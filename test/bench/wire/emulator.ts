@@ -17,9 +17,11 @@ function chunked(data: string): string {
 }
 
 const event = (at: string): string => chunked(`{${text},${rest},"object":"chat.completion.chunk","t":${at}}`);
-const one = event("0000000000");
+const one = event("1000000000");
 const block = Buffer.from(one.repeat(events));
-const last = Buffer.from(`${chunked(`{"choices":[],${rest},${usage}}`)}${chunked("[DONE]")}0${end}`);
+const last = Buffer.from(
+  `${chunked(`{"choices":[{"finish_reason":"length","index":0,"delta":{}}],${rest}}`)}${chunked(`{"choices":[],${rest},${usage}}`)}${chunked("[DONE]")}0${end}`,
+);
 const whole = `{"choices":[{"finish_reason":"length","index":0,"message":{"role":"assistant","content":"Hi"}}],${rest},${usage}}`;
 const kept = "Server: llama.cpp\r\nKeep-Alive: timeout=5, max=100\r\n";
 const json = "Content-Type: application/json; charset=utf-8";

@@ -1,16 +1,25 @@
-// What the gateway costs beside a bare proxy of the same platform, nginx and the model's process itself: the same requests to each
+// What the gateway costs beside a bare proxy of the same platform, nginx, haproxy and the model's process itself: the same requests to each
 // in turn, several rounds, reported as ratios. Processor time is the steadiest figure. Arguments: rounds (3), names of rows (all).
 import { residentMegabytes } from "../../support/processes.ts";
+import { type Goal, judge } from "../goals.ts";
 import { type Answers, type Ask, ask } from "./load.ts";
 import { processorTime, startTargets, type Target } from "./targets.ts";
+
+interface Figure {
+  /** More is better of rates, less of times. */
+  readonly of: (answers: Answers, cpuMs: number, row: Row) => number;
+  /** Of the ratio. */
+  readonly goal: Goal;
+}
 
 interface Row {
   readonly name: string;
   readonly what: Ask;
   readonly count: number;
   readonly connections: number;
-  /** More is better of rates, less of times. */
-  readonly figures: Readonly<Record<string, (answers: Answers, cpuMs: number, row: Row) => number>>;
+  readonly figures: Readonly<Record<string, Figure>>;
+  /** The two targets of the ratio; where given, only these are measured. */
+  readonly ratio?: readonly [of: string, to: string];
 }
 
 function quantile(values: readonly number[], share: number): number {
@@ -18,59 +27,91 @@ function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-const perThousand = (_answers: Answers, cpuMs: number, { count }: Row): number => (cpuMs / count) * 1000;
-const perEvent = ({ events }: Answers, cpuMs: number): number => (cpuMs / events) * 1000;
-const flat = { "events/ms": ({ events, ms }: Answers) => events / ms, "CPU s/M events": perEvent };
+const perThousand: Figure["of"] = (_answers, cpuMs, { count }) => (cpuMs / count) * 1000;
+const perEvent: Figure["of"] = ({ events }, cpuMs) => (cpuMs / events) * 1000;
+const rate: Figure["of"] = ({ events, ms }) => events / ms;
+const flat = {
+  "events/ms": { of: rate, goal: { least: 0.9 } },
+  "CPU s/M events": { of: perEvent, goal: { most: 1.11 } },
+};
+const paced = {
+  "p99 ms": { of: ({ delays }: Answers) => quantile(delays, 0.99), goal: { most: 1.5 } },
+  "CPU s/M events": { of: perEvent, goal: { most: 1.2 } },
+};
+const cpu = { of: perThousand, goal: { most: 1.15 } };
+const usual = ["direct", "nginx", "haproxy", "bare", "gateway"];
+
+const one: Row = {
+  name: "c1",
+  what: { stream: false },
+  count: 1_500,
+  connections: 1,
+  figures: {
+    "p50 us": { of: ({ totals }) => quantile(totals, 0.5) * 1000, goal: { most: 1.15 } },
+    "CPU ms/1000": cpu,
+  },
+};
+const many: Row = {
+  name: "c32",
+  what: { stream: false },
+  count: 6_000,
+  connections: 32,
+  figures: {
+    "req/s": { of: ({ ms }, _cpu, { count }) => (count / ms) * 1000, goal: { least: 0.9 } },
+    "CPU ms/1000": cpu,
+  },
+};
+/** What there is to hold may cost a twentieth. */
+const full = {
+  ratio: ["full", "gateway"],
+  figures: { "CPU ms/1000": { of: perThousand, goal: { most: 1.05 } } },
+} as const;
 
 const rows: readonly Row[] = [
-  {
-    name: "c1",
-    what: { stream: false },
-    count: 1_500,
-    connections: 1,
-    figures: { "p50 us": ({ totals }) => quantile(totals, 0.5) * 1000, "CPU ms/1000": perThousand },
-  },
-  {
-    name: "c32",
-    what: { stream: false },
-    count: 6_000,
-    connections: 32,
-    figures: { "req/s": ({ ms }, _cpu, { count }) => (count / ms) * 1000, "CPU ms/1000": perThousand },
-  },
+  one,
+  many,
+  { ...one, ...full, name: "full1" },
+  { ...many, ...full, name: "full32" },
   {
     name: "ttfb",
     what: { stream: true, tokens: 10 },
     count: 1_000,
     connections: 1,
-    figures: { "p50 us": ({ firsts }) => quantile(firsts, 0.5) * 1000, "CPU ms/1000": perThousand },
+    figures: {
+      "p50 us": { of: ({ firsts }) => quantile(firsts, 0.5) * 1000, goal: { most: 1.15 } },
+      "CPU ms/1000": cpu,
+    },
   },
   { name: "flat16", what: { stream: true, tokens: 20_000 }, count: 48, connections: 16, figures: flat },
   { name: "flat512", what: { stream: true, tokens: 1_000 }, count: 1024, connections: 512, figures: flat },
   {
-    name: "paced64",
-    what: { stream: true, tokens: 100, pace: 20 },
-    count: 64,
-    connections: 64,
-    figures: { "p99 ms": ({ delays }) => quantile(delays, 0.99), "CPU s/M events": perEvent },
+    name: "ollama16",
+    what: { stream: true, tokens: 20_000 },
+    count: 48,
+    connections: 16,
+    ratio: ["Ollama", "gateway"],
+    figures: {
+      "events/ms": { of: rate, goal: { least: 0.6 } },
+      "CPU s/M events": { of: perEvent, goal: { most: 1.67 } },
+    },
   },
-  {
-    name: "paced512",
-    what: { stream: true, tokens: 100, pace: 20 },
-    count: 512,
-    connections: 512,
-    figures: { "p99 ms": ({ delays }) => quantile(delays, 0.99), "CPU s/M events": perEvent },
-  },
+  { name: "paced64", what: { stream: true, tokens: 100, pace: 20 }, count: 64, connections: 64, figures: paced },
+  { name: "paced512", what: { stream: true, tokens: 100, pace: 20 }, count: 512, connections: 512, figures: paced },
   {
     name: "20MB",
     what: { stream: false, bytes: 20e6 },
     count: 12,
     connections: 1,
-    figures: { "p50 ms": ({ totals }) => quantile(totals, 0.5), "CPU ms": (_a, cpu, { count }) => cpu / count },
+    figures: {
+      "p50 ms": { of: ({ totals }) => quantile(totals, 0.5), goal: { most: 1.15 } },
+      "CPU ms": { of: (_answers, cpuMs, { count }) => cpuMs / count, goal: { most: 1.15 } },
+    },
   },
 ];
 
 const [rounds = 3] = process.argv.slice(3, 4).map(Number);
 const wanted = process.argv.slice(4);
+const chosen = rows.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
 
 async function memory({ pids }: Target): Promise<number> {
   return (await Promise.all(pids.map(residentMegabytes))).reduce((sum, each) => sum + each, 0);
@@ -79,39 +120,59 @@ async function memory({ pids }: Target): Promise<number> {
 const show = (value: number): string => (value >= 1000 ? value.toFixed(0) : value.toPrecision(3));
 
 async function run(targets: readonly Target[]): Promise<void> {
-  const warmUp = { stream: false };
-  for (const target of targets) await ask(target, warmUp, 3_000, 32);
-  const atRest = await Promise.all(targets.map(memory));
-  console.log(`| | | ${targets.map(({ name }) => name).join(" | ")} | gateway / bare (range) |`);
-  console.log(`|---|---|${targets.map(() => "---:|").join("")}---:|`);
-  for (const row of rows) {
-    if (wanted.length > 0 && !wanted.includes(row.name)) continue;
-    const found = targets.map(() => new Map<string, number[]>(Object.keys(row.figures).map((name) => [name, []])));
-    for (let round = 0; round < rounds; round++)
-      for (const [at, target] of targets.entries()) {
-        const before = await processorTime(target);
-        const answers = await ask(target, row.what, row.count, row.connections);
-        const cpuMs = (await processorTime(target)) - before;
-        for (const [name, figure] of Object.entries(row.figures))
-          found[at]?.get(name)?.push(figure(answers, cpuMs, row));
-      }
-    for (const name of Object.keys(row.figures)) {
-      const of = (target: string): readonly number[] =>
-        found[targets.findIndex((each) => each.name === target)]?.get(name) ?? [];
-      const ratios = of("gateway").map((value, round) => value / (of("bare")[round] ?? Number.NaN));
-      const values = targets.map((target) => show(quantile(of(target.name), 0.5)));
-      const range = `${quantile(ratios, 0.5).toFixed(2)} (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)})`;
-      console.log(`| ${row.name} | ${name} | ${values.join(" | ")} | ${range} |`);
+  for (const target of targets) if (target.name !== "Ollama") await ask(target, { stream: false }, 3_000, 32);
+  const processes = targets.filter(({ name, pids }) => pids.length > 0 && name !== "Ollama");
+  const atRest = await Promise.all(processes.map(memory));
+  console.log(`| | | ${targets.map(({ name }) => name).join(" | ")} | ratio (range) | goal |`);
+  console.log(`|---|---|${targets.map(() => "---:|").join("")}---:|---|`);
+  for (const row of chosen) {
+    const [of, to] = row.ratio ?? ["gateway", "bare"];
+    const measured = await measure(
+      row,
+      targets.filter(({ name }) => (row.ratio ?? usual).includes(name)),
+    );
+    for (const [name, { goal }] of Object.entries(row.figures)) {
+      const found = Object.fromEntries(measured.map(({ target, figures }) => [target, figures[name] ?? []]));
+      const ratios = (found[of] ?? []).map((value, round) => value / (found[to]?.[round] ?? Number.NaN));
+      const ratio = quantile(ratios, 0.5);
+      const values = targets.map((target) => (found[target.name] ? show(quantile(found[target.name] ?? [], 0.5)) : ""));
+      const range = `${ratio.toFixed(2)} (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)})`;
+      const verdict = judge(row.name, `${name}, ${of} / ${to}`, ratio, goal, found);
+      console.log(`| ${row.name} | ${name} | ${values.join(" | ")} | ${range} | ${verdict} |`);
     }
   }
-  const after = await Promise.all(targets.map(memory));
-  for (const [name, values] of Object.entries({ "RSS MB, warm": atRest, "RSS MB, after": after }))
-    console.log(`| memory | ${name} | ${values.map((value) => value.toFixed(0)).join(" | ")} | |`);
+  const after = await Promise.all(processes.map(memory));
+  for (const [at, { name }] of processes.entries())
+    console.log(`${name}: ${atRest[at]?.toFixed(0)} MB warm, ${after[at]?.toFixed(0)} MB after`);
+}
+
+interface Measured {
+  readonly target: string;
+  /** A value of each figure per round. */
+  readonly figures: Readonly<Record<string, number[]>>;
+}
+
+/** Round by round, the targets in turns. */
+async function measure(row: Row, targets: readonly Target[]): Promise<readonly Measured[]> {
+  const measured = targets.map(({ name }) => ({
+    target: name,
+    figures: Object.fromEntries(Object.keys(row.figures).map((figure) => [figure, [] as number[]])),
+  }));
+  for (let round = 0; round < rounds; round++)
+    for (const [at, target] of targets.entries()) {
+      const before = await processorTime(target);
+      const answers = await ask(target, row.what, row.count, row.connections);
+      const cpuMs = (await processorTime(target)) - before;
+      for (const [name, figure] of Object.entries(row.figures))
+        measured[at]?.figures[name]?.push(figure.of(answers, cpuMs, row));
+    }
+  return measured;
 }
 
 const undo: (() => Promise<void>)[] = [];
 try {
-  await run(await startTargets({ after: (step) => void undo.push(step) }));
+  const withFull = chosen.some(({ ratio }) => ratio?.includes("full"));
+  await run(await startTargets({ after: (step) => void undo.push(step) }, withFull));
 } finally {
   for (const step of undo) await step();
 }

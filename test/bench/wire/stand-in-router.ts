@@ -1,8 +1,8 @@
-// The engine's router for a gateway whose only model is the emulator. Arguments as llama-server's, after the model's id and the
-// emulator's port.
+// The engine's router for a gateway whose first model is the emulator. Arguments as llama-server's, after the ids of its models,
+// separated by commas, and the emulator's port.
 import { createServer } from "node:http";
 
-const [id, modelPort = "", ...args] = process.argv.slice(2);
+const [ids = "", modelPort = "", ...args] = process.argv.slice(2);
 let value = "unloaded";
 
 const server = createServer((request, response) => {
@@ -10,9 +10,14 @@ const server = createServer((request, response) => {
   request.resume();
   if (url === "/models/sse") return response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
   if (method === "POST") value = url === "/models/load" ? "loaded" : "unloaded";
-  const list = [
-    { id, status: { value, args: ["llama-server", "--parallel", "512", "--port", modelPort] }, meta: { n_ctx: 4096 } },
-  ];
+  const list = ids.split(",").map((id, at) => ({
+    id,
+    status:
+      at === 0
+        ? { value, args: ["llama-server", "--parallel", "512", "--port", modelPort] }
+        : { value: "unloaded", args: [] },
+    meta: { n_ctx: 4096 },
+  }));
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify(url.startsWith("/models") && method === "GET" ? { data: list } : { success: true }));
 });

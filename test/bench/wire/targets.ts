@@ -1,19 +1,22 @@
-// What is measured, each in a process of its own: the model's process itself, nginx where it is installed, the bare proxy, the
-// gateway with all that it does for a chat: key, admission, counters.
+// What is measured, each in a process of its own: the model's process itself, nginx and haproxy where they are installed, the bare
+// proxy, the gateway with all that it does for a chat: key, admission, counters.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../../src/engines/process/free-port.ts";
-import { addKey } from "../../../src/keys/key-changes.ts";
-import { keyFileName } from "../../../src/keys/key-file.ts";
+import { makeKey } from "../../../src/keys/key-changes.ts";
+import { hashOf, keyFileName } from "../../../src/keys/key-file.ts";
+import { renderKeyList } from "../../../src/keys/key-list.ts";
 import { cleanUp, type Ending } from "../../support/clean-up.ts";
 import { commandLine } from "../../support/command.ts";
 import { cacheTalker } from "../../support/folders.ts";
 import { until } from "../../support/scratch.ts";
+import { fillCache } from "../full-cache.ts";
+import { startProxies } from "./proxies.ts";
 
 export interface Target {
   readonly name: string;
@@ -28,22 +31,30 @@ export interface Target {
 }
 
 const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
-const rates = "/v1/chat/completions";
+const chats = "/v1/chat/completions";
 
-export async function startTargets(t: Ending): Promise<readonly Target[]> {
+/** `withFull`: also a gateway that has a lot to hold. */
+export async function startTargets(t: Ending, withFull = false): Promise<readonly Target[]> {
   const root = await mkdtemp(join(tmpdir(), "gateway-bench-"));
   cleanUp(t, () => rm(root, { recursive: true, force: true }));
-  const cacheDir = join(root, "hub");
-  const model = await cacheTalker({ cacheDir }, "acme/bench");
-  const emulator = await started(t, [script("emulator")]);
+  const emulator = await startEmulator(t);
   const bare = await started(t, [script("bare"), String(emulator.port)]);
-  const common = { path: rates, model, headers: {}, closes: false };
+  const small = await startGateway(t, join(root, "small"), emulator.port);
+  const common = { path: chats, model: small.model, headers: {}, closes: false };
   return [
     { ...common, name: "direct", port: emulator.port, closes: true, pids: [] },
-    ...(await nginx(t, root, emulator.port)).map((found) => ({ ...common, ...found, name: "nginx" })),
+    ...(await startProxies(t, root, emulator.port)).map((proxy) => ({ ...common, ...proxy })),
     { ...common, name: "bare", port: bare.port, pids: [bare.pid] },
-    { ...common, ...(await gateway(t, root, model, emulator.port)), name: "gateway", path: `/beta${rates}` },
+    small,
+    { ...small, name: "Ollama", path: "/alpha/api/chat" },
+    ...(withFull
+      ? [{ ...(await startGateway(t, join(root, "full"), emulator.port, { isFull: true })), name: "full" }]
+      : []),
   ];
+}
+
+export function startEmulator(t: Ending): Promise<{ readonly port: number; readonly pid: number }> {
+  return started(t, [script("emulator")]);
 }
 
 async function started(t: Ending, args: readonly string[]): Promise<{ port: number; pid: number }> {
@@ -56,22 +67,28 @@ async function started(t: Ending, args: readonly string[]): Promise<{ port: numb
   return { port: Number(line), pid: child.pid ?? 0 };
 }
 
-async function gateway(
+/** `isFull`: with 1,000 keys, 1,000 models in 5,000 files, and 200 of them in the document. */
+export async function startGateway(
   t: Ending,
   root: string,
-  model: string,
   modelPort: number,
-): Promise<Pick<Target, "port" | "pids" | "headers">> {
+  { isFull = false, env = {} }: { readonly isFull?: boolean; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<Target> {
+  const [stateDir, cacheDir] = [join(root, "state"), join(root, "hub")];
+  await mkdir(stateDir, { recursive: true });
+  const model = await cacheTalker({ cacheDir }, "acme/bench");
+  const models = [model, ...(isFull ? (await fillCache(cacheDir)).slice(0, 199) : [])];
   const engine = join(root, "llama-server");
   await writeFile(
     engine,
-    `#!/bin/sh\nexec '${process.execPath}' '${script("stand-in-router")}' '${model}' ${modelPort} "$@"\n`,
+    `#!/bin/sh\nexec '${process.execPath}' '${script("stand-in-router")}' '${models.join(",")}' ${modelPort} "$@"\n`,
+    { mode: 0o755 },
   );
-  await chmod(engine, 0o755);
-  const stateDir = join(root, "state");
-  await mkdir(stateDir);
-  const { key } = await addKey(join(stateDir, keyFileName), { name: "bench", expiresAt: undefined, now: Date.now() });
-  await writeFile(join(stateDir, "gateway.yaml"), `version: 1\nmodels: [{ id: "${model}" }]\n`);
+  const keys = Array.from({ length: isFull ? 1_000 : 1 }, makeKey);
+  const createdAt = new Date().toISOString();
+  const entries = keys.map((key, index) => ({ name: `bench-${index}`, hash: hashOf(key), createdAt }));
+  await writeFile(join(stateDir, keyFileName), renderKeyList(entries), { mode: 0o600 });
+  await writeFile(join(stateDir, "gateway.yaml"), JSON.stringify({ version: 1, models }));
   const port = await freePort();
   // For a profile: --cpu-prof --cpu-prof-dir=FOLDER
   const flags = process.env["BENCH_FLAGS"]?.split(" ") ?? [];
@@ -79,9 +96,10 @@ async function gateway(
   const child = spawn(node, [...flags, ...args], {
     env: {
       PATH: process.env["PATH"] ?? "",
-      HF_HUB_CACHE: join(root, "hub"),
+      HF_HUB_CACHE: cacheDir,
       LLAMA_SERVER: engine,
       GATEWAY_LOG_LEVEL: "error",
+      ...env,
     },
     stdio: ["ignore", flags.length > 0 ? "inherit" : "ignore", "inherit"],
   });
@@ -89,56 +107,16 @@ async function gateway(
     child.kill("SIGTERM");
     if (child.exitCode === null) await once(child, "exit");
   });
-  const headers = { authorization: `Bearer ${key}` };
+  const headers = { authorization: `Bearer ${keys.at(-1)}` };
   await until(
-    "the gateway answers",
+    "the gateway is in the state of its document",
     async () => {
-      const look = await fetch(`http://127.0.0.1:${port}/beta/v1/models`, { headers }).catch(() => null);
-      return look?.status === 200 && (await look.text()).includes(model);
+      const look = await fetch(`http://127.0.0.1:${port}/status`, { headers }).catch(() => null);
+      return look?.status === 200 && ((await look.json()) as { sync?: string }).sync === "Synced";
     },
     30_000,
   );
-  return { port, headers, pids: [child.pid ?? 0] };
-}
-
-async function nginx(t: Ending, root: string, modelPort: number): Promise<Pick<Target, "port" | "pids">[]> {
-  const port = await freePort();
-  const configuration = join(root, "nginx.conf");
-  const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-    .map((name) => `${name}_temp_path ${root}/${name};`)
-    .join(" ");
-  await writeFile(
-    configuration,
-    `daemon off; worker_processes 1; pid ${root}/nginx.pid; error_log stderr error; events { worker_connections 4096; }
-    http { access_log off; ${places} client_max_body_size 64m; client_body_buffer_size 64m; keepalive_requests 1000000;
-      upstream model { ${`server 127.0.0.1:${modelPort} max_fails=0;`.repeat(4)} keepalive 64; }
-      server { listen 127.0.0.1:${port}; location / { proxy_pass http://model; proxy_http_version 1.1;
-        proxy_set_header Connection ""; proxy_buffering off; proxy_next_upstream error non_idempotent; } } }`,
-  );
-  const child = spawn("nginx", ["-c", configuration], { stdio: ["ignore", "ignore", "ignore"] });
-  const isThere = await once(child, "spawn").then(
-    () => true,
-    () => false,
-  );
-  if (!isThere) {
-    console.error("nginx: not installed, so left out");
-    return [];
-  }
-  cleanUp(t, async () => {
-    child.kill("SIGTERM");
-    if (child.exitCode === null) await once(child, "exit");
-  });
-  await until(
-    "nginx answers",
-    () =>
-      fetch(`http://127.0.0.1:${port}/`).then(
-        () => true,
-        () => false,
-      ),
-    10_000,
-  );
-  const workers = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
-  return [{ port, pids: workers.trim().split(" ").map(Number) }];
+  return { name: "gateway", path: `/beta${chats}`, model, port, headers, closes: false, pids: [child.pid ?? 0] };
 }
 
 /** ms of processor time of all threads, to the nanosecond. */

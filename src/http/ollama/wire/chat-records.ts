@@ -79,6 +79,9 @@ export function createChatRecords({ model, createdAt, now, topLogprobs }: ChatRe
   }
 
   return {
+    piece,
+    /** Nothing follows. */
+    hasFailed: () => failure !== undefined,
     /** The records that one parsed chunk makes; none after one that is an error. */
     push(chunk: unknown): readonly ChatRecord[] {
       if (failure !== undefined) return [];

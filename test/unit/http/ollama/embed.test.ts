@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { nativeEmbedSchema } from "../../../../schemas/ollama.ts";
-import { cutTokens, cutVector, textsOf } from "../../../../src/http/ollama/wire/embeds.ts";
+import { cutTokens, cutVector, textsOf } from "../../../../src/http/ollama/embedding.ts";
 import { checked, refusalOf } from "../../../support/refusals.ts";
 
 test("texts in all their forms", () => {

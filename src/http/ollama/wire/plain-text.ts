@@ -1,0 +1,72 @@
+// A shortcut for events that differ in their text alone, as those of a stream do for a second at a time: their texts are cut out as
+// they stand, without a parse and a rendering per event. Pure. Strings are in latin1 here: a character per byte.
+import { isJsonObject } from "../../../core/json.ts";
+
+/** Members of a delta: the answer, and what the model thinks. */
+export type TextKind = "content" | "reasoning_content";
+
+/** What such an event has before and after its text, with the blank line at its end. */
+export interface EventShape {
+  readonly kind: TextKind;
+  readonly before: string;
+  readonly after: string;
+  /** Between two texts. */
+  readonly between: string;
+}
+
+const lineFeed = 0x0a;
+
+/** The inside of a JSON string. Not an empty one, which makes no record. One with a quote ends early, and is none. */
+const inside = /^(?:[ !#-[\]-\xff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))+$/;
+
+/** The shape of the last event of a block of whole lines, whose data is the chunk; null if it has more than a text. */
+export function lastShape(block: Buffer, chunk: unknown): EventShape | null {
+  const kind = textOf(chunk)?.kind;
+  if (kind === undefined) return null;
+  // Not a slice of the block's text, which would be kept with it.
+  const event = block.toString("latin1", block.lastIndexOf(lineFeed, -3) + 1);
+  if (!event.endsWith("\n\n")) return null;
+  const [start, text] = new RegExp(`^data:.*?"${kind}":"((?:[^"\\\\]|\\\\.)*)(?=")`).exec(event) ?? [];
+  if (start === undefined || text === undefined) return null;
+  const [before, after] = [start.slice(0, start.length - text.length), event.slice(start.length)];
+  // What was found may be another member of that name: with another text the event must have that one.
+  const other = textOf(JSON.parse(`${before}+${text}${after}`.slice("data:".length)));
+  return other?.text === JSON.parse(`"+${text}"`) ? { kind, before, after, between: after + before } : null;
+}
+
+/** The texts of a block of such events; null if it has any other event. */
+export function textsIn(block: Buffer, { before, after, between }: EventShape): readonly string[] | null {
+  const whole = block.toString("latin1");
+  const texts: string[] = [];
+  for (let at = before.length; at < whole.length; at += between.length) {
+    const end = whole.indexOf('"', at);
+    const text = whole.slice(at, end);
+    if (end < 0 || !inside.test(text)) return null;
+    texts.push(text);
+    at = end;
+  }
+  // Comparing all at once is half the price of a search for what is between two texts.
+  return joined(before, texts, between, after) === whole ? texts : null;
+}
+
+/** With the ends as items: to put them around the joined text would copy it once more. */
+export function joined(before: string, texts: readonly string[], between: string, after: string): string {
+  const items = [...texts];
+  items[0] = before + (items[0] ?? "");
+  items.push((items.pop() ?? "") + after);
+  return items.join(between);
+}
+
+/** What a chunk has to say, if it is a text alone. */
+function textOf(chunk: unknown): { readonly kind: TextKind; readonly text: string } | null {
+  if (!isJsonObject(chunk)) return null;
+  const { choices, error, usage, timings } = chunk;
+  const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : null;
+  if (!isJsonObject(choice) || [error, usage, timings].some((member) => member !== undefined)) return null;
+  const { index, delta, finish_reason: reason, logprobs } = choice;
+  const isMore = (index ?? 0) !== 0 || (reason ?? null) !== null || (logprobs ?? null) !== null;
+  if (isMore || !isJsonObject(delta) || Object.keys(delta).length !== 1) return null;
+  const { content, reasoning_content: thought } = delta;
+  if (typeof content === "string") return { kind: "content", text: content };
+  return typeof thought === "string" ? { kind: "reasoning_content", text: thought } : null;
+}
