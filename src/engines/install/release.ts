@@ -5,7 +5,7 @@ import { createWriteStream } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
-import { type Dispatcher, fetch } from "undici";
+import type { Dispatcher } from "undici";
 import { GatewayError, reasonOf } from "../../core/errors.ts";
 import { createConnections } from "../../hub/http.ts";
 import { isFull } from "../../state/atomic-file.ts";
@@ -52,6 +52,7 @@ export async function resolveRelease(
 
 async function fetchListing(url: string, dispatcher: Dispatcher, signal: AbortSignal): Promise<unknown> {
   try {
+    const { fetch } = await import("undici");
     const response = await fetch(url, {
       dispatcher,
       headers: { accept: "application/vnd.github+json", "user-agent": "model-gateway" },
@@ -75,6 +76,7 @@ async function fetchAsset(
   const hash = createHash("sha256");
   let done = 0;
   try {
+    const { fetch } = await import("undici");
     const response = await fetch(asset.url, { dispatcher: options.dispatcher, signal: options.signal });
     if (!response.ok || response.body === null) throw new Error(`the server responded ${response.status}`);
     const counted = async function* (body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,5 +1,5 @@
 // The router's management routes as functions. Decides nothing.
-import { Pool } from "undici";
+import { Pool } from "../../undici.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { RouterModel } from "../../plan/observed.ts";
 import { parseJson } from "../../state/atomic-file.ts";

@@ -1,5 +1,5 @@
 // A process that speaks with one voice, behind the HTTP interface of Piper's server from 1.5.0 on. Cuts no text.
-import { request } from "undici";
+import { request } from "../../undici.ts";
 import { GatewayError, reasonOf } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
