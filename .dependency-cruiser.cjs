@@ -5,6 +5,7 @@
 const rooms = [
   "schemas",
   "src/client",
+  "src/undici",
   "src/core",
   "src/settings",
   "src/speech",
@@ -82,7 +83,7 @@ const packages = {
   "json-schema-to-ts": "^schemas/",
   "p-queue": "^src/execute/",
   pino: "^src/cli/",
-  undici: "^src/(hub|engines|http|cli)/",
+  undici: "^src/(undici\\.ts$|(hub|engines|http|cli)/)",
   yaml: "^src/desired/",
 };
 

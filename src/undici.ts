@@ -1,5 +1,6 @@
 // The parts of undici that send requests. Its index also loads fetch, cookies, WebSockets, caches and mocks, and makes Node load
-// its own copy of all that: each start paid 9 MB and 60 ms of processor time. `fetch` comes from the index, where it is called.
+// its own copy of all that: each start paid 9 MB and 60 ms of processor time.
+// `fetch` comes from the index, where it is called. Paths may change in a minor version, so package.json permits patches only.
 import { createRequire } from "node:module";
 import type * as Undici from "undici";
 

@@ -1,8 +1,9 @@
 // The router's management routes as functions. Decides nothing.
-import { Pool } from "../../undici.ts";
+
 import { GatewayError } from "../../core/errors.ts";
 import type { RouterModel } from "../../plan/observed.ts";
 import { parseJson } from "../../state/atomic-file.ts";
+import { Pool } from "../../undici.ts";
 
 export type RouterClient = ReturnType<typeof createRouterClient>;
 

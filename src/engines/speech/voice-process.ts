@@ -1,10 +1,11 @@
 // A process that speaks with one voice, behind the HTTP interface of Piper's server from 1.5.0 on. Cuts no text.
-import { request } from "../../undici.ts";
+
 import { GatewayError, reasonOf } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
 import { type Pcm, parseWav } from "../../speech/wav.ts";
 import { parseJson } from "../../state/atomic-file.ts";
+import { request } from "../../undici.ts";
 import { hasEnded, type ServerCommand, type ServerOptions, startServer } from "../process/server-process.ts";
 import type { EngineRun } from "./speech-engine.ts";
 

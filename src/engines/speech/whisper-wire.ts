@@ -1,10 +1,10 @@
 // The wire of whisper-server: command line, uploads, probes. Starts nothing and keeps no state.
 import { basename } from "node:path";
 import { Readable } from "node:stream";
-import { request } from "../../undici.ts";
 import { clientLeftError, GatewayError, reasonOf, systemCode } from "../../core/errors.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
 import { isEnglishOnly } from "../../speech/transcription-models.ts";
+import { request } from "../../undici.ts";
 
 const transcriptionPath = "/v1/audio/transcriptions";
 const healthMs = 2_000;

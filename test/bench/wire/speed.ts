@@ -1,8 +1,8 @@
 // What the gateway costs beside a bare proxy of the same platform, nginx and the model's process itself: the same requests to each
 // in turn, several rounds, reported as ratios. Processor time is the steadiest figure. Arguments: rounds (3), names of rows (all).
-import { residentMegabytes } from "../../support/processes.ts";
+import { processorTime, residentMegabytes } from "../../support/processes.ts";
 import { type Answers, type Ask, ask } from "./load.ts";
-import { processorTime, startTargets, type Target } from "./targets.ts";
+import { startTargets, type Target } from "./targets.ts";
 
 interface Row {
   readonly name: string;
@@ -89,9 +89,9 @@ async function run(targets: readonly Target[]): Promise<void> {
     const found = targets.map(() => new Map<string, number[]>(Object.keys(row.figures).map((name) => [name, []])));
     for (let round = 0; round < rounds; round++)
       for (const [at, target] of targets.entries()) {
-        const before = await processorTime(target);
+        const before = await processorTime(target.pids);
         const answers = await ask(target, row.what, row.count, row.connections);
-        const cpuMs = (await processorTime(target)) - before;
+        const cpuMs = (await processorTime(target.pids)) - before;
         for (const [name, figure] of Object.entries(row.figures))
           found[at]?.get(name)?.push(figure(answers, cpuMs, row));
       }
@@ -105,8 +105,17 @@ async function run(targets: readonly Target[]): Promise<void> {
     }
   }
   const after = await Promise.all(targets.map(memory));
-  for (const [name, values] of Object.entries({ "RSS MB, warm": atRest, "RSS MB, after": after }))
-    console.log(`| memory | ${name} | ${values.map((value) => value.toFixed(0)).join(" | ")} | |`);
+  const own = targets.findIndex(({ name }) => name === "gateway");
+  // Of 512 streams, if they were among the rows.
+  const goalAfter = wanted.length === 0 || wanted.some((name) => name.endsWith("512")) ? 180 : null;
+  const memories = [
+    ["RSS MB, warm", atRest, 80],
+    ["RSS MB, after", after, goalAfter],
+  ] as const;
+  for (const [name, values, goal] of memories) {
+    const verdict = goal === null ? "" : `< ${goal}: ${(values[own] ?? Number.NaN) < goal ? "reached" : "short"}`;
+    console.log(`| memory | ${name} | ${values.map((value) => value.toFixed(0)).join(" | ")} | ${verdict} |`);
+  }
 }
 
 const undo: (() => Promise<void>)[] = [];

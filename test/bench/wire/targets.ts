@@ -2,7 +2,7 @@
 // gateway with all that it does for a chat: key, admission, counters.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -138,13 +138,4 @@ async function nginx(t: Ending, root: string, modelPort: number): Promise<Pick<T
   );
   const workers = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
   return [{ port, pids: workers.trim().split(" ").map(Number) }];
-}
-
-/** ms of processor time of all threads, to the nanosecond. */
-export async function processorTime({ pids }: Target): Promise<number> {
-  let ns = 0;
-  for (const pid of pids)
-    for (const thread of await readdir(`/proc/${pid}/task`))
-      ns += Number((await readFile(`/proc/${pid}/task/${thread}/schedstat`, "utf8").catch(() => "0")).split(" ")[0]);
-  return ns / 1e6;
 }
