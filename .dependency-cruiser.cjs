@@ -8,6 +8,7 @@
 const purity = {
   schemas: false,
   "src/client": false,
+  "src/undici": false,
   "src/core": true,
   "src/settings": false,
   "src/speech": true,
@@ -70,7 +71,7 @@ const packages = {
   "json-schema-to-ts": "^schemas/",
   "p-queue": "^src/execute/",
   pino: "^src/cli/",
-  undici: "^src/(hub|engines|http|cli)/",
+  undici: "^src/(undici\\.ts$|(hub|engines|http|cli)/)",
   yaml: "^src/desired/",
 };
 

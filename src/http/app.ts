@@ -69,10 +69,13 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 16_384 },
     rewriteUrl: rewriteKeyedUrl,
     schemaErrorFormatter: refusalOf,
+    // No route uses its own: without these Fastify loads and builds them at each start.
+    schemaController: {
+      compilersFactory: { buildValidator: () => compileCheck as never, buildSerializer: () => () => JSON.stringify },
+    },
     ...serverOptions(settings),
   });
   app.decorate("logDefect", (error: unknown) => deps.logger.error({ err: error }, "a request failed"));
-  app.setValidatorCompiler(compileCheck);
   limitSilence(app.server, settings.writeStallMs);
   refuseUnsent(app.server, Math.max(settings.bodyLimit, deps.speech.uploadLimit));
   const served: { readonly methods: readonly string[]; readonly pattern: RegExp }[] = [];

@@ -1,10 +1,11 @@
 // GET requests to a hub: redirects by hand, the token for the hub's own origin only, errors in our own terms.
 // Independent of repositories and files.
 import type { Readable } from "node:stream";
-import { Agent, type Dispatcher, EnvHttpProxyAgent, errors, request } from "undici";
+import type { Dispatcher } from "undici";
 import { GatewayError } from "../core/errors.ts";
 import { readAtMost } from "../core/read-at-most.ts";
 import { unlessLeft } from "../core/unless-left.ts";
+import { Agent, EnvHttpProxyAgent, errors, request } from "../undici.ts";
 import { answerError, transferError } from "./errors.ts";
 
 /** Whether the last request reached the hub. `at` in milliseconds since the epoch, 0 for never. */

@@ -3,16 +3,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ask } from "../bench/wire/load.ts";
-import { processorTime, startTargets, type Target } from "../bench/wire/targets.ts";
+import { startTargets, type Target } from "../bench/wire/targets.ts";
+import { processorTime } from "../support/processes.ts";
 
 /** 1.0 to 1.5 is what it is. Of three tries the best one counts: other processes on the same cores only add. */
 const most = 2;
 const requests = 2_000;
 
 async function cost(target: Target): Promise<number> {
-  const before = await processorTime(target);
+  const before = await processorTime(target.pids);
   await ask(target, { stream: false }, requests, 32);
-  return (await processorTime(target)) - before;
+  return (await processorTime(target.pids)) - before;
 }
 
 test("a chat costs at most twice the processor time of a bare proxy's", { timeout: 120_000 }, async (t) => {

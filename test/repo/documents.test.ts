@@ -1,6 +1,7 @@
 // The documents that people start from are valid, and the schema that their editors read is the current one.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Ajv } from "ajv";
 import { documentSchema } from "../../schemas/document.ts";
 import { toDesired } from "../../src/desired/document/document.ts";
 import { parseSource } from "../../src/desired/document/parse.ts";
@@ -13,6 +14,11 @@ const command = (...words: readonly string[]): string => ["model-gateway", ...wo
 
 test("gateway.schema.json is the schema in force", () => {
   assert.deepEqual(JSON.parse(readProjectFile("schemas/gateway.schema.json")), documentSchema);
+});
+
+test("the schema is one by the meta-schema", () => {
+  const ajv = new Ajv();
+  assert.ok(ajv.validateSchema(documentSchema), ajv.errorsText());
 });
 
 test("the first document is valid and wants the starter model", () => {

@@ -50,3 +50,12 @@ export async function processorMs(pid: number): Promise<number> {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
+
+/** ms of processor time of all threads, to the nanosecond. */
+export async function processorTime(pids: readonly number[]): Promise<number> {
+  let ns = 0;
+  for (const pid of pids)
+    for (const thread of await readdir(`/proc/${pid}/task`))
+      ns += Number((await readFile(`/proc/${pid}/task/${thread}/schedstat`, "utf8").catch(() => "0")).split(" ")[0]);
+  return ns / 1e6;
+}

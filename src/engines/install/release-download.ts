@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
-import { type Dispatcher, fetch } from "undici";
+import type { Dispatcher } from "undici";
 import { GatewayError, reasonOf } from "../../core/errors.ts";
 import { isFull } from "../../state/atomic-file.ts";
 import type { ReleaseAsset } from "./release-asset.ts";
@@ -14,6 +14,7 @@ const listingMs = 8_000;
 /** Throws `engine_missing`. */
 export async function fetchListing(url: string, dispatcher: Dispatcher, signal: AbortSignal): Promise<unknown> {
   try {
+    const { fetch } = await import("undici");
     const response = await fetch(url, {
       dispatcher,
       headers: { accept: "application/vnd.github+json", "user-agent": "model-gateway" },
@@ -37,6 +38,7 @@ export async function fetchAsset(
   const hash = createHash("sha256");
   let done = 0;
   try {
+    const { fetch } = await import("undici");
     const response = await fetch(asset.url, { dispatcher: options.dispatcher, signal: options.signal });
     if (!response.ok || response.body === null) throw new Error(`the server responded ${response.status}`);
     const counted = async function* (body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,6 @@
 // Connections to the models' processes: pools, one of its own for a large prompt, and the question whether a silent process lives.
 import type { Socket } from "node:net";
-import { buildConnector, Client, Pool } from "undici";
+import { buildConnector, Client, Pool, type PoolOptions } from "../../undici.ts";
 import type { Instance } from "./instances.ts";
 
 /** Both ends are on this machine: nothing is lost between them that probes would find. A stream has a connection of its own. */
@@ -12,7 +12,7 @@ export interface Pools {
 }
 
 /** undici's own Agent drops a pool with its last connection, so a stream at a time made a pool each. */
-export function createPools(options: Pool.Options): Pools {
+export function createPools(options: PoolOptions): Pools {
   const pools = new Map<string, Pool>();
 
   function open(origin: string): Pool {

@@ -1,8 +1,8 @@
 // The router's management routes as functions. Decides nothing.
-import { Pool } from "undici";
 import { GatewayError } from "../../core/errors.ts";
 import { parseJson } from "../../core/json.ts";
 import type { RouterModel } from "../../plan/observed.ts";
+import { Pool } from "../../undici.ts";
 
 export type RouterClient = ReturnType<typeof createRouterClient>;
 

@@ -1,9 +1,10 @@
 // The HTTP interface of Piper's server from 1.5.0 on, which sherpa-server.ts speaks too.
-import { request } from "undici";
+
 import { GatewayError, reasonOf } from "../../core/errors.ts";
 import { isJsonObject, parseJson } from "../../core/json.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
 import { type Pcm, parseWav } from "../../speech/wav.ts";
+import { request } from "../../undici.ts";
 
 export interface PieceRequest {
   readonly text: string;

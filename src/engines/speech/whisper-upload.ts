@@ -1,8 +1,8 @@
 // One upload to whisper-server, and its answer. Keeps no state.
 import { Readable } from "node:stream";
-import { request } from "undici";
 import { clientLeftError, GatewayError, reasonOf, systemCode } from "../../core/errors.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
+import { request } from "../../undici.ts";
 import { transcriptionPath } from "./whisper-wire.ts";
 
 /** Text alone: hours of speech with all their words and times are a few megabytes. */

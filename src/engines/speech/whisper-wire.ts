@@ -1,8 +1,8 @@
 // The wire of whisper-server but for uploads: command line, probes. Starts nothing and keeps no state.
 import { basename } from "node:path";
-import { request } from "undici";
 import { clientLeftError, GatewayError } from "../../core/errors.ts";
 import { isEnglishOnly } from "../../speech/transcription-models.ts";
+import { request } from "../../undici.ts";
 
 export const transcriptionPath = "/v1/audio/transcriptions";
 const healthMs = 2_000;

@@ -33,8 +33,6 @@ export async function requireFreePort(place: Place): Promise<void> {
 export async function listen(app: FastifyInstance, place: Place): Promise<string> {
   const host = bareHost(place);
   await app.ready();
-  // Makes the OpenAPI document, in 60 ms and more: at its first request that held up every stream.
-  app.swagger();
   await app.listen({ host, port: place.port }).catch((error: unknown) => Promise.reject(cannotListen(place, error)));
   const { port } = app.server.address() as AddressInfo;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;

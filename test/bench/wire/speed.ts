@@ -1,9 +1,9 @@
 // What the gateway costs beside a bare proxy of the same platform, nginx, haproxy and the model's process itself: the same requests to each
 // in turn, several rounds, reported as ratios. Processor time is the steadiest figure. Arguments: rounds (3), names of rows (all).
-import { residentMegabytes } from "../../support/processes.ts";
+import { processorTime, residentMegabytes } from "../../support/processes.ts";
 import { type Goal, judge } from "../goals.ts";
 import { type Answers, type Ask, ask } from "./load.ts";
-import { processorTime, startTargets, type Target } from "./targets.ts";
+import { startTargets, type Target } from "./targets.ts";
 
 interface Figure {
   /** More is better of rates, less of times. */
@@ -160,9 +160,9 @@ async function measure(row: Row, targets: readonly Target[]): Promise<readonly M
   }));
   for (let round = 0; round < rounds; round++)
     for (const [at, target] of targets.entries()) {
-      const before = await processorTime(target);
+      const before = await processorTime(target.pids);
       const answers = await ask(target, row.what, row.count, row.connections);
-      const cpuMs = (await processorTime(target)) - before;
+      const cpuMs = (await processorTime(target.pids)) - before;
       for (const [name, figure] of Object.entries(row.figures))
         measured[at]?.figures[name]?.push(figure.of(answers, cpuMs, row));
     }

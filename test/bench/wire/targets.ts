@@ -2,7 +2,7 @@
 // proxy, the gateway with all that it does for a chat: key, admission, counters.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -117,13 +117,4 @@ export async function startGateway(
     30_000,
   );
   return { name: "gateway", path: `/beta${chats}`, model, port, headers, closes: false, pids: [child.pid ?? 0] };
-}
-
-/** ms of processor time of all threads, to the nanosecond. */
-export async function processorTime({ pids }: Target): Promise<number> {
-  let ns = 0;
-  for (const pid of pids)
-    for (const thread of await readdir(`/proc/${pid}/task`))
-      ns += Number((await readFile(`/proc/${pid}/task/${thread}/schedstat`, "utf8").catch(() => "0")).split(" ")[0]);
-  return ns / 1e6;
 }
