@@ -5,17 +5,19 @@ import { GatewayError, stoppingError } from "../core/errors.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
 import { servedPrefixes } from "../settings/prefixes.ts";
 import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes.ts";
-import { installAccess, rewriteKeyedUrl } from "./auth/access.ts";
+import { createAccess, installAccess, rewriteKeyedUrl } from "./auth/access.ts";
 import { installNative, type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
-import { type CompatRoutesDeps, compatRoutes, installCompat, llamaRoutes } from "./openai/routes.ts";
+import { type CompatRoutesDeps, compatRoutes, installCompat, llamaRoutes, plainRoutes } from "./openai/routes.ts";
 import { bodyLimitOf } from "./server/collect-body.ts";
 import type { Family } from "./server/errors.ts";
 import { sendError } from "./server/family.ts";
-import { type FirstLook, waitForFirstLook } from "./server/first-look.ts";
+import { type FirstLook, isLookedAt, waitForFirstLook } from "./server/first-look.ts";
 import type { OpenAnswers } from "./server/open-answers.ts";
 import { installOpenApi } from "./server/openapi.ts";
+import { createPlainServer } from "./server/plain-requests.ts";
 import { installRoutes, type Route, type RouteFamily, routesOf } from "./server/route.ts";
 import {
+  isSurplus,
   limitConnections,
   limitSilence,
   refuseUnsent,
@@ -62,8 +64,23 @@ export interface AppDeps {
 
 export function buildApp(deps: AppDeps): FastifyInstance {
   const { settings, families, stopping, answers } = deps;
+  const access = createAccess({ ...settings, ...deps });
+  const prefixes = servedPrefixes(settings);
   // Without a logger of its own: it listens to each response for one, a twentieth of a short chat. Failures are logged where they happen.
   const app = Fastify({
+    serverFactory: (others) =>
+      createPlainServer(
+        serverOptions(settings),
+        {
+          routes: plainRoutes(prefixes, families),
+          access,
+          mostBytes: settings.bodyLimit,
+          isOpen: (socket) =>
+            settings.corsOrigins.length === 0 && !stopping.aborted && isLookedAt(deps.firstLook) && !isSurplus(socket),
+          onBegin: answers.note,
+        },
+        others,
+      ),
     bodyLimit: bodyLimitOf(undefined, settings.bodyLimit),
     // A longer parameter would be answered before the hooks below are asked.
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 16_384 },
@@ -85,8 +102,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   });
   app.addHook("onClose", () => families.upstream.close());
   limitConnections(app, settings.maxConnections, (fields, message) => deps.logger.warn(fields, message));
-  const prefixes = servedPrefixes(settings);
-  installAccess(app, { ...settings, ...deps });
+  installAccess(app, access, settings.corsOrigins);
   app.addHook("onRequest", (request, reply, done) => {
     if (request.routeOptions.config.endless !== true) answers.note(reply.raw);
     if (!stopping.aborted) return done();

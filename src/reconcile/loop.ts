@@ -17,8 +17,7 @@ import {
 import { type Observed, speechKinds } from "../plan/observed.ts";
 import { plan } from "../plan/plan.ts";
 import { choiceKey } from "../plan/speech.ts";
-import { createBackoffBook } from "./backoff-book.ts";
-import { createPacing, createSettling } from "./pacing.ts";
+import { createBackoffBook, createPacing, createSettling } from "./pacing.ts";
 import { createWaiters, type PassWait } from "./waiters.ts";
 
 /** What a pass found. */

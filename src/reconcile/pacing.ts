@@ -1,5 +1,8 @@
-// When passes run, and when the document counts as settled.
+// When passes run, when the document counts as settled, and when a failed action may be tried again.
+import { actionBackoff, backoffDelay } from "../core/backoff.ts";
+import type { GatewayError } from "../core/errors.ts";
 import { longestTimerMs } from "../core/steady.ts";
+import { type Action, actionKinds, type BackoffEntry, backoffKey } from "../plan/actions.ts";
 
 /** Many wakes make one pass, and each pass is followed by another one in time. */
 export function createPacing(options: {
@@ -14,6 +17,7 @@ export function createPacing(options: {
   let stopped = true;
   let failed = false;
 
+  /** Asks for a pass soon. */
   function wake(): void {
     due = true;
     if (stopped || passing) return;
@@ -38,7 +42,8 @@ export function createPacing(options: {
     }
     clearTimeout(timer);
     if (stopped) return;
-    timer = setTimeout(wake, Math.min(Math.max(1, options.untilNext(failed)), longestTimerMs)).unref();
+    timer = setTimeout(wake, Math.min(Math.max(1, options.untilNext(failed)), longestTimerMs));
+    timer.unref();
   }
 
   return {
@@ -69,6 +74,7 @@ export function createSettling(now: () => number) {
   let burstBeganAt = 0;
   let settledAt = 0;
   return {
+    /** The document is another now. */
     changed: (): void => {
       const time = now();
       if (time > settledAt) burstBeganAt = time;
@@ -76,5 +82,36 @@ export function createSettling(now: () => number) {
     },
     /** ms since the epoch: before this another change is likely. */
     settledAt: () => settledAt,
+  };
+}
+
+/** How often each action failed, so that the planner can hold it back. By counts and times alone. */
+export function createBackoffBook(now: () => number) {
+  const entries = new Map<string, BackoffEntry>();
+  return {
+    entries: (): ReadonlyMap<string, BackoffEntry> => entries,
+    failed: (action: Action, error: GatewayError): BackoffEntry => {
+      const failures = (entries.get(backoffKey(action))?.failures ?? 0) + 1;
+      const stalled = error.reaction === "stall" || (error.reaction === "retry" && failures >= actionBackoff.tries);
+      const delay = Math.max(backoffDelay(failures, actionBackoff), error.retryAfterMs ?? 0);
+      const entry = {
+        failures,
+        until: now() + delay,
+        stalled,
+        neededBytes: error.neededBytes,
+        code: error.code,
+        reason: error.reason,
+        message: error.message,
+        hint: error.hint,
+      };
+      entries.set(backoffKey(action), entry);
+      return entry;
+    },
+    succeeded: (action: Action): void => {
+      // A start and a restart of the router are one matter: where one worked, the other's failures are over.
+      for (const kind of actionKinds) entries.delete(`${kind} ${action.key}`);
+    },
+    /** The document has changed, or a retry was requested: everything may be tried again. */
+    reset: () => entries.clear(),
   };
 }

@@ -35,9 +35,15 @@ export interface AccessOptions {
   readonly corsOrigins: readonly string[];
 }
 
-/** Adds the hooks that refuse, before a body is read or a model is looked up. */
-export function installAccess(app: FastifyInstance, options: AccessOptions): void {
-  const { keys, loopback, corsOrigins } = options;
+export interface Access {
+  /** What the client may do by its keys; null: nothing that takes a key. */
+  readonly scopeNow: (request: IncomingMessage) => KeyScope | null;
+  /** Why it is refused by its host and origin. `url`: without a key in it. */
+  readonly refusalOf: (request: IncomingMessage, url: string | undefined) => GatewayError | null;
+}
+
+export function createAccess(options: AccessOptions): Access {
+  const { keys, loopback } = options;
   const scopeNow = (request: IncomingMessage): KeyScope | null => {
     if (loopback && !keys.areRequired()) return "all";
     let scope: KeyScope | null = null;
@@ -48,14 +54,22 @@ export function installAccess(app: FastifyInstance, options: AccessOptions): voi
     }
     return scope;
   };
+  return { scopeNow, refusalOf: createGuard(options) };
+}
+
+/** Adds the hooks that refuse, before a body is read or a model is looked up. */
+export function installAccess(
+  app: FastifyInstance,
+  { scopeNow, refusalOf }: Access,
+  corsOrigins: readonly string[],
+): void {
   app.decorateRequest("keyScope", null);
   app.decorateRequest("isStillAllowed", function isStillAllowed(this: FastifyRequest) {
     return covers(scopeNow(this.raw), this);
   });
 
-  const refusalOf = createGuard(options);
   app.addHook("onRequest", (request, reply, done) => {
-    const refusal = refusalOf(request);
+    const refusal = refusalOf(request.raw, request.originalUrl);
     if (refusal) return done(refusal);
     if (corsOrigins.length > 0) {
       const preflight = preflightHeaders(request.method, request.headers, corsOrigins);
@@ -90,11 +104,7 @@ function covers(scope: KeyScope | null, request: FastifyRequest): boolean {
 }
 
 /** The same few hosts come all the time: the last one that was allowed is not looked at again. */
-function createGuard({
-  loopback,
-  allowedHosts,
-  corsOrigins,
-}: AccessOptions): (request: FastifyRequest) => GatewayError | null {
+function createGuard({ loopback, allowedHosts, corsOrigins }: AccessOptions): Access["refusalOf"] {
   let allowed: string | undefined;
 
   function mayAnswer(host: string | undefined): boolean {
@@ -105,11 +115,12 @@ function createGuard({
     return true;
   }
 
-  return ({ raw, originalUrl, headers: { host, origin } }) => {
+  return (request, url = "") => {
+    const { host, origin } = request.headers;
     // The request must name one host: a proxy in front may have checked the other one.
-    if (!originalUrl.startsWith("/"))
+    if (!url.startsWith("/"))
       return new GatewayError("invalid_request", "the request target is not a path (absolute-form is not supported)");
-    if (hostsIn(raw) > 1) return new GatewayError("invalid_request", "the request has more than one Host header");
+    if (hostsIn(request) > 1) return new GatewayError("invalid_request", "the request has more than one Host header");
     if (!mayAnswer(host))
       return new GatewayError("forbidden_origin", `this gateway does not answer to the host name ${host ?? "(none)"}`);
     if (origin !== undefined && !isAllowedOrigin(origin, { host, allowedHosts, corsOrigins }))

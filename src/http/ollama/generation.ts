@@ -77,7 +77,8 @@ async function answer(
     return write(chatEnd(name, new Date().toISOString(), "load"));
   }
   const read: AnswerShape["read"] = path === "/v1/chat/completions" ? (chunk) => chunk : asChatChunk;
-  runGeneration(deps, reply, {
+  reply.hijack();
+  runGeneration(deps, reply.raw, {
     model,
     // The engine stops at once when the client of a stream leaves.
     stream: true,

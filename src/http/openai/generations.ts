@@ -1,4 +1,5 @@
 // The routes whose requests go to a model's own process, and how each one's stream ends.
+
 import {
   chatCompletedSchema,
   chatCompletionSchema,
@@ -16,9 +17,12 @@ import {
 import { events, json, ok, type RouteSchema, type Schema, textSchema } from "../../../schemas/route.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Edits } from "../../commands/edits.ts";
+import { toGatewayError } from "../../core/errors.ts";
+import type { KeyScope } from "../../keys/key-list.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import { runGeneration } from "../proxy/exchange.ts";
-import type { ExchangeDeps } from "../proxy/generation.ts";
+import type { ExchangeDeps, Generation as Wanted } from "../proxy/generation.ts";
+import { refuseRaw } from "../server/raw-reply.ts";
 import { type Route, routesOf } from "../server/route.ts";
 import { generationErrors } from "../server/route-errors.ts";
 import { passThrough, type StreamKind } from "./pass-through.ts";
@@ -68,21 +72,42 @@ function generation({
     body: json(request),
     response: kind ? ok(streamed(kind), json(answer), events(textSchema)) : ok("The answer.", answer),
     handler: (deps, request, reply) => {
-      const run = ({ model, body, stream, ...wishes }: CompatRequest): void => {
-        const translator = passThrough(kind ?? dialect ?? "done");
-        runGeneration(deps, reply, {
-          model,
-          body,
-          stream: stream && kind !== undefined,
-          path,
-          translator: kind === "responses" ? completeResponses(translator, model.id) : translator,
-          ...withinScope(request, wishes),
-        });
+      const run = (asked: CompatRequest): void => {
+        const wanted = generationOf(asked, request.keyScope);
+        reply.hijack();
+        runGeneration(deps, reply.raw, wanted);
       };
       const asked = readRequest(request.body as Buffer | undefined, deps.catalog);
       return asked instanceof Promise ? asked.then(run) : run(asked);
     },
+    plain: (deps, body, scope, response) => {
+      const run = (asked: CompatRequest): void => runGeneration(deps, response, generationOf(asked, scope));
+      const refuse = (thrown: unknown): void => {
+        const error = toGatewayError(thrown);
+        if (error.status >= 500) deps.onFailure(error, path);
+        refuseRaw(response, dialect ?? "compat", error);
+      };
+      try {
+        const asked = readRequest(body, deps.catalog);
+        if (asked instanceof Promise) asked.then(run).catch(refuse);
+        else run(asked);
+      } catch (error) {
+        refuse(error);
+      }
+    },
   });
+
+  function generationOf({ model, body, stream, ...wishes }: CompatRequest, keyScope: KeyScope | null): Wanted {
+    const translator = passThrough(kind ?? dialect ?? "done");
+    return {
+      model,
+      body,
+      stream: stream && kind !== undefined,
+      path,
+      translator: kind === "responses" ? completeResponses(translator, model.id) : translator,
+      ...withinScope({ keyScope }, wishes),
+    };
+  }
 }
 
 function streamed(kind: StreamKind): string {

@@ -2,6 +2,7 @@
 // Bodies and answers pass through untouched but for the model's name and the members that are the gateway's own.
 import type { FastifyInstance } from "fastify";
 import { installFamily } from "../server/family.ts";
+import type { PlainRoute } from "../server/plain-requests.ts";
 import { installRoutes, type Route } from "../server/route.ts";
 import { type CompatRoutesDeps, compatGenerations, llamaGenerations, unversioned } from "./generations.ts";
 import { inspectionRoutes } from "./inspection.ts";
@@ -22,6 +23,18 @@ export const llamaRoutes: readonly Route<CompatRoutesDeps>[] = [
   ...[...modelRoutes, healthRoute].map(unversioned),
   ...inspectionRoutes,
 ];
+
+/** What plain requests may be for, by path. */
+export function plainRoutes(
+  { compat, llama }: Readonly<Record<"compat" | "llama", readonly string[]>>,
+  deps: CompatRoutesDeps,
+): ReadonlyMap<string, PlainRoute> {
+  const below = (prefixes: readonly string[], routes: readonly Route<CompatRoutesDeps>[]) =>
+    prefixes.flatMap((prefix) =>
+      routes.flatMap(({ url, plain }) => (plain ? [[prefix + url, plain.bind(null, deps)] as const] : [])),
+    );
+  return new Map([...below(compat, compatGenerations), ...below(llama, llamaGenerations)]);
+}
 
 export function installCompat(app: FastifyInstance, family: "compat" | "llama", deps: CompatRoutesDeps): void {
   installFamily(app, "compat");

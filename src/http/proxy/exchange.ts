@@ -1,7 +1,6 @@
 // One generation from lease to last byte: waits for the model, sends the request, passes the answer on through a family's
 // translator, and ends in the family's error frame where the engine breaks off.
 import type { ServerResponse } from "node:http";
-import type { FastifyReply } from "fastify";
 import { contextOf } from "../../commands/chat-context.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { type AnswerSink, type Exchange, isRefusal, lengthOf } from "../../engines/llama/upstream.ts";
@@ -23,10 +22,9 @@ const defaultTickMs = 12_000;
 /** Short: it begins when the kernel's buffers are full, which takes a client that has not read for long. */
 const defaultUnreadMs = 3_000;
 
-/** Takes the reply over from Fastify and answers it, whichever way it ends. */
-export function runGeneration(deps: ExchangeDeps, reply: FastifyReply, generation: Generation): void {
-  reply.hijack();
-  new Answering(deps, reply.raw, generation).begin();
+/** Answers a response that nobody else writes to, whichever way it ends. */
+export function runGeneration(deps: ExchangeDeps, response: ServerResponse, generation: Generation): void {
+  new Answering(deps, response, generation).begin();
 }
 
 /**

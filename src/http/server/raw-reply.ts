@@ -1,6 +1,8 @@
 // Writes an answer straight to the socket's response, past Fastify, and keeps a record of whether the client is still there and reads.
 import type { ServerResponse } from "node:http";
+import type { GatewayError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
+import { type Dialect, errorHeaders, renderError } from "./errors.ts";
 
 /** Bytes up to which an answer goes out with its headers as one text: two buffers cost a `writev`, a tenth of a short answer. */
 const shortAnswer = 16_384;
@@ -77,4 +79,10 @@ export class RawReply {
   hasLeft(): boolean {
     return this.#response.destroyed && !this.#response.writableFinished;
   }
+}
+
+export function refuseRaw(response: ServerResponse, dialect: Dialect, error: GatewayError): void {
+  const { status, body } = renderError(dialect, error);
+  const headers = { "content-type": "application/json; charset=utf-8", ...errorHeaders(error) };
+  new RawReply(response).answer(status, headers, Buffer.from(JSON.stringify(body)));
 }

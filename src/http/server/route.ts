@@ -1,8 +1,10 @@
 // A route as one object: address, schema, who may call it, handler. What is served, checked and documented follows from it.
+import type { ServerResponse } from "node:http";
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from "fastify";
 import { noQuerySchema } from "../../../schemas/admin.ts";
 import type { RouteSchema, TypesOf } from "../../../schemas/route.ts";
 import type { ErrorCode } from "../../core/error-catalog.ts";
+import type { KeyScope } from "../../keys/key-list.ts";
 
 /** `own`: the gateway's; `native`: Ollama's; `compat`: OpenAI's and Anthropic's; `llama`: llama.cpp's; `front`: the bare address. */
 export type RouteFamily = "own" | "native" | "compat" | "llama" | "front";
@@ -34,6 +36,8 @@ export interface Route<Deps> {
   /** The body to check, from what the family reads. */
   parse?(body: unknown, deps: Deps): unknown;
   readonly handler: (deps: Deps, request: FastifyRequest, reply: FastifyReply) => unknown;
+  /** The same for a plain request, see plain-requests.ts. */
+  readonly plain?: (deps: Deps, body: Buffer, scope: KeyScope, response: ServerResponse) => void;
 }
 
 /** A route whose schema's parts stand beside its handler; the handler's request has their types. */
@@ -54,8 +58,8 @@ export function routesOf<Deps>() {
   const maker =
     (method: Route<Deps>["method"]) =>
     <const B = undefined, const Q = undefined>(url: string, spec: RouteSpec<Deps, B, Q>): Route<Deps> => {
-      const { config = {}, exposeHeadRoute, refuse, parse, handler, ...schema } = spec;
-      return { method, url, config, schema, exposeHeadRoute, refuse, parse, handler } as Route<Deps>;
+      const { config = {}, exposeHeadRoute, refuse, parse, handler, plain, ...schema } = spec;
+      return { method, url, config, schema, exposeHeadRoute, refuse, parse, handler, plain } as Route<Deps>;
     };
   return {
     get: maker("GET"),
@@ -72,7 +76,7 @@ export function installRoutes<Deps>(
   routes: readonly Route<Deps>[],
   deps: Deps,
 ): void {
-  for (const { refuse, parse, handler, schema, config, ...options } of routes) {
+  for (const { refuse, parse, handler, plain: _plain, schema, config, ...options } of routes) {
     app.route({
       ...options,
       schema: checkedParts(family, options.method, schema),

@@ -34,7 +34,7 @@ const mostLookedAfterMs = 15_000;
 /** A suspended laptop closes nothing: after so many ms without a byte its connection is probed. */
 const probedAfterMs = 60_000;
 
-type ServerOptions = Pick<
+export type ServerOptions = Pick<
   FastifyServerOptions,
   "requestTimeout" | "keepAliveTimeout" | "forceCloseConnections" | "clientErrorHandler"
 > & { readonly http: object };
@@ -158,6 +158,13 @@ export function limitSilence(server: Server, writeStallMs: number): void {
   });
 }
 
+const surplusSockets = new WeakSet<Socket>();
+
+/** Whether the connection is beyond the limit, and open for one request to be refused. */
+export function isSurplus(socket: Socket): boolean {
+  return surplusSockets.has(socket);
+}
+
 /** ms between two lines about connections that were refused. */
 const toldEveryMs = 60_000;
 /** Connections beyond the limit, each for one request. */
@@ -202,10 +209,11 @@ export function limitConnections(
     }
     if (surplus.size >= mostSurplus) end([...surplus][0]);
     surplus.add(socket);
+    surplusSockets.add(socket);
     setTimeout(() => socket.destroy(), surplusMs).unref();
   });
   app.addHook("onRequest", (request, reply, done) => {
-    if (surplus.size === 0 || !surplus.has(request.raw.socket)) return done();
+    if (!isSurplus(request.raw.socket)) return done();
     void reply.header("connection", "close");
     if (request.routeOptions.config.probe === true) return done();
     const message = `all ${most} connections are in use (--max-connections)`;

@@ -6,7 +6,7 @@ import { type Action, backoffKey } from "../../../src/plan/actions.ts";
 import type { Knowable } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { reserveBytes } from "../../../src/plan/room.ts";
-import { createBackoffBook } from "../../../src/reconcile/backoff-book.ts";
+import { createBackoffBook } from "../../../src/reconcile/pacing.ts";
 import { desiredFrom, known, silenceLimitMs, world } from "./world.ts";
 
 const [a, b] = ["acme/a:Q8_0", "acme/b:Q8_0"] as const;

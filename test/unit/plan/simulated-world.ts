@@ -16,7 +16,7 @@ import {
 import { plan } from "../../../src/plan/plan.ts";
 import { parsePreset } from "../../../src/plan/preset-file.ts";
 import { coversEntry } from "../../../src/plan/removals.ts";
-import { createBackoffBook } from "../../../src/reconcile/backoff-book.ts";
+import { createBackoffBook } from "../../../src/reconcile/pacing.ts";
 import { readAsRouter } from "./router-reading.ts";
 import {
   absolutePath,

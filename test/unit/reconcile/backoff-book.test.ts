@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GatewayError } from "../../../src/core/errors.ts";
 import type { Action } from "../../../src/plan/actions.ts";
-import { createBackoffBook } from "../../../src/reconcile/backoff-book.ts";
+import { createBackoffBook } from "../../../src/reconcile/pacing.ts";
 
 const pull = (model: string): Action => ({
   kind: "model.pull",

@@ -86,15 +86,16 @@ async function world(t: TestContext, writeStallMs: number, othersWait: () => boo
   app.server.on("connection", (socket: Socket) => {
     client = socket;
   });
-  app.get("/", (_request, reply) =>
-    runGeneration(deps, reply, {
+  app.get("/", (_request, reply) => {
+    reply.hijack();
+    runGeneration(deps, reply.raw, {
       model: { id: instance.id, upstreamId: instance.id } as CachedModel,
       path: "/v1/chat/completions",
       body: [Buffer.from("{}")],
       stream: true,
       translator: passThrough("done"),
-    }),
-  );
+    });
+  });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   cleanUp(t, () => app.close());
   return {

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { createReports, statusRoutes } from "../../../../src/http/admin/status.ts";
-import { installAccess } from "../../../../src/http/auth/access.ts";
+import { createAccess, installAccess } from "../../../../src/http/auth/access.ts";
 import { installRoutes } from "../../../../src/http/server/route.ts";
 import type { StatusReport } from "../../../../src/status/report.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
@@ -18,7 +18,7 @@ interface Keys {
 function appWith(t: TestContext, keys: Keys, loopback: boolean): FastifyInstance {
   const app = Fastify();
   cleanUp(t, () => app.close());
-  installAccess(app, {
+  const access = createAccess({
     keys: {
       areNone: () => false,
       areRequired: () => keys.required,
@@ -28,6 +28,7 @@ function appWith(t: TestContext, keys: Keys, loopback: boolean): FastifyInstance
     allowedHosts: [],
     corsOrigins: [],
   });
+  installAccess(app, access, []);
   return app;
 }
 

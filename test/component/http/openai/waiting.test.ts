@@ -22,7 +22,8 @@ async function start(t: TestContext, tickMs?: number | null): Promise<Setting> {
   installCompat(app, "compat", deps);
   app.post("/native", (_request, reply) => {
     const asIs = { read: (chunk: unknown) => chunk, write: (record: object) => record };
-    return runGeneration(deps, reply, {
+    reply.hijack();
+    runGeneration(deps, reply.raw, {
       model: { id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" } as CachedModel,
       path: "/v1/chat/completions",
       body: [Buffer.from("{}")],
