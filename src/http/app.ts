@@ -5,13 +5,14 @@ import { GatewayError, stoppingError } from "../core/errors.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
 import { servedPrefixes } from "../settings/prefixes.ts";
 import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes.ts";
-import { createAccess, installAccess, rewriteKeyedUrl } from "./auth/access.ts";
+import { createAccess, installAccess } from "./auth/access.ts";
+import { rewriteKeyedUrl } from "./auth/presented.ts";
 import { installNative, type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
 import { type CompatRoutesDeps, compatRoutes, installCompat, llamaRoutes, plainRoutes } from "./openai/routes.ts";
 import { bodyLimitOf } from "./server/collect-body.ts";
 import type { Family } from "./server/errors.ts";
 import { sendError } from "./server/family.ts";
-import { type FirstLook, isLookedAt, waitForFirstLook } from "./server/first-look.ts";
+import { type FirstLook, waitForFirstLook } from "./server/first-look.ts";
 import type { OpenAnswers } from "./server/open-answers.ts";
 import { installOpenApi } from "./server/openapi.ts";
 import { createPlainServer } from "./server/plain-requests.ts";
@@ -76,7 +77,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
           access,
           mostBytes: settings.bodyLimit,
           isOpen: (socket) =>
-            settings.corsOrigins.length === 0 && !stopping.aborted && isLookedAt(deps.firstLook) && !isSurplus(socket),
+            settings.corsOrigins.length === 0 &&
+            !stopping.aborted &&
+            deps.firstLook.loop.last() !== null &&
+            !isSurplus(socket),
           onBegin: answers.note,
         },
         others,

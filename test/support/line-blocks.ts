@@ -1,5 +1,5 @@
 // An answer's chunks as a translator gets them.
-import { LineBlocks } from "../../src/http/proxy/line-blocks.ts";
+import { LineBlocks } from "../../src/core/event-stream.ts";
 
 /** What `each` makes of the blocks of whole lines, and the bytes after the last of them. */
 export function inBlocks<T>(chunks: readonly Uint8Array[], each: (block: Buffer) => T): { made: T[]; rest: Buffer } {

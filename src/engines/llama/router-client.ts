@@ -1,5 +1,6 @@
 // The router's management routes as functions. Decides nothing.
 import { GatewayError } from "../../core/errors.ts";
+import { eachEvent, LineBlocks } from "../../core/event-stream.ts";
 import { parseJson } from "../../core/json.ts";
 import type { RouterModel } from "../../plan/observed.ts";
 import { Pool } from "../../undici.ts";
@@ -95,17 +96,16 @@ export function createRouterClient(origin: string, key: string) {
     /** Calls back at every event until the signal aborts or the router ends; `onOpen`: earlier events were not received. */
     watch: async (onEvent: (event: RouterEvent) => void, signal: AbortSignal, onOpen: () => void): Promise<void> => {
       const answer = await pool.request({ method: "GET", path: "/models/sse", headers, signal, reset: true });
-      answer.body.setEncoding("utf8");
       if (answer.statusCode !== 200) {
         await answer.body.dump();
         throw new GatewayError("not_supported", `the router answered /models/sse with ${answer.statusCode}`);
       }
       onOpen();
-      let rest = "";
+      const blocks = new LineBlocks();
       for await (const chunk of answer.body) {
-        const lines = (rest + String(chunk)).split("\n");
-        rest = lines.pop() ?? "";
-        for (const line of lines) if (line.startsWith("data:")) onEvent(JSON.parse(line.slice(5)) as RouterEvent);
+        blocks.push(chunk as Buffer);
+        const lines = blocks.block();
+        if (lines) eachEvent(lines, (data) => onEvent(JSON.parse(data) as RouterEvent));
       }
     },
     /** Makes it detect that a subscriber has left, which it does only when it sends an event, or once a second. */

@@ -5,9 +5,9 @@ import { json, ok, textSchema } from "../../../schemas/route.ts";
 import { shortStatusSchema, statusSchema } from "../../../schemas/status.ts";
 import { notServing } from "../../status/conditions.ts";
 import { finding } from "../../status/finding.ts";
+import { metricsText } from "../../status/metrics.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { routesOf } from "../server/route.ts";
-import { metricsText } from "./metrics.ts";
 
 const firstLook = { reason: "Starting", message: "the first pass is not complete" } as const;
 

@@ -9,8 +9,6 @@ import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { isAllowedHost, isAllowedOrigin } from "./guards.ts";
 import { presentedKeys } from "./presented.ts";
 
-export { rewriteKeyedUrl } from "./presented.ts";
-
 declare module "fastify" {
   interface FastifyContextConfig {
     /** Without a key: `none` answers as always, `short` answers what anyone may read. Absent: a key is needed. */

@@ -1,7 +1,7 @@
 // What a request sets for every client of its model, and not for its answer alone: a license key of scope `chat` sets none of it.
-import type { FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import type { KeepAlive } from "../../core/keep-alive.ts";
+import type { KeyScope } from "../../keys/key-list.ts";
 
 export interface ModelWishes {
   /** Tokens. undefined: what is in force. */
@@ -12,10 +12,10 @@ export interface ModelWishes {
 
 /** Errors: `scope_missing` for an unload. */
 export function withinScope(
-  { keyScope }: Pick<FastifyRequest, "keyScope">,
+  scope: KeyScope | null,
   { contextSize, keepAlive = { kind: "default" } }: ModelWishes,
 ): Required<ModelWishes> {
-  if (keyScope === "all") return { contextSize, keepAlive };
+  if (scope === "all") return { contextSize, keepAlive };
   // Ignored, it would be answered with an unload that did not happen.
   if (keepAlive.kind === "seconds" && keepAlive.seconds === 0)
     throw new GatewayError("scope_missing", "`keep_alive: 0` unloads the model, beyond the scope of this license key");

@@ -1,9 +1,10 @@
 // Turns the engine's streams into the answers of Ollama's chat and generate, in pieces or whole.
 import { performance } from "node:perf_hooks";
 import { GatewayError } from "../../core/errors.ts";
+import { eachEvent } from "../../core/event-stream.ts";
 import type { Translator } from "../proxy/generation.ts";
 import { type ChatRecord, createChatRecords, merged } from "./wire/chat-records.ts";
-import { type EventShape, joined, lastShape, textsIn } from "./wire/plain-text.ts";
+import { type EventShape, lastShape, textsIn } from "./wire/plain-text.ts";
 
 /** Stands in a record for its text. */
 const mark = "TEXT";
@@ -52,7 +53,7 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
     const at = record.lastIndexOf(mark);
     const before = Buffer.from(record.slice(0, at)).toString("latin1");
     const after = `${record.slice(at + mark.length)}\n`;
-    return Buffer.from(joined(before, texts, after + before, after), "latin1");
+    return Buffer.from(`${before}${texts.join(after + before)}${after}`, "latin1");
   }
 
   const written = (): string | null => {
@@ -80,12 +81,6 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
       return written();
     },
   };
-}
-
-/** Hands on the data of the events in whole lines: llama-server writes that of each in one line. */
-export function eachEvent(lines: Buffer, onData: (data: string) => void): void {
-  for (const line of lines.toString().split("\n"))
-    if (line.startsWith("data:")) onData(line.slice("data:".length).trim());
 }
 
 /** What cannot be read ends the answer: the client must not take it for whole. */

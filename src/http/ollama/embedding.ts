@@ -75,7 +75,7 @@ function embed(
 ): Promise<object> {
   const texts = textsOf(input);
   const wishes = { keepAlive: keepAliveOf(keep_alive), contextSize: options?.num_ctx ?? undefined };
-  return withModel(deps, reply, model, withinScope(reply.request, wishes), async (call) => {
+  return withModel(deps, reply, model, withinScope(reply.request.keyScope, wishes), async (call) => {
     const beganAt = performance.now();
     if (texts.length === 0) return write({ vectors: [], tokens: 0, beganAt });
     const answer = await ask(call, texts, truncate ?? true);

@@ -60,7 +60,7 @@ async function answer(
   { model: name, purpose, needs, stream, numCtx, topLogprobs, path, upstream, ...asked }: ParsedRequest,
   write: AnswerShape["write"],
 ): Promise<unknown> {
-  const wishes = withinScope(reply.request, { contextSize: numCtx, keepAlive: asked.keepAlive });
+  const wishes = withinScope(reply.request.keyScope, { contextSize: numCtx, keepAlive: asked.keepAlive });
   if (purpose === "unload") {
     await deps.edits.eject(name);
     return write(chatEnd(name, new Date().toISOString(), "unload"));

@@ -1,5 +1,6 @@
 // The routes whose requests go to a model's own process, and how each one's stream ends.
 
+import type { ServerResponse } from "node:http";
 import {
   chatCompletedSchema,
   chatCompletionSchema,
@@ -72,32 +73,29 @@ function generation({
     body: json(request),
     response: kind ? ok(streamed(kind), json(answer), events(textSchema)) : ok("The answer.", answer),
     handler: (deps, request, reply) => {
-      const run = (asked: CompatRequest): void => {
-        const wanted = generationOf(asked, request.keyScope);
-        reply.hijack();
-        runGeneration(deps, reply.raw, wanted);
-      };
-      const asked = readRequest(request.body as Buffer | undefined, deps.catalog);
-      return asked instanceof Promise ? asked.then(run) : run(asked);
+      reply.hijack();
+      respond(deps, (request.body as Buffer | undefined) ?? Buffer.alloc(0), request.keyScope, reply.raw);
     },
-    plain: (deps, body, scope, response) => {
-      const run = (asked: CompatRequest): void => runGeneration(deps, response, generationOf(asked, scope));
-      const refuse = (thrown: unknown): void => {
-        const error = toGatewayError(thrown);
-        if (error.status >= 500) deps.onFailure(error, path);
-        refuseRaw(response, dialect ?? "compat", error);
-      };
-      try {
-        const asked = readRequest(body, deps.catalog);
-        if (asked instanceof Promise) asked.then(run).catch(refuse);
-        else run(asked);
-      } catch (error) {
-        refuse(error);
-      }
-    },
+    plain: respond,
   });
 
-  function generationOf({ model, body, stream, ...wishes }: CompatRequest, keyScope: KeyScope | null): Wanted {
+  function respond(deps: CompatRoutesDeps, body: Buffer, scope: KeyScope | null, response: ServerResponse): void {
+    const run = (asked: CompatRequest): void => runGeneration(deps, response, generationOf(asked, scope));
+    const refuse = (thrown: unknown): void => {
+      const error = toGatewayError(thrown);
+      if (error.status >= 500) deps.onFailure(error, path);
+      refuseRaw(response, dialect ?? "compat", error);
+    };
+    try {
+      const asked = readRequest(body, deps.catalog);
+      if (asked instanceof Promise) asked.then(run).catch(refuse);
+      else run(asked);
+    } catch (error) {
+      refuse(error);
+    }
+  }
+
+  function generationOf({ model, body, stream, ...wishes }: CompatRequest, scope: KeyScope | null): Wanted {
     const translator = passThrough(kind ?? dialect ?? "done");
     return {
       model,
@@ -105,7 +103,7 @@ function generation({
       stream: stream && kind !== undefined,
       path,
       translator: kind === "responses" ? completeResponses(translator, model.id) : translator,
-      ...withinScope({ keyScope }, wishes),
+      ...withinScope(scope, wishes),
     };
   }
 }

@@ -29,11 +29,8 @@ const shortBody = 16 * 1024;
 const mostValues = 4_000_000;
 
 /** At once for a short body. Errors: `invalid_request`, `model_not_found`. */
-export function readRequest(
-  bytes: Buffer | undefined,
-  catalog: Pick<Catalog, "resolve">,
-): CompatRequest | Promise<CompatRequest> {
-  const body = withoutMark(bytes ?? Buffer.alloc(0));
+export function readRequest(bytes: Buffer, catalog: Pick<Catalog, "resolve">): CompatRequest | Promise<CompatRequest> {
+  const body = withoutMark(bytes);
   if (body.length === 0) throw new GatewayError("invalid_request", "the body is empty; a JSON object is expected");
   const members = body.length <= shortBody ? parsed(body) : null;
   return members ? requestOf(body, members, catalog) : readScanned(body, catalog);

@@ -3,13 +3,13 @@
 import type { ServerResponse } from "node:http";
 import { contextOf } from "../../commands/chat-context.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { LineBlocks } from "../../core/event-stream.ts";
 import { type AnswerSink, type Exchange, isRefusal, lengthOf } from "../../engines/llama/upstream.ts";
 import { needsPermit, type PromptPermit } from "../../scheduler/prompt-queue.ts";
 import type { Lease } from "../../scheduler/requests.ts";
 import { errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "../server/errors.ts";
 import { RawReply, type ReplyListener } from "../server/raw-reply.ts";
 import type { ExchangeDeps, Generation } from "./generation.ts";
-import { LineBlocks } from "./line-blocks.ts";
 
 const attempts = 3;
 /**
@@ -212,7 +212,7 @@ class Answering implements AnswerSink, ReplyListener {
 
   #finish(last: Uint8Array | string | GatewayError | null): void {
     if (last instanceof GatewayError) return this.#failWith(last);
-    if (!this.#raw.headersSent()) return this.#answer(200, last ?? "", this.#headers);
+    if (!this.#raw.headersSent()) return this.#raw.answer(200, last ?? "", this.#headers);
     if (last !== null) this.#raw.write(last);
     this.#raw.end();
   }
@@ -224,14 +224,9 @@ class Answering implements AnswerSink, ReplyListener {
 
   #refuse(rendered: RenderedError, headers: Readonly<Record<string, string>> = {}): void {
     const { family, nextSequence } = this.#generation.translator;
-    if (!this.#raw.headersSent()) return this.#answer(rendered.status, JSON.stringify(rendered.body), headers);
+    if (!this.#raw.headersSent()) return this.#raw.answer(rendered.status, JSON.stringify(rendered.body), headers);
     this.#raw.write(frameOf(family, rendered, nextSequence?.()));
     this.#raw.end();
-  }
-
-  #answer(status: number, body: Uint8Array | string, headers: Readonly<Record<string, string>>): void {
-    const type = { "content-type": "application/json; charset=utf-8", ...headers };
-    this.#raw.answer(status, type, Buffer.isBuffer(body) ? body : Buffer.from(body));
   }
 }
 

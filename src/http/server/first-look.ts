@@ -10,15 +10,10 @@ export interface FirstLook {
   readonly stopping: AbortSignal;
 }
 
-export function isLookedAt({ loop }: FirstLook): boolean {
-  return loop.last() !== null;
-}
-
 /** For the requests of this scope. Errors: `shutting_down`, `cancelled`, and those of the loop's waiting. */
-export function waitForFirstLook(app: FastifyInstance, firstLook: FirstLook): void {
-  const { loop, timeoutMs, stopping } = firstLook;
+export function waitForFirstLook(app: FastifyInstance, { loop, timeoutMs, stopping }: FirstLook): void {
   app.addHook("onRequest", (_request, reply, done) => {
-    if (isLookedAt(firstLook)) return done();
+    if (loop.last() !== null) return done();
     whileOpen(stopping, clientLeft(reply), (signal) =>
       loop.waitFor({ generation: 0, timeoutMs, signal, test: () => true }),
     ).then(() => done(), done);

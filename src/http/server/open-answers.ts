@@ -17,7 +17,6 @@ export function createOpenAnswers(): OpenAnswers {
   return {
     note: (response) => {
       open++;
-      // Emitted once; `once` makes two functions for each.
       response.on("close", ended);
     },
     settled: async (signal) => {

@@ -53,11 +53,12 @@ export class RawReply {
     if (!this.#response.destroyed) this.#response.end();
   }
 
-  /** Headers and body at once. */
-  answer(status: number, headers: Record<string, string>, body: Buffer): void {
+  /** Headers and a body of JSON at once. */
+  answer(status: number, json: Uint8Array | string, headers: Readonly<Record<string, string>>): void {
     if (this.#response.destroyed) return;
-    headers["content-length"] = String(body.length);
-    this.#response.writeHead(status, headers);
+    const body = Buffer.isBuffer(json) ? json : Buffer.from(json);
+    const type = "application/json; charset=utf-8";
+    this.#response.writeHead(status, { "content-type": type, ...headers, "content-length": String(body.length) });
     if (body.length <= shortAnswer) {
       this.#response.write(body.toString("latin1"), "latin1");
       // Else the end would add an empty buffer to it, and make it a `writev`.
@@ -83,6 +84,5 @@ export class RawReply {
 
 export function refuseRaw(response: ServerResponse, dialect: Dialect, error: GatewayError): void {
   const { status, body } = renderError(dialect, error);
-  const headers = { "content-type": "application/json; charset=utf-8", ...errorHeaders(error) };
-  new RawReply(response).answer(status, headers, Buffer.from(JSON.stringify(body)));
+  new RawReply(response).answer(status, JSON.stringify(body), errorHeaders(error));
 }

@@ -37,7 +37,7 @@ export interface Route<Deps> {
   parse?(body: unknown, deps: Deps): unknown;
   readonly handler: (deps: Deps, request: FastifyRequest, reply: FastifyReply) => unknown;
   /** The same for a plain request, see plain-requests.ts. */
-  readonly plain?: (deps: Deps, body: Buffer, scope: KeyScope, response: ServerResponse) => void;
+  readonly plain?: (deps: Deps, body: Buffer, scope: KeyScope | null, response: ServerResponse) => void;
 }
 
 /** A route whose schema's parts stand beside its handler; the handler's request has their types. */

@@ -1,7 +1,7 @@
 // What is told of requests: models whose load fails, answers that were cut, and the gauges of those who wait.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { metricsText } from "../../../src/http/admin/metrics.ts";
+import { metricsText } from "../../../src/status/metrics.ts";
 import { modelFindings } from "../../../src/status/model-findings.ts";
 import type { StatusReport } from "../../../src/status/report.ts";
 import { conditionOf, model, pulled, type Situation, statusInput } from "./situations.ts";

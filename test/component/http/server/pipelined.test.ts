@@ -25,7 +25,7 @@ test("a client that leaves takes its pipelined requests along", async (t) => {
   client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(4));
   await until("all requests have come", () => replies.length === 4);
   // The first two are whole: the second of them waited for its turn on the connection.
-  for (const reply of replies.slice(0, 2)) reply.answer(200, {}, Buffer.from("done"));
+  for (const reply of replies.slice(0, 2)) reply.answer(200, "done", {});
   await client.until(/done[^]*done/);
   client.socket.destroy();
   await until("the other two are closed", () => left === 2);

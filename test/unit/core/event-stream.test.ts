@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { eachEvent } from "../../../../src/http/ollama/answers.ts";
-import { inBlocks } from "../../../support/line-blocks.ts";
+import { eachEvent } from "../../../src/core/event-stream.ts";
+import { inBlocks } from "../../support/line-blocks.ts";
 
 const encoder = new TextEncoder();
 

@@ -1,5 +1,5 @@
 // How busy the gateway is, in the text form that Prometheus reads. Pure.
-import type { StatusReport } from "../../status/report.ts";
+import type { StatusReport } from "./report.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
