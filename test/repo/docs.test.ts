@@ -37,9 +37,6 @@ test("every flag and variable that a page names exists", () => {
     "--max-semi-space-size",
     "--enable-source-maps",
     "--optimize-for-size",
-    "--single-threaded-gc",
-    "--max-lazy",
-    "--no-lazy-feedback-allocation",
   ]);
   const named = docs.match(/(?<![\w-])--[a-z]+(?:-[a-z]+)*/g) ?? [];
   assert.deepEqual(

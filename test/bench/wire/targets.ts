@@ -68,7 +68,7 @@ async function started(t: Ending, args: readonly string[]): Promise<{ port: numb
 }
 
 /** `isFull`: with 1,000 keys, 1,000 models in 5,000 files, and 200 of them in the document. */
-export async function startGateway(
+async function startGateway(
   t: Ending,
   root: string,
   modelPort: number,
