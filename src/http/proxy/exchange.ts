@@ -22,7 +22,7 @@ const defaultTickMs = 12_000;
 /** Short: it begins when the kernel's buffers are full, which takes a client that has not read for long. */
 const defaultUnreadMs = 3_000;
 
-/** Answers a response that nobody else writes to, whichever way it ends. */
+/** Writes the whole answer, whichever way it ends. */
 export function runGeneration(deps: ExchangeDeps, response: ServerResponse, generation: Generation): void {
   new Answering(deps, response, generation).begin();
 }

@@ -53,7 +53,7 @@ export async function startTargets(t: Ending, withFull = false): Promise<readonl
   ];
 }
 
-export function startEmulator(t: Ending): Promise<{ readonly port: number; readonly pid: number }> {
+function startEmulator(t: Ending): Promise<{ readonly port: number; readonly pid: number }> {
   return started(t, [script("emulator")]);
 }
 
