@@ -6,7 +6,7 @@ import { sharedVariables } from "../settings/shared.ts";
 import { wrapped } from "./text.ts";
 
 interface Command {
-  /** The last may be left out where it stands in brackets. */
+  /** The last may be left out where it stands in brackets, and given several times where it ends in `…`. */
   readonly operands: string;
   /** Flags that its use shows. */
   readonly shown?: string;
@@ -65,9 +65,9 @@ const commands: Readonly<Record<string, Command>> = {
     run: async (line) => (await import("./gc.ts")).gcCommand(line),
   },
   validate: {
-    operands: "FILE",
-    flags: ["preset-allow"],
-    help: "check a gateway.yaml: exit 0 valid, 1 not",
+    operands: "FILE…",
+    flags: ["preset-allow", "state", "llama-server", "json"],
+    help: "check documents, - is standard input: keys, values, files beside them, options by the engine here. Exit 0 valid, 1 not",
     run: async (line) => (await import("./validate.ts")).validateCommand(line),
   },
   "engine install": {
@@ -141,9 +141,9 @@ export function commandOf({ command, operands: words, flags, settings, help }: C
   if (help) return { name, operands };
   const names = found.operands.split(" ").filter((operand) => operand !== "");
   const extra = operands[names.length];
-  if (extra !== undefined) refuse(`${name} does not take ${JSON.stringify(extra)}`);
+  if (extra !== undefined && !found.operands.endsWith("…")) refuse(`${name} does not take ${JSON.stringify(extra)}`);
   const missing = names[operands.length];
-  if (missing !== undefined && !missing.startsWith("[")) refuse(`${name} needs ${missing}`);
+  if (missing !== undefined && !missing.startsWith("[")) refuse(`${name} needs ${missing.replace("…", "")}`);
   return { name, operands };
 }
 
@@ -153,7 +153,7 @@ export function helpText(): string {
 Commands:
 ${Object.keys(commands).map(useWithHelp).join("\n")}
 
-  --json           plan, status, models, gc, rm and key as JSON
+  --json           plan, status, models, validate, gc, rm and key as JSON
   --force          let pull, rm and gc change a gateway on --port that is not
                    the one of the state folder
   --help           what a single command takes
