@@ -32,6 +32,13 @@ const commands: Readonly<Record<string, Command>> = {
     help: "show what will be done: exit 0 nothing, 2 changes, 1 error or gateway.yaml is not in force",
     run: async (line) => (await import("./plan.ts")).planCommand(line),
   },
+  diff: {
+    operands: "",
+    shown: "-f FILE",
+    flags: [...gateway, "file", "json"],
+    help: "show in which fields a document differs from that of the gateway; - is standard input. Exit 0 nowhere, 2 it differs, 1 error",
+    run: async (line) => (await import("./diff.ts")).diffCommand(line),
+  },
   status: {
     operands: "",
     flags: [...gateway, "json"],
@@ -153,7 +160,8 @@ export function helpText(): string {
 Commands:
 ${Object.keys(commands).map(useWithHelp).join("\n")}
 
-  --json           plan, status, models, validate, gc, rm and key as JSON
+  --json           plan, diff, status, models, validate, gc, rm and key as
+                   JSON
   --force          let pull, rm and gc change a gateway on --port that is not
                    the one of the state folder
   --help           what a single command takes

@@ -1,9 +1,9 @@
 // A document that is named on the command line: a file, or standard input.
 import { GatewayError, systemCode } from "../core/errors.ts";
+import { anyAllowed } from "../core/preset-keys.ts";
 import { documentBounds } from "../desired/document/bounds.ts";
 import type { DocumentTree } from "../desired/document/document.ts";
 import { parseBytes, type SourceProblem } from "../desired/document/parse.ts";
-import type { Settings } from "../settings/settings.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
 
 export interface DocumentFile {
@@ -36,13 +36,20 @@ async function readInput(): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** The document that a file holds. Errors: `invalid_document`, after every problem was printed. */
-export function requireValid({ name, bytes }: DocumentFile, { presetAllow }: Settings): DocumentTree {
-  const parsed = parseBytes(bytes, presetAllow);
-  if (parsed.ok) return parsed.tree;
-  const [first, ...others] = problemLines(name, parsed);
-  const rest = others.length > 0 ? `\n${others.join("\n")}` : "";
-  throw new GatewayError("invalid_document", `${first}${rest}`);
+/**
+ * The document of `-f`, for a gateway that has the last word on the options it allows; null where it is none, and every problem
+ * is printed. Errors: `invalid_request`.
+ */
+export async function givenDocument(
+  path: string | undefined,
+): Promise<(DocumentFile & { readonly tree: DocumentTree }) | null> {
+  if (path === undefined)
+    throw new GatewayError("invalid_request", "name the document with -f FILE; - is standard input");
+  const file = await readDocumentFile(path);
+  const parsed = parseBytes(file.bytes, anyAllowed);
+  if (parsed.ok) return { ...file, tree: parsed.tree };
+  for (const line of problemLines(file.name, parsed)) console.error(line);
+  return null;
 }
 
 /** Every problem as FILE:LINE:COLUMN, as editors and CI read it. */
