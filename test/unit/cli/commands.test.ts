@@ -30,7 +30,7 @@ for (const args of [
 for (const [args, message] of [
   [["validate"], /^validate needs FILE; /],
   [["validate", "good.yaml", "--yes"], /^validate does not take --yes, which is for rm, gc; /],
-  [["serve", "--json"], /^serve does not take --json, which is for plan, status, /],
+  [["serve", "--json"], /^serve does not take --json, which is for plan, diff, /],
   [["plan", "now"], /^plan does not take "now"; /],
   [["plan", "--queue-limit", "3"], /^plan does not take --queue-limit, which is for serve; /],
   [["status", "--config", "c"], /^status does not take --config, which is for serve, plan; /],
