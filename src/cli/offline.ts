@@ -11,6 +11,7 @@ import { type Collected, previewOf } from "../cache/report/garbage.ts";
 import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { parseBytes } from "../desired/document/parse.ts";
+import { hashOfText } from "../desired/parse-apart.ts";
 import { plan } from "../plan/plan.ts";
 import type { Settings } from "../settings/settings.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
@@ -59,7 +60,7 @@ async function openOffline(settings: Settings) {
       const { line, column, message } = parsed.problems[0] ?? { line: 1, column: 1, message: "invalid" };
       throw new GatewayError("invalid_document", `${configPath}:${line}:${column}: ${message}`);
     }
-    await state.store.applyFile(parsed.tree, "file");
+    await state.store.applyFile(parsed.tree, "file", hashOfText(bytes));
   }
   return { ...base, ...state, ...createMachine({ ...base, ...state, onInstall: null }), hasFile: bytes !== null };
 }

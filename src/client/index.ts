@@ -45,6 +45,11 @@ export interface ChangeOptions extends CallOptions {
   readonly timeout?: number;
 }
 
+export interface ApplyOptions extends ChangeOptions {
+  /** Where the text comes from: a commit. */
+  readonly revision?: string | undefined;
+}
+
 /** A JSON merge patch. `models` may be an object by id, where null takes a model out. */
 export type DocumentPatch = Readonly<Record<string, unknown>>;
 
@@ -138,17 +143,29 @@ export function createGatewayClient(options: GatewayClientOptions) {
 function desiredCalls(transport: Transport) {
   const path = "/api/desired";
 
-  async function change(method: "PUT" | "PATCH", json: unknown, options: ChangeOptions = {}): Promise<Desired> {
-    const { etag, wait, timeout, signal } = options;
+  async function change(
+    method: "PUT" | "PATCH",
+    body: { readonly json: unknown } | { readonly yaml: string | Uint8Array },
+    { etag, wait, timeout, signal }: ChangeOptions = {},
+    query = {},
+  ): Promise<Desired> {
     const headers = etag === undefined ? {} : { "if-match": etag };
-    return withEtag(await transport.send(path, { method, json, query: { wait, timeout }, headers, signal }));
+    return withEtag(
+      await transport.send(path, { method, ...body, query: { wait, timeout, ...query }, headers, signal }),
+    );
   }
 
   return {
     get: async ({ signal }: CallOptions = {}) => withEtag(await transport.send(path, { signal })),
     /** Replaces the document. */
-    put: (document: DocumentInput, options?: ChangeOptions) => change("PUT", document, options),
-    patch: (patch: DocumentPatch, options?: ChangeOptions) => change("PATCH", patch, options),
+    put: (document: DocumentInput, options?: ChangeOptions) => change("PUT", { json: document }, options),
+    patch: (json: DocumentPatch, options?: ChangeOptions) => change("PATCH", { json }, options),
+    /** The text of a gateway.yaml becomes the applied file: what its author changed since the last one is merged in. */
+    apply: (yaml: string | Uint8Array, { revision, ...options }: ApplyOptions = {}) =>
+      change("PUT", { yaml }, options, { apply: true, revision }),
+    /** The plan of {@link apply}; changes nothing. */
+    planApply: (yaml: string | Uint8Array, { signal }: CallOptions = {}) =>
+      transport.json<PlanBody>(path, { method: "PUT", yaml, query: { apply: true, dryRun: true }, signal }),
     /** The plan of a patch; changes nothing. */
     planPatch: (json: DocumentPatch, { signal }: CallOptions = {}) =>
       transport.json<PlanBody>(path, { method: "PATCH", json, query: { dryRun: true }, signal }),

@@ -7,15 +7,19 @@ import {
   desiredSchema,
   documentBodySchema,
   mergePatchSchema,
+  type PutQuery,
+  putQuerySchema,
   reconciledSchema,
   reconcileQuerySchema,
 } from "../../../schemas/desired.ts";
 import { planSchema } from "../../../schemas/plan.ts";
-import { contents, json, ok } from "../../../schemas/route.ts";
+import { contents, json, ok, textSchema } from "../../../schemas/route.ts";
 import type { WaitDeps } from "../../commands/in-force.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json.ts";
+import type { PresetAllow } from "../../core/preset-keys.ts";
 import { type DesiredState, toInput } from "../../desired/document/document.ts";
+import { readText } from "../../desired/parse-apart.ts";
 import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
 import { backoffKey, type Plan } from "../../plan/actions.ts";
 import { isConverged, isSettled, type Pass } from "../../reconcile/loop.ts";
@@ -29,6 +33,7 @@ export interface DesiredRoutesDeps extends WaitDeps {
   readonly retry: (cacheGone: boolean) => void;
   readonly store: DesiredStore;
   readonly stateDir: string;
+  readonly presetAllow: PresetAllow;
   /** Reads gateway.yaml; resolves when it is applied or found wrong. */
   readonly readFile: () => Promise<void>;
   /** What would be done for another document, with the world as it was last seen. */
@@ -60,9 +65,14 @@ export const desiredRoutes = [
     operationId: "putDesired",
     summary: "Replace the document",
     ...changing,
+    description:
+      "YAML says the same as JSON: the whole document. With `apply` it is a gateway.yaml, of which only what its author changed is merged in.",
+    querystring: putQuerySchema,
+    config: { ...changing.config, yaml: true },
     // Checked by the store, which names what is wrong in the document's own terms.
-    body: json(documentBodySchema),
-    handler: (deps, request, reply) => change(deps, request, reply, { kind: "put", input: request.body }),
+    body: contents(json(documentBodySchema), { content: { "application/yaml": { schema: textSchema } } }),
+    handler: async (deps, request, reply) =>
+      change(deps, request, reply, await putChange(request.body, request.query, deps.presetAllow)),
   }),
   patch("/api/desired", {
     operationId: "patchDesired",
@@ -116,9 +126,24 @@ function desiredBody(store: DesiredStore, state: DesiredState): object {
   return {
     generation: state.generation,
     document: toInput(state.tree),
+    applied: state.applied,
     differsFromFile: store.differencesFromFile(),
     removals: state.document.removals.map(removalBody),
   };
+}
+
+/** Errors: `invalid_request`, `invalid_document` with line and column. */
+async function putChange(body: unknown, query: PutQuery, presetAllow: PresetAllow): Promise<DocumentChange> {
+  const { apply = false, revision } = query;
+  if (revision !== undefined && !apply)
+    throw new GatewayError("invalid_request", "revision is of an applied file: add apply=true");
+  if (!Buffer.isBuffer(body)) {
+    if (apply)
+      throw new GatewayError("invalid_request", "apply takes a text: send it with Content-Type: application/yaml");
+    return { kind: "put", input: body };
+  }
+  const file = await readText(body, presetAllow);
+  return apply ? { kind: "apply", file: { ...file, revision } } : { kind: "put", input: toInput(file.tree) };
 }
 
 async function change(
