@@ -35,6 +35,7 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
   /** By subject: `gateway`, a model's id, `worker/ADDRESS`. */
   let conditions: ReadonlyMap<string, readonly Condition[]> = new Map();
   let models: ReturnType<typeof modelIds> = [];
+  let passedAt: number | null = null;
 
   function update({ desired, observed, plan, running }: Pass): void {
     const input: StatusInput = {
@@ -84,7 +85,10 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
     });
   }
 
-  events.on("passed", update);
+  events.on("passed", (pass) => {
+    passedAt = Date.now();
+    update(pass);
+  });
   events.on("sourceChecked", (status) => {
     source = status;
     // A report shows the newest source: the conditions beside it must not be of the one before.
@@ -100,6 +104,7 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       stoppingSince,
       desired: store.current(),
       pass: loop.last(),
+      passedAt,
       router: router.snapshot(),
       binary: engine.path(),
       speech: speech.report(),

@@ -41,9 +41,16 @@ const commands: Readonly<Record<string, Command>> = {
   },
   status: {
     operands: "",
-    flags: [...gateway, "json"],
-    help: "show what is true: exit 0 ready, 2 not ready, 1 as for plan",
+    shown: "[--watch]",
+    flags: [...gateway, "json", "watch"],
+    help: "show what is true, and what needs attention first: exit 0 ready, 2 not ready, 1 as for plan",
     run: async (line) => (await import("./status.ts")).statusCommand(line),
+  },
+  ps: {
+    operands: "",
+    flags: [...gateway, "json"],
+    help: "list the loaded models: context, requests in flight, memory",
+    run: async (line) => (await import("./status.ts")).psCommand(line),
   },
   models: {
     operands: "",
@@ -160,8 +167,8 @@ export function helpText(): string {
 Commands:
 ${Object.keys(commands).map(useWithHelp).join("\n")}
 
-  --json           plan, diff, status, models, validate, gc, rm and key as
-                   JSON
+  --json           plan, diff, status, ps, models, validate, gc, rm and key
+                   as JSON
   --force          let pull, rm and gc change a gateway on --port that is not
                    the one of the state folder
   --help           what a single command takes

@@ -34,6 +34,8 @@ export interface ReportInput extends Pick<StatusReport, "speech" | "source" | "c
   readonly desired: DesiredState;
   /** Of the newest pass; null before the first. */
   readonly pass: { readonly desired: DesiredState; readonly plan: Plan } | null;
+  /** ms: when it ended. */
+  readonly passedAt: number | null;
   readonly router: Pick<RouterSnapshot, "phase" | "pid" | "silentSince" | "crashes">;
   readonly binary: string | null;
   readonly workers: readonly WorkerStatus[];
@@ -66,6 +68,8 @@ export function statusReport(input: ReportInput): StatusReport {
     health: healthOf(conditions, desired.document.suspend),
     generation: desired.generation,
     observedGeneration: pass?.desired.generation ?? 0,
+    lastPass: input.passedAt === null ? null : new Date(input.passedAt).toISOString(),
+    applied: desired.applied,
     source: input.source,
     conditions: conditions.map((condition) => whileStopping(condition, input.stoppingSince)),
     models: input.models,

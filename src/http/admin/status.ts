@@ -8,13 +8,14 @@ import { finding } from "../../status/finding.ts";
 import { metricsText } from "../../status/metrics.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { routesOf } from "../server/route.ts";
+import { type RuntimeDeps, withRuntimes } from "./model-runtime.ts";
 
 const firstLook = { reason: "Starting", message: "the first pass is not complete" } as const;
 
 /** ms. A report on 2000 models takes 10 ms to make, and requests for it need no license key. */
 const strangersReportAge = 500;
 
-export interface StatusRoutesDeps {
+export interface StatusRoutesDeps extends RuntimeDeps {
   readonly reportFor: (request: FastifyRequest) => StatusReport;
   /** The gateway stops. */
   readonly stopping: AbortSignal;
@@ -40,9 +41,9 @@ export const statusRoutes = [
       anyOf: [statusSchema, shortStatusSchema],
     }),
     config: { licenseKey: "short" },
-    handler: ({ reportFor }, request) => {
-      const report = reportFor(request);
-      return request.keyScope !== null ? report : shortReport(report);
+    handler: async (deps, request) => {
+      const report = deps.reportFor(request);
+      return request.keyScope !== null ? withRuntimes(report, deps) : shortReport(report);
     },
   }),
   get("/livez", {

@@ -75,6 +75,7 @@ const atRest: ReportInput = {
   stoppingSince: null,
   desired: state(3, { rpc: { mode: "rpc", workers: ["h:1"] } }),
   pass: { desired: state(3), plan: plan({}) },
+  passedAt: 60_000,
   router: { phase: "ready", pid: 7, silentSince: null, crashes: [1, 2] },
   binary: "/bin/llama-server",
   speech: { transcription: null, synthesis: null },
@@ -97,6 +98,8 @@ test("the whole status of a gateway at rest", () => {
     health: "Healthy",
     generation: 3,
     observedGeneration: 3,
+    lastPass: "1970-01-01T00:01:00.000Z",
+    applied: null,
     source: atRest.source,
     conditions: atRest.conditions,
     models: [],
@@ -123,8 +126,8 @@ const variants: readonly (readonly [
 ])[] = [
   [
     "before the first pass",
-    { pass: null, conditions: [] },
-    { sync: "OutOfSync", health: "Degraded", observedGeneration: 0, planned: [] },
+    { pass: null, passedAt: null, conditions: [] },
+    { lastPass: null, sync: "OutOfSync", health: "Degraded", observedGeneration: 0, planned: [] },
   ],
   [
     "a document that no pass has seen",

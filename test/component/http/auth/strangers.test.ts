@@ -122,7 +122,8 @@ test("strangers share a report on the state; somebody with a key has a new one",
   installRoutes(app, "own", statusRoutes, {
     reportFor,
     stopping: new AbortController().signal,
-    streamEvents: () => assert.fail("no events are asked for"),
+    catalog: { find: () => undefined, view: () => undefined },
+    router: { instances: { get: () => null } },
   });
   const readiness = async (headers: Record<string, string> = {}): Promise<number> =>
     (await app.inject({ url: "/readyz", headers })).statusCode;
