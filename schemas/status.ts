@@ -151,3 +151,19 @@ export const statusSchema = {
 } as const;
 
 export type StatusBody = FromSchema<typeof statusSchema>;
+
+export const logsQuerySchema = exact(
+  {},
+  {
+    model: {
+      ...text("A model, or `router`, `whisper-server`, `speech`; without it, all of them by time."),
+      minLength: 1,
+    },
+    tail: {
+      ...integer("How many of the last lines; without it, 1000."),
+      minimum: 0,
+      maximum: 100_000,
+    },
+    follow: flag("Go on with new lines until the client leaves."),
+  },
+);

@@ -52,6 +52,13 @@ const commands: Readonly<Record<string, Command>> = {
     help: "list the loaded models: context, requests in flight, memory",
     run: async (line) => (await import("./status.ts")).psCommand(line),
   },
+  logs: {
+    operands: "[MODEL]",
+    shown: "[-f] [--tail 1000]",
+    flags: [...gateway, "follow", "tail"],
+    help: "print the engines' output: of a model, of router, whisper-server or speech, or of all; -f goes on with new lines",
+    run: async (line) => (await import("./logs.ts")).logsCommand(line),
+  },
   models: {
     operands: "",
     flags: [...gateway, "json"],

@@ -60,10 +60,12 @@ function summary(status: StatusBody, { now, paint, columns }: ScreenOptions): st
 }
 
 /** Reasons that pass by themselves, or are as usual. */
-const usual: ReadonlySet<string> = new Set([
-  ...["Pulling", "Queued", "Pending", "Absent", "NotListed", "Unloaded", "Loading", "Idle", "WaitingForDrain"],
-  ...["OutOfSync", "NotStarted", "Starting", "EngineInstalling", "Changing", "Stabilizing"],
-]);
+const usual: ReadonlySet<string> = new Set(
+  (
+    "Pulling Queued Pending Absent NotListed Unloaded Loading Idle WaitingForDrain " +
+    "OutOfSync NotStarted Starting EngineInstalling Changing Stabilizing"
+  ).split(" "),
+);
 
 function isWrong({ type, status, reason }: Condition): boolean {
   if (type === "Reconciling" || usual.has(reason)) return false;

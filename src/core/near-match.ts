@@ -8,7 +8,7 @@ export function nearMatch(word: string, known: Iterable<string>): string | null 
   if (word.length > longest) return null;
   const folded = fold(word);
   let best: string | null = null;
-  // A third of a word may be wrong, but a word of three letters has no neighbours.
+  // A third of its letters may be wrong, and none of three.
   let fewest = Math.floor(folded.length / 3) + (folded.length > 3 ? 1 : 0);
   for (const each of known) {
     const other = fold(each);

@@ -66,6 +66,7 @@ const commandFlags = {
   generation: { type: "string" },
   file: { type: "string" },
   follow: { type: "boolean" },
+  tail: { type: "string" },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "v" },
 } as const;

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import { commandLine, runCommand } from "../support/command.ts";
+import { commandLine, runCommand, startCommand } from "../support/command.ts";
 import { cacheTalker, makeFolders } from "../support/folders.ts";
 import { startTestGateway } from "../support/gateway.ts";
 
@@ -131,9 +131,103 @@ test("status and ps", async (t) => {
       // Two screens, each from the top, in colors.
       if (seen.split("\u001b[H").length > 2) break;
     }
-    assert.match(seen, /\u001b\[32mHealthy\u001b\[0m/);
+    assert.ok(seen.includes("\u001b[32mHealthy\u001b[0m"), seen);
     const closed = once(watching, "close");
     watching.stdin.write("\u0003");
     await closed;
+  });
+});
+
+test("logs", async (t) => {
+  const folders = await makeFolders(t);
+  const [alpha, beta] = [await cacheTalker(folders, "acme/alpha"), await cacheTalker(folders, "acme/beta")];
+  const licenseKey = "logs-key-8f1d3a7c5b9e4f02a6d8";
+  const environment = { GATEWAY_LICENSE_KEY: licenseKey, HF_TOKEN: "hf_logs0a1b2c3d4e5f" };
+  const gateway = await startTestGateway(t, {
+    folders,
+    yaml: `version: 1\nmodels: ["${alpha}", "${beta}"]\n`,
+    environment,
+  });
+  await gateway.converged();
+  const run = (...args: readonly string[]) => runCommand(t, folders, ["logs", ...args], environment);
+  const get = (path: string, key = licenseKey): Promise<Response> =>
+    fetch(gateway.url + path, { headers: key === "" ? {} : { authorization: `Bearer ${key}` } });
+  const ask = (model: string): Promise<Response> =>
+    fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${licenseKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }),
+    });
+  assert.equal((await ask(alpha)).status, 200);
+  assert.equal((await ask(beta)).status, 200);
+
+  await t.test("each model has its own lines, the router has the rest", async () => {
+    for (const [model, other] of [
+      [alpha, beta],
+      [beta, alpha],
+    ] as const) {
+      const { code, stdout } = await run(model);
+      assert.equal(code, 0);
+      assert.ok(stdout.includes(`loading model '${model}'`), stdout);
+      assert.ok(!stdout.includes(other));
+      assert.match(stdout, /^\d{4}-\d\d-\d\dT[\d:.]+Z [\d.]+ I slot +release: /m);
+    }
+    const router = await (await get("/api/logs?model=router")).text();
+    assert.match(router, /spawning server instance with name=acme\/beta:Q8_0/);
+    assert.ok(!router.includes("slot "));
+    const all = await (await get("/api/logs?tail=3000")).text();
+    const times = all
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.slice(0, 24));
+    assert.deepEqual(times, times.toSorted());
+    assert.match(all, /^\S+Z acme\/alpha:Q8_0 [\d.]+ I slot /m);
+    assert.equal((await (await get("/api/logs?tail=2")).text()).split("\n").length, 3);
+  });
+
+  await t.test("-f goes on with new lines, of the model alone", async (st) => {
+    const following = await startCommand(st, folders, ["logs", "acme/ALPHA:q8_0", "-f", "--tail", "0"], environment);
+    await ask(beta);
+    // When it follows cannot be seen from here: requests until it has a line.
+    const seen = following.output(/slot +release/);
+    const asking = setInterval(() => void ask(alpha), 100);
+    await seen.finally(() => clearInterval(asking));
+    following.process.kill("SIGINT");
+    const { stdout } = await following.exited;
+    assert.ok(!stdout.includes(beta));
+    assert.ok(!stdout.includes("loading model"));
+  });
+
+  await t.test("it needs a license key; names that are no model's are refused", async () => {
+    assert.equal((await get("/api/logs", "")).status, 401);
+    assert.equal((await get("/api/logs?model=acme/none")).status, 404);
+    assert.equal((await get("/api/logs?tail=-1")).status, 400);
+    assert.match((await run("acme/none")).stderr, /acme\/none/);
+  });
+
+  await t.test("after the gateway has ended they are read from its files, which hold no key", async () => {
+    const router = await readFile(`/proc/${gateway.gateway.status().router.pid}/environ`, "utf8");
+    const [, routerKey = ""] = /LLAMA_API_KEY=([^\0]+)/.exec(router) ?? [];
+    assert.ok(routerKey.length > 20);
+    await gateway.gateway.stop();
+    const kept = await run("acme/alpha:q8_0");
+    assert.equal(kept.code, 0);
+    assert.match(kept.stdout, /exit command received|cleaning up/);
+    assert.match((await run()).stdout, /^\S+Z router [\d.]+ I /m);
+    const none = await run("acme/none");
+    assert.equal(none.code, 1);
+    assert.match(
+      none.stderr,
+      /no output of acme\/none is kept; there is that of acme\/alpha:Q8_0, acme\/beta:Q8_0, router/,
+    );
+    assert.equal((await run("-f")).code, 1);
+    const dir = join(folders.stateDir, "logs");
+    const files = await readdir(dir);
+    assert.deepEqual(files.toSorted(), ["acme--alpha--Q8_0.log", "acme--beta--Q8_0.log", "router.log"]);
+    for (const file of files) {
+      assert.equal((await stat(join(dir, file))).mode & 0o777, 0o600);
+      const text = await readFile(join(dir, file), "utf8");
+      for (const secret of [licenseKey, environment.HF_TOKEN, routerKey]) assert.ok(!text.includes(secret), file);
+    }
   });
 });

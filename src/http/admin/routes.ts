@@ -9,6 +9,7 @@ import { type DiskRoutesDeps, diskRoutes } from "./disk.ts";
 import { type EditRoutesDeps, editRoutes } from "./edits.ts";
 import { createEventStreams, type EventRouteDeps, eventsRoute } from "./events.ts";
 import { createHubQueue, type HubRoutesDeps, hubRoutes } from "./hub.ts";
+import { type LogRoutesDeps, logsRoute } from "./logs.ts";
 import { createReports, type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
 type OwnRoutesDeps = StatusRoutesDeps &
@@ -16,12 +17,14 @@ type OwnRoutesDeps = StatusRoutesDeps &
   EventRouteDeps &
   EditRoutesDeps &
   HubRoutesDeps &
-  DiskRoutesDeps;
+  DiskRoutesDeps &
+  LogRoutesDeps;
 
 export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...statusRoutes,
   ...desiredRoutes,
   eventsRoute,
+  logsRoute,
   ...editRoutes,
   ...hubRoutes,
   ...diskRoutes,

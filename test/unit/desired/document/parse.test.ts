@@ -56,6 +56,7 @@ const noId = "is not of the form OWNER/NAME:TAG (at most 246 and 235 characters)
 const notOnTheList = (key: string): string =>
   `preset key ${key} is not on the list of options that a document may set (start the gateway with --preset-allow ${key} to add it)`;
 
+const notLong = "not the long form of a llama-server option, without dashes";
 const unknownOfModel =
   "unknown key (known: id, ctxSize, aliases, preset, chatTemplate, lora, draft, mmproj, keep, pinned, source, revision)";
 
@@ -72,12 +73,7 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
     [
       at(4, 5, "models[0].ctx-size", "unknown key (did you mean ctxSize?)"),
       at(5, 15, "models[0].preset.flash-atn", `${notOnTheList("flash-atn")} (did you mean flash-attn?)`),
-      at(
-        5,
-        30,
-        "models[0].preset.nGpuLayers",
-        "not the long form of a llama-server option, without dashes (did you mean n-gpu-layers?)",
-      ),
+      at(5, 30, "models[0].preset.nGpuLayers", `${notLong} (did you mean n-gpu-layers?)`),
     ],
   ],
   ["the version is missing", "models: []\n", [at(1, 1, "", "version is missing")]],
