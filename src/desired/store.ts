@@ -206,7 +206,9 @@ function invalid({ problems, more, isTooLarge }: Validation & { ok: false }): Ga
   return new GatewayError(isTooLarge ? "body_too_large" : "invalid_document", text.join("; "));
 }
 
+/** What a response shows beside the document has a part of its own in the ETag (`"g5-….…"`), and is no condition of a change. */
 function requireMatch({ etag }: DesiredState, ifMatch: string | undefined): void {
-  const isMatch = ifMatch?.split(",").some((part) => part.trim() === "*" || part.trim() === etag) ?? true;
+  const parts = ifMatch?.split(",").map((part) => part.trim().replace(/\.\w+"$/, '"'));
+  const isMatch = parts?.some((part) => part === "*" || part === etag) ?? true;
   if (!isMatch) throw new GatewayError("precondition_failed", `the document is ${etag} now`);
 }

@@ -1,5 +1,5 @@
 // The document over HTTP: read, changed on a condition, tried out, waited for.
-
+import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import {
   type ChangeQuery,
@@ -53,12 +53,15 @@ export const desiredRoutes = [
   get("/api/desired", {
     operationId: "desired",
     summary: "Get the document",
-    description: "The ETag goes into `If-Match` of a change.",
-    response: ok("The document.", desiredSchema),
-    handler: ({ store }, _request, reply) => {
-      const state = store.current();
-      void reply.header("etag", state.etag);
-      return desiredBody(store, state);
+    description: "The ETag goes into `If-Match` of a change, and into `If-None-Match` of the next request.",
+    headers: { "If-None-Match": "An ETag: 304 without a body while nothing of it has changed." },
+    response: { ...ok("The document.", desiredSchema), 304: { description: "It is as the ETag has it." } },
+    handler: ({ store }, { headers }, reply) => {
+      const body = showDesired(store, store.current(), reply);
+      const known = headers["if-none-match"]?.split(",").map((part) => part.trim().replace(/^W\//, ""));
+      if (!known?.some((part) => part === "*" || part === reply.getHeader("etag"))) return body;
+      void reply.code(304).send();
+      return reply;
     },
   }),
   put("/api/desired", {
@@ -122,14 +125,16 @@ export const desiredRoutes = [
 
 type ChangeRequest = FastifyRequest<{ Querystring: ChangeQuery }>;
 
-function desiredBody(store: DesiredStore, state: DesiredState): object {
-  return {
-    generation: state.generation,
-    document: toInput(state.tree),
+/** Sets the ETag: the document's, with a part for what changes beside it. */
+export function showDesired(store: DesiredStore, state: DesiredState, reply: FastifyReply): object {
+  const beside = {
     applied: state.applied,
     differsFromFile: store.differencesFromFile(),
     removals: state.document.removals.map(removalBody),
   };
+  const hash = createHash("sha256").update(JSON.stringify(beside)).digest("hex").slice(0, 8);
+  void reply.header("etag", state.etag.replace(/"$/, `.${hash}"`));
+  return { generation: state.generation, document: toInput(state.tree), ...beside };
 }
 
 /** Errors: `invalid_request`, `invalid_document` with line and column. */
@@ -159,10 +164,10 @@ async function change(
     return { dryRun: true, ...planBody(deps.planFor(wanted, ifMatch), store.current().generation, []) };
   }
   const state = await store.change(wanted, `http:${request.method} /api/desired`, ifMatch);
-  void reply.header("etag", state.etag);
-  if (!request.query.wait) return desiredBody(store, state);
+  const shown = showDesired(store, state, reply);
+  if (!request.query.wait) return shown;
   const pass = await settled(deps, request, reply, state);
-  return { ...desiredBody(store, state), ...outcomeOf(pass) };
+  return { ...shown, ...outcomeOf(pass) };
 }
 
 /** Waits until everything is as the document states, or until what is left will not happen by itself. */
