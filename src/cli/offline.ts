@@ -1,6 +1,7 @@
 // What a gateway that is started now would find: its document, its plan, the contents of the model cache. Changes nothing.
 import pino from "pino";
 import type { DiskBody } from "../../schemas/disk.ts";
+import type { DocumentInput } from "../../schemas/document.ts";
 import type { PlanBody } from "../../schemas/plan.ts";
 import { createBase } from "../app/events.ts";
 import { createMachine, createStorage } from "../app/machine.ts";
@@ -10,6 +11,7 @@ import { diskReport } from "../cache/report/disk-report.ts";
 import { type Collected, previewOf } from "../cache/report/garbage.ts";
 import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
+import { toInput } from "../desired/document/document.ts";
 import { parseBytes } from "../desired/document/parse.ts";
 import { hashOfText } from "../desired/parse-apart.ts";
 import { plan } from "../plan/plan.ts";
@@ -30,6 +32,11 @@ export async function offlinePlan(settings: Settings): Promise<PlanBody> {
   const observed = await observerOf(null).observe();
   const options = { now: steadyNow(), backoff: new Map(), silenceLimitMs: settings.silenceLimitMs };
   return planBody(plan(store.current().document, observed, options), 0, []) as PlanBody;
+}
+
+/** Errors: `invalid_document`, with the first problem of the file. */
+export async function offlineDocument(settings: Settings): Promise<DocumentInput> {
+  return toInput((await openOffline(settings)).store.current().tree);
 }
 
 /** Errors: `cache_unwritable` where the cache cannot be read, `invalid_document`. */

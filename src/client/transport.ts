@@ -13,7 +13,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface ClientRequest extends CallOptions {
+export interface ClientRequest extends CallOptions {
   readonly method?: "GET" | "POST" | "PUT" | "PATCH";
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Sent as JSON. */

@@ -92,8 +92,8 @@ export function afterEdit(
 }
 
 /** Without a document it is the file as last applied: from nothing, the file would show no difference, and never be applied. */
-export function startingFrom(applied: Applied | null): Saved {
-  return { generation: 0, tree: applied?.tree ?? emptyTree, owners: {}, removals: [], spared: [] };
+export function startingFrom(applied: Applied | null, generation: number): Saved {
+  return { generation, tree: applied?.tree ?? emptyTree, owners: {}, removals: [], spared: [] };
 }
 
 /** A field's key in `owners`. */

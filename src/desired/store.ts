@@ -5,6 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { createSerial } from "../core/serial.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../state/state-folder.ts";
+import { type Author, authorOf } from "./author.ts";
 import { differencesBetween } from "./differences.ts";
 import { boundProblem, clip } from "./document/bounds.ts";
 import {
@@ -19,6 +20,7 @@ import {
 } from "./document/document.ts";
 import { formatPath, requireFromFile, type Validation, validateDocument } from "./document/validate.ts";
 import { readApplied, readSaved } from "./read-saved.ts";
+import { resetTree } from "./reset.ts";
 import {
   type Applied,
   afterEdit,
@@ -36,7 +38,23 @@ export type DocumentChange =
   | { readonly kind: "put"; readonly input: unknown }
   | { readonly kind: "patch"; readonly patch: unknown }
   /** A gateway.yaml that a call gives: it becomes the applied file, and merges as a save of the watched one does. */
-  | { readonly kind: "apply"; readonly file: FileText };
+  | { readonly kind: "apply"; readonly file: FileText }
+  /** Fields as the applied file has them; null: all. By the paths of their differences, or parts of these. */
+  | { readonly kind: "reset"; readonly fields: readonly string[] | null }
+  /** A document that there was: its file-only fields were the file's, so they may come back. */
+  | { readonly kind: "restore"; readonly tree: DocumentTree };
+
+/** What a listener hears of an edit beside the new document. */
+export interface EditNews {
+  readonly before: DocumentTree;
+  readonly author: Author;
+  /** ISO 8601. */
+  readonly at: string;
+  /** A file was applied by it. */
+  readonly isApplied: boolean;
+  /** The model whose files are to be deleted. */
+  readonly removal: string | null;
+}
 
 export interface Edit {
   readonly patch: JsonObject;
@@ -50,19 +68,23 @@ interface StoreOptions {
   readonly warn: (message: string, fields: object) => void;
   readonly presetAllow?: PresetAllow;
   readonly files?: StateFiles;
+  /** Of a document that has no file; by default 0. */
+  readonly firstGeneration?: number | null;
 }
 
 export async function openDesiredStore(options: StoreOptions) {
   const { stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed } = options;
   let { saved, applied } = await readState(options);
   let state = describe(saved, applied);
-  const listeners: ((state: DesiredState) => void)[] = [];
+  const listeners: ((state: DesiredState, news: EditNews) => void)[] = [];
   /** One change at a time, each on the outcome of the one before; on disk before it is visible. */
   const serialized = createSerial();
 
   /** `file`: the file that is applied by it, on disk right after the document and seen together with it. */
-  async function commit(tree: DocumentTree, by: string, beside: Beside = {}): Promise<DesiredState> {
-    const next = afterEdit({ saved, applied }, tree, { by, at: timeNow() }, beside);
+  async function commit(tree: DocumentTree, by: Author | string, beside: Beside = {}): Promise<DesiredState> {
+    const author = authorOf(by);
+    const owner = { by: author.by, at: timeNow() };
+    const next = afterEdit({ saved, applied }, tree, owner, beside);
     if (next) {
       const models = next.spared.filter((id) => !saved.spared.includes(id));
       if (tree["prune"] === true && models.length > 0)
@@ -75,8 +97,11 @@ export async function openDesiredStore(options: StoreOptions) {
       await files.write(join(stateDir, appliedName), textOf(file));
       applied = file;
     }
+    const before = saved.tree;
     show(next ?? saved);
-    if (next) for (const listener of listeners) listener(state);
+    const { at } = owner;
+    const news = { before, author, at, isApplied: file !== undefined, removal: beside.removal?.id ?? null };
+    if (next) for (const listener of listeners) listener(state, news);
     return state;
   }
 
@@ -103,22 +128,24 @@ export async function openDesiredStore(options: StoreOptions) {
   function inputOf(change: DocumentChange): unknown {
     if (change.kind === "put") return change.input;
     if (change.kind === "apply") return merged(change.file.tree);
+    if (change.kind === "restore") return toInput(change.tree);
+    if (change.kind === "reset") return toInput(resetTree(appliedTree(), saved.tree, change.fields));
     return patchInput(saved.tree, checkedPatch(change.patch));
   }
 
   function resolve(change: DocumentChange): DocumentTree {
     const tree = validated(inputOf(change));
-    requireFromFile(tree, [saved.tree, appliedTree()]);
+    if (change.kind !== "restore") requireFromFile(tree, [saved.tree, appliedTree()]);
     return tree;
   }
 
   const appliedTree = (): DocumentTree => applied?.tree ?? emptyTree;
   const merged = (file: DocumentTree): unknown => toInput(mergeFile(saved.tree, appliedTree(), file));
 
-  function besideOf(change: DocumentChange, by: string): Beside {
+  function besideOf(change: DocumentChange, by: Author | string): Beside {
     if (change.kind !== "apply") return {};
     const { tree, sha256, revision = null } = change.file;
-    return { file: { tree, sha256, revision, by, at: timeNow(), watched: applied?.watched ?? null } };
+    return { file: { tree, sha256, revision, by: authorOf(by).by, at: timeNow(), watched: applied?.watched ?? null } };
   }
 
   return {
@@ -131,13 +158,13 @@ export async function openDesiredStore(options: StoreOptions) {
       return describe(next ?? saved, applied).document;
     },
     /** Errors: `invalid_document` with every problem, `file_only`, `precondition_failed` where `ifMatch` names another document. */
-    change: (change: DocumentChange, by: string, ifMatch?: string) =>
+    change: (change: DocumentChange, by: Author | string, ifMatch?: string) =>
       serialized(async () => {
         requireMatch(state, ifMatch);
         return commit(resolve(change), by, besideOf(change, by));
       }),
     /** A patch made from the document as it is at its turn; null changes nothing. Errors: as `change`, and what `make` throws. */
-    edit: (make: (state: DesiredState) => Edit | null, by: string) =>
+    edit: (make: (state: DesiredState) => Edit | null, by: Author | string) =>
       serialized(async () => {
         const edit = make(state);
         return edit ? commit(resolve({ kind: "patch", patch: edit.patch }), by, edit) : state;
@@ -172,20 +199,21 @@ export async function openDesiredStore(options: StoreOptions) {
     differencesFromFile: () => differencesBetween(appliedTree(), saved),
     /** Whether a file was ever applied: a missing file has vanished then, else it never existed. */
     hasAppliedFile: () => applied !== null,
-    onChange: (listener: (state: DesiredState) => void) => void listeners.push(listener),
+    onChange: (listener: (state: DesiredState, news: EditNews) => void) => void listeners.push(listener),
   };
 }
 
 const desiredName = "desired.json";
 const appliedName = "last-applied.json";
 
-async function readState({ stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed }: StoreOptions) {
+async function readState(options: StoreOptions) {
+  const { stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed, firstGeneration } = options;
   const leftOut = (key: string): void => warn("preset key no longer allowed, left out", { key });
   const readFile = (value: unknown): Applied | null => readApplied(value, presetAllow);
   const applied = await readJsonState(join(stateDir, appliedName), readFile, { files, warn });
   const read = (value: unknown): Saved | null => readSaved(value, presetAllow, leftOut);
   const saved = await readJsonState(join(stateDir, desiredName), read, { files, warn });
-  return { applied, saved: saved ?? startingFrom(applied) };
+  return { applied, saved: saved ?? startingFrom(applied, firstGeneration ?? 0) };
 }
 
 function textOf(value: object): string {
@@ -206,7 +234,9 @@ function invalid({ problems, more, isTooLarge }: Validation & { ok: false }): Ga
   return new GatewayError(isTooLarge ? "body_too_large" : "invalid_document", text.join("; "));
 }
 
+/** What a response shows beside the document has a part of its own in the ETag (`"g5-….…"`), and is no condition of a change. */
 function requireMatch({ etag }: DesiredState, ifMatch: string | undefined): void {
-  const isMatch = ifMatch?.split(",").some((part) => part.trim() === "*" || part.trim() === etag) ?? true;
+  const parts = ifMatch?.split(",").map((part) => part.trim().replace(/\.\w+"$/, '"'));
+  const isMatch = parts?.some((part) => part === "*" || part === etag) ?? true;
   if (!isMatch) throw new GatewayError("precondition_failed", `the document is ${etag} now`);
 }

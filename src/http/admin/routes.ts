@@ -4,16 +4,17 @@ import { steadyNow } from "../../core/steady.ts";
 import type { Journal } from "../../status/journal.ts";
 import { installFamily } from "../server/family.ts";
 import { installRoutes, type Route } from "../server/route.ts";
-import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
+import { desiredRoutes } from "./desired.ts";
 import { type DiskRoutesDeps, diskRoutes } from "./disk.ts";
 import { type EditRoutesDeps, editRoutes } from "./edits.ts";
 import { createEventStreams, type EventRouteDeps, eventsRoute } from "./events.ts";
+import { type HistoryRoutesDeps, historyRoutes } from "./history.ts";
 import { createHubQueue, type HubRoutesDeps, hubRoutes } from "./hub.ts";
 import { type LogRoutesDeps, logsRoute } from "./logs.ts";
 import { createReports, type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
 type OwnRoutesDeps = StatusRoutesDeps &
-  DesiredRoutesDeps &
+  HistoryRoutesDeps &
   EventRouteDeps &
   EditRoutesDeps &
   HubRoutesDeps &
@@ -23,6 +24,7 @@ type OwnRoutesDeps = StatusRoutesDeps &
 export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...statusRoutes,
   ...desiredRoutes,
+  ...historyRoutes,
   eventsRoute,
   logsRoute,
   ...editRoutes,
