@@ -9,9 +9,11 @@ import { type DiskRoutesDeps, diskRoutes } from "./disk.ts";
 import { type EditRoutesDeps, editRoutes } from "./edits.ts";
 import { createEventStreams, type EventRouteDeps, eventsRoute } from "./events.ts";
 import { createHubQueue, type HubRoutesDeps, hubRoutes } from "./hub.ts";
+import { type ModelReadyDeps, modelReadyRoutes } from "./model-ready.ts";
 import { createReports, type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
 type OwnRoutesDeps = StatusRoutesDeps &
+  ModelReadyDeps &
   DesiredRoutesDeps &
   EventRouteDeps &
   EditRoutesDeps &
@@ -20,6 +22,7 @@ type OwnRoutesDeps = StatusRoutesDeps &
 
 export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...statusRoutes,
+  ...modelReadyRoutes,
   ...desiredRoutes,
   eventsRoute,
   ...editRoutes,

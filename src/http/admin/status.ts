@@ -9,7 +9,8 @@ import { metricsText } from "../../status/metrics.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { routesOf } from "../server/route.ts";
 
-const firstLook = { reason: "Starting", message: "the first pass is not complete" } as const;
+/** Nothing is known yet. */
+export const firstLook = { reason: "Starting", message: "the first pass is not complete" } as const;
 
 /** ms. A report on 2000 models takes 10 ms to make, and requests for it need no license key. */
 const strangersReportAge = 500;
