@@ -8,7 +8,11 @@ const mostNamed = 10;
 
 /** `serving`: why no chat can be served. */
 export function healthy(serving: Finding | undefined, parts: readonly Finding[], input: StatusInput): Finding {
-  const wrong = [...(serving ? [serving] : []), ...parts.filter((part) => isWrong(part, input)), ...failingModels(input)];
+  const wrong = [
+    ...(serving ? [serving] : []),
+    ...parts.filter((part) => isWrong(part, input)),
+    ...failingModels(input),
+  ];
   const [first] = wrong;
   if (!first) return finding("Healthy", "NothingFails");
   return reported("Healthy", "False", first.reason, wrong.map(({ message }) => message).join(" "));

@@ -41,7 +41,11 @@ function readyRoute(url: string, operationId: string, params: Readonly<Record<st
   });
 }
 
-function answer({ catalog, reportFor, stopping }: ModelReadyDeps, request: FastifyRequest, reply: FastifyReply): object {
+function answer(
+  { catalog, reportFor, stopping }: ModelReadyDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): object {
   const name = Object.values(request.params as Readonly<Record<string, string>>).join("/");
   const { id, ready } = conditionOf(reportFor(request), catalog, name);
   const { status, reason, message } = stopping.aborted ? finding("Ready", "ShuttingDown") : ready;

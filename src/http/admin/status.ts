@@ -3,11 +3,12 @@ import type { FastifyRequest } from "fastify";
 import { livezSchema, openApiSchema, readyzSchema } from "../../../schemas/desired.ts";
 import { json, ok, textSchema } from "../../../schemas/route.ts";
 import { shortStatusSchema, statusSchema } from "../../../schemas/status.ts";
+import { type MeteredParts, samplesOf } from "../../metrics/samples.ts";
 import { notServing } from "../../status/conditions.ts";
 import { finding } from "../../status/finding.ts";
-import { metricsText } from "../../status/metrics.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { routesOf } from "../server/route.ts";
+import { metricsText } from "./metrics.ts";
 
 /** Nothing is known yet. */
 export const firstLook = { reason: "Starting", message: "the first pass is not complete" } as const;
@@ -19,6 +20,7 @@ export interface StatusRoutesDeps {
   readonly reportFor: (request: FastifyRequest) => StatusReport;
   /** The gateway stops. */
   readonly stopping: AbortSignal;
+  readonly meters: MeteredParts;
 }
 
 const { get } = routesOf<StatusRoutesDeps>();
@@ -71,9 +73,11 @@ export const statusRoutes = [
   get("/metrics", {
     operationId: "metrics",
     summary: "Get metrics for Prometheus",
-    response: ok("Gauges.", { content: { "text/plain": { schema: textSchema } } }),
-    handler: ({ reportFor }, request, reply) =>
-      reply.type("text/plain; version=0.0.4; charset=utf-8").send(metricsText(reportFor(request))),
+    response: ok("Gauges, counters and histograms.", { content: { "text/plain": { schema: textSchema } } }),
+    handler: async ({ reportFor, meters }, request, reply) => {
+      void reply.type("text/plain; version=0.0.4; charset=utf-8");
+      return metricsText(samplesOf(reportFor(request), meters));
+    },
   }),
   get("/openapi.json", {
     operationId: "openapi",

@@ -189,7 +189,10 @@ test("whatever the machine is like, each condition is told once, with a reason a
         for (const { type, reason, message } of findings) {
           assert.notEqual(message, "");
           const { reasons }: { readonly reasons: object } = conditionTable[type as keyof typeof conditionTable];
-          assert.ok(reason in reasons || errorReasons.has(reason) || summaries.has(type), `${type} ${reason}: ${message}`);
+          assert.ok(
+            reason in reasons || errorReasons.has(reason) || summaries.has(type),
+            `${type} ${reason}: ${message}`,
+          );
         }
       }
     }),
