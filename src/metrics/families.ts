@@ -17,11 +17,11 @@ const histogram = family("histogram");
 /** Before the name of each. */
 export const prefix = "model_gateway_";
 
-/** Seconds. A load takes minutes, and a request waits for it. */
-export const waitBounds = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
-export const firstTokenBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
-export const requestBounds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
-export const actionBounds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600, 14_400];
+/** Seconds. Few bounds: each is a line per route and model. A load takes minutes, and a request waits for it. */
+export const waitBounds = [0.05, 0.25, 1, 5, 15, 60, 300];
+export const firstTokenBounds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
+export const requestBounds = [0.5, 1, 2.5, 5, 10, 30, 60, 120, 600];
+export const actionBounds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 7_200];
 
 export const families = {
   info: gauge("1; its label has the version.", "version"),

@@ -2,6 +2,7 @@
 // Pure.
 import { firstTokenBounds, requestBounds, waitBounds } from "./families.ts";
 import { Histogram } from "./histogram.ts";
+import { labelText } from "./text.ts";
 
 /** In place of a name that no model has: a client may invent any number of them. */
 export const noModel = "other";
@@ -11,13 +12,15 @@ export const statusClasses = ["cancelled", "1xx", "2xx", "3xx", "4xx", "5xx"] as
 
 /** What a model's requests have in common, whatever their routes. */
 export class ModelMeter {
-  readonly labels: { readonly model: string };
+  readonly id: string;
+  readonly labels: string;
   promptTokens = 0;
   completionTokens = 0;
   readonly queueWait = new Histogram(waitBounds);
 
   constructor(model: string) {
-    this.labels = { model };
+    this.id = model;
+    this.labels = labelText({ model });
   }
 
   addTokens(prompt: number, completion: number): void {
@@ -28,7 +31,7 @@ export class ModelMeter {
 
 /** Requests of one route for one model. */
 export class RequestMeter {
-  readonly labels: { readonly family: string; readonly route: string; readonly model: string };
+  readonly labels: string;
   readonly model: ModelMeter;
   /** By {@link statusClasses}. */
   readonly counts = [0, 0, 0, 0, 0, 0];
@@ -36,7 +39,7 @@ export class RequestMeter {
   duration: Histogram | null = null;
 
   constructor(family: string, route: string, model: ModelMeter) {
-    this.labels = { family, route, ...model.labels };
+    this.labels = `${labelText({ family, route })},${model.labels}`;
     this.model = model;
   }
 
@@ -103,7 +106,7 @@ export function createRequestMeters() {
       return family;
     },
     /** Those that requests were sent to. */
-    models: (): readonly ModelMeter[] => [...models.values()].filter(({ labels: { model } }) => isModel(model)),
+    models: (): readonly ModelMeter[] => [...models.values()].filter(({ id }) => isModel(id)),
     requests: (): readonly RequestMeter[] =>
       [...families.values()].flatMap(({ routes }) => [...routes.values()].flatMap((meters) => [...meters.values()])),
     /** Drops the series of models that are gone: what is pulled and deleted over the years would else stay. */

@@ -4,11 +4,11 @@ import { livezSchema, openApiSchema, readyzSchema } from "../../../schemas/desir
 import { json, ok, textSchema } from "../../../schemas/route.ts";
 import { shortStatusSchema, statusSchema } from "../../../schemas/status.ts";
 import { type MeteredParts, samplesOf } from "../../metrics/samples.ts";
+import { contentType, metricsText } from "../../metrics/text.ts";
 import { notServing } from "../../status/conditions.ts";
 import { finding } from "../../status/finding.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { routesOf } from "../server/route.ts";
-import { metricsText } from "./metrics.ts";
 
 /** Nothing is known yet. */
 export const firstLook = { reason: "Starting", message: "the first pass is not complete" } as const;
@@ -74,10 +74,8 @@ export const statusRoutes = [
     operationId: "metrics",
     summary: "Get metrics for Prometheus",
     response: ok("Gauges, counters and histograms.", { content: { "text/plain": { schema: textSchema } } }),
-    handler: async ({ reportFor, meters }, request, reply) => {
-      void reply.type("text/plain; version=0.0.4; charset=utf-8");
-      return metricsText(samplesOf(reportFor(request), meters));
-    },
+    handler: ({ reportFor, meters }, request, reply) =>
+      reply.type(contentType).send(metricsText(samplesOf(reportFor(request), meters))),
   }),
   get("/openapi.json", {
     operationId: "openapi",
