@@ -121,6 +121,16 @@ export const readyzSchema = {
   }),
 } as const;
 
+export const modelReadySchema = {
+  title: "ModelReadiness",
+  ...exact({
+    model: text("Its id."),
+    status: { enum: ["ok", "unready"] },
+    reason: text("`Loaded`, `OnDemand`, `ShuttingDown`, or why it is not ready."),
+    message: text(),
+  }),
+} as const;
+
 /** The data of one server-sent event of the journal; its `id:` and `event:` lines carry id and type. */
 export const eventDataSchema = { title: "EventData", ...open({ at: text("ISO 8601.") }) } as const;
 

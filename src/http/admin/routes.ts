@@ -11,9 +11,11 @@ import { createEventStreams, type EventRouteDeps, eventsRoute } from "./events.t
 import { type HistoryRoutesDeps, historyRoutes } from "./history.ts";
 import { createHubQueue, type HubRoutesDeps, hubRoutes } from "./hub.ts";
 import { type LogRoutesDeps, logsRoute } from "./logs.ts";
+import { type ModelReadyDeps, modelReadyRoutes } from "./model-ready.ts";
 import { createReports, type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
 type OwnRoutesDeps = StatusRoutesDeps &
+  ModelReadyDeps &
   HistoryRoutesDeps &
   EventRouteDeps &
   EditRoutesDeps &
@@ -23,6 +25,7 @@ type OwnRoutesDeps = StatusRoutesDeps &
 
 export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...statusRoutes,
+  ...modelReadyRoutes,
   ...desiredRoutes,
   ...historyRoutes,
   eventsRoute,

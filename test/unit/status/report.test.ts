@@ -80,7 +80,7 @@ const atRest: ReportInput = {
   binary: "/bin/llama-server",
   speech: { transcription: null, synthesis: null },
   source: { path: "/gateway.yaml", valid: true, reason: "Applied", message: "", problems: [] },
-  conditions: conditions({ Ready: "True", Synced: "True", Reconciling: "False", Stalled: "False" }),
+  conditions: conditions({ Ready: "True", Healthy: "True", Synced: "True", Reconciling: "False", Stalled: "False" }),
   models: [],
   workers: [worker],
   running: [],
@@ -136,22 +136,27 @@ const variants: readonly (readonly [
   ],
   [
     "what cannot be seen",
-    { conditions: conditions({ Ready: "True", Synced: "Unknown" }) },
+    { conditions: conditions({ Ready: "True", Healthy: "True", Synced: "Unknown" }) },
     { sync: "Unknown", health: "Healthy" },
   ],
   [
     "at work",
-    { conditions: conditions({ Ready: "True", Synced: "False", Reconciling: "True" }) },
+    { conditions: conditions({ Ready: "True", Healthy: "True", Synced: "False", Reconciling: "True" }) },
     { sync: "OutOfSync", health: "Progressing" },
   ],
   [
     "at work, and not ready",
-    { conditions: conditions({ Ready: "False", Reconciling: "True" }) },
+    { conditions: conditions({ Ready: "False", RouterReady: "False", Healthy: "False", Reconciling: "True" }) },
     { health: "Progressing" },
   ],
   [
     "stuck, though at work on something else",
-    { conditions: conditions({ Ready: "True", Reconciling: "True", Stalled: "True" }) },
+    { conditions: conditions({ Ready: "False", Healthy: "False", Reconciling: "True", Stalled: "True" }) },
+    { health: "Degraded" },
+  ],
+  [
+    "chats are served, and something fails",
+    { conditions: conditions({ Ready: "True", Healthy: "False", Reconciling: "False" }) },
     { health: "Degraded" },
   ],
   [
