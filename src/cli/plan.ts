@@ -34,11 +34,11 @@ function realPath(path: string): Promise<string> {
   return realpath(path).catch(() => path);
 }
 
-function isEmpty({ actions, running, held, findings }: PlanBody): boolean {
+export function isEmpty({ actions, running, held, findings }: PlanBody): boolean {
   return actions.length + running.length + held.length + Object.keys(findings).length === 0;
 }
 
-function printPlan(answer: PlanBody): void {
+export function printPlan(answer: PlanBody): void {
   const { actions, running, held, unmanaged, spared, findings } = answer;
   for (const { kind, message, reason } of running) console.log(`* ${kind}: ${message} (${reason}, under way)`);
   for (const { kind, message, reason } of actions) console.log(`+ ${kind}: ${message} (${reason})`);

@@ -53,7 +53,10 @@ test("diff", async (t) => {
       body: JSON.stringify({ model, ctx_size: 768 }),
     });
     const { code, stdout } = await run(["-f", folders.configPath]);
-    assert.deepEqual([code, stdout], [2, `- models.${model}.ctxSize: 768\n`]);
+    const note = "set by http:POST /api/set-ctx-size, which apply leaves";
+    assert.deepEqual([code, stdout], [2, `- models.${model}.ctxSize: 768  (${note})\n`]);
+    const other = await run(["-f", "-"], `version: 1\nmodels: [{ id: "${model}", ctxSize: 512 }]\n`);
+    assert.deepEqual([other.code, other.stdout], [2, `~ models.${model}.ctxSize: 768 → 512\n`]);
   });
 
   await t.test("a document that is none, and none at all: 1", async () => {
