@@ -37,8 +37,8 @@ test("diff", async (t) => {
         {
           generation,
           changes: [
-            { path: `models.${model}.preset`, from: null, to: { "top-k": 4 } },
-            { path: "context", from: null, to: { default: 1024 } },
+            { path: `models.${model}.preset`, from: null, to: { "top-k": 4 }, setBy: null },
+            { path: "context", from: null, to: { default: 1024 }, setBy: null },
           ],
         },
       ],
