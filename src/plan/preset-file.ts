@@ -107,6 +107,11 @@ function sectionValues(section: PresetSection | undefined): ReadonlyMap<string, 
   return new Map(entries.map(({ key, value }) => [key, value]));
 }
 
+/** What the section of this name sets by itself. */
+export function ownValues(file: PresetFile, name: string): ReadonlyMap<string, string> {
+  return sectionValues(findSection(file, name));
+}
+
 /** Whether a model's own section names its files. */
 export function hasSource(file: PresetFile, name: string): boolean {
   const values = sectionValues(findSection(file, name));
