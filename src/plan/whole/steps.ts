@@ -162,6 +162,7 @@ function dueTimes({ held }: Plan, { router }: Observed, silenceLimitMs: number):
 function withLeft(desired: Desired, observed: Observed, now: number): Observed {
   const named = namedEntries(desired, observed);
   if (named === null) return observed;
+  if (observed.inventory.every((entry) => named.has(entry.id) === (entry.leftAt === undefined))) return observed;
   const inventory = observed.inventory.map((entry) => {
     const { leftAt, ...rest } = entry;
     if (named.has(entry.id)) return rest;

@@ -81,7 +81,9 @@ export function createSimulatedWorld(options: {
   let now = 1_000_000;
   const book = createBackoffBook(() => now);
 
-  const cache = () => cacheOf(files, unreadable, inventory);
+  const scan = lastOnly(cacheOf);
+  const parse = lastOnly(parsePreset);
+  const cache = () => scan(files, unreadable, inventory);
   const restart = (): void => {
     loaded = new Set();
     const models = known(readAsRouter(presetText, cache().models, loaded));
@@ -103,7 +105,7 @@ export function createSimulatedWorld(options: {
     observe: () => ({
       workers: workersOf(world.desired),
       cache: known(cache()),
-      preset: known(parsePreset(presetText)),
+      preset: known(parse(presetText)),
       inventory,
       freeBytes: known(1e12),
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
@@ -155,10 +157,10 @@ export function createSimulatedWorld(options: {
   function noteLeft(): void {
     const names = namedEntries(world.desired, world.observe());
     if (names === null) return;
+    if (inventory.every(({ id, leftAt }) => names.has(id) === (leftAt === undefined))) return;
     inventory = inventory.map((entry) => {
       const { leftAt, ...rest } = entry;
-      if (names.has(entry.id)) return rest;
-      return leftAt === undefined ? { ...rest, leftAt: new Date(now).toISOString() } : entry;
+      return names.has(entry.id) ? rest : { ...rest, leftAt: leftAt ?? new Date(now).toISOString() };
     });
   }
 
@@ -336,6 +338,15 @@ export function createSimulatedWorld(options: {
         change satisfies never;
     }
   }
+}
+
+/** Remembers the last answer: a world is observed many times between two changes. */
+function lastOnly<In extends readonly unknown[], Out>(make: (...input: In) => Out): (...input: In) => Out {
+  let last: { readonly input: In; readonly output: Out } | null = null;
+  return (...input) => {
+    if (!last?.input.every((value, index) => value === input[index])) last = { input, output: make(...input) };
+    return last.output;
+  };
 }
 
 function revisionsOf(entry: InventoryEntry): readonly FormerRevision[] {
